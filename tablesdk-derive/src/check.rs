@@ -11,6 +11,7 @@ use syn::{Generics, Ident, LitStr, Path, Visibility, parse_quote};
 use crate::attr::{DefaultValue, FieldAttributes, Role, StructAttributes};
 use crate::diagnostics::{Diagnostics, abbreviated};
 use crate::entity_type::EntityType;
+use crate::index::IndexOf;
 use crate::input::{Input, InputField, Target};
 use crate::keys::{Keys, check_keys};
 use crate::name::{KeyName, RenameRule, problem_of};
@@ -33,6 +34,8 @@ pub(crate) struct Model<'a> {
     pub(crate) keys: Keys,
     /// The type that has the functions of the keys, if they are not on the struct itself.
     pub(crate) keys_type: Option<Ident>,
+    /// Of the entries of an index: what they are entries of.
+    pub(crate) index_of: Option<IndexOf>,
     pub(crate) lints: Vec<TokenStream>,
 }
 
@@ -85,6 +88,7 @@ pub(crate) fn check(input: Input<'_>) -> syn::Result<Model<'_>> {
         generics,
         attributes,
         mut fields,
+        index_of,
         lints,
         mut diagnostics,
     } = input;
@@ -134,6 +138,7 @@ pub(crate) fn check(input: Input<'_>) -> syn::Result<Model<'_>> {
         parts: parts.collect(),
         keys,
         keys_type: attributes.keys.clone(),
+        index_of,
         lints,
     };
     diagnostics.finish(Some(model))

@@ -16,7 +16,11 @@ use crate::tokens::{columns_ident, declared_params, entity_param, with_entity_pa
 pub(crate) fn expand(input: &DeriveInput, target: Target, error: &syn::Error) -> TokenStream {
     let errors = error.to_compile_error();
     let entity = match target {
-        Target::Entity => stub_entity(input),
+        Target::Entity => {
+            let entity = stub_entity(input);
+            let entries = stub_entries(input);
+            quote! { #entity #entries }
+        }
         Target::Group => stub_group(input),
     };
     quote! { #errors #entity }
@@ -36,6 +40,75 @@ fn stub_entity(input: &DeriveInput) -> TokenStream {
 
         #entity
     }
+}
+
+/// The structs of the entries of indexes, as far as the attributes could be read.
+fn stub_entries(input: &DeriveInput) -> TokenStream {
+    let attributes = struct_attributes(input);
+    let krate = krate(input);
+    let private = quote! { #krate::__private };
+    let (entity, vis) = (&input.ident, &input.vis);
+    let Data::Struct(DataStruct {
+        fields: Fields::Named(fields),
+        ..
+    }) = &input.data
+    else {
+        return TokenStream::new();
+    };
+    if !input.generics.params.is_empty() {
+        return TokenStream::new();
+    }
+    let entries = attributes.indexes.iter().map(|index| {
+        let (ident, row_key) = (&index.ident, &index.row_key);
+        let partition_key = attributes.partition_key.iter();
+        let crate_path = quote! { #krate }.to_string().replace(' ', "");
+        let mut entry = input.clone();
+        entry.ident = ident.clone();
+        entry.attrs = parse_quote! {
+            #[table(crate = #crate_path, #(partition_key = #partition_key,)* row_key = #row_key)]
+        };
+        let members = fields.named.iter().map(|field| {
+            let (vis, name, ty) = (&field.vis, &field.ident, &field.ty);
+            quote! { #vis #name: #ty }
+        });
+        let read = stub_entity(&entry);
+        quote! {
+            #[derive(::core::clone::Clone, ::core::fmt::Debug)]
+            #[allow(dead_code, missing_docs)]
+            #vis struct #ident {
+                #(#members,)*
+            }
+
+            #read
+
+            #[automatically_derived]
+            impl #private::IndexEntry for #ident {
+                type Entity = #entity;
+
+                const IS_UNIQUE: bool = false;
+
+                fn entry_key(
+                    _: &#entity,
+                ) -> ::core::result::Result<::core::option::Option<#private::EntityKey>, #private::EntityError> {
+                    ::core::panic!()
+                }
+
+                fn write_entry(
+                    _: &#entity,
+                    _: &mut #private::PropertyWriter<'_>,
+                ) -> ::core::result::Result<(), #private::EntityError> {
+                    ::core::panic!()
+                }
+
+                fn key_of_entity(
+                    &self,
+                ) -> ::core::result::Result<#private::EntityKey, #private::EntityError> {
+                    ::core::panic!()
+                }
+            }
+        }
+    });
+    entries.collect()
 }
 
 /// The traits of an entity, with the types of its columns alone and of any other entity that has them.
@@ -80,6 +153,9 @@ pub(crate) fn entity_traits(
 
             #variant
         }
+
+        #[automatically_derived]
+        impl #impl_generics #private::Standalone for #ident #type_generics #where_clause {}
 
         #[automatically_derived]
         impl #impl_generics #krate::WritableEntity for #ident #type_generics #where_clause {

@@ -10,6 +10,7 @@ use syn::{Attribute, Data, DeriveInput, Fields, Generics, Ident, Meta, Type, Vis
 
 use crate::attr::{FieldAttributes, StructAttributes};
 use crate::diagnostics::Diagnostics;
+use crate::index::IndexOf;
 use crate::name::{KeyName, RenameRule};
 use crate::tokens::generated;
 
@@ -20,11 +21,14 @@ pub(crate) struct Input<'a> {
     pub(crate) generics: &'a Generics,
     pub(crate) attributes: StructAttributes,
     pub(crate) fields: Vec<InputField<'a>>,
+    /// Of the entries of an index: what they are entries of.
+    pub(crate) index_of: Option<IndexOf>,
     /// The lints that the struct or a field allows, for the code that repeats their names and types.
     pub(crate) lints: Vec<TokenStream>,
     pub(crate) diagnostics: Diagnostics,
 }
 
+#[derive(Clone)]
 pub(crate) struct InputField<'a> {
     pub(crate) ident: &'a Ident,
     pub(crate) vis: &'a Visibility,
@@ -104,6 +108,7 @@ pub(crate) fn parse(input: &DeriveInput, target: Target) -> syn::Result<Input<'_
         generics: &input.generics,
         attributes,
         fields: parsed,
+        index_of: None,
         lints,
         diagnostics,
     })

@@ -7,6 +7,7 @@ mod dispatch;
 mod entity_type;
 mod expand;
 mod fallback;
+mod index;
 mod input;
 mod keys;
 mod name;
@@ -51,8 +52,11 @@ pub fn derive_property_value(input: TokenStream) -> TokenStream {
 }
 
 fn expand_struct(input: &DeriveInput, target: Target) -> proc_macro2::TokenStream {
-    match input::parse(input, target).and_then(check::check) {
-        Ok(model) => expand::expand(&model),
-        Err(error) => fallback::expand(input, target, &error),
-    }
+    let expanded = input::parse(input, target).and_then(|parsed| {
+        let attributes = parsed.attributes.clone();
+        let model = check::check(parsed)?;
+        let indexes = index::models(&model, &attributes)?;
+        Ok(expand::expand(&model, &indexes))
+    });
+    expanded.unwrap_or_else(|error| fallback::expand(input, target, &error))
 }

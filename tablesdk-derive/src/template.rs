@@ -98,6 +98,14 @@ impl Template {
         }
     }
 
+    /// The string in front of the first part; empty where there is none.
+    pub(crate) fn literal_prefix(&self) -> &str {
+        match self.pieces.first() {
+            Some(Piece::Literal(text)) => text,
+            _ => "",
+        }
+    }
+
     /// Whether two parts follow each other without a string between them.
     pub(crate) fn has_neighbours(&self) -> bool {
         self.pieces

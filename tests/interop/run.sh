@@ -165,7 +165,7 @@ azurite="DefaultEndpointsProtocol=http;AccountName=$account;AccountKey=$key"
 azurite="$azurite;TableEndpoint=http://$host:$port/$account"
 # First: they need an account without tables.
 echo "--- the tests of our client against Azurite, but for what is listed in tests/harness/azurite.rs"
-TABLESDK_TEST_ENDPOINT=$azurite cargo test -q -p tablesdk-tests --no-fail-fast --test entities --test operations --test resilience elsewhere -- --ignored || exit 1
+TABLESDK_TEST_ENDPOINT=$azurite cargo test -q -p tablesdk-tests --no-fail-fast --test entities --test operations --test patterns --test resilience elsewhere -- --ignored || exit 1
 echo "--- the flavor of our server like Azurite"
 cargo test -q -p tablesdk-tests --test kit azurite_is_as_its_flavor -- --ignored || exit 1
 clients "$azurite" --azurite

@@ -7,7 +7,7 @@ use super::{Item, once, path};
 use crate::diagnostics::Diagnostics;
 
 /// The attributes of the struct about its entity type.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct EntityTypeAttributes {
     pub(crate) name: Option<(Span, LitStr)>,
     pub(crate) property: Option<(Span, LitStr)>,

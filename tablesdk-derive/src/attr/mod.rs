@@ -4,20 +4,24 @@
 //! reported as further mistakes.
 
 mod entity_type;
+mod index;
 
-use proc_macro2::{Span, TokenTree};
+use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
 use syn::{Attribute, Ident, LitStr, Path, Token};
+
+pub(crate) use self::index::IndexAttribute;
 
 use self::entity_type::EntityTypeAttributes;
 use crate::diagnostics::{Diagnostics, closest};
 use crate::name::RenameRule;
 
 /// The attributes of the struct.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct StructAttributes {
     pub(crate) entity_type: EntityTypeAttributes,
+    pub(crate) indexes: Vec<IndexAttribute>,
     pub(crate) keys: Option<Ident>,
     pub(crate) krate: Option<Path>,
     pub(crate) partition_key: Option<LitStr>,
@@ -33,6 +37,10 @@ impl StructAttributes {
         let mut parsed = Self::default();
         parsed.unclear = each(attributes, &STRUCT, diagnostics, |word, item| match word {
             "crate" => once(&mut parsed.krate, item, crate_path(item)?),
+            "index" => {
+                parsed.indexes.push(IndexAttribute::parse(item)?);
+                Ok(())
+            }
             "keys" => once(&mut parsed.keys, item, type_name(item, "EmployeeKeys")?),
             "partition_key" => once(
                 &mut parsed.partition_key,
@@ -52,7 +60,7 @@ impl StructAttributes {
 }
 
 /// The attributes of a field.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct FieldAttributes {
     pub(crate) aliases: Vec<LitStr>,
     pub(crate) default: Option<DefaultValue>,
@@ -353,6 +361,8 @@ pub(crate) struct Item {
 
 enum Value {
     None,
+    /// `(…)`
+    List(TokenStream),
     /// `= "text"`
     Text(LitStr),
     /// Anything else. No word takes it.
@@ -370,6 +380,10 @@ impl Item {
         if input.peek(Token![=]) && input.peek2(LitStr) {
             input.parse::<Token![=]>()?;
             value = Value::Text(input.parse()?);
+        } else if input.peek(syn::token::Paren) {
+            let content;
+            syn::parenthesized!(content in input);
+            value = Value::List(content.parse()?);
         }
         // Skips any other tokens, so that the next item can be read.
         while !input.is_empty() && !input.peek(Token![,]) {
@@ -383,7 +397,7 @@ impl Item {
     pub(crate) fn text(&self, example: &str) -> syn::Result<&LitStr> {
         match &self.value {
             Value::Text(text) => Ok(text),
-            Value::None | Value::Other => {
+            Value::None | Value::List(_) | Value::Other => {
                 let word = &self.word;
                 Err(self.error(format!(
                     "`{word}` takes a string: write `#[table({word} = \"{example}\")]`"
@@ -403,7 +417,7 @@ pub(crate) fn mark(slot: &mut Option<Span>, item: &Item) -> syn::Result<()> {
     once(slot, item, word.span())?;
     match item.value {
         Value::None => Ok(()),
-        Value::Text(_) | Value::Other => {
+        Value::List(_) | Value::Text(_) | Value::Other => {
             Err(item.error(format!("`{word}` takes no value: write `#[table({word})]`")))
         }
     }
@@ -421,7 +435,7 @@ fn key_mark(slot: &mut Option<Span>, item: &Item) -> syn::Result<()> {
                 "a template belongs on the struct: write `#[table({word} = {text:?})]` there, or `#[table({word})]` here"
             )))
         }
-        Value::Other => {
+        Value::List(_) | Value::Other => {
             Err(item.error(format!("`{word}` takes no value: write `#[table({word})]`")))
         }
     }
@@ -431,7 +445,7 @@ fn key_mark(slot: &mut Option<Span>, item: &Item) -> syn::Result<()> {
 fn template(item: &Item, example: &str) -> syn::Result<LitStr> {
     match &item.value {
         Value::Text(text) => Ok(text.clone()),
-        Value::None | Value::Other => {
+        Value::None | Value::List(_) | Value::Other => {
             let word = &item.word;
             Err(item.error(format!(
                 "on the struct `{word}` takes a template: write `#[table({word} = \"{example}\")]`, or mark a field `#[table({word})]`"
@@ -444,7 +458,9 @@ fn template(item: &Item, example: &str) -> syn::Result<LitStr> {
 fn default_value(item: &Item) -> syn::Result<DefaultValue> {
     let function = match item.value {
         Value::None => None,
-        Value::Text(_) | Value::Other => Some(path(item, "path::to::function", "Self::limit")?),
+        Value::List(_) | Value::Text(_) | Value::Other => {
+            Some(path(item, "path::to::function", "Self::limit")?)
+        }
     };
     let span = item.word.span();
     Ok(DefaultValue { span, function })
@@ -500,12 +516,13 @@ pub(crate) const FIELD_WORDS: [&str; 15] = [
     "timestamp",
     "with",
 ];
-pub(crate) const STRUCT_WORDS: [&str; 10] = [
+pub(crate) const STRUCT_WORDS: [&str; 11] = [
     "alias",
     "crate",
     "entity_type",
     "entity_type_property",
     "from",
+    "index",
     "keys",
     "partition_key",
     "projection",

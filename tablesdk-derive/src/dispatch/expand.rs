@@ -238,6 +238,10 @@ fn impl_writable(rows: &Rows<'_>) -> TokenStream {
                 match self { #(#bodies)* }
             }
         }
+
+        #[automatically_derived]
+        #(#lints)*
+        impl #impl_generics #private::Standalone for #ident #type_generics #where_clause {}
     }
 }
 
@@ -399,7 +403,12 @@ fn checks(rows: &Rows<'_>) -> Vec<TokenStream> {
             <#ident #type_generics as #krate::TableEntity>::SCHEMA.check_variant(#index)
         }
     });
-    checks.chain(other).collect()
+    let standalone = rows.known.iter().map(|known| {
+        let span = generated_span(known.ty.span());
+        let access = access(&private, known);
+        quote_spanned! { span=> #access.check_standalone() }
+    });
+    checks.chain(standalone).chain(other).collect()
 }
 
 /// The parts of an enum of entities that its uses need, so that one mistake gives one message.

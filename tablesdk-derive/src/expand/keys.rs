@@ -73,22 +73,37 @@ pub(crate) fn schema_keys(model: &Model<'_>) -> TokenStream {
 /// The function `entity_key`.
 pub(crate) fn fn_entity_key(model: &Model<'_>) -> TokenStream {
     let private = model.private();
-    let texts = KeyName::BOTH.into_iter().filter_map(|name| {
-        let template = model.keys.get(name)?;
-        let parts = model.key_parts(template).map(|(field, form)| {
-            let (access, member) = (key_access(&private, field, form), field.member());
-            quote! { .part(#access, &self.#member) }
-        });
-        let template = model.template_of(&quote! { Self }, name);
-        Some(quote! { #template.write() #(#parts)* .finish() })
+    let key = key_value(model, &quote! { Self }, |field| {
+        let member = field.member();
+        quote! { &self.#member }
     });
     quote! {
         fn entity_key(
             &self,
         ) -> ::core::result::Result<#private::EntityKey, #private::EntityError> {
-            #private::entity_key(#(#texts),*)
+            #key
         }
     }
+}
+
+/// The expression for the key of an entity, or what is wrong with it. `value` is the expression for a reference to the value of a
+/// field.
+pub(super) fn key_value(
+    model: &Model<'_>,
+    entity: &TokenStream,
+    value: impl Fn(&InputField<'_>) -> TokenStream,
+) -> TokenStream {
+    let private = model.private();
+    let texts = KeyName::BOTH.into_iter().filter_map(|name| {
+        let template = model.keys.get(name)?;
+        let parts = model.key_parts(template).map(|(field, form)| {
+            let (access, value) = (key_access(&private, field, form), value(field));
+            quote! { .part(#access, #value) }
+        });
+        let template = model.template_of(entity, name);
+        Some(quote! { #template.write() #(#parts)* .finish() })
+    });
+    quote! { #private::entity_key(#(#texts),*) }
 }
 
 /// The statements that read the parts of the keys of a response into variables.

@@ -7,6 +7,7 @@
 mod columns;
 mod entity_type;
 mod group;
+mod index;
 mod keys;
 mod read;
 
@@ -17,10 +18,11 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt as _;
 use syn::spanned::Spanned as _;
-use syn::{Generics, Path, Type, parse_quote};
+use syn::{Generics, Ident, Path, Type, parse_quote};
 
 use self::columns::{columns_struct, columns_value};
 use self::group::impl_group;
+use self::index::{const_indexes, expand_index};
 use self::keys::{fn_entity_key, impl_keys, key_bounds, key_checks, schema_keys};
 use self::read::{fn_read, fn_written_as};
 use crate::check::{Form, Kind, Model, Property};
@@ -31,15 +33,17 @@ use crate::tokens::{
     param_idents, respanned, with_entity_param,
 };
 
-pub(crate) fn expand(model: &Model<'_>) -> TokenStream {
+pub(crate) fn expand(model: &Model<'_>, indexes: &[Model<'_>]) -> TokenStream {
     let columns = columns_struct(model);
     let checks = const_checks(model);
     match model.target {
         Target::Entity => {
-            let entity = impl_entity(model);
-            let writable = (!model.projection).then(|| impl_writable(model));
+            let entity = impl_entity(model, indexes);
+            let is_written = !model.projection && model.index_of.is_none();
+            let writable = is_written.then(|| impl_writable(model, indexes.is_empty()));
             let keys = impl_keys(model);
-            quote! { #entity #writable #keys #columns #checks }
+            let indexes = indexes.iter().map(|index| expand_index(model, index));
+            quote! { #entity #writable #keys #columns #checks #(#indexes)* }
         }
         Target::Group => {
             let group = impl_group(model);
@@ -87,7 +91,7 @@ impl Model<'_> {
     }
 }
 
-fn impl_entity(model: &Model<'_>) -> TokenStream {
+fn impl_entity(model: &Model<'_>, indexes: &[Model<'_>]) -> TokenStream {
     let Model {
         ident,
         krate,
@@ -107,7 +111,9 @@ fn impl_entity(model: &Model<'_>) -> TokenStream {
     let checks = generic_checks(model);
     let read = fn_read(model);
     let written = fn_written_as(model);
-    let variant = variant_items(krate, !model.projection);
+    let indexes = const_indexes(model, indexes);
+    let is_written = !model.projection && model.index_of.is_none();
+    let variant = variant_items(krate, is_written);
     let named = named_groups(model, &quote! { Self });
     quote! {
         #[automatically_derived]
@@ -128,6 +134,8 @@ fn impl_entity(model: &Model<'_>) -> TokenStream {
             type Columns = #columns #type_generics;
 
             const SCHEMA: #private::Schema = #schema;
+
+            #indexes
 
             fn columns() -> Self::Columns {
                 #checks
@@ -155,7 +163,7 @@ pub(crate) fn variant_items(krate: &Path, is_writable: bool) -> TokenStream {
     }
 }
 
-fn impl_writable(model: &Model<'_>) -> TokenStream {
+fn impl_writable(model: &Model<'_>, is_standalone: bool) -> TokenStream {
     let Model {
         ident,
         krate,
@@ -166,6 +174,14 @@ fn impl_writable(model: &Model<'_>) -> TokenStream {
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
     let entity_key = fn_entity_key(model);
     let write = fn_write(model);
+    let private = model.private();
+    let standalone = is_standalone.then(|| {
+        quote! {
+            #[automatically_derived]
+            #(#lints)*
+            impl #impl_generics #private::Standalone for #ident #type_generics #where_clause {}
+        }
+    });
     quote! {
         #[automatically_derived]
         #(#lints)*
@@ -174,6 +190,8 @@ fn impl_writable(model: &Model<'_>) -> TokenStream {
 
             #write
         }
+
+        #standalone
     }
 }
 
@@ -237,16 +255,39 @@ fn aliases(property: &Property) -> Option<TokenStream> {
 
 fn fn_write(model: &Model<'_>) -> TokenStream {
     let private = model.private();
-    let krate = &model.krate;
     let writer = local("writer");
+    let own = |field: &InputField<'_>| {
+        let member = field.member();
+        quote! { &self.#member }
+    };
+    let statements = write_statements(model, &writer, own);
+    quote! {
+        fn write(
+            &self,
+            #writer: &mut #private::PropertyWriter<'_>,
+        ) -> ::core::result::Result<(), #private::EntityError> {
+            #statements
+            ::core::result::Result::Ok(())
+        }
+    }
+}
+
+/// The statements that write the properties of an entity. `value` is the expression for a reference to the value of a field.
+fn write_statements(
+    model: &Model<'_>,
+    writer: &Ident,
+    value: impl Fn(&InputField<'_>) -> TokenStream,
+) -> TokenStream {
+    let private = model.private();
+    let (krate, ident) = (&model.krate, &model.ident);
     let entity_type = model.entity_type.as_ref();
-    let entity_type = entity_type.map(|entity_type| entity_type.write(model, &writer));
+    let entity_type = entity_type.map(|entity_type| entity_type.write(model, writer));
     let statements = model.parts.iter().filter_map(|part| {
-        let (ty, member) = (part.field.ty, part.field.member());
+        let (ty, value) = (part.field.ty, value(&part.field));
         Some(match &part.kind {
             Kind::Group { prefix } => {
                 let write = of_group(&private, ty, &quote! { write });
-                let write = quote! { #write(&self.#member, #writer) };
+                let write = quote! { #write(#value, #writer) };
                 let write = respanned(write, generated_span(ty.span()));
                 quote! { #writer.group(#prefix, |#writer| #write)?; }
             }
@@ -257,25 +298,17 @@ fn fn_write(model: &Model<'_>) -> TokenStream {
             } => {
                 let name = &property.name;
                 let access = property_access(&private, &part.field, property);
-                quote! { #access.write(#writer, #name, &self.#member)?; }
+                quote! { #access.write(#writer, #name, #value)?; }
             }
             Kind::Rest => {
-                let schema = quote! { <Self as #krate::TableEntity>::SCHEMA };
-                quote! { #private::rest_field::<#ty>().write(&self.#member, #writer, &#schema)?; }
+                let (_, type_generics, _) = model.generics.split_for_impl();
+                let schema = quote! { <#ident #type_generics as #krate::TableEntity>::SCHEMA };
+                quote! { #private::rest_field::<#ty>().write(#value, #writer, &#schema)?; }
             }
             _ => return None,
         })
     });
-    quote! {
-        fn write(
-            &self,
-            #writer: &mut #private::PropertyWriter<'_>,
-        ) -> ::core::result::Result<(), #private::EntityError> {
-            #entity_type
-            #(#statements)*
-            ::core::result::Result::Ok(())
-        }
-    }
+    quote! { #entity_type #(#statements)* }
 }
 
 /// The access of generated code to a field that is a property.

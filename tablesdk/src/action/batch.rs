@@ -12,6 +12,7 @@ use tablesdk_protocol::operation::batch::Change;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, PartitionKey};
 
+use super::index::entries;
 use super::patch::{self, PatchProperties};
 use super::update_entity::encode_stored;
 use super::write::ambiguous_write::resolve;
@@ -19,9 +20,10 @@ use super::write::batch_request::BatchRequest;
 use super::write::change::{ChangeKind, EntityChange};
 use super::write::exactly_once::{self, KeepMarker};
 use super::{EncodedEntity, refused};
-use crate::entity::key::{IntoEntityKey, KeyOf};
+use crate::entity::index::check_standalone;
+use crate::entity::key::{IntoEntityKey, KeyOf, standalone_key};
 use crate::entity::variants::ColumnOwner;
-use crate::entity::{EntityError, Stored, TableEntity, WritableEntity};
+use crate::entity::{EntityError, Standalone, Stored, TableEntity, WritableEntity};
 use crate::error::{CurrentState, Error};
 use crate::pipeline::{OperationRun, Table};
 
@@ -119,17 +121,17 @@ impl<'e> Batch<'e> {
     }
 
     /// Inserts an entity, or replaces the existing one, whatever its version.
-    pub fn upsert_replace<E: WritableEntity>(self, entity: &E) -> Self {
+    pub fn upsert_replace<E: Standalone>(self, entity: &E) -> Self {
         self.write(ChangeKind::Update(Mode::Replace, None), entity)
     }
 
     /// Inserts an entity, or merges it into the existing one, whatever its version.
-    pub fn upsert_merge<E: WritableEntity>(self, entity: &E) -> Self {
+    pub fn upsert_merge<E: Standalone>(self, entity: &E) -> Self {
         self.write(ChangeKind::Update(Mode::Merge, None), entity)
     }
 
     /// Replaces an entity that must exist, whatever its version.
-    pub fn replace_unconditional<E: WritableEntity>(self, entity: &E) -> Self {
+    pub fn replace_unconditional<E: Standalone>(self, entity: &E) -> Self {
         self.write(
             ChangeKind::Update(Mode::Replace, Some(IfMatch::Any)),
             entity,
@@ -137,7 +139,7 @@ impl<'e> Batch<'e> {
     }
 
     /// Merges into an entity that must exist, whatever its version.
-    pub fn merge_unconditional<E: WritableEntity>(self, entity: &E) -> Self {
+    pub fn merge_unconditional<E: Standalone>(self, entity: &E) -> Self {
         self.write(ChangeKind::Update(Mode::Merge, Some(IfMatch::Any)), entity)
     }
 
@@ -149,7 +151,7 @@ impl<'e> Batch<'e> {
 
     /// Merges an entity if its stored version is the one that was read. The new ETag is put into `entity` when the batch has
     /// succeeded.
-    pub fn merge<E: WritableEntity>(self, entity: &'e mut Stored<E>) -> Self {
+    pub fn merge<E: Standalone>(self, entity: &'e mut Stored<E>) -> Self {
         self.write_stored(Mode::Merge, entity)
     }
 
@@ -169,13 +171,13 @@ impl<'e> Batch<'e> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn replace_if<E: WritableEntity>(self, entity: &E, etag: impl Borrow<ETag>) -> Self {
+    pub fn replace_if<E: Standalone>(self, entity: &E, etag: impl Borrow<ETag>) -> Self {
         let if_match = IfMatch::ETag(etag.borrow().clone());
         self.write(ChangeKind::Update(Mode::Replace, Some(if_match)), entity)
     }
 
     /// Merges into an entity if its stored version is the one with that ETag, which came from outside.
-    pub fn merge_if<E: WritableEntity>(self, entity: &E, etag: impl Borrow<ETag>) -> Self {
+    pub fn merge_if<E: Standalone>(self, entity: &E, etag: impl Borrow<ETag>) -> Self {
         let if_match = IfMatch::ETag(etag.borrow().clone());
         self.write(ChangeKind::Update(Mode::Merge, Some(if_match)), entity)
     }
@@ -224,6 +226,7 @@ impl<'e> Batch<'e> {
         key: impl KeyOf<E>,
         set: impl FnOnce(PatchProperties<E>) -> PatchProperties<E>,
     ) -> Self {
+        const { check_standalone::<E>() }
         let kind = ChangeKind::Update(Mode::Merge, Some(if_match));
         let operation = patch::OPERATION;
         let key = key.into_entity_key();
@@ -257,13 +260,14 @@ impl<'e> Batch<'e> {
     }
 
     /// Deletes an entity if its stored version is the one that was read.
-    pub fn delete_stored<E>(self, entity: &Stored<E>) -> Self {
-        self.delete_if(entity.key(), entity.etag())
+    pub fn delete_stored<E: TableEntity>(self, entity: &Stored<E>) -> Self {
+        let kind = ChangeKind::Delete(IfMatch::ETag(entity.etag().clone()));
+        self.add(kind, Ok(EncodedEntity::of_stored(entity)), None)
     }
 
     fn delete_when(self, if_match: IfMatch, key: impl IntoEntityKey) -> Self {
         let kind = ChangeKind::Delete(if_match);
-        let key = key.into_entity_key();
+        let key = standalone_key(key);
         let key = key.map_err(|error| refused(kind.operation(), error));
         self.add(kind, key.map(EncodedEntity::of_key), None)
     }
@@ -484,9 +488,21 @@ pub(super) fn check_partition(
     Err(refused(operation, BatchProblem::Partition { partition }).with_key(key))
 }
 
-/// Sends changes as one request, with a marker if the outcome must be certain. The index in an error is that of the change. An
+/// Sends changes as one request, with the entries of indexes, and with a marker if the outcome must be certain. The index in an error is that of the change. An
 /// [ambiguous](Error::is_ambiguous) error is not resolved yet.
 pub(super) async fn carry_out(
+    run: &mut OperationRun<'_>,
+    changes: &[EntityChange],
+    exactly_once: Option<KeepMarker>,
+) -> Result<Vec<Option<ETag>>, Error> {
+    if changes.iter().any(|change| !change.entries.is_empty()) {
+        return Box::pin(entries::carry_out(run, changes, exactly_once)).await;
+    }
+    send_together(run, changes, exactly_once).await
+}
+
+/// As [`carry_out`], without the entries of indexes.
+pub(super) async fn send_together(
     run: &mut OperationRun<'_>,
     changes: &[EntityChange],
     exactly_once: Option<KeepMarker>,

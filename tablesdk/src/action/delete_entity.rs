@@ -7,7 +7,7 @@ use tablesdk_protocol::{ETag, EntityKey, IfMatch};
 use super::write::change::{ChangeKind, EntityChange};
 use super::write::exactly_once::KeepMarker;
 use super::{EncodedEntity, refused};
-use crate::entity::EntityError;
+use crate::entity::{EntityError, Stored, TableEntity};
 use crate::error::Error;
 use crate::pipeline::Table;
 
@@ -27,17 +27,26 @@ use crate::pipeline::Table;
 #[must_use = "actions do nothing until awaited"]
 pub struct DeleteEntity {
     table: Table,
-    key: Result<EntityKey, EntityError>,
+    entity: Result<EncodedEntity, EntityError>,
     if_match: IfMatch,
     exactly_once: Option<KeepMarker>,
 }
 
 impl DeleteEntity {
-    pub(crate) const fn new(table: Table, key: Result<EntityKey, EntityError>) -> Self {
+    pub(crate) fn new(table: Table, key: Result<EntityKey, EntityError>) -> Self {
         Self {
             table,
-            key,
+            entity: key.map(EncodedEntity::of_key),
             if_match: IfMatch::Any,
+            exactly_once: None,
+        }
+    }
+
+    pub(crate) fn of_stored<E: TableEntity>(table: Table, entity: &Stored<E>) -> Self {
+        Self {
+            table,
+            entity: Ok(EncodedEntity::of_stored(entity)),
+            if_match: IfMatch::ETag(entity.etag().clone()),
             exactly_once: None,
         }
     }
@@ -67,9 +76,8 @@ impl DeleteEntity {
     }
 
     async fn run(self) -> Result<bool, Error> {
-        let key = self.key.map_err(|error| refused(OPERATION, error))?;
+        let entity = self.entity.map_err(|error| refused(OPERATION, error))?;
         let kind = ChangeKind::Delete(self.if_match);
-        let entity = EncodedEntity::of_key(key);
         let change = EntityChange::new(OPERATION, &self.table, kind, entity)?;
         let mut run = self.table.pipeline.begin(OPERATION);
         let deleted = match change.write(&mut run, self.exactly_once).await {

@@ -7,7 +7,8 @@ use tablesdk_protocol::operation::get_entity::{Request, Response};
 use tablesdk_protocol::wire::json::{MetadataLevel, read_entity_by};
 use tablesdk_protocol::{ETag, EntityKey, TableName};
 
-use crate::entity::{DynamicEntity, EntityError, Stored, TableEntity, WritableEntity};
+use super::FollowEntry;
+use crate::entity::{DynamicEntity, EntityError, IndexEntry, Stored, TableEntity, WritableEntity};
 use crate::error::{ClosureError, Error};
 use crate::filter::AccessClass;
 use crate::pipeline::{Effect, OperationRun, Table};
@@ -50,6 +51,27 @@ impl<E: TableEntity> GetEntity<E> {
     {
         self.is_tracked = true;
         self
+    }
+
+    /// Reads the entity that has this entry of an index: it can be written, and the entry cannot. One request more. The result is
+    /// `None` as well when the entity no longer has this entry.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/indexed.md")]
+    /// # table.insert(&Employee::new("Sales", 1, "ada@contoso.com")).await?;
+    /// let entry = ByEmail::key("Sales", "ada@contoso.com");
+    /// let mut ada = table.get(entry).follow().await?.expect("she works here");
+    /// ada.email = None;
+    /// table.replace(&mut ada).await?;
+    /// assert!(table.get(ByEmail::key("Sales", "ada@contoso.com")).await?.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn follow(self) -> FollowEntry<E>
+    where
+        E: IndexEntry,
+    {
+        FollowEntry::new(self.table, self.key)
     }
 
     /// Converts the entity with a closure, which gets every property with its exact type. For a projection, the properties are

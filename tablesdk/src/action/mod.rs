@@ -55,6 +55,7 @@ mod delete_entity;
 mod delete_table;
 mod get_entity;
 mod get_table;
+mod index;
 mod insert_entity;
 mod many;
 mod modify;
@@ -77,6 +78,8 @@ pub use bulk::{Bulk, BulkEntity, BulkError, BulkFailure, BulkProgress, BulkRepor
 pub use create_table::CreateTable;
 pub use delete_entity::DeleteEntity;
 pub use get_entity::{GetEntity, ResolveEntity};
+pub use index::follow::FollowEntry;
+pub use index::repair::{IndexConflict, Repair, RepairReport};
 pub use insert_entity::InsertEntity;
 pub use many::GetMany;
 pub use modify::{Modified, Modify};
@@ -104,7 +107,9 @@ use http::HeaderValue;
 use tablesdk_protocol::limits::URL_BYTES_MAX;
 use tablesdk_protocol::{EntityKey, IfMatch};
 
-use crate::entity::{WritableEntity, write_entity};
+use self::index::entries::EntryChange;
+use crate::entity::index::check_no_entry;
+use crate::entity::{Stored, TableEntity, WritableEntity, write_entity};
 use crate::error::Error;
 
 /// The running form of an action.
@@ -134,6 +139,8 @@ pub type ActionFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + S
 struct EncodedEntity {
     key: EntityKey,
     body: Bytes,
+    /// What becomes of its entries in indexes; nothing for an entity without indexes.
+    entries: Vec<EntryChange>,
 }
 
 /// Without the values, which are private.
@@ -142,6 +149,7 @@ impl fmt::Debug for EncodedEntity {
         f.debug_struct("EncodedEntity")
             .field("key", &self.key)
             .field("bytes", &self.body.len())
+            .field("entries", &self.entries)
             .finish()
     }
 }
@@ -149,17 +157,36 @@ impl fmt::Debug for EncodedEntity {
 impl EncodedEntity {
     /// Nothing but a key: of what is to be deleted.
     const fn of_key(key: EntityKey) -> Self {
+        Self::standalone(key, Bytes::new())
+    }
+
+    /// An entity without indexes.
+    const fn standalone(key: EntityKey, body: Bytes) -> Self {
         Self {
             key,
-            body: Bytes::new(),
+            body,
+            entries: Vec::new(),
+        }
+    }
+
+    /// What was read, to be deleted.
+    fn of_stored<E: TableEntity>(entity: &Stored<E>) -> Self {
+        const { check_no_entry::<E>() }
+        Self {
+            entries: EntryChange::removed(entity),
+            ..Self::of_key(entity.key().clone())
         }
     }
 
     fn new<E: WritableEntity>(operation: &'static str, entity: &E) -> Result<Self, Error> {
         let refused = |error| refused(operation, error);
         let key = entity.entity_key().map_err(refused)?;
-        match write_entity(entity, &key) {
-            Ok(body) => Ok(Self { key, body }),
+        let encoded = write_entity(entity, &key).and_then(|body| {
+            let entries = EntryChange::inserted(entity)?;
+            Ok((body, entries))
+        });
+        match encoded {
+            Ok((body, entries)) => Ok(Self { key, body, entries }),
             Err(error) => Err(refused(error).with_key(&key)),
         }
     }

@@ -8,6 +8,7 @@ use tablesdk_protocol::{EntityKey, IfMatch, Value};
 
 use super::EncodedEntity;
 use super::get_entity::fetch;
+use super::index::entries::EntryChange;
 use super::update_entity::send;
 use super::write::change::ChangeKind;
 use super::write::exactly_once::KeepMarker;
@@ -144,7 +145,8 @@ fn encode<E: WritableEntity>(
     let rest = left_as_is::<E>(rest, stored, &values);
     values.extend(rest);
     let body = write_values(&key, &values)?;
-    Ok(EncodedEntity { key, body })
+    let entries = EntryChange::of(stored)?;
+    Ok(EncodedEntity { key, body, entries })
 }
 
 action!(

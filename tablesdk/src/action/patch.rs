@@ -279,7 +279,7 @@ impl<E: TableEntity> PatchProperties<E> {
         owner.check_row_key(row_key).map_err(Error::input)?;
         let body = write_values(key, &values).map_err(Error::input)?;
         let key = key.clone();
-        Ok((EncodedEntity { key, body }, owner))
+        Ok((EncodedEntity::standalone(key, body), owner))
     }
 }
 

@@ -13,8 +13,9 @@ use super::query::conditions::{Condition, Conditions};
 use super::query::paged::{PagedQuery, Skip};
 use super::query::request::{OPERATION, QueryRequest};
 use super::{DeleteAll, refused};
+use crate::entity::index::check_standalone;
 use crate::entity::key::{PartitionOf, RowRange};
-use crate::entity::{DynamicEntity, Stored, TableEntity};
+use crate::entity::{DynamicEntity, Schema, Stored, TableEntity};
 use crate::error::{ClosureError, Error};
 use crate::filter::{AccessClass, FilterError};
 use crate::pipeline::Table;
@@ -59,6 +60,11 @@ pub struct QueryEntities<E, S = Whole<E>> {
 
 impl<E: TableEntity> QueryEntities<E> {
     pub(crate) fn new(table: Table) -> Self {
+        Self::of_schema(table, const { &E::SCHEMA })
+    }
+
+    /// A query of the entities that the schema describes.
+    pub(super) fn of_schema(table: Table, schema: &Schema) -> Self {
         let this = Self {
             table,
             conditions: Conditions::new(),
@@ -68,7 +74,7 @@ impl<E: TableEntity> QueryEntities<E> {
             entity: PhantomData,
         };
         // A query of a struct does not read the other entities of the table.
-        match E::SCHEMA.own_rows() {
+        match schema.own_rows() {
             Some(own) => this.and(Condition::Type, Ok(own)),
             None => this,
         }
@@ -467,6 +473,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     ///
     /// [`BulkError`](super::BulkError) when the query fails, or when the run of deletes ends early.
     pub fn delete_all<'a>(self) -> DeleteAll<'a> {
+        const { check_standalone::<E>() }
         let table = self.table.clone();
         DeleteAll::new(table, move |table, with_etag| {
             let query = self.map_selection(|_| Keys { with_etag });

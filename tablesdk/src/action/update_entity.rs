@@ -4,11 +4,12 @@ use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, IfMatch};
 
 use super::EncodedEntity;
+use super::index::entries::EntryChange;
 use super::write::ambiguous_write::malformed_success;
 use super::write::change::{ChangeKind, EntityChange};
 use super::write::changed_only::changes;
 use super::write::exactly_once::KeepMarker;
-use crate::entity::{Stored, WritableEntity, write_entity};
+use crate::entity::{Standalone, Stored, WritableEntity, write_entity};
 use crate::error::Error;
 use crate::pipeline::{OperationRun, Table};
 
@@ -198,7 +199,7 @@ exactly_once_options!(
 );
 
 // Here, because `Error` is above the entities.
-impl<E: WritableEntity> Stored<E> {
+impl<E: Standalone> Stored<E> {
     /// A value with the ETag of its stored version, both from outside: what a client of this program sends back, or what a test
     /// returns in place of the service. The key is that of the value; the timestamp is the one in the ETag.
     ///
@@ -235,7 +236,8 @@ pub(super) fn encode_stored<E: WritableEntity>(
     };
     let key = entity.unchanged_key().map_err(refused)?.clone();
     let body = write_entity::<E>(entity, &key).map_err(refused)?;
-    Ok(EncodedEntity { key, body })
+    let entries = EntryChange::of(entity).map_err(refused)?;
+    Ok(EncodedEntity { key, body, entries })
 }
 
 /// Writes an entity as a part of that run, and returns its new ETag.

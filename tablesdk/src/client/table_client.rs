@@ -8,11 +8,12 @@ use tablesdk_protocol::{ETag, IfMatch};
 
 use crate::action::{
     Action, Batch, Bulk, CreateTable, DeleteEntity, GetEntity, GetMany, InsertEntity, Modify,
-    Patch, QueryEntities, RunTransaction, SweepMarkers, Transaction, UpdateEntity, WriteEntity,
-    delete_table, get_access_policy, set_access_policy, table_exists,
+    Patch, QueryEntities, Repair, RunTransaction, SweepMarkers, Transaction, UpdateEntity,
+    WriteEntity, delete_table, get_access_policy, set_access_policy, table_exists,
 };
-use crate::entity::key::{IntoEntityKey, IntoPartitionKey, KeyOf};
-use crate::entity::{Stored, TableEntity, WritableEntity};
+use crate::entity::index::check_standalone;
+use crate::entity::key::{IntoEntityKey, IntoPartitionKey, KeyOf, standalone_key};
+use crate::entity::{Standalone, Stored, TableEntity, WritableEntity};
 use crate::error::{ClosureError, Error};
 use crate::pipeline::{PipelineHandle, Table};
 use crate::sas::{SasUrl, StoredAccessPolicy, TableSasBuilder};
@@ -355,7 +356,7 @@ impl TableClient {
     /// # Errors
     ///
     /// As [`replace`](Self::replace).
-    pub fn merge<'e, E: WritableEntity>(&self, entity: &'e mut Stored<E>) -> UpdateEntity<'e, E> {
+    pub fn merge<'e, E: Standalone>(&self, entity: &'e mut Stored<E>) -> UpdateEntity<'e, E> {
         UpdateEntity::new(self.table.clone(), Mode::Merge, entity)
     }
 
@@ -400,11 +401,7 @@ impl TableClient {
     ///
     /// `UpdateConditionNotSatisfied` when the entity has another ETag, `ResourceNotFound` when it does not exist, `InvalidInput`
     /// when the service cannot read the ETag, `TableNotFound`.
-    pub fn replace_if<E: WritableEntity>(
-        &self,
-        entity: &E,
-        etag: impl Borrow<ETag>,
-    ) -> WriteEntity {
+    pub fn replace_if<E: Standalone>(&self, entity: &E, etag: impl Borrow<ETag>) -> WriteEntity {
         self.write_if(Mode::Replace, entity, etag.borrow())
     }
 
@@ -425,11 +422,11 @@ impl TableClient {
     /// # Errors
     ///
     /// As [`replace_if`](Self::replace_if).
-    pub fn merge_if<E: WritableEntity>(&self, entity: &E, etag: impl Borrow<ETag>) -> WriteEntity {
+    pub fn merge_if<E: Standalone>(&self, entity: &E, etag: impl Borrow<ETag>) -> WriteEntity {
         self.write_if(Mode::Merge, entity, etag.borrow())
     }
 
-    fn write_if<E: WritableEntity>(&self, mode: Mode, entity: &E, etag: &ETag) -> WriteEntity {
+    fn write_if<E: Standalone>(&self, mode: Mode, entity: &E, etag: &ETag) -> WriteEntity {
         let if_match = IfMatch::ETag(etag.clone());
         WriteEntity::new(self.table.clone(), mode, Some(if_match), entity)
     }
@@ -448,7 +445,7 @@ impl TableClient {
     /// # Errors
     ///
     /// `TableNotFound`.
-    pub fn upsert_replace<E: WritableEntity>(&self, entity: &E) -> WriteEntity {
+    pub fn upsert_replace<E: Standalone>(&self, entity: &E) -> WriteEntity {
         WriteEntity::new(self.table.clone(), Mode::Replace, None, entity)
     }
 
@@ -466,7 +463,7 @@ impl TableClient {
     /// # Errors
     ///
     /// `TableNotFound`.
-    pub fn upsert_merge<E: WritableEntity>(&self, entity: &E) -> WriteEntity {
+    pub fn upsert_merge<E: Standalone>(&self, entity: &E) -> WriteEntity {
         WriteEntity::new(self.table.clone(), Mode::Merge, None, entity)
     }
 
@@ -486,7 +483,7 @@ impl TableClient {
     /// # Errors
     ///
     /// `ResourceNotFound`, `TableNotFound`.
-    pub fn replace_unconditional<E: WritableEntity>(&self, entity: &E) -> WriteEntity {
+    pub fn replace_unconditional<E: Standalone>(&self, entity: &E) -> WriteEntity {
         WriteEntity::new(
             self.table.clone(),
             Mode::Replace,
@@ -509,7 +506,7 @@ impl TableClient {
     /// # Errors
     ///
     /// `ResourceNotFound`, `TableNotFound`.
-    pub fn merge_unconditional<E: WritableEntity>(&self, entity: &E) -> WriteEntity {
+    pub fn merge_unconditional<E: Standalone>(&self, entity: &E) -> WriteEntity {
         WriteEntity::new(self.table.clone(), Mode::Merge, Some(IfMatch::Any), entity)
     }
 
@@ -532,7 +529,7 @@ impl TableClient {
     ///
     /// `TableNotFound`.
     pub fn delete(&self, key: impl IntoEntityKey) -> DeleteEntity {
-        DeleteEntity::new(self.table.clone(), key.into_entity_key())
+        DeleteEntity::new(self.table.clone(), standalone_key(key))
     }
 
     /// Deletes an entity if its stored version is the one that was read. Returns `false` when it does not exist.
@@ -550,8 +547,8 @@ impl TableClient {
     /// # Errors
     ///
     /// `UpdateConditionNotSatisfied` when the entity was written since the read, `TableNotFound`.
-    pub fn delete_stored<E>(&self, entity: &Stored<E>) -> DeleteEntity {
-        DeleteEntity::new(self.table.clone(), Ok(entity.key().clone())).if_match(entity.etag())
+    pub fn delete_stored<E: TableEntity>(&self, entity: &Stored<E>) -> DeleteEntity {
+        DeleteEntity::of_stored(self.table.clone(), entity)
     }
 
     /// Reads many entities by their keys, several at a time. The result has the order of the keys, with `None` for an entity that
@@ -669,6 +666,7 @@ impl TableClient {
     /// version; and [`ErrorKind::Input`](crate::ErrorKind::Input) when no property is set, when a key or the timestamp is set, or
     /// when properties of two variants are set. `UpdateConditionNotSatisfied` when other clients wrote the entity in every round.
     pub fn patch<E: TableEntity>(&self, key: impl KeyOf<E>) -> Patch<E> {
+        const { check_standalone::<E>() }
         Patch::new(self.table.clone(), key.into_entity_key())
     }
 
@@ -775,6 +773,41 @@ impl TableClient {
     {
         let partition = partition.into_partition_key();
         RunTransaction::new(self.table.clone(), partition, decide)
+    }
+
+    /// Compares the entries of the [indexes](derive@crate::TableEntity#index) of `E` with the entities, and mends what differs: missing
+    /// and stale entries are written, and entries without their entity are deleted.
+    ///
+    /// Writes of this client keep the entries right. A repair is for an index that was added to a type with stored entities, and
+    /// after a program wrote entities that does not know the index. It runs beside writers: deploy the programs that write the index,
+    /// repair, and then deploy those that read it.
+    ///
+    /// It reads each entity and each entry twice: two requests for an entity with one index and one more for each further index, 16
+    /// entities at a time. An entity whose entries are mended gets a new ETag, and keeps its properties.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/indexed.md")]
+    /// use tablesdk::DynamicEntity;
+    ///
+    /// # let employee = || DynamicEntity::new("Sales", "empid_000001").with("email", "ada@contoso.com");
+    /// // A program that does not know the index.
+    /// table.insert(&employee()).await?;
+    ///
+    /// let found = table.repair::<Employee>().dry_run().await?;
+    /// assert_eq!((found.missing, found.stale, found.orphaned), (1, 0, 0));
+    /// let report = table.repair::<Employee>().partition("Sales").await?;
+    /// assert_eq!(report.mended(), 1);
+    /// assert!(table.get(ByEmail::key("Sales", "ada@contoso.com")).await?.is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `TableNotFound`, and other errors of the service; the repair can be run again. [`ErrorKind::Input`](crate::ErrorKind::Input) for an
+    /// entity whose entry cannot be written.
+    pub fn repair<'a, E: WritableEntity>(&self) -> Repair<'a, E> {
+        Repair::new(self.table.clone())
     }
 
     /// Starts a bulk run, which writes or deletes any number of entities over any partitions, from a stream.

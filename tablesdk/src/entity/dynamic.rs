@@ -7,6 +7,7 @@ use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 use tablesdk_protocol::wire::json::read_entity_by;
 use tablesdk_protocol::{ETag, EntityKey, KeyKind, ShortString, Timestamp};
 
+use super::index::Standalone;
 use super::{
     ColumnScope, EntityError, EntityProblem, EntityVariant, IntoProperty, Properties,
     PropertyReader, PropertyWriter, Schema, TableEntity, ValueError, VariantAccess, WritableEntity,
@@ -215,6 +216,8 @@ impl EntityVariant for DynamicEntity {
         }
     }
 }
+
+impl Standalone for DynamicEntity {}
 
 impl WritableEntity for DynamicEntity {
     fn entity_key(&self) -> Result<EntityKey, EntityError> {

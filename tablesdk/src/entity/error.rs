@@ -63,6 +63,14 @@ pub enum EntityProblem {
         /// The name of the property.
         property: String,
     },
+    /// The entry that the entity has in an index breaks a rule.
+    #[error("its entry in the index {index}: {problem}")]
+    Entry {
+        /// The name of the type of the entries.
+        index: &'static str,
+        /// What is wrong with the entry.
+        problem: Box<Self>,
+    },
     /// The entity exceeds 1 MiB as the service counts it.
     #[error(
         "the entity takes {bytes} bytes, more than the {ENTITY_BYTES_MAX} that the service stores"
@@ -211,6 +219,14 @@ impl EntityProblem {
             _ => return false,
         };
         ["PartitionKey", "RowKey", "Timestamp"].contains(&property)
+    }
+
+    /// What is wrong with the entry of an entity in an index.
+    pub(crate) fn of_entry(index: &'static str, error: EntityError) -> Self {
+        Self::Entry {
+            index,
+            problem: error.0,
+        }
     }
 
     pub(super) fn duplicate(property: &str) -> Self {

@@ -13,6 +13,7 @@ mod error;
 pub(crate) mod field;
 pub(crate) mod field_codec;
 pub(crate) mod flatten;
+pub(crate) mod index;
 pub(crate) mod json;
 pub(crate) mod key;
 pub(crate) mod properties;
@@ -32,6 +33,7 @@ pub use dynamic::{DynamicColumn, DynamicColumns};
 pub use entity_type::EntityType;
 pub use error::{EntityError, EntityProblem};
 pub(crate) use field::Field;
+pub use index::{IndexEntry, Standalone};
 pub use properties::IntoProperty;
 #[cfg(feature = "decimal")]
 pub use property::ordered_decimal;

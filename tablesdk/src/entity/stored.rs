@@ -7,6 +7,7 @@ use bytes::Bytes;
 use tablesdk_protocol::wire::json::EntityMembers;
 use tablesdk_protocol::{ETag, EntityKey, KeyKind, Timestamp};
 
+use super::index::EntryKeys;
 use super::reader::key_of_members;
 use super::{EntityError, EntityProblem, PropertyReader, TableEntity, WritableEntity};
 
@@ -29,44 +30,54 @@ use super::{EntityError, EntityProblem, PropertyReader, TableEntity, WritableEnt
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Stored<E> {
     value: E,
     key: EntityKey,
     etag: ETag,
     timestamp: Option<Timestamp>,
-    tracked: Tracked,
+    known: Known,
 }
 
-/// What is stored, where it is kept to be compared with. No part of the value: all of them are equal.
-#[derive(Clone)]
-struct Tracked(Option<Bytes>);
+/// What is known of the stored entity beside the value. No part of the value: all of them are equal.
+#[derive(Clone, Default)]
+struct Known {
+    /// Its content, where it is kept to be compared with.
+    content: Option<Bytes>,
+    /// The entries of its indexes. In a box, so that an entity without indexes is small.
+    entries: Option<Box<EntryKeys>>,
+}
 
-impl PartialEq for Tracked {
+impl Known {
+    fn of<E: TableEntity>(value: &E) -> Self {
+        let entries = (!E::INDEXES.is_empty()).then(|| Box::new(EntryKeys::of(value)));
+        Self {
+            content: None,
+            entries,
+        }
+    }
+}
+
+impl PartialEq for Known {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-/// Without the values, which the entity shows as it likes.
-impl fmt::Debug for Tracked {
+/// Without the content, whose values the entity shows as it likes.
+impl<E: fmt::Debug> fmt::Debug for Stored<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0.is_some(), f)
+        f.debug_struct("Stored")
+            .field("value", &self.value)
+            .field("key", &self.key)
+            .field("etag", &self.etag)
+            .field("timestamp", &self.timestamp)
+            .field("tracked", &self.tracked().is_some())
+            .finish_non_exhaustive()
     }
 }
 
 impl<E> Stored<E> {
-    pub(crate) fn new(value: E, key: EntityKey, etag: ETag) -> Self {
-        let timestamp = etag.timestamp();
-        Self {
-            value,
-            key,
-            etag,
-            timestamp,
-            tracked: Tracked(None),
-        }
-    }
-
     /// The key under which the entity is stored. It does not change when the value's key fields change.
     pub const fn key(&self) -> &EntityKey {
         &self.key
@@ -85,12 +96,17 @@ impl<E> Stored<E> {
 
     /// Keeps what is stored, as it came or was sent.
     pub(crate) fn track(&mut self, content: Bytes) {
-        self.tracked = Tracked(Some(content));
+        self.known.content = Some(content);
     }
 
     /// What is stored, where it was kept and not written since in another way.
     pub(crate) const fn tracked(&self) -> Option<&Bytes> {
-        self.tracked.0.as_ref()
+        self.known.content.as_ref()
+    }
+
+    /// The key of the entry in an index that the stored entity has.
+    pub(crate) fn entry_key(&self, index: usize) -> Option<&EntityKey> {
+        self.known.entries.as_ref()?.get(index)
     }
 
     /// The value alone.
@@ -100,6 +116,17 @@ impl<E> Stored<E> {
 }
 
 impl<E: TableEntity> Stored<E> {
+    pub(crate) fn new(value: E, key: EntityKey, etag: ETag) -> Self {
+        let timestamp = etag.timestamp();
+        Self {
+            known: Known::of(&value),
+            value,
+            key,
+            etag,
+            timestamp,
+        }
+    }
+
     /// Reads an entity of an answer; `header` is the ETag that came beside it.
     pub(crate) fn read(
         entity: &mut EntityMembers<'_, '_>,
@@ -120,11 +147,11 @@ impl<E: TableEntity> Stored<E> {
         let schema = const { &E::SCHEMA };
         let value = E::read(&mut PropertyReader::of_members(entity, schema, Some(&etag)))?;
         Ok(Self {
+            known: Known::of(&value),
             value,
             key,
             timestamp: timestamp.or_else(|| etag.timestamp()),
             etag,
-            tracked: Tracked(None),
         })
     }
 
@@ -133,7 +160,7 @@ impl<E: TableEntity> Stored<E> {
         self.timestamp = etag.timestamp();
         self.value.written_as(&etag);
         self.etag = etag;
-        self.tracked = Tracked(None);
+        self.known = Known::of(&self.value);
     }
 }
 

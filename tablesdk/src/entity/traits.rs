@@ -2,6 +2,7 @@
 
 use tablesdk_protocol::{ETag, EntityKey};
 
+use super::index::Index;
 use super::{EntityError, PropertyReader, PropertyWriter, Schema};
 
 /// A struct that is stored as an entity. Derive it: `#[derive(TableEntity)]`.
@@ -34,6 +35,14 @@ pub trait TableEntity: Sized + Send + 'static {
 
     /// The names and types of the properties.
     const SCHEMA: Schema;
+
+    /// The indexes whose entries are written together with the entity.
+    #[doc(hidden)]
+    const INDEXES: &'static [Index<Self>] = &[];
+
+    /// Whether no other entity is written together with it: it has no indexes, and is no entry of one.
+    #[doc(hidden)]
+    const IS_STANDALONE: bool = true;
 
     /// The columns of this entity.
     fn columns() -> Self::Columns;
@@ -74,6 +83,7 @@ pub trait TableEntity: Sized + Send + 'static {
     message = "`{Self}` cannot be written",
     label = "not an entity as a whole",
     note = "a struct marked `#[table(projection)]` is a part of an entity, and to write it would lose the rest: write the whole struct",
+    note = "an entry of an index is written together with its entity: get the entity with `.follow()`, and write it",
     note = "a struct that is no entity yet becomes one with `#[derive(TableEntity)]`"
 )]
 pub trait WritableEntity: TableEntity {

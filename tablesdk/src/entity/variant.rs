@@ -34,6 +34,7 @@ pub trait EntityVariant: Sized {
 #[derive(Debug)]
 pub struct VariantAccess<V> {
     schema: &'static Schema,
+    is_standalone: bool,
     read: fn(&mut PropertyReader<'_>) -> Result<V, EntityError>,
     written_as: fn(&mut V, &ETag),
     own_schema: fn(&V) -> &'static Schema,
@@ -64,6 +65,7 @@ pub const fn variant<V: WritableEntity>() -> VariantAccess<V> {
 pub const fn projected_variant<V: TableEntity>() -> VariantAccess<V> {
     VariantAccess {
         schema: const { &V::SCHEMA },
+        is_standalone: V::IS_STANDALONE,
         read: V::read,
         written_as: V::written_as,
         own_schema: V::schema_of_value,
@@ -96,6 +98,14 @@ impl<V> VariantAccess<V> {
     /// The schema of what this very value is.
     pub fn own_schema(&self, value: &V) -> &'static Schema {
         (self.own_schema)(value)
+    }
+
+    /// Refuses at compile time an entity with indexes, whose entries an enum would not write.
+    pub const fn check_standalone(&self) {
+        assert!(
+            self.is_standalone,
+            "an enum of entities cannot hold a struct with indexes or an entry of one: query each type by itself, or hold a projection of it"
+        );
     }
 
     /// Its key. An enum with a variant that cannot be written has been refused at compile time.

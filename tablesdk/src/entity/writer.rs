@@ -124,7 +124,7 @@ pub(crate) fn write_values(
     })
 }
 
-fn write(
+pub(super) fn write(
     key: &EntityKey,
     properties: impl FnOnce(&mut PropertyWriter<'_>) -> Result<(), EntityError>,
 ) -> Result<Bytes, EntityError> {

@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 
 use tablesdk_protocol::{Endpoint, EntityKey};
 
-use super::{Error, ErrorKind, Inner, Source};
+use super::{Error, ErrorKind, Inner, Source, TakenEntry};
 
 impl Error {
     /// The message without the operation and where it took place.
@@ -17,6 +17,18 @@ impl Error {
                 let _ = write!(text, " ({current})");
             }
             text.push_str(": ");
+        }
+        if let Some(entry) = &self.0.taken_entry {
+            let TakenEntry {
+                index,
+                row_key,
+                owner,
+            } = &**entry;
+            let owner = Excerpt(owner);
+            let _ = write!(
+                text,
+                "the index {index} has another entity, {owner}, at {row_key:?}: "
+            );
         }
         match &self.0.source {
             Source::Message(message) | Source::Timeout(message) => text.push_str(message),

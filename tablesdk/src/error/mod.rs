@@ -63,6 +63,14 @@ struct Inner {
     batch_index: Option<usize>,
     next_page: Option<String>,
     batch_size: Option<usize>,
+    taken_entry: Option<Box<TakenEntry>>,
+}
+
+/// The entry of an index that another entity has.
+struct TakenEntry {
+    index: &'static str,
+    row_key: String,
+    owner: EntityKey,
 }
 
 #[derive(Debug)]
@@ -255,6 +263,21 @@ impl Error {
         self
     }
 
+    /// Adds that another entity has the entry of an index which the operation would have written.
+    pub(crate) fn with_taken_entry(
+        mut self,
+        index: &'static str,
+        row_key: &str,
+        owner: &EntityKey,
+    ) -> Self {
+        self.0.taken_entry = Some(Box::new(TakenEntry {
+            index,
+            row_key: row_key.to_owned(),
+            owner: owner.clone(),
+        }));
+        self
+    }
+
     pub(crate) fn with_next_page(mut self, token: Option<impl fmt::Display>) -> Self {
         self.0.next_page = token.map(|token| token.to_string());
         self
@@ -281,6 +304,7 @@ impl Error {
             batch_index: None,
             next_page: None,
             batch_size: None,
+            taken_entry: None,
         }))
     }
 
@@ -320,6 +344,22 @@ impl Error {
     /// from 1: `change 2 of 5` has the index 1.
     pub fn batch_index(&self) -> Option<usize> {
         self.0.batch_index
+    }
+
+    /// The [unique index](derive@crate::TableEntity#index) in which another entity has the entry that the operation would have written:
+    /// the name of the type of its entries.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/indexed.md")]
+    /// table.insert(&Employee::new("Sales", 1, "ada@contoso.com")).await?;
+    /// let error = table.insert(&Employee::new("Sales", 2, "ada@contoso.com")).await.unwrap_err();
+    /// assert!(error.is_conflict());
+    /// assert_eq!(error.index(), Some("ByEmail"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn index(&self) -> Option<&str> {
+        self.0.taken_entry.as_ref().map(|entry| entry.index)
     }
 
     /// The token of the next page, when [`page`](crate::action::QueryEntities::page) returned an entity that cannot be read: for

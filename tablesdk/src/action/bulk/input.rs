@@ -11,11 +11,11 @@ use tablesdk_protocol::IfMatch;
 use self::sealed::{Entity as _, Key as _};
 use super::send::Verb;
 use crate::action::EncodedEntity;
-use crate::entity::WritableEntity;
-use crate::entity::key::IntoEntityKey;
+use crate::entity::Standalone;
+use crate::entity::key::{IntoEntityKey, standalone_key};
 use crate::error::Error;
 
-/// An entity in the input of a [`Bulk`](super::Bulk): a [`WritableEntity`], a reference to one, or a `Result` with either.
+/// An entity in the input of a [`Bulk`](super::Bulk): a [`Standalone`] entity, a reference to one, or a `Result` with either.
 ///
 /// With a `Result`, the input can fail, as a query or a file can. The first error ends the run, after everything before it was sent.
 ///
@@ -44,7 +44,8 @@ use crate::error::Error;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be written by a bulk run",
     label = "not an entity",
-    note = "the items of the stream are entities, references to entities, or a `Result` with either; to write entities that were read, map each with `Stored::into_inner`"
+    note = "the items of the stream are entities, references to entities, or a `Result` with either; to write entities that were read, map each with `Stored::into_inner`",
+    note = "entities with indexes are not written in bulk: a bulk run does not know their entries; use `insert` or a `batch`"
 )]
 pub trait BulkEntity<By = sealed::Value>: sealed::Entity<By> {}
 
@@ -82,7 +83,7 @@ pub(super) fn entities<'a, By: 'a>(
 
 pub(super) fn keys<'a>(keys: impl Stream<Item: BulkKey> + Send + 'a) -> Inputs<'a> {
     let inputs = keys.map(|key| {
-        let key = key.into_result()?.into_entity_key();
+        let key = standalone_key(key.into_result()?);
         let key = key.map_err(|error| Error::input(error).with_operation(Verb::Delete.operation()));
         Ok(key.map(|key| (EncodedEntity::of_key(key), None)))
     });
@@ -96,7 +97,7 @@ pub(super) fn keys<'a>(keys: impl Stream<Item: BulkKey> + Send + 'a) -> Inputs<'
 mod sealed {
     use std::borrow::Borrow;
 
-    use super::{IntoEntityKey, SourceError, WritableEntity};
+    use super::{IntoEntityKey, SourceError, Standalone};
 
     /// Marks input that owns its entities.
     #[derive(Clone, Copy, Debug)]
@@ -109,12 +110,12 @@ mod sealed {
     // Without the parameter the implementations for `E` and `&E` overlap: another crate may implement `WritableEntity` for a reference
     // to one of its types.
     pub trait Entity<By> {
-        type Entity: WritableEntity;
+        type Entity: Standalone;
         type Held: Borrow<Self::Entity>;
         fn into_result(self) -> Result<Self::Held, SourceError>;
     }
 
-    impl<E: WritableEntity> Entity<Value> for E {
+    impl<E: Standalone> Entity<Value> for E {
         type Entity = E;
         type Held = E;
         fn into_result(self) -> Result<E, SourceError> {
@@ -122,7 +123,7 @@ mod sealed {
         }
     }
 
-    impl<'e, E: WritableEntity> Entity<Reference> for &'e E {
+    impl<'e, E: Standalone> Entity<Reference> for &'e E {
         type Entity = E;
         type Held = &'e E;
         fn into_result(self) -> Result<&'e E, SourceError> {
@@ -130,7 +131,7 @@ mod sealed {
         }
     }
 
-    impl<T: WritableEntity, X: Into<SourceError>> Entity<Value> for Result<T, X> {
+    impl<T: Standalone, X: Into<SourceError>> Entity<Value> for Result<T, X> {
         type Entity = T;
         type Held = T;
         fn into_result(self) -> Result<T, SourceError> {
@@ -138,7 +139,7 @@ mod sealed {
         }
     }
 
-    impl<'e, T: WritableEntity, X: Into<SourceError>> Entity<Reference> for Result<&'e T, X> {
+    impl<'e, T: Standalone, X: Into<SourceError>> Entity<Reference> for Result<&'e T, X> {
         type Entity = T;
         type Held = &'e T;
         fn into_result(self) -> Result<&'e T, SourceError> {

@@ -124,7 +124,7 @@ impl<'a> BulkRun<'a> {
                 Event::Read(Some(Ok(input))) => {
                     report.read(next);
                     match input {
-                        Ok((EncodedEntity { key, body }, if_match)) => packer.push(Item {
+                        Ok((EncodedEntity { key, body, .. }, if_match)) => packer.push(Item {
                             index: next,
                             key,
                             body,

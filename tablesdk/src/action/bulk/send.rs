@@ -186,10 +186,7 @@ async fn send_one(table: &Table, verb: Verb, item: &Item, batches: bool) -> Resu
 
 impl Item {
     fn encoded(&self) -> EncodedEntity {
-        EncodedEntity {
-            key: self.key.clone(),
-            body: self.body.clone(),
-        }
+        EncodedEntity::standalone(self.key.clone(), self.body.clone())
     }
 
     fn if_match(&self) -> IfMatch {

@@ -125,6 +125,9 @@ impl Commit {
             |change| matches!(if_match(change), Some(IfMatch::ETag(_)))
         } else if error.is_not_found() {
             |change| if_match(change).is_some()
+        } else if error.index().is_some() {
+            // Another entity has the entry of an inserted one.
+            return false;
         } else if error.code() == Some(&ErrorCode::EntityAlreadyExists) {
             |change| matches!(change, Change::Insert(_))
         } else {
@@ -184,6 +187,7 @@ fn conditional(change: EntityChange, read: Option<&ETag>) -> Result<EntityChange
         key,
         change,
         operation,
+        entries,
     } = change;
     let condition = |own: Option<IfMatch>, read: &ETag| match own {
         Some(own @ IfMatch::ETag(_)) => own,
@@ -194,7 +198,7 @@ fn conditional(change: EntityChange, read: Option<&ETag>) -> Result<EntityChange
         (Change::Update(upsert), None) if upsert.if_match.is_none() => {
             let body = upsert.entity.as_bytes().clone();
             let key = key.clone();
-            let entity = EncodedEntity { key, body };
+            let entity = EncodedEntity::standalone(key, body);
             Ok(EntityChange::of(upsert.table, ChangeKind::Insert, entity).change)
         }
         (Change::Update(mut request), Some(etag)) => {
@@ -214,6 +218,7 @@ fn conditional(change: EntityChange, read: Option<&ETag>) -> Result<EntityChange
             key,
             change,
             operation,
+            entries,
         }),
         Err(problem) => Err(refused(operation, problem).with_key(&key)),
     }
@@ -225,7 +230,7 @@ fn check(table: &TableName, key: &EntityKey, etag: &ETag) -> Result<EntityChange
     let body = write_values(key, &[]).map_err(failed)?;
     let key = key.clone();
     let kind = ChangeKind::Update(Mode::Merge, Some(IfMatch::ETag(etag.clone())));
-    let change = EntityChange::of(table.clone(), kind, EncodedEntity { key, body });
+    let change = EntityChange::of(table.clone(), kind, EncodedEntity::standalone(key, body));
     Ok(EntityChange {
         operation: CHECK,
         ..change

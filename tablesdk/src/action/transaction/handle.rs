@@ -15,8 +15,8 @@ use crate::action::batch::{Batch, check_partition};
 use crate::action::update_entity::encode_stored;
 use crate::action::write::change::ChangeKind;
 use crate::action::{EncodedEntity, refused};
-use crate::entity::key::{IntoEntityKey, KeyOf};
-use crate::entity::{Stored, TableEntity, WritableEntity};
+use crate::entity::key::{IntoEntityKey, KeyOf, standalone_key};
+use crate::entity::{Standalone, Stored, TableEntity, WritableEntity};
 use crate::error::Error;
 
 /// A round of a transaction, as its closure sees it: it reads entities and collects changes. See
@@ -138,13 +138,13 @@ impl Transaction {
 
     /// Inserts an entity, or replaces the existing one, whatever its version. An entity that was read is replaced if its version is
     /// still that one.
-    pub fn upsert_replace<E: WritableEntity>(&self, entity: &E) -> &Self {
+    pub fn upsert_replace<E: Standalone>(&self, entity: &E) -> &Self {
         self.write(ChangeKind::Update(Mode::Replace, None), entity)
     }
 
     /// Inserts an entity, or merges it into the existing one, whatever its version. An entity that was read is merged if its version
     /// is still that one.
-    pub fn upsert_merge<E: WritableEntity>(&self, entity: &E) -> &Self {
+    pub fn upsert_merge<E: Standalone>(&self, entity: &E) -> &Self {
         self.write(ChangeKind::Update(Mode::Merge, None), entity)
     }
 
@@ -163,18 +163,18 @@ impl Transaction {
         clippy::needless_pass_by_value,
         reason = "its ETag is out of date after the transaction"
     )]
-    pub fn merge<E: WritableEntity>(&self, entity: Stored<E>) -> &Self {
+    pub fn merge<E: Standalone>(&self, entity: Stored<E>) -> &Self {
         self.write_stored(Mode::Merge, &entity)
     }
 
     /// Replaces an entity if its stored version is the one with that ETag, which came from outside.
-    pub fn replace_if<E: WritableEntity>(&self, entity: &E, etag: impl Borrow<ETag>) -> &Self {
+    pub fn replace_if<E: Standalone>(&self, entity: &E, etag: impl Borrow<ETag>) -> &Self {
         let if_match = IfMatch::ETag(etag.borrow().clone());
         self.write(ChangeKind::Update(Mode::Replace, Some(if_match)), entity)
     }
 
     /// Merges into an entity if its stored version is the one with that ETag, which came from outside.
-    pub fn merge_if<E: WritableEntity>(&self, entity: &E, etag: impl Borrow<ETag>) -> &Self {
+    pub fn merge_if<E: Standalone>(&self, entity: &E, etag: impl Borrow<ETag>) -> &Self {
         let if_match = IfMatch::ETag(etag.borrow().clone());
         self.write(ChangeKind::Update(Mode::Merge, Some(if_match)), entity)
     }
@@ -191,13 +191,14 @@ impl Transaction {
     }
 
     /// Deletes an entity if its stored version is the one that was read.
-    pub fn delete_stored<E>(&self, entity: &Stored<E>) -> &Self {
-        self.delete_if(entity.key(), entity.etag())
+    pub fn delete_stored<E: TableEntity>(&self, entity: &Stored<E>) -> &Self {
+        let kind = ChangeKind::Delete(IfMatch::ETag(entity.etag().clone()));
+        self.push(kind, Ok(EncodedEntity::of_stored(entity)))
     }
 
     fn delete_when(&self, if_match: IfMatch, key: impl IntoEntityKey) -> &Self {
         let kind = ChangeKind::Delete(if_match);
-        let key = key.into_entity_key();
+        let key = standalone_key(key);
         let key = key.map_err(|error| refused(kind.operation(), error));
         self.push(kind, key.map(EncodedEntity::of_key))
     }

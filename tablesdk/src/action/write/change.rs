@@ -11,7 +11,9 @@ use tablesdk_protocol::wire::json::MetadataLevel;
 use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch, TableName};
 
 use super::ambiguous_write::{check_status, malformed_success, resolve};
-use super::exactly_once::{self, KeepMarker};
+use super::exactly_once::KeepMarker;
+use crate::action::batch::carry_out;
+use crate::action::index::entries::EntryChange;
 use crate::action::{EncodedEntity, check_condition};
 use crate::error::{CurrentState, Error};
 use crate::pipeline::{Effect, OperationRun, Table};
@@ -42,11 +44,14 @@ impl ChangeKind {
 }
 
 /// A change of one entity.
+#[derive(Clone)]
 pub(in crate::action) struct EntityChange {
     pub(in crate::action) key: EntityKey,
     pub(in crate::action) change: Change,
     /// The operation that carries it out alone.
     pub(in crate::action) operation: &'static str,
+    /// What becomes of the entity's entries in indexes.
+    pub(in crate::action) entries: Vec<EntryChange>,
 }
 
 impl EntityChange {
@@ -65,7 +70,7 @@ impl EntityChange {
 
     /// A change that can be sent.
     pub(in crate::action) fn of(table: TableName, kind: ChangeKind, entity: EncodedEntity) -> Self {
-        let EncodedEntity { key, body } = entity;
+        let EncodedEntity { key, body, entries } = entity;
         let operation = kind.operation();
         let change = match kind {
             ChangeKind::Delete(if_match) => Change::Delete(delete_entity::Request {
@@ -91,6 +96,7 @@ impl EntityChange {
             key,
             change,
             operation,
+            entries,
         }
     }
 
@@ -112,7 +118,7 @@ impl EntityChange {
         !matches!(&self.change, Change::Update(request) if matches!(request.mode, Mode::Merge))
     }
 
-    /// Carries out the change, alone or together with a marker, and returns the new ETag; `None` for a delete.
+    /// Carries out the change, together with a marker and the entries of indexes where it has them, and returns the new ETag; `None` for a delete.
     pub(in crate::action) async fn write(
         self,
         run: &mut OperationRun<'_>,
@@ -120,8 +126,8 @@ impl EntityChange {
     ) -> Result<Option<ETag>, Error> {
         let sent = match exactly_once {
             // In boxes of their own, so that the future of the usual write is small.
-            Some(keep) => Box::pin(self.send_with_marker(run, keep)).await,
-            None => self.send_alone(run).await,
+            None if self.entries.is_empty() => self.send_alone(run).await,
+            exactly_once => Box::pin(self.send_with_others(run, exactly_once)).await,
         };
         let etag = match sent {
             Ok(etag) => etag,
@@ -154,13 +160,14 @@ impl EntityChange {
         }
     }
 
-    async fn send_with_marker(
+    /// Sends it together with a marker, with the entries of indexes, or with both.
+    async fn send_with_others(
         &self,
         run: &mut OperationRun<'_>,
-        keep: KeepMarker,
+        exactly_once: Option<KeepMarker>,
     ) -> Result<Option<ETag>, Error> {
         let changes = std::slice::from_ref(self);
-        let etags = exactly_once::commit(run, changes, keep).await;
+        let etags = carry_out(run, changes, exactly_once).await;
         let etag = etags.map_err(Error::without_batch_index)?.pop().flatten();
         if etag.is_none() && self.body().is_some() {
             return Err(malformed_success("the response has no ETag of the entity"));

@@ -63,7 +63,8 @@ pub(in crate::action) fn changes<E: WritableEntity>(
         let body = write_values(&key, &changed).map_err(Error::input)?;
         (Mode::Merge, body)
     };
-    Ok(Some((mode, EncodedEntity { key, body }, Some(after))))
+    let encoded = EncodedEntity::standalone(key, body);
+    Ok(Some((mode, encoded, Some(after))))
 }
 
 #[derive(Clone, Copy, Debug, thiserror::Error)]

@@ -183,7 +183,7 @@ impl<'t> Marker<'t> {
         }
         let body = write_values(&self.key, &values).map_err(Error::input)?;
         let key = self.key.clone();
-        let entity = EncodedEntity { key, body };
+        let entity = EncodedEntity::standalone(key, body);
         Ok(EntityChange::of(
             self.table.clone(),
             ChangeKind::Insert,

@@ -22,7 +22,7 @@ pub use template::{KeyPiece, KeyReader, KeyTemplate, KeyWriter};
 use std::fmt;
 use std::marker::PhantomData;
 
-use super::EntityError;
+use super::{EntityError, TableEntity};
 use crate::sealed::Seal;
 
 /// The key of an entity of type `E`, as `E::key(…)` makes it. A bad value is reported when the verb that got the key is
@@ -195,6 +195,10 @@ pub trait IntoEntityKey {
     #[doc(hidden)]
     const SEAL: Seal;
 
+    /// See [`TableEntity::IS_STANDALONE`].
+    #[doc(hidden)]
+    const IS_STANDALONE: bool = true;
+
     /// The key, or what is wrong with it.
     ///
     /// # Errors
@@ -215,8 +219,27 @@ macro_rules! entity_key {
     };
 }
 
+impl<E: TableEntity> IntoEntityKey for Key<E> {
+    const SEAL: Seal = Seal;
+    const IS_STANDALONE: bool = E::IS_STANDALONE;
+
+    fn into_entity_key(self) -> Result<EntityKey, EntityError> {
+        self.key
+    }
+}
+
+/// The key of an entity that is deleted alone. Refuses at compile time that of an entity with indexes, and that of an entry.
+pub(crate) fn standalone_key<K: IntoEntityKey>(key: K) -> Result<EntityKey, EntityError> {
+    const {
+        assert!(
+            K::IS_STANDALONE,
+            "a key does not say which entries of indexes the entity has: get the entity, and use `delete_stored`"
+        );
+    }
+    key.into_entity_key()
+}
+
 entity_key! {
-    [E] Key<E>, self => self.key;
     [] EntityKey, self => Ok(self);
     [] &EntityKey, self => Ok(self.clone());
     [P: Into<String>, R: Into<String>] (P, R), self => Ok(EntityKey::new(self.0, self.1)?);
@@ -341,7 +364,7 @@ pub trait KeyOf<E>: IntoEntityKey {
     const SEAL_OF_ENTITY: Seal;
 }
 
-impl<E> KeyOf<E> for Key<E> {
+impl<E: TableEntity> KeyOf<E> for Key<E> {
     const SEAL_OF_ENTITY: Seal = Seal;
 }
 

@@ -1,0 +1,79 @@
+//! The grammar of `index(ByEmail, row_key = "email_{email}", unique)`.
+
+use syn::parse::{ParseStream, Parser as _};
+use syn::{Ident, LitStr, Token};
+
+use super::{Item, Value};
+
+/// An index of the entity.
+#[derive(Clone)]
+pub(crate) struct IndexAttribute {
+    /// The type of the entries, which the derive generates.
+    pub(crate) ident: Ident,
+    pub(crate) row_key: LitStr,
+    /// Whether no two entities of a partition have an entry with the same row key.
+    pub(crate) is_unique: bool,
+}
+
+impl IndexAttribute {
+    pub(super) fn parse(item: &Item) -> syn::Result<Self> {
+        let Value::List(tokens) = &item.value else {
+            return Err(item.error(format!(
+                "`index` takes a type to generate and the row key of its entries: write `{EXAMPLE}`"
+            )));
+        };
+        let parser = |input: ParseStream<'_>| Self::parse_list(item, input);
+        parser.parse2(tokens.clone())
+    }
+
+    fn parse_list(item: &Item, input: ParseStream<'_>) -> syn::Result<Self> {
+        let ident = match input.parse::<Ident>() {
+            Ok(ident) if !input.peek(Token![=]) => ident,
+            _ => {
+                return Err(item.error(format!(
+                    "an index begins with the name of the type of its entries: write `{EXAMPLE}`"
+                )));
+            }
+        };
+        let mut row_key = None;
+        let mut is_unique = false;
+        while !input.is_empty() {
+            input.parse::<Token![,]>()?;
+            if input.is_empty() {
+                break;
+            }
+            let word: Ident = input.parse()?;
+            match word.to_string().as_str() {
+                "row_key" => {
+                    input.parse::<Token![=]>()?;
+                    row_key = Some(input.parse()?);
+                }
+                "unique" => is_unique = true,
+                "partition_key" => {
+                    return Err(syn::Error::new(
+                        word.span(),
+                        "the entries of an index are in the partition of their entity: remove the `partition_key`",
+                    ));
+                }
+                other => {
+                    let message = format!(
+                        "unknown option `{other}` of an index: the options are `row_key` and `unique`"
+                    );
+                    return Err(syn::Error::new(word.span(), message));
+                }
+            }
+        }
+        let Some(row_key) = row_key else {
+            let message =
+                format!("the index `{ident}` needs a row key for its entries: write `{EXAMPLE}`");
+            return Err(syn::Error::new(ident.span(), message));
+        };
+        Ok(Self {
+            ident,
+            row_key,
+            is_unique,
+        })
+    }
+}
+
+const EXAMPLE: &str = r#"#[table(index(ByEmail, row_key = "email_{email}", unique))]"#;

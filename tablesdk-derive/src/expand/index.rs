@@ -1,0 +1,147 @@
+//! The code for an index of an entity: the struct of its entries, which is read like an entity, and how an entry is made of the entity.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+use syn::Ident;
+use syn::ext::IdentExt as _;
+
+use super::expand;
+use super::keys::key_value;
+use super::write_statements;
+use crate::check::Model;
+use crate::index::IndexOf;
+use crate::input::InputField;
+use crate::name::KeyName;
+use crate::tokens::local;
+
+/// The constants about indexes, of an entity with indexes and of an entry; none where they have their defaults.
+pub(super) fn const_indexes(entity: &Model<'_>, indexes: &[Model<'_>]) -> TokenStream {
+    let private = entity.private();
+    let is_standalone = indexes.is_empty() && entity.index_of.is_none();
+    let standalone = (!is_standalone).then(|| quote! { const IS_STANDALONE: bool = false; });
+    let idents = indexes.iter().map(|index| &index.ident);
+    let indexes = (!indexes.is_empty()).then(|| {
+        quote! {
+            const INDEXES: &'static [#private::Index<Self>] =
+                &[#(#private::Index::of::<#idents>()),*];
+        }
+    });
+    quote! { #indexes #standalone }
+}
+
+/// The struct of the entries, and its implementations.
+pub(super) fn expand_index(entity: &Model<'_>, index: &Model<'_>) -> TokenStream {
+    let Some(index_of) = &index.index_of else {
+        return TokenStream::new();
+    };
+    let entries = struct_of_entries(index, index_of);
+    let read = expand(index, &[]);
+    let entry = impl_entry(entity, index, index_of);
+    quote! { #entries #read #entry }
+}
+
+fn struct_of_entries(index: &Model<'_>, index_of: &IndexOf) -> TokenStream {
+    let Model {
+        ident, vis, lints, ..
+    } = index;
+    let entity = index_of.entity.unraw();
+    let row_key = index
+        .keys
+        .get(KeyName::Row)
+        .map(|row_key| row_key.text.clone());
+    let doc = format!(
+        " An entry of an index of [`{entity}`]: its properties, under a row key of the form `{}`. It is written together with the entity.",
+        row_key.unwrap_or_default()
+    );
+    let fields = index.parts.iter().map(|part| {
+        let (vis, member, ty) = (part.field.vis, part.field.member(), part.field.ty);
+        let docs = part.field.docs.iter().map(ToTokens::to_token_stream);
+        quote! { #(#docs)* #vis #member: #ty }
+    });
+    quote! {
+        #[doc = #doc]
+        #[derive(::core::clone::Clone, ::core::fmt::Debug)]
+        #[allow(dead_code, reason = "an entry has every field of its entity")]
+        #(#lints)*
+        #vis struct #ident {
+            #(#fields,)*
+        }
+    }
+}
+
+fn impl_entry(entity: &Model<'_>, index: &Model<'_>, index_of: &IndexOf) -> TokenStream {
+    let private = index.private();
+    let (ident, of, lints) = (&index.ident, &index_of.entity, &index.lints);
+    let is_unique = index_of.is_unique;
+    let (source, writer) = (local("entity"), local("writer"));
+    let value = |field: &InputField<'_>| {
+        if index_of.requires(field) {
+            return required_ident(field).into_token_stream();
+        }
+        let member = field.member();
+        quote! { &#source.#member }
+    };
+    let bindings = |otherwise: TokenStream| {
+        let fields = index.parts.iter().map(|part| &part.field);
+        let fields = fields.filter(|field| index_of.requires(field));
+        let bindings = fields.map(|field| {
+            let (member, value) = (field.member(), required_ident(field));
+            quote! {
+                let ::core::option::Option::Some(#value) = &#source.#member else {
+                    return ::core::result::Result::Ok(#otherwise);
+                };
+            }
+        });
+        bindings.collect::<TokenStream>()
+    };
+    let without_entry = bindings(quote! { ::core::option::Option::None });
+    let without_properties = bindings(quote! { () });
+    let key = key_value(index, &ident.to_token_stream(), value);
+    let statements = write_statements(index, &writer, value);
+    let key_of_entity = key_value(entity, &of.to_token_stream(), |field| {
+        let member = field.member();
+        quote! { &self.#member }
+    });
+    quote! {
+        #[automatically_derived]
+        #(#lints)*
+        impl #private::IndexEntry for #ident {
+            type Entity = #of;
+
+            const IS_UNIQUE: bool = #is_unique;
+
+            fn entry_key(
+                #source: &#of,
+            ) -> ::core::result::Result<::core::option::Option<#private::EntityKey>, #private::EntityError> {
+                #without_entry
+                ::core::result::Result::map(#key, ::core::option::Option::Some)
+            }
+
+            fn write_entry(
+                #source: &#of,
+                #writer: &mut #private::PropertyWriter<'_>,
+            ) -> ::core::result::Result<(), #private::EntityError> {
+                #without_properties
+                #statements
+                ::core::result::Result::Ok(())
+            }
+
+            fn key_of_entity(
+                &self,
+            ) -> ::core::result::Result<#private::EntityKey, #private::EntityError> {
+                #key_of_entity
+            }
+        }
+    }
+}
+
+impl IndexOf {
+    fn requires(&self, field: &InputField<'_>) -> bool {
+        self.required.iter().any(|required| required == field.ident)
+    }
+}
+
+/// The variable with the value of a field that is an `Option` in the entity.
+fn required_ident(field: &InputField<'_>) -> Ident {
+    local(&format!("required_{}", field.plain_name()))
+}

@@ -1,0 +1,229 @@
+//! The indexes of an entity. The entries of an index are a struct like the entity, with another row key: this file makes it of the
+//! entity's fields, and it is checked as if it had been written.
+//!
+//! An entry has every property of the entity, and those parts of the entity's row key that its own row key does not have.
+
+use proc_macro2::Ident;
+use syn::ext::IdentExt as _;
+use syn::{GenericArgument, LitStr, PathArguments, Type};
+
+use crate::attr::{FieldAttributes, IndexAttribute, StructAttributes};
+use crate::check::{Kind, Model, check};
+use crate::diagnostics::Diagnostics;
+use crate::input::{Input, InputField, Target};
+use crate::name::KeyName;
+use crate::template::{Template, names};
+
+/// What the entries of an index are entries of.
+pub(crate) struct IndexOf {
+    pub(crate) entity: Ident,
+    pub(crate) is_unique: bool,
+    /// The fields that are an `Option` in the entity and not in the entry: without a value there is no entry.
+    pub(crate) required: Vec<Ident>,
+}
+
+/// The checked entries of each index.
+pub(crate) fn models<'a>(
+    entity: &'a Model<'a>,
+    attributes: &'a StructAttributes,
+) -> syn::Result<Vec<Model<'a>>> {
+    let mut diagnostics = Diagnostics::new();
+    let Some(first) = attributes.indexes.first() else {
+        return diagnostics.finish(Some(Vec::new()));
+    };
+    if let Some(problem) = problem_of(entity) {
+        diagnostics.error(first.ident.span(), problem);
+        return diagnostics.finish(None);
+    }
+    let mut models = Vec::new();
+    for index in &attributes.indexes {
+        match check(input_of(entity, attributes, index)) {
+            Ok(model) => {
+                check_owners(entity, index, &model, &mut diagnostics);
+                models.push(model);
+            }
+            Err(error) => diagnostics.push(error),
+        }
+    }
+    check_prefixes(entity, &models, &mut diagnostics);
+    diagnostics.finish(Some(models))
+}
+
+/// Why a struct cannot have an index.
+fn problem_of(entity: &Model<'_>) -> Option<String> {
+    let name = entity.ident.unraw();
+    let older = entity.entity_type.as_ref().map(|known| &known.older);
+    Some(if entity.target == Target::Group {
+        "a flattened struct has no key: move `index` to the entity".to_owned()
+    } else if entity.projection {
+        "a projection is a part of an entity: move `index` to the whole struct".to_owned()
+    } else if !entity.generics.params.is_empty() {
+        format!(
+            "`{name}` has parameters, and the entries of an index have none: remove them, or the `index`"
+        )
+    } else if older.is_some_and(|older| !older.is_empty()) {
+        format!(
+            "`{name}` reads older versions with `from`, which the entries of an index do not: remove one of the two"
+        )
+    } else {
+        return None;
+    })
+}
+
+/// The entries of an index, as if they had been written as a struct.
+fn input_of<'a>(
+    entity: &'a Model<'a>,
+    attributes: &StructAttributes,
+    index: &'a IndexAttribute,
+) -> Input<'a> {
+    let parts: Vec<_> = names(&index.row_key.value()).collect();
+    let mut required = Vec::new();
+    let fields = entity.parts.iter().map(|part| {
+        let field = &part.field;
+        let is_in_key = parts.contains(&field.plain_name());
+        let mut ty = field.ty;
+        if let (true, Some(inner)) = (is_in_key, value_of_option(ty)) {
+            required.push(field.ident.clone());
+            ty = inner;
+        }
+        InputField {
+            ty,
+            attributes: attributes_in_entry(field, &part.kind, is_in_key),
+            part_of: None,
+            ..field.clone()
+        }
+    });
+    let fields = fields.collect();
+    let mut entity_type = attributes.entity_type.clone();
+    entity_type.aliases.clear();
+    if let Some((_, name)) = &mut entity_type.name {
+        *name = LitStr::new(&index.ident.unraw().to_string(), index.ident.span());
+    }
+    Input {
+        target: Target::Entity,
+        ident: &index.ident,
+        vis: entity.vis,
+        generics: entity.generics,
+        attributes: StructAttributes {
+            entity_type,
+            indexes: Vec::new(),
+            keys: None,
+            row_key: Some(index.row_key.clone()),
+            ..attributes.clone()
+        },
+        fields,
+        index_of: Some(IndexOf {
+            entity: entity.ident.clone(),
+            is_unique: index.is_unique,
+            required,
+        }),
+        lints: entity.lints.clone(),
+        diagnostics: Diagnostics::new(),
+    }
+}
+
+/// The attributes of a field in the entry. A field that cannot be a part of a key keeps its attributes, and the check says so.
+fn attributes_in_entry(field: &InputField<'_>, kind: &Kind, is_in_key: bool) -> FieldAttributes {
+    let mut attributes = field.attributes.clone();
+    let span = Some(field.ident.span());
+    match kind {
+        Kind::Key(KeyName::Row)
+        | Kind::KeyPart {
+            key: KeyName::Row,
+            stored: None,
+        } => {
+            attributes.row_key = None;
+        }
+        Kind::KeyPart {
+            key: KeyName::Row,
+            stored: Some(_),
+        } => {
+            attributes.store = attributes.store.filter(|_| is_in_key);
+        }
+        // Other programs, and filters, find it as a property, too.
+        Kind::Property(_) if is_in_key => {
+            attributes.aliases.clear();
+            attributes.default = None;
+            attributes.store = span;
+        }
+        _ => {}
+    }
+    attributes
+}
+
+/// Two entities that had one entry would overwrite it for each other.
+fn check_owners(
+    entity: &Model<'_>,
+    index: &IndexAttribute,
+    entries: &Model<'_>,
+    diagnostics: &mut Diagnostics,
+) {
+    if index.is_unique {
+        return;
+    }
+    let parts = |model: &Model<'_>| -> Vec<String> {
+        let template = model.keys.get(KeyName::Row);
+        let fields = template.into_iter().flat_map(Template::fields);
+        let names = fields.filter_map(|field| Some(model.parts.get(field)?.field.plain_name()));
+        names.collect()
+    };
+    let of_entries = parts(entries);
+    let of_entity = parts(entity);
+    let missing = of_entity.iter().filter(|name| !of_entries.contains(name));
+    let missing: Vec<_> = missing.map(|name| format!("{{{name}}}")).collect();
+    if missing.is_empty() {
+        return;
+    }
+    let (name, key) = (entity.ident.unraw(), missing.join("_"));
+    diagnostics.error(
+        index.row_key.span(),
+        format!("two entities `{name}` may have an entry with the same row key: add `_{key}` to it, or `unique` to the index"),
+    );
+}
+
+/// Entities and entries are distinguished by the text in front of their row keys.
+fn check_prefixes(entity: &Model<'_>, entries: &[Model<'_>], diagnostics: &mut Diagnostics) {
+    let mut known: Vec<(&Ident, &Template)> = Vec::new();
+    for model in [entity].into_iter().chain(entries) {
+        let Some(template) = model.keys.get(KeyName::Row) else {
+            continue;
+        };
+        let (name, prefix) = (&model.ident, template.literal_prefix());
+        if prefix.is_empty() {
+            let name = name.unraw();
+            let example = name.to_string().to_lowercase();
+            diagnostics.error(
+                template.span,
+                format!("the row keys of `{name}` need a text in front that distinguishes them from the entries of indexes, such as `{example}_{}`", template.text),
+            );
+            continue;
+        }
+        let other = known.iter().find(|(_, other)| {
+            let other = other.literal_prefix();
+            other.starts_with(prefix) || prefix.starts_with(other)
+        });
+        if let Some((other, _)) = other {
+            let (name, other) = (name.unraw(), other.unraw());
+            diagnostics.error(
+                template.span,
+                format!("the row keys of `{name}` and of `{other}` cannot be distinguished: let each begin with a text of its own"),
+            );
+        }
+        known.push((name, template));
+    }
+}
+
+/// The `T` of an `Option<T>`.
+fn value_of_option(ty: &Type) -> Option<&Type> {
+    let Type::Path(path) = ty else {
+        return None;
+    };
+    let segment = path.path.segments.last()?;
+    let PathArguments::AngleBracketed(arguments) = &segment.arguments else {
+        return None;
+    };
+    match arguments.args.first() {
+        Some(GenericArgument::Type(inner)) if segment.ident == "Option" => Some(inner),
+        _ => None,
+    }
+}

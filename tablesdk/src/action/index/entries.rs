@@ -1,0 +1,440 @@
+//! The entries of indexes, which are written in one transaction with their entities.
+//!
+//! The ETag of an entity protects its entries: a transaction that writes an entry also writes the entity, under the version that was
+//! read, or inserts it. So the entries that are no longer right follow from what was read, and no other client changes them meanwhile.
+//!
+//! An entry of a unique index may belong to another entity: it is read before it is changed, and changed under its own ETag. The row
+//! key of any other entry contains the whole key of its entity, so it has one owner.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use bytes::Bytes;
+use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
+use tablesdk_protocol::operation::get_entity::Response;
+use tablesdk_protocol::operation::update_entity::Mode;
+use tablesdk_protocol::{ETag, EntityKey, IfMatch, TableName};
+
+use crate::action::batch::send_together;
+use crate::action::write::change::{ChangeKind, EntityChange};
+use crate::action::write::exactly_once::KeepMarker;
+use crate::action::{EncodedEntity, get_entity, refused};
+use crate::entity::index::{AnyIndex, Index};
+use crate::entity::{EntityError, EntityProblem, Stored, TableEntity, WritableEntity};
+use crate::error::{CurrentEntity, Error};
+use crate::pipeline::{Effect, OperationRun};
+
+/// What a change of an entity does to its entry in one index.
+#[derive(Clone)]
+pub(in crate::action) struct EntryChange {
+    index: &'static dyn AnyIndex,
+    before: Option<EntityKey>,
+    after: Option<Entry>,
+}
+
+/// An entry, as it is sent.
+#[derive(Clone)]
+struct Entry {
+    key: EntityKey,
+    body: Bytes,
+}
+
+impl EntryChange {
+    /// Of an entity that is inserted.
+    pub(in crate::action) fn inserted<E: WritableEntity>(
+        entity: &E,
+    ) -> Result<Vec<Self>, EntityError> {
+        Self::all(|_| None, Some(entity))
+    }
+
+    /// Of an entity that replaces what was read.
+    pub(in crate::action) fn of<E: WritableEntity>(
+        entity: &Stored<E>,
+    ) -> Result<Vec<Self>, EntityError> {
+        Self::all(|index| entity.entry_key(index).cloned(), Some(&**entity))
+    }
+
+    /// Of an entity that was read and is deleted.
+    pub(in crate::action) fn removed<E: TableEntity>(entity: &Stored<E>) -> Vec<Self> {
+        // Nothing is written, so nothing can be refused.
+        Self::all::<E>(|index| entity.entry_key(index).cloned(), None).unwrap_or_default()
+    }
+
+    fn all<E: TableEntity>(
+        before: impl Fn(usize) -> Option<EntityKey>,
+        after: Option<&E>,
+    ) -> Result<Vec<Self>, EntityError> {
+        let changes = E::INDEXES.iter().enumerate().map(|(position, index)| {
+            let refused = |error| EntityProblem::of_entry(index.name(), error);
+            let after = match after {
+                Some(entity) => Entry::of(index, entity).map_err(refused)?,
+                None => None,
+            };
+            Ok(Self {
+                index,
+                before: before(position),
+                after,
+            })
+        });
+        changes.collect()
+    }
+}
+
+/// The state of the entry of a stored entity.
+pub(in crate::action) enum EntryState {
+    Right,
+    Missing,
+    /// Its properties are not those of the entity.
+    Stale,
+    /// Another entity has it.
+    Taken {
+        owner: EntityKey,
+    },
+}
+
+impl EntryChange {
+    /// The name of the index, the key of the entry, and its state; `None` where the entity has no entry.
+    pub(in crate::action) async fn state(
+        &self,
+        run: &mut OperationRun<'_>,
+        table: &TableName,
+        entity: &EntityKey,
+    ) -> Result<Option<(&'static str, &EntityKey, EntryState)>, Error> {
+        let Some(Entry { key, body }) = &self.after else {
+            return Ok(None);
+        };
+        let state = match read(run, table, key).await? {
+            None => EntryState::Missing,
+            Some((content, etag)) => {
+                let owner = self.index.owner_of(&content);
+                let other = owner.filter(|owner| owner != entity);
+                let of_other = match other {
+                    Some(owner) => has_entry(run, table, self.index, owner, key).await?,
+                    None => None,
+                };
+                let found = CurrentEntity::new(content, Some(etag), Some(body), true);
+                match (of_other, found) {
+                    (Some(owner), _) => EntryState::Taken { owner },
+                    (None, Ok(Some(found))) if found.equals_sent() => EntryState::Right,
+                    (None, _) => EntryState::Stale,
+                }
+            }
+        };
+        Ok(Some((self.index.name(), key, state)))
+    }
+}
+
+/// The entity, if it exists and has the entry.
+async fn has_entry(
+    run: &mut OperationRun<'_>,
+    table: &TableName,
+    index: &dyn AnyIndex,
+    entity: EntityKey,
+    entry: &EntityKey,
+) -> Result<Option<EntityKey>, Error> {
+    let read = read(run, table, &entity).await?;
+    let has_entry = read.is_some_and(|(content, _)| index.has_entry(&content, entry));
+    Ok(has_entry.then_some(entity))
+}
+
+/// Deletes an entry whose entity does not exist, or does not have it. Returns whether it was such an entry. If `is_dry`, nothing is
+/// deleted.
+pub(in crate::action) async fn remove_orphan(
+    run: &mut OperationRun<'_>,
+    table: &TableName,
+    index: &'static dyn AnyIndex,
+    entry: &EntityKey,
+    is_dry: bool,
+) -> Result<bool, Error> {
+    // The entry first: an entity that gains it afterwards writes it, and then it has another ETag.
+    let Some((content, etag)) = read(run, table, entry).await? else {
+        return Ok(false);
+    };
+    if let Some(owner) = index.owner_of(&content)
+        && has_entry(run, table, index, owner, entry).await?.is_some()
+    {
+        return Ok(false);
+    }
+    if is_dry {
+        return Ok(true);
+    }
+    let kind = ChangeKind::Delete(IfMatch::ETag(etag));
+    let entity = EncodedEntity::of_key(entry.clone());
+    let change = EntityChange::of(table.clone(), kind, entity);
+    match change.write(run, None).await {
+        Ok(_) => Ok(true),
+        // It was written or deleted since.
+        Err(error) if error.is_not_found() || error.is_precondition_failed() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+impl Entry {
+    fn of<E>(index: &Index<E>, entity: &E) -> Result<Option<Self>, EntityError> {
+        let Some(key) = index.entry_key(entity)? else {
+            return Ok(None);
+        };
+        let body = index.write_entry(entity, &key)?;
+        Ok(Some(Self { key, body }))
+    }
+}
+
+impl fmt::Debug for EntryChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EntryChange")
+            .field("index", &self.index.name())
+            .field("before", &self.before)
+            .field("after", &self.after.as_ref().map(|after| &after.key))
+            .finish()
+    }
+}
+
+/// Carries out changes together with the entries of their entities, and returns the new ETags of the entities. An error is that of the
+/// entity whose entry it is about. An [ambiguous](Error::is_ambiguous) error is not resolved yet.
+pub(in crate::action) async fn carry_out(
+    run: &mut OperationRun<'_>,
+    changes: &[EntityChange],
+    exactly_once: Option<KeepMarker>,
+) -> Result<Vec<Option<ETag>>, Error> {
+    let Some(first) = changes.first() else {
+        return Ok(Vec::new());
+    };
+    let table = first.table().clone();
+    let mut slots = slots_of(changes)?;
+    for slot in &mut slots {
+        if slot.is_read_first() && slot.look(run, &table, changes).await?.is_some() {
+            // The service refuses it.
+            slot.stored = StoredEntry::Missing;
+        }
+    }
+    let mut round = 0;
+    loop {
+        round += 1;
+        let mut all = changes.to_vec();
+        let mut written = Vec::new();
+        for (position, slot) in slots.iter().enumerate() {
+            if let Some(change) = slot.change(&table) {
+                written.push(position);
+                all.push(change);
+            }
+        }
+        check_count(run, changes.len(), all.len(), exactly_once)?;
+        let error = match send_together(run, &all, exactly_once).await {
+            Ok(mut etags) => {
+                etags.truncate(changes.len());
+                return Ok(etags);
+            }
+            Err(error) => error,
+        };
+        let of_entry = error.batch_index().and_then(|index| {
+            let position = written.get(index.checked_sub(changes.len())?)?;
+            slots.get_mut(*position)
+        });
+        let Some(slot) = of_entry else {
+            return Err(error);
+        };
+        let error = error.with_batch_index(slot.owner);
+        if error.is_ambiguous() || !is_out_of_date(&error) {
+            return Err(error);
+        }
+        // The entry is not as expected: it was changed by another client, or by a program that does not know the index.
+        if let Some(owner) = slot.look(run, &table, changes).await? {
+            let (index, row_key) = (slot.index.name(), slot.key.row_key().as_str());
+            return Err(error.with_taken_entry(index, row_key, &owner));
+        }
+        if round == ROUNDS || !run.pause_before_round(round).await {
+            return Err(error);
+        }
+    }
+}
+
+/// Whether the error of an entry shows that another state of it was expected.
+fn is_out_of_date(error: &Error) -> bool {
+    error.is_conflict() || error.is_not_found() || error.is_precondition_failed()
+}
+
+fn check_count(
+    run: &OperationRun<'_>,
+    changes: usize,
+    with_entries: usize,
+    exactly_once: Option<KeepMarker>,
+) -> Result<(), Error> {
+    let max = BATCH_CHANGES_MAX - usize::from(exactly_once.is_some());
+    if with_entries <= max {
+        return Ok(());
+    }
+    let problem = Problem::Count {
+        changes,
+        with_entries,
+        max,
+    };
+    Err(run.annotate(Error::input(problem)))
+}
+
+/// A key of an index, and what the changes together do to the entry under it.
+struct Slot {
+    index: &'static dyn AnyIndex,
+    key: EntityKey,
+    /// The change that an error of the entry belongs to: the one that writes it, if any does.
+    owner: usize,
+    before: Option<usize>,
+    after: Option<(usize, Bytes)>,
+    stored: StoredEntry,
+}
+
+/// What is known of the entry under a key.
+enum StoredEntry {
+    Unread,
+    Missing,
+    /// Of another entity than the one that gives it up or keeps it.
+    Foreign,
+    Present(ETag),
+}
+
+/// The keys that the changes are about, each once. Refuses two entities that would have one entry.
+fn slots_of(changes: &[EntityChange]) -> Result<Vec<Slot>, Error> {
+    let mut slots: BTreeMap<EntityKey, Slot> = BTreeMap::new();
+    for (position, change) in changes.iter().enumerate() {
+        for entry in &change.entries {
+            let keys = [
+                entry.before.as_ref(),
+                entry.after.as_ref().map(|after| &after.key),
+            ];
+            for key in keys.into_iter().flatten() {
+                let slot = slots.entry(key.clone()).or_insert_with(|| Slot {
+                    index: entry.index,
+                    key: key.clone(),
+                    owner: position,
+                    before: None,
+                    after: None,
+                    stored: StoredEntry::Unread,
+                });
+                if entry.before.as_ref() == Some(key) {
+                    slot.before = Some(position);
+                }
+                match &entry.after {
+                    Some(after) if after.key == *key => {
+                        if let Some((other, _)) = &slot.after
+                            && *other != position
+                        {
+                            let problem = Problem::Twice {
+                                index: entry.index.name(),
+                                row_key: key.row_key().as_str().to_owned(),
+                            };
+                            let error = refused(change.operation, problem).with_key(&change.key);
+                            return Err(error.with_batch_index(position));
+                        }
+                        slot.after = Some((position, after.body.clone()));
+                        slot.owner = position;
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+    Ok(slots.into_values().collect())
+}
+
+impl Slot {
+    /// Whether the entry may belong to another entity than expected.
+    fn is_read_first(&self) -> bool {
+        self.index.is_unique() && self.before.is_some()
+    }
+
+    /// The change of the entry; `None` where it is left as it is.
+    fn change(&self, table: &TableName) -> Option<EntityChange> {
+        let kind = match (&self.stored, &self.after) {
+            (StoredEntry::Foreign, _) | (StoredEntry::Missing, None) => return None,
+            (StoredEntry::Missing, Some(_)) => ChangeKind::Insert,
+            (StoredEntry::Present(etag), after) => {
+                let if_match = IfMatch::ETag(etag.clone());
+                match after {
+                    Some(_) => ChangeKind::Update(Mode::Replace, Some(if_match)),
+                    None => ChangeKind::Delete(if_match),
+                }
+            }
+            (StoredEntry::Unread, None) => ChangeKind::Delete(IfMatch::Any),
+            // A conflict shows that the entry exists.
+            (StoredEntry::Unread, Some(_)) if self.before.is_none() => ChangeKind::Insert,
+            // Writes a missing entry, too.
+            (StoredEntry::Unread, Some(_)) => ChangeKind::Update(Mode::Replace, None),
+        };
+        let body = self.after.as_ref().map(|(_, body)| body.clone());
+        let entity = EncodedEntity::standalone(self.key.clone(), body.unwrap_or_default());
+        Some(EntityChange::of(table.clone(), kind, entity))
+    }
+
+    /// Reads the entry, and determines whether these changes may write it. Returns the other entity that has the entry, where one of
+    /// these changes would gain it.
+    ///
+    /// An entry whose entity does not have it any more was left behind by a program that does not know the index.
+    async fn look(
+        &mut self,
+        run: &mut OperationRun<'_>,
+        table: &TableName,
+        changes: &[EntityChange],
+    ) -> Result<Option<EntityKey>, Error> {
+        let Some((content, etag)) = read(run, table, &self.key).await? else {
+            self.stored = StoredEntry::Missing;
+            return Ok(None);
+        };
+        self.stored = StoredEntry::Present(etag);
+        let owner = self.index.owner_of(&content);
+        // An entity that these changes write loses or keeps its entry by them.
+        let other = owner.filter(|owner| changes.iter().all(|change| change.key != *owner));
+        let Some(other) = other else {
+            return Ok(None);
+        };
+        let Some((after, _)) = &self.after else {
+            self.stored = StoredEntry::Foreign;
+            return Ok(None);
+        };
+        let is_gained = self.before != Some(*after);
+        let is_taken = has_entry(run, table, self.index, other.clone(), &self.key)
+            .await?
+            .is_some();
+        if is_taken && !is_gained {
+            self.stored = StoredEntry::Foreign;
+        }
+        Ok((is_taken && is_gained).then_some(other))
+    }
+}
+
+/// The content and the ETag of an entity; `None` where it does not exist.
+async fn read(
+    run: &mut OperationRun<'_>,
+    table: &TableName,
+    key: &EntityKey,
+) -> Result<Option<(Bytes, ETag)>, Error> {
+    match get_entity::request(run, Effect::ReadNow, table.clone(), key, None).await {
+        Ok(Response {
+            etag: Some(etag),
+            content,
+        }) => Ok(Some((content, etag))),
+        Ok(Response { etag: None, .. }) => {
+            let error = Error::response("the response has no ETag");
+            Err(run.annotate(error).with_key(key))
+        }
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error.with_key(key)),
+    }
+}
+
+#[derive(Clone, Debug, thiserror::Error)]
+enum Problem {
+    #[error(
+        "a batch has at most {max} changes, and these {changes} are {with_entries} with the entries of their indexes"
+    )]
+    Count {
+        changes: usize,
+        with_entries: usize,
+        max: usize,
+    },
+    #[error("two entities of the batch have one entry in the index {index}, at {row_key:?}")]
+    Twice {
+        index: &'static str,
+        row_key: String,
+    },
+}
+
+const ROUNDS: u32 = 16;

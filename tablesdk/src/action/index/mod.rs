@@ -1,0 +1,5 @@
+//! Indexes: their entries are written with the entities, lead to them, and are repaired.
+
+pub(super) mod entries;
+pub(super) mod follow;
+pub(super) mod repair;

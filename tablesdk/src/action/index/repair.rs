@@ -1,0 +1,331 @@
+//! `repair`: compares the entries of indexes with the entities that have them, and mends what differs.
+//!
+//! It writes what every other write does, under the same ETags, so it runs beside writers and beside itself.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::pin::pin;
+
+use futures_util::{Stream, StreamExt as _};
+use tablesdk_protocol::operation::update_entity::Mode;
+use tablesdk_protocol::{EntityKey, IfMatch, PartitionKey, TableName};
+
+use super::entries::{EntryChange, EntryState, remove_orphan};
+use crate::action::batch::carry_out;
+use crate::action::get_entity::{fetch, stored};
+use crate::action::query_entities::QueryEntities;
+use crate::action::write::change::{ChangeKind, EntityChange};
+use crate::action::{EncodedEntity, refused};
+use crate::entity::index::AnyIndex;
+use crate::entity::key::IntoPartitionKey;
+use crate::entity::{DynamicEntity, EntityError, Stored, WritableEntity, write_values};
+use crate::error::{Error, ErrorKind};
+use crate::pipeline::{Effect, OperationRun, Table};
+
+/// Mends the entries of the indexes of an entity type. See [`TableClient::repair`](crate::TableClient::repair).
+#[must_use = "actions do nothing until awaited"]
+pub struct Repair<'a, E> {
+    table: Table,
+    partition: Option<Result<PartitionKey, EntityError>>,
+    is_dry: bool,
+    concurrency: usize,
+    progress: Box<dyn FnMut(&RepairReport) + Send + 'a>,
+    entity: PhantomData<fn() -> E>,
+}
+
+/// What [`repair`](crate::TableClient::repair) has found, and mended unless it was a dry run.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct RepairReport {
+    /// The number of entities that were compared with their entries.
+    pub entities: u64,
+    /// The number of entries that were compared with their entities.
+    pub entries: u64,
+    /// The number of entries that did not exist.
+    pub missing: u64,
+    /// The number of entries with other properties than their entity has.
+    pub stale: u64,
+    /// The number of entries whose entity does not exist, or does not have them.
+    pub orphaned: u64,
+    /// Entities that do not have their entry in a unique index, because another entity has it. A repair leaves them as they are: which
+    /// of the two is to change is for the program to decide.
+    pub conflicts: Vec<IndexConflict>,
+    /// Errors of entities that cannot be read as this type. They are left as they are.
+    pub unreadable: Vec<String>,
+}
+
+/// Two entities that would have the same entry in a unique index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IndexConflict {
+    /// The name of the type of the entries.
+    pub index: &'static str,
+    /// The key of the entry.
+    pub entry: EntityKey,
+    /// The entity that has the entry.
+    pub owner: EntityKey,
+    /// The entity that does not have it.
+    pub other: EntityKey,
+}
+
+impl RepairReport {
+    /// Whether each entity has its entries, and there are no other entries: nothing was found, or has been mended.
+    pub const fn is_right(&self) -> bool {
+        self.conflicts.is_empty() && self.unreadable.is_empty()
+    }
+
+    /// The number of entries that were mended, or would be without [`dry_run`](Repair::dry_run).
+    pub const fn mended(&self) -> u64 {
+        self.missing + self.stale + self.orphaned
+    }
+}
+
+impl<'a, E: WritableEntity> Repair<'a, E> {
+    pub(crate) fn new(table: Table) -> Self {
+        Self {
+            table,
+            partition: None,
+            is_dry: false,
+            concurrency: CONCURRENCY,
+            progress: Box::new(|_| ()),
+            entity: PhantomData,
+        }
+    }
+
+    /// Compares one partition only. Without it, the whole table is read.
+    pub fn partition(mut self, partition: impl IntoPartitionKey) -> Self {
+        self.partition = Some(partition.into_partition_key());
+        self
+    }
+
+    /// Changes nothing: the report says what a repair would mend.
+    pub const fn dry_run(mut self) -> Self {
+        self.is_dry = true;
+        self
+    }
+
+    /// How many entities are compared at a time; 16 by default. Must not be 0.
+    pub const fn concurrency(mut self, entities: usize) -> Self {
+        self.concurrency = entities;
+        self
+    }
+
+    /// Sets a function that is called with the report so far, after every 100 entities or entries and at the end.
+    pub fn progress(mut self, report: impl FnMut(&RepairReport) + Send + 'a) -> Self {
+        self.progress = Box::new(report);
+        self
+    }
+
+    async fn run(mut self) -> Result<RepairReport, Error> {
+        if self.concurrency == 0 {
+            return Err(refused(
+                OPERATION,
+                "a repair compares at least one entity at a time",
+            ));
+        }
+        let partition = self.partition.take().transpose();
+        let partition = partition.map_err(|error| refused(OPERATION, error))?;
+        let name = self.table.checked_name(OPERATION)?;
+        let mut report = RepairReport::default();
+
+        let (table, is_dry) = (self.table.clone(), self.is_dry);
+        let mut query = QueryEntities::<E>::new(table.clone());
+        if let Some(partition) = &partition {
+            query = query.partition(partition.as_str());
+        }
+        let entities = query
+            .stream()
+            .map(|found| mend::<E>(&table, &name, is_dry, found));
+        self.collect(&mut report, entities).await?;
+
+        for index in E::INDEXES {
+            let mut query =
+                QueryEntities::<DynamicEntity>::of_schema(table.clone(), index.schema());
+            if let Some(partition) = &partition {
+                query = query.partition(partition.as_str());
+            }
+            let entries = query
+                .stream()
+                .map(|found| orphan(&table, &name, index, is_dry, found));
+            self.collect(&mut report, entries).await?;
+        }
+        Ok(report)
+    }
+
+    async fn collect(
+        &mut self,
+        report: &mut RepairReport,
+        found: impl Stream<Item = impl Future<Output = Result<RepairReport, Error>>>,
+    ) -> Result<(), Error> {
+        let mut found = pin!(found.buffer_unordered(self.concurrency));
+        let mut count = 0_u64;
+        while let Some(found) = found.next().await {
+            report.add(found?);
+            count += 1;
+            if count.is_multiple_of(PER_PROGRESS) {
+                (self.progress)(report);
+            }
+        }
+        (self.progress)(report);
+        Ok(())
+    }
+}
+
+impl RepairReport {
+    fn add(&mut self, other: Self) {
+        let Self {
+            entities,
+            entries,
+            missing,
+            stale,
+            orphaned,
+            conflicts,
+            unreadable,
+        } = other;
+        self.entities += entities;
+        self.entries += entries;
+        self.missing += missing;
+        self.stale += stale;
+        self.orphaned += orphaned;
+        self.conflicts.extend(conflicts);
+        self.unreadable.extend(unreadable);
+    }
+
+    fn unreadable(error: &Error) -> Self {
+        Self {
+            unreadable: vec![error.to_string()],
+            ..Self::default()
+        }
+    }
+}
+
+/// Compares an entity with its entries. If one is not right, all of them are written again.
+async fn mend<E: WritableEntity>(
+    table: &Table,
+    name: &TableName,
+    is_dry: bool,
+    found: Result<Stored<E>, Error>,
+) -> Result<RepairReport, Error> {
+    let entity = match found {
+        Ok(entity) => entity,
+        Err(error) if error.kind() == ErrorKind::Data => {
+            return Ok(RepairReport::unreadable(&error));
+        }
+        Err(error) => return Err(error),
+    };
+    let mut run = table.pipeline.begin(OPERATION);
+    let mended = in_rounds(&mut run, table, name, is_dry, entity).await;
+    run.end(mended)
+}
+
+async fn in_rounds<E: WritableEntity>(
+    run: &mut OperationRun<'_>,
+    table: &Table,
+    name: &TableName,
+    is_dry: bool,
+    mut entity: Stored<E>,
+) -> Result<RepairReport, Error> {
+    let mut round = 0;
+    loop {
+        round += 1;
+        let key = entity.key().clone();
+        let failed = |error| run.annotate(Error::input(error)).with_key(&key);
+        let entries = EntryChange::of(&entity).map_err(failed)?;
+        // A merge without properties: it keeps the entity, and is refused if the entity was written since.
+        let body = write_values(&key, &[]).map_err(failed)?;
+        let report = compare(run, name, &key, &entries).await?;
+        if is_dry || report.mended() == 0 {
+            return Ok(report);
+        }
+        let if_match = IfMatch::ETag(entity.etag().clone());
+        let kind = ChangeKind::Update(Mode::Merge, Some(if_match));
+        let encoded = EncodedEntity {
+            key: key.clone(),
+            body,
+            entries,
+        };
+        let change = EntityChange::of(name.clone(), kind, encoded);
+        let error = match carry_out(run, &[change], None).await {
+            Ok(_) => return Ok(report),
+            Err(error) => error.without_batch_index(),
+        };
+        let was_written = error.is_precondition_failed() || error.is_not_found();
+        if !was_written || round == ROUNDS || !run.pause_before_round(round).await {
+            return Err(error.with_key(&key));
+        }
+        entity = match fetch(run, Effect::ReadNow, table, &key, None).await {
+            Ok((content, etag)) => match stored(&content, etag.as_ref()) {
+                Ok(entity) => entity,
+                Err(error) => return Ok(RepairReport::unreadable(&error)),
+            },
+            // Its entries were deleted with it.
+            Err(error) if error.is_not_found() => return Ok(RepairReport::default()),
+            Err(error) => return Err(error),
+        };
+    }
+}
+
+async fn compare(
+    run: &mut OperationRun<'_>,
+    table: &TableName,
+    entity: &EntityKey,
+    entries: &[EntryChange],
+) -> Result<RepairReport, Error> {
+    let mut report = RepairReport {
+        entities: 1,
+        ..RepairReport::default()
+    };
+    for entry in entries {
+        match entry.state(run, table, entity).await? {
+            None | Some((_, _, EntryState::Right)) => {}
+            Some((_, _, EntryState::Missing)) => report.missing += 1,
+            Some((_, _, EntryState::Stale)) => report.stale += 1,
+            Some((index, entry, EntryState::Taken { owner })) => {
+                report.conflicts.push(IndexConflict {
+                    index,
+                    entry: entry.clone(),
+                    owner,
+                    other: entity.clone(),
+                });
+            }
+        }
+    }
+    Ok(report)
+}
+
+/// Deletes an entry that no entity has.
+async fn orphan(
+    table: &Table,
+    name: &TableName,
+    index: &'static dyn AnyIndex,
+    is_dry: bool,
+    found: Result<Stored<DynamicEntity>, Error>,
+) -> Result<RepairReport, Error> {
+    let entry = found?;
+    let mut run = table.pipeline.begin(OPERATION);
+    let removed = remove_orphan(&mut run, name, index, entry.key(), is_dry).await;
+    let is_orphan = run.end(removed)?;
+    Ok(RepairReport {
+        entries: 1,
+        orphaned: u64::from(is_orphan),
+        ..RepairReport::default()
+    })
+}
+
+action!(impl['a, E: WritableEntity] Repair<'a, E>, table.pipeline => 'a, RepairReport);
+
+impl<E> fmt::Debug for Repair<'_, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Repair")
+            .field("table", &self.table)
+            .field("partition", &self.partition)
+            .field("is_dry", &self.is_dry)
+            .field("concurrency", &self.concurrency)
+            .finish_non_exhaustive()
+    }
+}
+
+const OPERATION: &str = "repair";
+const CONCURRENCY: usize = 16;
+const PER_PROGRESS: u64 = 100;
+const ROUNDS: u32 = 16;

@@ -1,0 +1,181 @@
+//! The indexes of an entity: how an entry is made of the entity, and which entries a stored entity has.
+//!
+//! An entry is an entity of its own in the same partition. Knows nothing of how entries are written.
+
+use bytes::Bytes;
+use tablesdk_protocol::EntityKey;
+use tablesdk_protocol::wire::json::{EntityMembers, read_entity};
+
+use super::writer::write;
+use super::{EntityError, PropertyReader, PropertyWriter, Schema, TableEntity, WritableEntity};
+
+/// An entry of an index: the properties of an entity under another row key, in the same partition. What
+/// [`#[table(index(…))]`](derive@crate::TableEntity#index) generates is one.
+///
+/// It is read like an entity, and written together with the entity.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an entry of an index",
+    label = "not an entry",
+    note = "the derive makes the type of the entries: `#[table(index(ByEmail, row_key = \"email_{{email}}\", unique))]`"
+)]
+pub trait IndexEntry: TableEntity {
+    /// The type of the entities that have entries.
+    type Entity: WritableEntity;
+
+    #[doc(hidden)]
+    const IS_UNIQUE: bool;
+
+    /// The key of the entry of an entity; `None` where a field that is a part of it has no value.
+    #[doc(hidden)]
+    fn entry_key(entity: &Self::Entity) -> Result<Option<EntityKey>, EntityError>;
+
+    /// Writes the properties of the entry of an entity.
+    #[doc(hidden)]
+    fn write_entry(
+        entity: &Self::Entity,
+        writer: &mut PropertyWriter<'_>,
+    ) -> Result<(), EntityError>;
+
+    /// The key of the entity that has this entry.
+    ///
+    /// # Errors
+    ///
+    /// When a part of the key has a value that cannot be in one: another program wrote the entry.
+    fn key_of_entity(&self) -> Result<EntityKey, EntityError>;
+}
+
+/// An entity without indexes: each write of it is complete by itself. What derives [`TableEntity`] without
+/// [`#[table(index(…))]`](derive@crate::TableEntity#index) is one.
+#[diagnostic::on_unimplemented(
+    message = "this write does not know which entries of the indexes of `{Self}` are stale",
+    label = "this type has indexes",
+    note = "use `insert`, `modify`, or `get` and then `replace` or `delete_stored`: they know what was stored",
+    note = "a type whose `WritableEntity` is written by hand also implements `Standalone`"
+)]
+pub trait Standalone: WritableEntity {}
+
+/// Refuses at compile time to write some properties of an entity with indexes, or of an entry.
+pub(crate) const fn check_standalone<E: TableEntity>() {
+    assert!(
+        E::IS_STANDALONE,
+        "this write does not know which entries of indexes are stale: use `modify`, or get the entity and then use `replace` or `delete_stored`"
+    );
+}
+
+/// Refuses at compile time to delete an entry alone.
+pub(crate) const fn check_no_entry<E: TableEntity>() {
+    assert!(
+        E::IS_STANDALONE || !E::INDEXES.is_empty(),
+        "an entry of an index is deleted together with its entity: get the entity with `.follow()`, and use `delete_stored`"
+    );
+}
+
+/// An index of the entities `E`.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Index<E> {
+    schema: &'static Schema,
+    is_unique: bool,
+    entry_key: fn(&E) -> Result<Option<EntityKey>, EntityError>,
+    write_entry: fn(&E, &mut PropertyWriter<'_>) -> Result<(), EntityError>,
+    read_owner: fn(&mut EntityMembers<'_, '_>) -> Result<EntityKey, EntityError>,
+}
+
+impl<E> Index<E> {
+    /// The index with these entries.
+    pub const fn of<I: IndexEntry<Entity = E>>() -> Self {
+        Self {
+            schema: const { &I::SCHEMA },
+            is_unique: I::IS_UNIQUE,
+            entry_key: I::entry_key,
+            write_entry: I::write_entry,
+            read_owner: |members| {
+                let mut reader = PropertyReader::of_members(members, const { &I::SCHEMA }, None);
+                I::read(&mut reader)?.key_of_entity()
+            },
+        }
+    }
+
+    /// The key of the entry of an entity.
+    pub(crate) fn entry_key(&self, entity: &E) -> Result<Option<EntityKey>, EntityError> {
+        (self.entry_key)(entity)
+    }
+
+    /// The entry of an entity, as it is sent.
+    pub(crate) fn write_entry(&self, entity: &E, key: &EntityKey) -> Result<Bytes, EntityError> {
+        write(key, |writer| (self.write_entry)(entity, writer))
+    }
+}
+
+/// An index, for code that does not know the type of its entities.
+pub(crate) trait AnyIndex: Send + Sync {
+    /// The name of the type of its entries.
+    fn name(&self) -> &'static str;
+
+    /// The schema of its entries.
+    fn schema(&self) -> &'static Schema;
+
+    /// Whether two entities of a partition never have an entry with the same key.
+    fn is_unique(&self) -> bool;
+
+    /// The key of the entity to which an entry belongs; `None` where it is no entry of this index.
+    fn owner_of(&self, entry: &Bytes) -> Option<EntityKey>;
+
+    /// Whether an entity has the entry with that key. True of an entity that cannot be read: its entries are not known.
+    fn has_entry(&self, entity: &Bytes, entry: &EntityKey) -> bool;
+}
+
+impl<E: TableEntity> AnyIndex for Index<E> {
+    fn name(&self) -> &'static str {
+        self.schema.entity()
+    }
+
+    fn schema(&self) -> &'static Schema {
+        self.schema
+    }
+
+    fn is_unique(&self) -> bool {
+        self.is_unique
+    }
+
+    fn owner_of(&self, entry: &Bytes) -> Option<EntityKey> {
+        let entry = read_entity(entry).ok()?;
+        (self.read_owner)(&mut EntityMembers::Listed(&entry)).ok()
+    }
+
+    fn has_entry(&self, entity: &Bytes, entry: &EntityKey) -> bool {
+        let Ok(entity) = read_entity(entity) else {
+            return true;
+        };
+        let mut members = EntityMembers::Listed(&entity);
+        let schema = const { &E::SCHEMA };
+        match E::read(&mut PropertyReader::of_members(&mut members, schema, None)) {
+            Ok(entity) => {
+                let key = self.entry_key(&entity).ok().flatten();
+                key.as_ref() == Some(entry)
+            }
+            Err(_) => true,
+        }
+    }
+}
+
+/// The keys of the entries that a stored entity has, in the order of its indexes. Empty for an entity without indexes.
+#[derive(Clone, Default)]
+pub(crate) struct EntryKeys(Vec<Option<EntityKey>>);
+
+impl EntryKeys {
+    pub(crate) fn of<E: TableEntity>(entity: &E) -> Self {
+        // What cannot be a key is not stored.
+        let key = |index: &Index<E>| index.entry_key(entity).ok().flatten();
+        Self(E::INDEXES.iter().map(key).collect())
+    }
+
+    pub(crate) fn contains(&self, key: &EntityKey) -> bool {
+        self.0.iter().flatten().any(|known| known == key)
+    }
+
+    /// The key of the entry in an index.
+    pub(crate) fn get(&self, index: usize) -> Option<&EntityKey> {
+        self.0.get(index)?.as_ref()
+    }
+}

@@ -1,0 +1,8 @@
+//! The patterns of the table design guide as the client has them.
+
+mod entity;
+mod index_faults;
+mod indexes;
+mod repair;
+
+use harness::on_both_transports;

@@ -1,0 +1,77 @@
+use tablesdk::{TableEntity, TableProperties};
+
+#[derive(Clone, Debug, TableEntity)]
+#[table(partition_key = "{department}", row_key = "empid_{id:06}")]
+#[table(index(ByEmail, row_key = "email_{email}"))]
+struct TwoOwners {
+    department: String,
+    id: u32,
+    email: String,
+}
+
+#[derive(Clone, Debug, TableEntity)]
+#[table(index(ByName, row_key = "name_{name}", unique))]
+struct NoText {
+    #[table(partition_key)]
+    department: String,
+    #[table(row_key)]
+    id: String,
+    name: String,
+}
+
+#[derive(Clone, Debug, TableEntity)]
+#[table(partition_key = "{department}", row_key = "e_{id:06}")]
+#[table(index(ByName, row_key = "e_name_{name}", unique))]
+#[table(index(ByAge, row_key = "{age:03}", unique))]
+struct SameText {
+    department: String,
+    id: u32,
+    name: String,
+    age: u8,
+}
+
+#[derive(Clone, Debug, TableEntity)]
+#[table(partition_key = "{department}", row_key = "e_{id:06}")]
+#[table(index(ByTags, row_key = "tags_{tags}", unique))]
+#[table(index(ByTeam, row_key = "team_{department}_{team}", unique))]
+#[table(index(ByMail, row_key = "mail_{mail}", unique))]
+struct BadParts {
+    department: String,
+    id: u32,
+    #[table(json)]
+    tags: Vec<String>,
+}
+
+#[derive(Clone, Debug, TableEntity)]
+#[table(partition_key = "{department}", row_key = "e_{id:06}")]
+#[table(index)]
+#[table(index(row_key = "a_{id}"))]
+#[table(index(ByA))]
+#[table(index(ByB, row_key = "b_{id:06}", uniqe))]
+#[table(index(ByC, partition_key = "c", row_key = "c_{id:06}"))]
+struct BadSyntax {
+    department: String,
+    id: u32,
+}
+
+#[derive(Clone, Debug, TableEntity)]
+#[table(projection, index(ByName, row_key = "name_{name}", unique))]
+struct Projection {
+    name: String,
+}
+
+#[derive(Clone, Debug, TableEntity)]
+#[table(partition_key = "{department}", row_key = "e_{id:06}", index(ByName, row_key = "name_{name}", unique))]
+struct Generic<T> {
+    department: String,
+    id: u32,
+    name: T,
+}
+
+#[derive(TableProperties)]
+#[table(index(ByCity, row_key = "city_{city}", unique))]
+struct Address {
+    city: String,
+}
+
+fn main() {}
