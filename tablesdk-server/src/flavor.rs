@@ -144,8 +144,9 @@ impl Flavor {
     }
 
     /// Whether a request may have this protocol version, which is well-formed.
-    pub(crate) fn knows_version(self, version: &str) -> bool {
-        !self.is_azurite() || AZURITE_VERSIONS.contains(&version)
+    pub(crate) fn knows_version(self, version: &[u8]) -> bool {
+        let mut known = AZURITE_VERSIONS.iter();
+        !self.is_azurite() || known.any(|known| known.as_bytes() == version)
     }
 
     /// Whether a request for a resource of the account may have the name of a table before it, and is refused for another reason.

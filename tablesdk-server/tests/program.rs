@@ -733,6 +733,19 @@ fn the_end_of_standard_input_stops_it_on_request() {
 }
 
 #[test]
+fn the_flavor_decides_what_clients_see() {
+    for (flavor, code) in [
+        ("storage", "TableNotFound"),
+        ("cosmos-db", "ResourceNotFound"),
+    ] {
+        let program = Program::start(&["--flavor", flavor]);
+        let (status, body) = ask(&program, "GET", "/people()", "");
+        assert_eq!(status, 404);
+        assert!(body.contains(code), "{body}");
+    }
+}
+
+#[test]
 fn an_empty_standard_input_does_not_stop_it() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tablesdk-server"));
     command.stdin(Stdio::null());

@@ -280,9 +280,12 @@ fn if_match(request: &RequestParts<'_>) -> Result<Option<IfMatch>, ServiceError>
             ),
         ));
     }
-    let time = etag.timestamp();
-    let time = time.filter(|_| !request.rules.compares_etags_as_strings);
-    Ok(Some(IfMatch::ETag(time.map_or(etag, ETag::from_timestamp))))
+    if !request.rules.compares_etags_as_strings
+        && let Some(time) = etag.timestamp()
+    {
+        return Ok(Some(IfMatch::ETag(ETag::from_timestamp(time))));
+    }
+    Ok(Some(IfMatch::ETag(etag)))
 }
 
 /// The verbs that some resource has, and those that it could.

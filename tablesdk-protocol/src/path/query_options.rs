@@ -202,6 +202,22 @@ mod tests {
     }
 
     #[test]
+    fn a_large_top_may_count_as_the_largest() {
+        let top = |query| QueryOptions::parse(query).unwrap().capped_top();
+        for (query, expected) in [
+            ("", None),
+            ("$top=", None),
+            ("$top=0", Some(0)),
+            ("$top=1000", Some(1000)),
+            ("$top=1001", Some(1000)),
+            ("$top=99999999999999999999", Some(1000)),
+        ] {
+            assert_eq!(top(query), Ok(expected), "{query}");
+        }
+        assert!(top("$top=-1").is_err() && top("$top=ten").is_err());
+    }
+
+    #[test]
     fn invalid_options_are_refused() {
         for query in [
             "$top=-1",

@@ -41,7 +41,7 @@ macro_rules! differences {
 
         $(async fn $name($subject: &Subject) -> String $body)*
 
-        mod flavors {
+        mod each_flavor {
             $(#[tokio::test]
             async fn $name() {
                 super::super::assert_each($matter, super::DIFFERENCES).await;
@@ -51,7 +51,7 @@ macro_rules! differences {
 }
 use differences;
 
-/// Whom the observations ask: a server, and a client of strings.
+/// What an observation needs: a server, and a client of strings.
 struct Subject {
     client: RawClient,
     /// `None` at Azurite itself.

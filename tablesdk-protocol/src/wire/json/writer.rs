@@ -189,7 +189,8 @@ impl EntityFormat<'_> {
     fn property(&self, object: &mut ObjectWriter, property: &StoredProperty<'_>) {
         let has_metadata = self.level != MetadataLevel::None;
         let members = property.members(has_metadata);
-        let time = property.date_time().filter(|_| self.style.has_seven_digits);
+        let has_seven_digits = self.style.has_seven_digits;
+        let time = has_seven_digits.then(|| property.date_time()).flatten();
         // The value is at the end of the members.
         match time.zip(members.strip_suffix(property.value_json())) {
             Some((time, start)) => {
