@@ -88,10 +88,7 @@ Test(PartitionKey='contoso',RowKey='1')
 async fn an_order_is_placed_once_when_its_response_is_lost() {
     let shop = Shop::open().await;
     let faults = shop.server().faults();
-    let lost = faults
-        .on(Op::InsertEntity)
-        .nth(1)
-        .inject(Fault::lost_response());
+    let lost = faults.next(Op::InsertEntity, Fault::lost_response());
     let journal = shop.server().journal();
     assert_eq!(shop.place(FIRST, 250).await, 200);
     assert_eq!(lost.hits(), 1);

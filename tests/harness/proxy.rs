@@ -36,8 +36,9 @@ pub struct SentRequest {
 }
 
 /// A transport that responds in place of a server, and records requests. Clones share everything.
+#[derive(Clone)]
 pub struct Proxy<T> {
-    inner: Arc<T>,
+    inner: T,
     state: Arc<Mutex<State>>,
 }
 
@@ -54,7 +55,7 @@ impl<T> Proxy<T> {
     /// Forwards all requests, until something else is planned.
     pub fn new(inner: T) -> Self {
         Self {
-            inner: Arc::new(inner),
+            inner,
             state: Arc::default(),
         }
     }
@@ -149,15 +150,6 @@ impl<T: Transport> Transport for Proxy<T> {
                 Reply::Respond(response) => Ok(response),
             }
         })
-    }
-}
-
-impl<T> Clone for Proxy<T> {
-    fn clone(&self) -> Self {
-        Self {
-            inner: Arc::clone(&self.inner),
-            state: Arc::clone(&self.state),
-        }
     }
 }
 

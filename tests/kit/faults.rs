@@ -187,6 +187,18 @@ over_http_and_in_process! {
         assert_eq!((second.hits(), later.hits()), (1, 2));
     }
 
+    async fn the_next_request_has_the_fault(subject: Subject) {
+        let faults = subject.server.faults();
+        let service = subject.service(RetryPolicy::none());
+        let busy = faults.next(Op::QueryTables, Fault::error(ErrorCode::ServerBusy));
+        let reset = faults.next(Op::QueryTables, Fault::reset());
+        assert!(service.tables().collect().await.unwrap_err().is_throttled());
+        let error = service.tables().collect().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Transport, "{error:?}");
+        service.tables().collect().await.unwrap();
+        assert_eq!((busy.hits(), reset.hits()), (1, 1));
+    }
+
     async fn faults_are_injected_one_after_the_other(subject: Subject) {
         let codes = [ErrorCode::ServerBusy, ErrorCode::InternalError];
         let each = subject.server.faults().on(Op::QueryTables).skip(1).inject_each(codes.clone().map(Fault::error));

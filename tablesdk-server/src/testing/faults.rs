@@ -60,6 +60,12 @@ impl Faults {
         FaultRule::new(self, Some(vec![op]))
     }
 
+    /// Injects a fault into the next request of an operation: the same as `on(op).times(1).inject(fault)`. Called again, it is for the
+    /// request after that.
+    pub fn next(&self, op: Op, fault: Fault) -> InjectedFault {
+        self.on(op).times(1).inject(fault)
+    }
+
     /// A rule for all requests.
     pub fn on_any(&self) -> FaultRule {
         FaultRule::new(self, None)

@@ -234,7 +234,7 @@ async fn a_conditional_batch_that_was_retried_is_ambiguous() {
         let mut row = table.insert(&Employee::ada()).await.unwrap();
         let before = row.etag().clone();
         row.age = 37;
-        faults.on(Op::EntityGroupTransaction).times(1).inject(first);
+        faults.next(Op::EntityGroupTransaction, first);
         let journal = subject.server().journal();
         let batch = table
             .batch("Sales")

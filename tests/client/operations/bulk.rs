@@ -171,7 +171,7 @@ async fn concurrent_changes_do_not_fail_delete_all() {
         };
         let page = table.query::<DynamicEntity>().page(None).await.unwrap();
         let slow = Fault::delay(Duration::from_millis(50));
-        let mut delayed = faults.on(Op::EntityGroupTransaction).times(1).inject(slow);
+        let mut delayed = faults.next(Op::EntityGroupTransaction, slow);
         let delete = table.query::<DynamicEntity>().delete_all();
         let delete = if conditional {
             delete.if_unchanged()
@@ -255,10 +255,7 @@ async fn bulk_delete_succeeds_despite_a_lost_response() {
     let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
     let rows = (0..50).map(|id| row("a", &id.to_string(), 1));
     insert_all(&table, rows).await;
-    faults
-        .on(Op::EntityGroupTransaction)
-        .times(1)
-        .inject(Fault::lost_response());
+    faults.next(Op::EntityGroupTransaction, Fault::lost_response());
     let keys = (0..50).map(|id| ("a", id.to_string()));
     let report = table.bulk().delete(stream::iter(keys)).await.unwrap();
     assert!(report.is_success(), "{report:?}");
@@ -275,10 +272,7 @@ async fn delete_after_a_lost_batch(
     let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
     let rows = (0..4).map(|id| row("a", &id.to_string(), 1));
     insert_all(&table, rows).await;
-    faults
-        .on(Op::EntityGroupTransaction)
-        .times(1)
-        .inject(Fault::lost_response());
+    faults.next(Op::EntityGroupTransaction, Fault::lost_response());
     faults.on(Op::DeleteEntity).skip(skip).inject_each(singles);
     let keys = (0..4).map(|id| ("a", id.to_string()));
     let report = table.bulk().delete(stream::iter(keys)).await;

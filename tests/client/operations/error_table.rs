@@ -161,16 +161,10 @@ async fn failures() -> Vec<(&'static str, Error)> {
     faults.on(Op::QueryEntities).inject(busy);
     let throttled = table.query::<Employee>().partition("Sales").collect().await;
     rows.push(("the service throttles", throttled.unwrap_err()));
-    faults
-        .on(Op::QueryEntity)
-        .times(1)
-        .inject(Fault::no_response().applied());
+    faults.next(Op::QueryEntity, Fault::no_response().applied());
     let slow = table.get(key()).deadline(Duration::from_millis(20)).await;
     rows.push(("no response in time", slow.unwrap_err()));
-    faults
-        .on(Op::InsertEntity)
-        .times(1)
-        .inject(Fault::lost_response());
+    faults.next(Op::InsertEntity, Fault::lost_response());
     let lost = table.insert(&Employee::new("4", "Barbara", 60)).await;
     rows.push(("a response to a write was lost", lost.unwrap_err()));
     rows

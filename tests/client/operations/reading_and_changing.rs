@@ -195,10 +195,7 @@ async fn get_many_keeps_the_order_and_the_concurrency() {
 async fn modify_whose_response_was_lost_is_ambiguous() {
     let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
     table.insert(&Employee::new("1", "Ada", 0)).await.unwrap();
-    faults
-        .on(Op::UpdateEntity)
-        .times(1)
-        .inject(Fault::lost_response());
+    faults.next(Op::UpdateEntity, Fault::lost_response());
     let modify = table.modify(key(), Employee::grow_older);
     assert_eq!(found(&modify.await.unwrap_err()), Found::Equal);
     assert_eq!(Employee::find(&table).await.unwrap().age, 1);

@@ -219,7 +219,7 @@ async fn each_page_and_each_batch_of_a_bulk_run_has_the_options_of_the_call() {
     let once = || {
         faults.clear();
         for op in [Op::EntityGroupTransaction, Op::QueryEntities] {
-            faults.on(op).times(1).inject(Fault::reset());
+            faults.next(op, Fault::reset());
         }
     };
     once();

@@ -131,7 +131,7 @@ async fn a_lost_response_is_a_success_with_the_current_etag() {
         Fault::no_response().applied(),
         Fault::duplicate(),
     ] {
-        let plan = |fault: &Fault| faults.on(BATCH).times(1).inject(fault.clone());
+        let plan = |fault: &Fault| faults.next(BATCH, fault.clone());
         plan(&fault);
         let insert = table.insert(&Employee::ada()).exactly_once();
         let mut ada = insert.await.unwrap();
@@ -161,7 +161,7 @@ async fn a_merge_whose_response_was_lost_returns_an_old_etag() {
     let (_subject, table, faults) = start().await;
     let mut ada = table.insert(&Employee::ada()).await.unwrap();
     ada.age = 37;
-    faults.on(BATCH).times(1).inject(Fault::lost_response());
+    faults.next(BATCH, Fault::lost_response());
     table.merge(&mut ada).exactly_once().await.unwrap();
     assert_eq!(Employee::find(&table).await.unwrap().age, 37);
     // Another client may have written the properties that were not sent: the next write finds out, or is rejected.
@@ -179,16 +179,13 @@ async fn another_clients_equal_entity_does_not_count_as_success() {
         sleep(secs(1)).await;
         other.upsert_replace(&Employee::ada()).await.unwrap();
     };
-    faults
-        .on(Op::InsertEntity)
-        .times(1)
-        .inject(Fault::no_response());
+    faults.next(Op::InsertEntity, Fault::no_response());
     let insert = table.insert(&Employee::ada()).into_future();
     let (ours, ()) = tokio::join!(insert, another_writes_the_same());
     assert_eq!(found(&ours.unwrap_err()), Found::Equal);
 
     table.delete(("Sales", "1")).await.unwrap();
-    faults.on(BATCH).times(1).inject(Fault::no_response());
+    faults.next(BATCH, Fault::no_response());
     let insert = table.insert(&Employee::ada()).exactly_once().into_future();
     let (ours, ()) = tokio::join!(insert, another_writes_the_same());
     let error = ours.unwrap_err();
@@ -205,19 +202,13 @@ async fn a_write_that_was_overwritten_since_counts_as_success() {
         *ours = Employee::grace();
         other.replace(&mut ours).await.unwrap();
     };
-    faults
-        .on(Op::InsertEntity)
-        .times(1)
-        .inject(Fault::no_response().applied());
+    faults.next(Op::InsertEntity, Fault::no_response().applied());
     let insert = table.insert(&Employee::ada()).into_future();
     let (ours, ()) = tokio::join!(insert, another_overwrites());
     assert_eq!(found(&ours.unwrap_err()), Found::Different);
 
     table.delete(("Sales", "1")).await.unwrap();
-    faults
-        .on(BATCH)
-        .times(1)
-        .inject(Fault::no_response().applied());
+    faults.next(BATCH, Fault::no_response().applied());
     let insert = table.insert(&Employee::ada()).exactly_once().into_future();
     let (ours, ()) = tokio::join!(insert, another_overwrites());
     let mut ours = ours.unwrap();
@@ -232,10 +223,7 @@ async fn a_request_that_arrives_after_the_failure_changes_nothing() {
     let (subject, table, faults) = start().await;
     let other = subject.other().table("Tests");
     other.insert(&Employee::grace()).await.unwrap();
-    faults
-        .on(BATCH)
-        .times(1)
-        .inject(Fault::reset().applied_after(secs(50)));
+    faults.next(BATCH, Fault::reset().applied_after(secs(50)));
     let insert = table.insert(&Employee::ada()).exactly_once();
     let error = insert.await.unwrap_err();
     assert!(error.is_conflict(), "{error:?}");
@@ -249,15 +237,9 @@ async fn a_request_that_arrives_after_the_failure_changes_nothing() {
 async fn a_request_that_arrives_after_the_success_changes_nothing() {
     let (subject, table, faults) = start().await;
     let other = subject.other().table("Tests");
-    faults
-        .on(BATCH)
-        .times(1)
-        .inject(Fault::reset().applied_after(secs(50)));
+    faults.next(BATCH, Fault::reset().applied_after(secs(50)));
     table.insert(&Employee::ada()).exactly_once().await.unwrap();
-    faults
-        .on(BATCH)
-        .times(1)
-        .inject(Fault::reset().applied_after(secs(50)));
+    faults.next(BATCH, Fault::reset().applied_after(secs(50)));
     let batch = table.batch("Sales").upsert_replace(&alan());
     batch.exactly_once().await.unwrap();
     other.delete(("Sales", "1")).await.unwrap();
@@ -277,10 +259,7 @@ async fn the_marker_resolves_a_write_whose_responses_are_all_lost() {
     assert!(Employee::find(&table).await.is_none());
 
     let timed_out = Fault::error(ErrorCode::OperationTimedOut);
-    faults
-        .on(BATCH)
-        .times(1)
-        .inject(timed_out.clone().applied());
+    faults.next(BATCH, timed_out.clone().applied());
     faults.on(BATCH).times(4).inject(timed_out);
     insert().await.unwrap();
     assert!(Employee::find(&table).await.is_some());
@@ -288,7 +267,7 @@ async fn the_marker_resolves_a_write_whose_responses_are_all_lost() {
     // The request that cancels is retried as well, and its own marker is distinguished from that of the operation.
     for (first, succeeds) in [(Fault::reset(), false), (Fault::lost_response(), true)] {
         table.delete(("Sales", "1")).await.unwrap();
-        faults.on(BATCH).times(1).inject(first);
+        faults.next(BATCH, first);
         faults.on(BATCH).times(4).inject(Fault::reset());
         faults
             .on(Op::InsertEntity)
@@ -342,7 +321,7 @@ async fn a_batch_has_99_changes_besides_the_marker() {
 #[tokio::test(start_paused = true)]
 async fn no_query_returns_a_marker() {
     let (subject, table, faults) = start().await;
-    faults.on(BATCH).times(1).inject(Fault::lost_response());
+    faults.next(BATCH, Fault::lost_response());
     table.insert(&Employee::ada()).exactly_once().await.unwrap();
     assert_eq!(markers(&subject).await, 1);
     let query = || table.query::<Employee>();
@@ -377,12 +356,7 @@ async fn clients_with_equal_random_numbers_have_different_markers() {
 async fn a_late_duplicate_is_executed_again_without_a_kept_marker() {
     let (subject, table, faults) = start().await;
     let (other, journal) = (subject.other().table("Tests"), subject.server().journal());
-    let late = || {
-        faults
-            .on(BATCH)
-            .times(1)
-            .inject(Fault::late_duplicate(secs(50)))
-    };
+    let late = || faults.next(BATCH, Fault::late_duplicate(secs(50)));
     late();
     table.insert(&Employee::ada()).exactly_once().await.unwrap();
     other.delete(("Sales", "1")).await.unwrap();
@@ -469,7 +443,7 @@ async fn old_markers_are_cleaned_up() {
     let (server, clock, service) = with_clock().await;
     let (table, faults) = (service.table("Tests"), server.faults());
     let lose = |department: &str, id: &str| {
-        faults.on(BATCH).times(1).inject(Fault::lost_response());
+        faults.next(BATCH, Fault::lost_response());
         let mut employee = Employee::new(id, "Ada", 36);
         department.clone_into(&mut employee.department);
         table.insert(&employee).exactly_once()

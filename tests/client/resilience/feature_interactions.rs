@@ -171,10 +171,7 @@ async fn changed_only_and_exactly_once_combine() {
         let get = table.get(Employee::key("Sales", "1")).tracked().await;
         let mut ada = get.unwrap().unwrap();
         ada.age = 37;
-        faults
-            .on(Op::EntityGroupTransaction)
-            .times(1)
-            .inject(Fault::lost_response());
+        faults.next(Op::EntityGroupTransaction, Fault::lost_response());
         let journal = subject.server().journal();
         let merge = table.merge(&mut ada);
         let done = match order {

@@ -45,10 +45,7 @@ async fn a_late_unconditional_write_overwrites_a_newer_one() {
 async fn a_late_delete_deletes_a_newer_entity() {
     let (_subject, table, faults) = start().await;
     table.insert(&Employee::ada()).await.unwrap();
-    faults
-        .on(Op::DeleteEntity)
-        .times(1)
-        .inject(Fault::reset().applied_after(LATE));
+    faults.next(Op::DeleteEntity, Fault::reset().applied_after(LATE));
     assert!(table.delete(("Sales", "1")).await.unwrap());
     table.insert(&Employee::grace()).await.unwrap();
     sleep(LATER).await;
@@ -60,20 +57,14 @@ async fn a_late_conditional_write_is_rejected() {
     let (_subject, table, faults) = start().await;
     let mut stored = table.insert(&Employee::ada()).await.unwrap();
     stored.age = 37;
-    faults
-        .on(Op::UpdateEntity)
-        .times(1)
-        .inject(Fault::reset().applied_after(LATE));
+    faults.next(Op::UpdateEntity, Fault::reset().applied_after(LATE));
     table.replace(&mut stored).await.unwrap();
     *stored = Employee::grace();
     table.replace(&mut stored).await.unwrap();
     sleep(LATER).await;
     assert_stored(&table, Some("Grace")).await;
 
-    faults
-        .on(Op::DeleteEntity)
-        .times(1)
-        .inject(Fault::reset().applied_after(LATE));
+    faults.next(Op::DeleteEntity, Fault::reset().applied_after(LATE));
     assert!(table.delete_stored(&stored).await.unwrap());
     table.insert(&Employee::ada()).await.unwrap();
     sleep(LATER).await;
@@ -83,7 +74,7 @@ async fn a_late_conditional_write_is_rejected() {
 #[tokio::test(start_paused = true)]
 async fn a_duplicated_request_is_reported_as_a_failure() {
     let (_subject, table, faults) = start().await;
-    let twice = |op| faults.on(op).times(1).inject(Fault::duplicate());
+    let twice = |op| faults.next(op, Fault::duplicate());
     twice(Op::InsertEntity);
     let error = table.insert(&Employee::ada()).await.unwrap_err();
     assert!(error.is_conflict(), "{error:?}");
@@ -109,15 +100,9 @@ async fn a_duplicated_write_makes_modify_change_twice() {
     let (_subject, table, faults) = start().await;
     table.insert(&Employee::ada()).await.unwrap();
     let modify = || table.modify(("Sales", "1"), Employee::grow_older);
-    faults
-        .on(Op::UpdateEntity)
-        .times(1)
-        .inject(Fault::duplicate());
+    faults.next(Op::UpdateEntity, Fault::duplicate());
     assert_eq!(modify().await.unwrap().age, 38);
 
-    faults
-        .on(Op::EntityGroupTransaction)
-        .times(1)
-        .inject(Fault::duplicate());
+    faults.next(Op::EntityGroupTransaction, Fault::duplicate());
     assert_eq!(modify().exactly_once().await.unwrap().age, 39);
 }

@@ -62,10 +62,7 @@ async fn a_patch_starts_over_if_the_entity_changed_after_the_check() {
     table.insert(&desk(1)).await.unwrap();
     let other = subject.other().table("Tests");
     let color = Some("red".to_owned());
-    faults
-        .on(Op::MergeEntity)
-        .times(1)
-        .inject(Fault::delay(Duration::from_secs(1)));
+    faults.next(Op::MergeEntity, Fault::delay(Duration::from_secs(1)));
     let between = async {
         sleep(Duration::from_millis(500)).await;
         let color = color.clone();
@@ -77,10 +74,7 @@ async fn a_patch_starts_over_if_the_entity_changed_after_the_check() {
     assert_eq!(stored(&other).await, Desk { color, ..desk(2) });
 
     // Into an entity of another type: the second check finds it.
-    faults
-        .on(Op::MergeEntity)
-        .times(1)
-        .inject(Fault::delay(Duration::from_secs(1)));
+    faults.next(Op::MergeEntity, Fault::delay(Duration::from_secs(1)));
     let between = async {
         sleep(Duration::from_millis(500)).await;
         other.upsert_replace(&DynamicEntity::new("A", "1")).await
@@ -95,7 +89,7 @@ async fn a_checked_patch_whose_response_was_lost_succeeds() {
     for fault in [Fault::lost_response(), Fault::reset()] {
         let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
         table.insert(&desk(1)).await.unwrap();
-        faults.on(Op::MergeEntity).times(1).inject(fault);
+        faults.next(Op::MergeEntity, fault);
         patch(&table).await.unwrap();
         assert_eq!(stored(&table).await, desk(2));
     }
@@ -120,18 +114,12 @@ async fn a_patch_with_an_etag_whose_response_was_lost_is_ambiguous() {
     let unsendable = unsendable.if_match(ETag::from_opaque("a\nb")).await;
     let error = unsendable.unwrap_err();
     assert_eq!((error.kind(), error.attempts()), (ErrorKind::Input, 0));
-    faults
-        .on(Op::EntityGroupTransaction)
-        .times(1)
-        .inject(Fault::reset());
+    faults.next(Op::EntityGroupTransaction, Fault::reset());
     patch().exactly_once().await.unwrap();
     assert_eq!(stored(&table).await, desk(2));
 
     let read = table.upsert_replace(&desk(1)).await.unwrap();
-    faults
-        .on(Op::MergeEntity)
-        .times(1)
-        .inject(Fault::lost_response());
+    faults.next(Op::MergeEntity, Fault::lost_response());
     let patch = table.patch(Desk::key("A", "1")).set(|e| e.floor, 2);
     let error = patch.if_match(read).await.unwrap_err();
     assert_eq!(found(&error), Found::Equal);
@@ -143,10 +131,7 @@ async fn a_patch_that_cannot_start_over_after_a_lost_response_is_ambiguous() {
     let (subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
     table.insert(&desk(1)).await.unwrap();
     let other = subject.other().table("Tests");
-    faults
-        .on(Op::MergeEntity)
-        .times(1)
-        .inject(Fault::lost_response());
+    faults.next(Op::MergeEntity, Fault::lost_response());
     // After the check and the read after the write: the check of the second round.
     let slow = Fault::delay(Duration::from_secs(5));
     faults.on(Op::QueryEntity).nth(3).inject(slow);
@@ -176,10 +161,10 @@ async fn a_patch_in_a_batch_is_conditional_on_the_version_that_was_checked() {
         let batch = table.batch("A");
         batch.patch(Desk::key("A", "1"), |patch| patch.set(|e| e.floor, 2))
     };
-    faults
-        .on(Op::EntityGroupTransaction)
-        .times(1)
-        .inject(Fault::delay(Duration::from_secs(1)));
+    faults.next(
+        Op::EntityGroupTransaction,
+        Fault::delay(Duration::from_secs(1)),
+    );
     let between = async {
         sleep(Duration::from_millis(500)).await;
         other.upsert_replace(&desk(9)).await
@@ -191,9 +176,6 @@ async fn a_patch_in_a_batch_is_conditional_on_the_version_that_was_checked() {
     assert_eq!(error.batch_index(), Some(0));
     assert_eq!(stored(&other).await, desk(9));
 
-    faults
-        .on(Op::EntityGroupTransaction)
-        .times(1)
-        .inject(Fault::lost_response());
+    faults.next(Op::EntityGroupTransaction, Fault::lost_response());
     assert_eq!(found(&batch().await.unwrap_err()), Found::Equal);
 }

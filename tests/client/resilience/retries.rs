@@ -77,7 +77,7 @@ async fn a_request_that_was_not_executed_is_retried_without_ambiguity() {
         let faults = subject.server().faults();
         match code.map(Fault::error) {
             None => proxy.plan(Op::InsertEntity, [Reply::Refuse]),
-            Some(fault) => drop(faults.on(Op::InsertEntity).times(1).inject(fault)),
+            Some(fault) => drop(faults.next(Op::InsertEntity, fault)),
         }
         let error = table.insert(&Employee::ada()).await.unwrap_err();
         assert!(error.is_conflict(), "{error:?}");
@@ -89,11 +89,11 @@ async fn a_request_that_was_not_executed_is_retried_without_ambiguity() {
 async fn an_insert_whose_request_was_lost_is_retried() {
     let (subject, table, faults) = start().await;
     let journal = subject.server().journal();
-    faults.on(Op::InsertEntity).times(1).inject(Fault::reset());
+    faults.next(Op::InsertEntity, Fault::reset());
     table.insert(&Employee::ada()).await.unwrap();
     assert_eq!(journal.requests().count(), 2);
     // Another client's entity has the key.
-    faults.on(Op::InsertEntity).times(1).inject(Fault::reset());
+    faults.next(Op::InsertEntity, Fault::reset());
     let error = table.insert(&Employee::grace()).await.unwrap_err();
     assert_eq!(found(&error), Found::Different);
     assert_eq!(current(&error).name, "Ada");
@@ -121,7 +121,7 @@ async fn an_insert_whose_response_was_lost_is_ambiguous() {
         Fault::error(ErrorCode::InternalError).applied(),
     ] {
         let (subject, table, faults) = start().await;
-        faults.on(Op::InsertEntity).times(1).inject(fault);
+        faults.next(Op::InsertEntity, fault);
         assert_ambiguous(&subject, &table).await;
     }
     for status in [502, 503] {
@@ -140,16 +140,10 @@ async fn upserts_and_unconditional_writes_are_retried() {
         .inject_each([Fault::lost_response(), Fault::reset()]);
     let etag = table.upsert_replace(&Employee::ada()).await.unwrap();
     assert_eq!(*Employee::find(&table).await.unwrap().etag(), etag);
-    faults
-        .on(Op::UpdateEntity)
-        .times(1)
-        .inject(Fault::lost_response());
+    faults.next(Op::UpdateEntity, Fault::lost_response());
     let other = Employee::new("1", "A", 1);
     table.replace_unconditional(&other).await.unwrap();
-    faults
-        .on(Op::MergeEntity)
-        .times(1)
-        .inject(Fault::lost_response());
+    faults.next(Op::MergeEntity, Fault::lost_response());
     table.merge_unconditional(&Employee::ada()).await.unwrap();
     let writes = journal
         .requests()
@@ -187,10 +181,7 @@ async fn a_conditional_write_that_was_retried_may_be_ambiguous() {
     let mut ada = table.insert(&Employee::ada()).await.unwrap();
     let before = ada.etag().clone();
     ada.age = 37;
-    faults
-        .on(Op::UpdateEntity)
-        .times(1)
-        .inject(Fault::lost_response());
+    faults.next(Op::UpdateEntity, Fault::lost_response());
     let error = table.replace(&mut ada).await.unwrap_err();
     assert_eq!(found(&error), Found::Equal);
     assert_eq!(*ada.etag(), before, "the caller keeps the old ETag");
@@ -199,16 +190,13 @@ async fn a_conditional_write_that_was_retried_may_be_ambiguous() {
     let mut now = current(&error);
     assert_eq!(now.age, 37);
     now.age = 38;
-    faults.on(Op::MergeEntity).times(1).inject(Fault::reset());
+    faults.next(Op::MergeEntity, Fault::reset());
     table.merge(&mut now).await.unwrap();
     let error = table.replace(&mut ada).await.unwrap_err();
     assert!(error.is_precondition_failed(), "{error:?}");
     assert_eq!(error.attempts(), 1);
 
-    faults
-        .on(Op::DeleteEntity)
-        .times(1)
-        .inject(Fault::lost_response());
+    faults.next(Op::DeleteEntity, Fault::lost_response());
     let error = table.delete_stored(&now).await.unwrap_err();
     assert_eq!(found(&error), Found::Missing);
     assert_eq!(journal.requests().op(Op::DeleteEntity).count(), 2);
@@ -219,10 +207,7 @@ async fn a_delete_by_key_is_true_once_the_entity_is_missing() {
     let (subject, table, faults) = start().await;
     let journal = subject.server().journal();
     table.insert(&Employee::ada()).await.unwrap();
-    faults
-        .on(Op::DeleteEntity)
-        .times(1)
-        .inject(Fault::lost_response());
+    faults.next(Op::DeleteEntity, Fault::lost_response());
     assert!(table.delete(("Sales", "1")).await.unwrap());
     assert_eq!(journal.requests().op(Op::DeleteEntity).count(), 2);
     assert!(!table.delete(("Sales", "1")).await.unwrap());
@@ -232,16 +217,10 @@ async fn a_delete_by_key_is_true_once_the_entity_is_missing() {
 async fn tables_are_created_and_deleted_despite_lost_responses() {
     let (subject, table, faults) = start().await;
     let more = subject.service.table("More");
-    faults
-        .on(Op::CreateTable)
-        .times(1)
-        .inject(Fault::lost_response());
+    faults.next(Op::CreateTable, Fault::lost_response());
     more.create_table().await.unwrap();
     assert!(more.create_table().await.unwrap_err().is_conflict());
-    faults
-        .on(Op::DeleteTable)
-        .times(1)
-        .inject(Fault::lost_response());
+    faults.next(Op::DeleteTable, Fault::lost_response());
     assert!(table.delete_table().await.unwrap());
     assert!(!table.delete_table().await.unwrap());
     let names = subject.service.tables().collect().await.unwrap();
@@ -264,16 +243,10 @@ async fn a_write_whose_responses_are_all_lost_is_ambiguous() {
     // Without retries, one lost response is enough. A lost response to a read is not ambiguous.
     let (subject, table, faults) = Subject::with_table(RetryPolicy::none()).await;
     let journal = subject.server().journal();
-    faults
-        .on(Op::InsertOrMergeEntity)
-        .times(1)
-        .inject(Fault::reset());
+    faults.next(Op::InsertOrMergeEntity, Fault::reset());
     let error = table.upsert_merge(&Employee::ada()).await.unwrap_err();
     assert!(error.is_outcome_unknown(), "{error:?}");
-    faults
-        .on(Op::QueryEntity)
-        .times(1)
-        .inject(Fault::lost_response());
+    faults.next(Op::QueryEntity, Fault::lost_response());
     let error = table.get::<Employee>(("Sales", "1")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Transport);
     assert_eq!(journal.requests().count(), 2);
@@ -354,10 +327,7 @@ async fn attempts_and_operations_are_limited_in_time() {
         .try_timeout(Duration::from_secs(4))
         .deadline(Duration::from_secs(10));
     let (_subject, table, faults) = Subject::with_table(policy).await;
-    faults
-        .on(Op::QueryEntities)
-        .times(1)
-        .inject(Fault::delay(Duration::from_secs(3)));
+    faults.next(Op::QueryEntities, Fault::delay(Duration::from_secs(3)));
     table.query::<Employee>().collect().await.unwrap();
     faults
         .on(Op::QueryEntities)
@@ -453,7 +423,7 @@ async fn a_dropped_operation_returns_its_permit() {
     let before = ada.etag().clone();
     for fault in [Fault::no_response().applied(), Fault::no_response()] {
         ada.age += 1;
-        faults.on(Op::UpdateEntity).times(1).inject(fault);
+        faults.next(Op::UpdateEntity, fault);
         let write = table.replace(&mut ada).into_future();
         let dropped = tokio::time::timeout(Duration::from_secs(1), write).await;
         assert!(dropped.is_err(), "no response comes");

@@ -44,14 +44,14 @@ async fn a_read_goes_to_the_secondary_when_the_primary_fails() {
     let (faults, table, proxy) = start().await;
     let silent = Fault::no_response().applied();
     for fault in [failing(), Fault::lost_response(), silent] {
-        faults.on(Op::QueryEntity).times(1).inject(fault);
+        faults.next(Op::QueryEntity, fault);
         let row = Employee::find(&table).await;
         assert_eq!(row.unwrap().name, "Ada");
     }
     proxy.plan(Op::QueryEntity, [Reply::Refuse]);
     assert!(Employee::find(&table).await.is_some());
     assert_eq!(places(&proxy, Op::QueryEntity), [false, true].repeat(4));
-    faults.on(Op::QueryEntities).times(1).inject(failing());
+    faults.next(Op::QueryEntities, failing());
     let query = table
         .query::<Employee>()
         .filter(|e| e.name.eq("Ada & Söhne"));
@@ -100,7 +100,7 @@ async fn a_404_of_the_secondary_is_not_trusted() {
     assert_eq!(error.code().unwrap().as_str(), "InternalError");
     assert_eq!(error.attempts(), 5);
     // A 404 of the primary is definitive.
-    faults.on(Op::QueryEntity).times(1).inject(missing());
+    faults.next(Op::QueryEntity, missing());
     assert!(Employee::find(&table).await.is_none());
 }
 
@@ -118,18 +118,12 @@ async fn writes_and_their_reads_use_the_primary() {
         .await
         .unwrap();
     assert_eq!(row.age, 37);
-    faults
-        .on(Op::InsertEntity)
-        .times(1)
-        .inject(Fault::lost_response());
-    faults.on(Op::QueryEntity).times(1).inject(failing());
+    faults.next(Op::InsertEntity, Fault::lost_response());
+    faults.next(Op::QueryEntity, failing());
     let error = table.insert(&Employee::new("2", "Alan", 41)).await;
     assert!(error.unwrap_err().current().is_some());
-    faults
-        .on(Op::EntityGroupTransaction)
-        .times(1)
-        .inject(Fault::lost_response());
-    faults.on(Op::QueryEntity).times(1).inject(failing());
+    faults.next(Op::EntityGroupTransaction, Fault::lost_response());
+    faults.next(Op::QueryEntity, failing());
     let alan = Employee::new("3", "Alan", 41);
     table.insert(&alan).exactly_once().await.unwrap();
     let sent = proxy.sent();

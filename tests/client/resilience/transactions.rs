@@ -199,7 +199,7 @@ async fn a_transaction_whose_response_was_lost_is_ambiguous_and_does_not_start_o
         let (subject, table, faults) = start().await;
         table.insert(&Employee::ada()).await.unwrap();
         let journal = subject.server().journal();
-        faults.on(BATCH).times(1).inject(fault);
+        faults.next(BATCH, fault);
         let rounds = AtomicU32::new(0);
         let error = grow_older(&table, &rounds, false).await.unwrap_err();
         assert_eq!(found(&error), Found::Equal, "{error:?}");
@@ -212,7 +212,7 @@ async fn a_transaction_whose_response_was_lost_is_ambiguous_and_does_not_start_o
     // A lost request is sent again.
     let (_subject, table, faults) = start().await;
     table.insert(&Employee::ada()).await.unwrap();
-    faults.on(BATCH).times(1).inject(Fault::reset());
+    faults.next(BATCH, Fault::reset());
     let rounds = AtomicU32::new(0);
     assert_eq!(grow_older(&table, &rounds, false).await.unwrap(), 37);
     assert_eq!(rounds.into_inner(), 1);
@@ -222,7 +222,7 @@ async fn a_transaction_whose_response_was_lost_is_ambiguous_and_does_not_start_o
 async fn an_ambiguous_check_shows_the_entity_of_the_first_change() {
     let (_subject, table, faults) = start().await;
     table.insert(&Employee::ada()).await.unwrap();
-    faults.on(BATCH).times(1).inject(Fault::lost_response());
+    faults.next(BATCH, Fault::lost_response());
     let rounds = AtomicU32::new(0);
     let error = table.transaction("Sales", async |tx| {
         rounds.fetch_add(1, Ordering::Relaxed);
@@ -252,7 +252,7 @@ async fn an_exactly_once_transaction_survives_lost_responses() {
         Fault::duplicate(),
     ] {
         let (_subject, table, faults) = start().await;
-        faults.on(BATCH).times(1).inject(fault);
+        faults.next(BATCH, fault);
         assert_one_round(&table).await;
     }
     let (_subject, table, proxy) = Subject::behind_proxy(RetryPolicy::exponential()).await;
@@ -266,7 +266,7 @@ async fn an_exactly_once_transaction_starts_over_after_its_outcome_is_known() {
     table.insert(&Employee::ada()).await.unwrap();
     let other = subject.other().table("Tests");
     // The request is lost, and another client writes before the retry.
-    faults.on(BATCH).times(1).inject(Fault::no_response());
+    faults.next(BATCH, Fault::no_response());
     let rounds = AtomicU32::new(0);
     let (age, ()) = tokio::join!(grow_older(&table, &rounds, true), async {
         sleep(secs(1)).await;
@@ -299,7 +299,7 @@ async fn a_transaction_can_keep_its_marker() {
 async fn a_duplicated_transaction_is_carried_out_twice_without_a_marker() {
     let (_subject, table, faults) = start().await;
     table.insert(&Employee::ada()).await.unwrap();
-    faults.on(BATCH).times(1).inject(Fault::duplicate());
+    faults.next(BATCH, Fault::duplicate());
     let rounds = AtomicU32::new(0);
     // As the guide says.
     assert_eq!(grow_older(&table, &rounds, false).await.unwrap(), 38);
@@ -367,10 +367,7 @@ async fn all_rounds_and_the_closure_have_one_deadline() {
 #[tokio::test(start_paused = true)]
 async fn a_read_without_a_response_is_named_at_the_deadline() {
     let (_subject, table, faults) = start().await;
-    faults
-        .on(Op::QueryEntity)
-        .times(1)
-        .inject(Fault::delay(secs(60)));
+    faults.next(Op::QueryEntity, Fault::delay(secs(60)));
     let read = table.transaction("Sales", async |tx| {
         Ok(tx.get(Employee::key("Sales", "1")).await?.is_some())
     });
@@ -385,7 +382,7 @@ async fn a_closure_that_ignores_a_failed_read_cannot_write() {
     let (subject, table, faults) = start().await;
     let journal = subject.server().journal();
     let denied = Fault::error(ErrorCode::AuthorizationFailure);
-    faults.on(Op::QueryEntity).times(1).inject(denied);
+    faults.next(Op::QueryEntity, denied);
     let write = table.transaction("Sales", async |tx| {
         let _ = tx.get(Employee::key("Sales", "1")).await;
         tx.upsert_replace(&Employee::ada());
@@ -442,7 +439,7 @@ async fn a_transaction_that_is_dropped_has_written_all_changes_or_none() {
         (BATCH, Fault::no_response().applied(), 37),
     ] {
         reports.lock().unwrap().clear();
-        faults.on(op).times(1).inject(fault);
+        faults.next(op, fault);
         let rounds = AtomicU32::new(0);
         let dropped = timeout(secs(1), grow_older(&table, &rounds, false)).await;
         assert!(dropped.is_err());

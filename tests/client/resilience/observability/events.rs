@@ -297,10 +297,7 @@ async fn an_unknown_outcome_is_logged_with_the_id_of_its_write() {
     let (subject, table, proxy) = Subject::behind_proxy(retries().attempts(2)).await;
     let faults = subject.server().faults();
     let (events, _guard) = Events::start(LevelFilter::WARN);
-    faults
-        .on(Op::InsertEntity)
-        .times(1)
-        .inject(Fault::lost_response());
+    faults.next(Op::InsertEntity, Fault::lost_response());
     let error = table.insert(&Employee::ada()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutcomeUnknown);
     let [retry, unknown] = events.take().try_into().unwrap();
@@ -324,10 +321,7 @@ async fn an_unknown_outcome_is_logged_with_the_id_of_its_write() {
     super::assert_contains(&unknown, &words);
     assert!(unknown.contains(" client_request_id "), "{unknown}");
     // It is gone: the outcome is known, and nothing is logged except the retry.
-    faults
-        .on(Op::DeleteTable)
-        .times(1)
-        .inject(Fault::lost_response());
+    faults.next(Op::DeleteTable, Fault::lost_response());
     assert!(table.delete_table().await.unwrap());
     assert!(events.only().contains(" is retried "));
 }
@@ -337,10 +331,10 @@ async fn a_lost_race_is_an_event_at_debug() {
     let (_subject, table, faults) = Subject::with_table(retries()).await;
     table.insert(&Employee::ada()).await.unwrap();
     let (events, _guard) = Events::start(LevelFilter::DEBUG);
-    faults
-        .on(Op::UpdateEntity)
-        .times(1)
-        .inject(Fault::error(ErrorCode::UpdateConditionNotSatisfied));
+    faults.next(
+        Op::UpdateEntity,
+        Fault::error(ErrorCode::UpdateConditionNotSatisfied),
+    );
     table
         .modify(("Sales", "1"), Employee::grow_older)
         .await

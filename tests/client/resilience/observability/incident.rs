@@ -64,13 +64,10 @@ async fn incident() -> (String, String) {
     let _guard = subscriber.set_default();
 
     let busy = Fault::error(ErrorCode::ServerBusy).retry_after(Duration::from_secs(1));
-    faults.on(Op::QueryEntity).times(1).inject(busy.clone());
+    faults.next(Op::QueryEntity, busy.clone());
     faults.on(Op::QueryEntities).times(3).inject(busy);
     faults.on_writes().times(1).inject(Fault::lost_response());
-    faults
-        .on(Op::InsertEntity)
-        .times(1)
-        .inject(Fault::lost_response());
+    faults.next(Op::InsertEntity, Fault::lost_response());
     faults
         .on_any()
         .inject(Fault::delay(Duration::from_millis(4)));

@@ -27,7 +27,7 @@ async fn a_report_counts_entities_bytes_and_time() {
     }
 
     let busy = Fault::error(ErrorCode::ServerBusy);
-    observed.faults.on(Op::QueryEntities).times(1).inject(busy);
+    observed.faults.next(Op::QueryEntities, busy);
     let query = table.query::<Employee>().partition("Sales").page_size(100);
     query.collect().await.unwrap();
     let query = observed.only();
@@ -86,13 +86,10 @@ async fn a_report_agrees_with_the_result_of_the_caller() {
     // Exactly once, with and without the request that deletes the marker.
     let mut stored = table.insert(&ada).exactly_once().await.unwrap();
     reports("insert entity", 1, 2, None);
-    faults.on(Op::DeleteEntity).times(1).inject(Fault::reset());
+    faults.next(Op::DeleteEntity, Fault::reset());
     table.replace(&mut stored).exactly_once().await.unwrap();
     reports("replace entity", 1, 2, None);
-    faults
-        .on(Op::EntityGroupTransaction)
-        .times(1)
-        .inject(Fault::lost_response());
+    faults.next(Op::EntityGroupTransaction, Fault::lost_response());
     table.replace(&mut stored).exactly_once().await.unwrap();
     reports("replace entity", 1, 4, None);
     let key = || ("Sales", "1");
@@ -113,10 +110,7 @@ async fn a_report_agrees_with_the_result_of_the_caller() {
     faults.on(Op::DeleteEntity).times(5).inject(lost);
     assert!(table.delete(key()).await.unwrap());
     reports("delete entity", 1, 6, None);
-    faults
-        .on(Op::InsertEntity)
-        .times(1)
-        .inject(Fault::lost_response());
+    faults.next(Op::InsertEntity, Fault::lost_response());
     let error = table.insert(&ada).await.unwrap_err();
     assert!(error.is_outcome_unknown(), "{error:?}");
     reports("insert entity", 0, 3, Some("EntityAlreadyExists"));
@@ -130,10 +124,7 @@ async fn a_report_agrees_with_the_result_of_the_caller() {
     let fails = |_: &mut Employee| Err::<(), _>("no".into());
     table.modify(key(), fails).await.unwrap_err();
     reports("modify entity", 1, 1, Some("called_off"));
-    faults
-        .on(Op::QueryEntity)
-        .times(1)
-        .inject(Fault::no_response().applied());
+    faults.next(Op::QueryEntity, Fault::no_response().applied());
     let get = table.get::<Employee>(key()).into_future();
     timeout(SECOND, get).await.unwrap_err();
     reports("get entity", 0, 1, Some("cancelled"));
@@ -253,11 +244,7 @@ async fn a_stream_is_reported_without_the_time_of_its_consumer() {
         );
         if id == 10 {
             sleep(HOUR).await;
-            observed
-                .faults
-                .on(Op::QueryEntities)
-                .times(1)
-                .inject(Fault::reset());
+            observed.faults.next(Op::QueryEntities, Fault::reset());
         }
         stream.try_next().await.unwrap().unwrap();
     }

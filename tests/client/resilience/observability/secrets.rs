@@ -25,16 +25,10 @@ async fn suite(service: &TableServiceClient, faults: &Faults) {
     let key = || Employee::key("Sales", "1");
     let _ = table.create_table().if_missing().await;
     let ada = Employee::ada();
-    faults
-        .on(Op::InsertEntity)
-        .times(1)
-        .inject(Fault::lost_response());
+    faults.next(Op::InsertEntity, Fault::lost_response());
     let _ = table.insert(&ada).await;
     let _ = table.insert(&ada).await;
-    faults
-        .on(Op::QueryEntity)
-        .times(1)
-        .inject(Fault::error(ErrorCode::ServerBusy));
+    faults.next(Op::QueryEntity, Fault::error(ErrorCode::ServerBusy));
     let _ = table.get(key()).await;
     let _ = table.upsert_replace(&ada).await;
     let _ = table.upsert_merge(&ada).await;
@@ -47,10 +41,7 @@ async fn suite(service: &TableServiceClient, faults: &Faults) {
         let _ = table.replace(&mut stored.clone()).await;
         let _ = table.delete_stored(&stored).await;
     }
-    faults
-        .on(Op::EntityGroupTransaction)
-        .times(1)
-        .inject(Fault::lost_response());
+    faults.next(Op::EntityGroupTransaction, Fault::lost_response());
     let _ = table.insert(&ada).exactly_once().await;
     let _ = table.modify(key(), Employee::grow_older).await;
     let _ = table.sweep_markers("Sales").await;

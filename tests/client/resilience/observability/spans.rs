@@ -15,10 +15,7 @@ async fn the_second_request_of_modify_is_not_a_retry() {
     let (log, _guard) = Log::start();
     let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
     table.insert(&Employee::ada()).await.unwrap();
-    faults
-        .on(Op::UpdateEntity)
-        .times(1)
-        .inject(Fault::error(ErrorCode::ServerBusy));
+    faults.next(Op::UpdateEntity, Fault::error(ErrorCode::ServerBusy));
     let modify = table.modify(("Sales", "1"), Employee::grow_older);
     modify.await.unwrap();
     let (attempts, _) = log.closed("modify entity");
@@ -33,10 +30,7 @@ async fn spans_have_the_names_of_opentelemetry() {
     let (subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
     let journal = subject.server().journal();
     table.insert(&Employee::ada()).await.unwrap();
-    faults
-        .on(Op::QueryEntity)
-        .times(1)
-        .inject(Fault::error(ErrorCode::ServerBusy));
+    faults.next(Op::QueryEntity, Fault::error(ErrorCode::ServerBusy));
     assert!(Employee::find(&table).await.is_some());
     let missing = table.get(Employee::key("Sales", "2")).await;
     assert!(missing.unwrap().is_none());
