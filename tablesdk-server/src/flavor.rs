@@ -7,7 +7,7 @@ use tablesdk_protocol::limits::{ENTITY_BYTES_MAX, REQUEST_BODY_BYTES_MAX};
 use tablesdk_protocol::operation::RequestRules;
 use tablesdk_protocol::wire::error_body::ErrorForm;
 use tablesdk_protocol::wire::json::EntityStyle;
-use tablesdk_protocol::{ErrorCode, ServiceError};
+use tablesdk_protocol::{ErrorCode, Logging, Metrics, ServiceError, ServiceProperties};
 
 /// The service that a server behaves like, as far as a client can see a difference.
 ///
@@ -122,6 +122,17 @@ impl Flavor {
     /// Whether there are service properties, statistics, and access policies of tables.
     pub(crate) const fn has_settings(self) -> bool {
         !self.is_cosmos_db()
+    }
+
+    /// The properties of a service for which none were set.
+    pub(crate) fn initial_properties(self) -> ServiceProperties {
+        let initial = ServiceProperties::initial();
+        if self.is_azurite() {
+            return initial
+                .with_logging(Logging::default().reads().writes().deletes())
+                .with_hour_metrics(Metrics::default());
+        }
+        initial
     }
 
     /// Whether responses have headers that no operation needs, such as `Server`.

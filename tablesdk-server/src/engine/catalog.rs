@@ -123,6 +123,7 @@ mod tests {
     use crate::engine::{
         Action, Change, Command, Engine, Failure, Outcome, Paging, Properties, View,
     };
+    use crate::flavor::Flavor;
     use crate::storage::{MemoryStorage, Storage};
     use crate::time::monotonic_clock::tests::ManualClock;
 
@@ -158,7 +159,10 @@ mod tests {
         let stored = view.table("acct", &name()).unwrap().map(|table| table.id);
         let cached = view.require_table("acct", &name()).ok();
         assert_eq!(cached, stored);
-        let stored = view.service_properties("acct").unwrap().cors;
+        let stored = view
+            .service_properties(Flavor::Storage, "acct")
+            .unwrap()
+            .cors;
         assert_eq!(*view.cors_rules("acct").unwrap(), *stored.unwrap());
         if let Some(table) = cached {
             let stored = view.table_acl(table).unwrap();

@@ -46,7 +46,8 @@ pub(super) fn decide(
             }
         }
         Command::SetServiceProperties(properties) => {
-            let properties = (*properties).clone().or(view.service_properties(account)?);
+            let stored = view.service_properties(flavor, account)?;
+            let properties = (*properties).clone().or(stored);
             let record = settings::properties_record(&properties);
             batch.put(key_codec::properties_key(account), record);
         }
@@ -447,13 +448,22 @@ mod tests {
         use tablesdk_protocol::{Metrics, ServiceProperties};
         let mut state = State::new();
         let initial = ServiceProperties::initial();
-        assert_eq!(state.view().service_properties("acct"), Ok(initial.clone()));
+        assert_eq!(
+            state.view().service_properties(Flavor::Storage, "acct"),
+            Ok(initial.clone())
+        );
         let change = ServiceProperties::default().with_minute_metrics(Metrics::enabled());
         let set = state.run(&Command::SetServiceProperties(&change));
         set.unwrap();
         let expected = change.or(initial.clone());
-        assert_eq!(state.view().service_properties("acct"), Ok(expected));
-        assert_eq!(state.view().service_properties("other"), Ok(initial));
+        assert_eq!(
+            state.view().service_properties(Flavor::Storage, "acct"),
+            Ok(expected)
+        );
+        assert_eq!(
+            state.view().service_properties(Flavor::Storage, "other"),
+            Ok(initial)
+        );
     }
 
     #[test]

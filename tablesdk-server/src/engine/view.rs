@@ -16,6 +16,7 @@ use super::entity_codec::Record;
 use super::key_codec::{self, KeyReader, Table, TableId};
 use super::slots::Values;
 use super::{Failure, Rejection, settings};
+use crate::flavor::Flavor;
 #[cfg(feature = "durable")]
 use crate::storage::Records;
 use crate::storage::{Reads, Slice, Snapshot, StorageError};
@@ -132,8 +133,9 @@ impl View {
             self.snapshot.epoch(),
             |cached| cached.cors_rules.get(account).cloned(),
             || {
-                let properties = self.service_properties(account)?;
-                Ok(properties.cors.unwrap_or_default().into())
+                let properties = self.stored_properties(account)?;
+                let rules = properties.and_then(|properties| properties.cors);
+                Ok(rules.unwrap_or_default().into())
             },
             |cached, rules| cached.cors_rules.insert(account.into(), Arc::clone(rules)),
         )
@@ -142,12 +144,18 @@ impl View {
     /// The properties of an account's service, all of them.
     pub(crate) fn service_properties(
         &self,
+        flavor: Flavor,
         account: &str,
     ) -> Result<ServiceProperties, StorageError> {
-        match self.snapshot.get(&key_codec::properties_key(account))? {
-            Some(record) => settings::read_properties(&record),
-            None => Ok(ServiceProperties::initial()),
-        }
+        let stored = self.stored_properties(account)?;
+        Ok(stored.unwrap_or_else(|| flavor.initial_properties()))
+    }
+
+    /// The same, if any were set.
+    fn stored_properties(&self, account: &str) -> Result<Option<ServiceProperties>, StorageError> {
+        let record = self.snapshot.get(&key_codec::properties_key(account))?;
+        let record = record.as_deref();
+        record.map(settings::read_properties).transpose()
     }
 
     /// The deleted tables that are not cleaned up yet, from this id on.

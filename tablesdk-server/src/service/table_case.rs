@@ -21,12 +21,7 @@ pub(super) fn require(
         Operation::InsertEntity(request) => require_table(engine, context, &request.table),
         Operation::QueryEntities(request) => require_table(engine, context, &request.table),
         Operation::UpdateEntity(request) => require_table(engine, context, &request.table),
-        Operation::GetTable(request) => require_name(
-            engine,
-            context,
-            &request.name,
-            context.flavor.missing_table(),
-        ),
+        Operation::GetTable(request) => require_table(engine, context, &request.name),
         _ if context.flavor.manages_tables_in_any_case() => Ok(()),
         Operation::GetTableAcl(request) => require_table(engine, context, &request.table),
         Operation::SetTableAcl(request) => require_table(engine, context, &request.table),

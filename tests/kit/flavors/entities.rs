@@ -108,6 +108,22 @@ differences! {
         outcome(&properties)
     }
 
+    "Service properties before they are set":
+    async fn initial_properties(subject: &Subject) -> ["log off, metrics on", "501 NotImplemented", "log on, metrics off"] {
+        let line = "GET /?restype=service&comp=properties";
+        let response = subject.send(line, &["Accept: application/xml"], "").await;
+        if response.status != 200 {
+            return outcome(&response);
+        }
+        let is = |part: &str, name: &str| {
+            let (_, rest) = response.body.split_once(&format!("<{part}>")).unwrap();
+            let (_, value) = rest.split_once(&format!("<{name}>")).unwrap();
+            if value.starts_with("true") { "on" } else { "off" }
+        };
+        let (log, metrics) = (is("Logging", "Read"), is("HourMetrics", "Enabled"));
+        format!("log {log}, metrics {metrics}")
+    }
+
     "A stored access policy without some of its fields":
     async fn a_partial_policy(subject: &Subject) -> ["204", "501 NotImplemented", "400"] {
         let body = "<SignedIdentifiers><SignedIdentifier><Id>a</Id><AccessPolicy><Permission>r</Permission></AccessPolicy></SignedIdentifier></SignedIdentifiers>";

@@ -11,6 +11,7 @@ mod signatures;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::time::Duration;
 
 use futures::future::LocalBoxFuture;
 use harness::raw::{RawClient, Response};
@@ -19,6 +20,7 @@ use tablesdk_server::TableServer;
 use tablesdk_server::testing::Flavor;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
+use tokio::time::timeout;
 
 /// One difference between the flavors.
 struct Difference {
@@ -222,9 +224,8 @@ struct Azurite {
 
 impl Azurite {
     async fn start() -> Self {
-        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-        let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-        let target = target.unwrap_or_else(|| root.join("../target"));
+        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+        let target = root.join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or("target".into()));
         // With port 0, Azurite does not print the port.
         let port = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = port.local_addr().unwrap();
@@ -239,15 +240,16 @@ impl Azurite {
             .spawn()
             .expect("tests/interop/install.sh installed it");
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
-        loop {
-            let line = lines.next_line().await.unwrap();
-            if line
-                .expect("Azurite starts")
-                .contains("successfully started")
-            {
-                break;
+        let started = async {
+            while let Some(line) = lines.next_line().await.unwrap() {
+                if line.contains("successfully started") {
+                    return true;
+                }
             }
-        }
+            false
+        };
+        let started = timeout(START_MAX, started).await;
+        assert_eq!(started, Ok(true), "Azurite starts");
         // From now on, its log is thrown away.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         Self {
@@ -268,6 +270,8 @@ impl Azurite {
         }
     }
 }
+
+const START_MAX: Duration = Duration::from_secs(60);
 
 const FLAVORS: [Flavor; 3] = [Flavor::Storage, Flavor::CosmosDb, Flavor::Azurite];
 

@@ -10,7 +10,8 @@ use crate::engine::{Command, Engine};
 use crate::request::context::Context;
 
 pub(super) fn get(engine: &Engine, context: &Context) -> Handled {
-    let properties = engine.read().service_properties(context.account())?;
+    let view = engine.read();
+    let properties = view.service_properties(context.flavor, context.account())?;
     Ok(GetResponse { properties }.encode())
 }
 
