@@ -51,6 +51,14 @@ check company \
     '   2 rows' \
     'the entity is a "Department" by its property "EntityType", expected "Employee.v2" or "Employee"'
 
+check employees \
+    'email_jonesj@contoso.com' \
+    'Jones, number 223' \
+    'Jones 224' \
+    'taken in the index ByEmail' \
+    'Smith 223' \
+    '2 employees, 1 orphaned entry deleted'
+
 check bulk_load \
     'Wrote 20000 entities in 200 requests' \
     'Read 20000 entities' \

@@ -2,9 +2,10 @@
 
 use std::ops::{Deref, DerefMut};
 
+use bytes::Bytes;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::wire::json::{EntityMembers, read_entity};
-use tablesdk_protocol::{EntityKey, IfMatch, Value};
+use tablesdk_protocol::{ETag, EntityKey, IfMatch, Value};
 
 use super::EncodedEntity;
 use super::get_entity::fetch;
@@ -48,10 +49,12 @@ pub struct Modify<'a, E, T> {
     table: Table,
     key: Result<EntityKey, EntityError>,
     change: Change<'a, E, T>,
+    or_insert: Option<Make<'a, E>>,
     rounds: u32,
     exactly_once: Option<KeepMarker>,
 }
 
+type Make<'a, E> = Box<dyn FnMut() -> E + Send + 'a>;
 type Change<'a, E, T> = Box<dyn FnMut(&mut E) -> Result<T, ClosureError> + Send + 'a>;
 
 impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
@@ -64,6 +67,7 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
             table,
             key,
             change: Box::new(change),
+            or_insert: None,
             rounds: ROUNDS,
             exactly_once: None,
         }
@@ -77,6 +81,32 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
     /// tenth of [`RetryPolicy::max_delay`](crate::RetryPolicy::max_delay).
     pub const fn rounds(mut self, rounds: u32) -> Self {
         self.rounds = rounds;
+        self
+    }
+
+    /// Where the entity does not exist, changes the one that the closure makes, and inserts it. The closure runs again if another client
+    /// inserts the entity meanwhile and it is deleted again.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// let count = |name: &'static str| {
+    ///     let visit = |e: &mut Employee| {
+    ///         e.name.push('I');
+    ///         Ok(())
+    ///     };
+    ///     table.modify(Employee::key("visits", name), visit).or_insert(|| Employee::new("visits", name, ""))
+    /// };
+    /// assert_eq!(count("home").await?.name, "I");
+    /// assert_eq!(count("home").await?.name, "II");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) when the closure makes an entity with another key.
+    pub fn or_insert(mut self, make: impl FnMut() -> E + Send + 'a) -> Self {
+        self.or_insert = Some(Box::new(make));
         self
     }
 
@@ -101,39 +131,91 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
         let mut round = 0;
         loop {
             round += 1;
-            let fetched = fetch(run, Effect::ReadNow, &self.table, key, None).await;
-            let (content, etag) = fetched?;
-            let failed = |error: Error| run.annotate(error).with_key(key);
-            let (mut stored, rest) = {
-                let entity =
-                    read_entity(&content).map_err(|error| failed(Error::response(error)))?;
-                let mut input = EntityMembers::Listed(&entity);
-                let stored = Stored::<E>::read(&mut input, etag.as_ref())
-                    .map_err(|error| failed(Error::entity(error)))?;
-                let rest = unmodelled(&stored, &entity).map_err(failed)?;
-                (stored, rest)
-            };
-            let value =
-                (self.change)(&mut stored).map_err(|error| failed(Error::called_off(error)))?;
-            let encoded = encode(&stored, rest).map_err(|error| failed(Error::input(error)))?;
-            let if_match = IfMatch::ETag(stored.etag().clone());
-            let kind = ChangeKind::Update(Mode::Replace, Some(if_match));
-            match send(run, &self.table, kind, encoded, self.exactly_once).await {
-                Ok(etag) => {
-                    stored.written(etag);
-                    return Ok(Modified { stored, value });
-                }
-                Err(error) => {
-                    let starts_over = error.is_precondition_failed()
-                        && round < self.rounds
-                        && run.pause_before_round(round).await;
-                    if !starts_over {
-                        return Err(error);
+            let sent = match fetch(run, Effect::ReadNow, &self.table, key, None).await {
+                Ok((content, etag)) => self.replace(run, key, &content, etag.as_ref()).await,
+                Err(error) => match self.or_insert.as_mut().filter(|_| error.is_not_found()) {
+                    Some(make) => {
+                        run.note_expected_error(&error);
+                        let entity = make();
+                        self.insert(run, key, entity).await
                     }
-                }
+                    None => Err(error),
+                },
+            };
+            let error = match sent {
+                Ok(modified) => return Ok(modified),
+                Err(error) => error,
+            };
+            let starts_over =
+                self.is_rival(&error) && round < self.rounds && run.pause_before_round(round).await;
+            if !starts_over {
+                return Err(error);
             }
         }
     }
+
+    /// Whether the error shows that another client has written the entity since it was read.
+    fn is_rival(&self, error: &Error) -> bool {
+        // The entry of an index that another entity has is not a rival write.
+        let is_inserted = error.is_conflict() && error.index().is_none();
+        let is_of_insert = self.or_insert.is_some() && (is_inserted || error.is_not_found());
+        error.is_precondition_failed() || is_of_insert
+    }
+
+    /// Changes what was read.
+    async fn replace(
+        &mut self,
+        run: &mut OperationRun<'_>,
+        key: &EntityKey,
+        content: &Bytes,
+        etag: Option<&ETag>,
+    ) -> Result<Modified<E, T>, Error> {
+        let failed = |run: &OperationRun<'_>, error: Error| run.annotate(error).with_key(key);
+        let (mut stored, rest) = {
+            let entity =
+                read_entity(content).map_err(|error| failed(run, Error::response(error)))?;
+            let mut input = EntityMembers::Listed(&entity);
+            let stored = Stored::<E>::read(&mut input, etag)
+                .map_err(|error| failed(run, Error::entity(error)))?;
+            let rest = unmodelled(&stored, &entity).map_err(|error| failed(run, error))?;
+            (stored, rest)
+        };
+        let value = (self.change)(&mut stored);
+        let value = value.map_err(|error| failed(run, Error::called_off(error)))?;
+        let encoded = encode(&stored, rest).map_err(|error| failed(run, Error::input(error)))?;
+        let if_match = IfMatch::ETag(stored.etag().clone());
+        let kind = ChangeKind::Update(Mode::Replace, Some(if_match));
+        let etag = send(run, &self.table, kind, encoded, self.exactly_once).await?;
+        stored.written(etag);
+        Ok(Modified { stored, value })
+    }
+
+    /// Changes a new entity.
+    async fn insert(
+        &mut self,
+        run: &mut OperationRun<'_>,
+        key: &EntityKey,
+        mut entity: E,
+    ) -> Result<Modified<E, T>, Error> {
+        let failed = |run: &OperationRun<'_>, error: Error| run.annotate(error).with_key(key);
+        let value = (self.change)(&mut entity);
+        let value = value.map_err(|error| failed(run, Error::called_off(error)))?;
+        let encoded = EncodedEntity::new(OPERATION, &entity)?;
+        if encoded.key != *key {
+            return Err(failed(run, Error::input(OtherKey { made: encoded.key })));
+        }
+        let kind = ChangeKind::Insert;
+        let etag = send(run, &self.table, kind, encoded, self.exactly_once).await?;
+        entity.written_as(&etag);
+        let stored = Stored::new(entity, key.clone(), etag);
+        Ok(Modified { stored, value })
+    }
+}
+
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("the entity to insert has another key, {made}")]
+struct OtherKey {
+    made: EntityKey,
 }
 
 fn encode<E: WritableEntity>(

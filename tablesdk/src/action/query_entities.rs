@@ -12,10 +12,10 @@ use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 use super::query::conditions::{Condition, Conditions};
 use super::query::paged::{PagedQuery, Skip};
 use super::query::request::{OPERATION, QueryRequest};
-use super::{DeleteAll, refused};
+use super::{DeleteAll, FollowEntries, refused};
 use crate::entity::index::check_standalone;
 use crate::entity::key::{PartitionOf, RowRange};
-use crate::entity::{DynamicEntity, Schema, Stored, TableEntity};
+use crate::entity::{DynamicEntity, IndexEntry, Schema, Stored, TableEntity};
 use crate::error::{ClosureError, Error};
 use crate::filter::{AccessClass, FilterError};
 use crate::pipeline::Table;
@@ -124,6 +124,30 @@ impl<E: TableEntity> QueryEntities<E> {
         F: Fn(Stored<DynamicEntity>) -> Result<T, ClosureError> + Send + Sync + 'static,
     {
         self.map_selection(|_| Resolve::new(resolve, E::SCHEMA.select()))
+    }
+}
+
+impl<I: IndexEntry> QueryEntities<I> {
+    /// Reads the entities that have the entries which the query finds: they can be written, and the entries cannot. One request more for
+    /// each entity. An entity that no longer has its entry is left out.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/indexed.md")]
+    /// # table.insert(&Employee::new("Sales", 1, "ada@contoso.com")).await?;
+    /// # table.insert(&Employee::new("Sales", 2, "alan@contoso.com")).await?;
+    /// # table.insert(&Employee::new("Sales", 3, "grace@contoso.com")).await?;
+    /// let a_to_b = ByEmail::rows().email("a".."b");
+    /// let found = table.query::<ByEmail>().partition("Sales").rows(a_to_b).follow().collect().await?;
+    /// for mut employee in found {
+    ///     employee.email = None;
+    ///     table.replace(&mut employee).await?;
+    /// }
+    /// assert_eq!(table.query::<ByEmail>().partition("Sales").count().await?, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn follow(self) -> FollowEntries<I> {
+        FollowEntries::new(self)
     }
 }
 

@@ -68,12 +68,15 @@ pub trait TableEntity: Sized + Send + 'static {
 /// A struct that is stored as an entity as a whole, so that it can be written. What derives [`TableEntity`] is one, but for a
 /// projection.
 ///
+/// A write that does not know what was stored, such as an upsert, needs a [`Standalone`](crate::entity::Standalone) entity: one without
+/// [indexes](derive@crate::TableEntity#index).
+///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
 /// use tablesdk::{TableClient, WritableEntity};
 ///
 /// async fn store<E: WritableEntity + Sync>(table: &TableClient, entity: &E) -> Result<(), tablesdk::Error> {
-///     table.upsert_replace(entity).await.map(drop)
+///     table.insert(entity).await.map(drop)
 /// }
 /// store(&table, &Employee::new("Sales", "1", "Ada")).await?;
 /// # Ok(())

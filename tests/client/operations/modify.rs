@@ -96,6 +96,36 @@ on_both_transports! {
         table.modify(key(), |e| Ok(retire(e, 30)?)).await.unwrap();
     }
 
+    async fn or_insert_changes_a_new_entity(subject: Subject) {
+        let table = subject.table().await;
+        let mut made = 0;
+        let modified = table.modify(key(), |e| {
+            e.age += 1;
+            Ok(e.age)
+        });
+        let modified = modified.or_insert(|| {
+            made += 1;
+            Employee::ada()
+        });
+        let (stored, age) = modified.await.unwrap().into_parts();
+        assert_eq!((stored.age, age, made), (37, 37, 1));
+        assert_eq!(Employee::find(&table).await.unwrap(), stored);
+
+        let never = || -> Employee { unreachable!("it exists") };
+        let again = table.modify(key(), Employee::grow_older).or_insert(never).await.unwrap();
+        assert_eq!(again.age, 38);
+
+        let other = table.modify(Employee::key("Sales", "2"), |_| Ok(())).or_insert(Employee::ada);
+        let error = other.await.unwrap_err();
+        assert_eq!((error.kind(), error.key().unwrap().row_key().as_str()), (ErrorKind::Input, "2"));
+        assert!(error.to_string().contains("the entity to insert has another key"), "{error}");
+
+        let called_off = table.modify(Employee::key("Sales", "3"), |_| Err::<(), _>("no".into()));
+        let called_off = called_off.or_insert(|| Employee::new("3", "Alan", 41)).await.unwrap_err();
+        assert_eq!(called_off.kind(), ErrorKind::CalledOff);
+        assert_eq!(table.query::<Employee>().count().await.unwrap(), 1);
+    }
+
     async fn the_closure_of_resolve_borrows_from_the_caller(subject: Subject) {
         let table = subject.table().await;
         table.insert(&Employee::ada()).await.unwrap();
@@ -133,4 +163,52 @@ async fn the_closure_of_modify_runs_once_per_round() {
         "the value is that of the last round"
     );
     assert_eq!(seen, [36, 36, 50], "each round has its own read");
+}
+
+/// Another client inserts or deletes the entity between the read and the write: the round starts over.
+#[tokio::test(start_paused = true)]
+async fn or_insert_starts_over_after_a_rival() {
+    let (subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
+    let other = subject.other().table("Tests");
+    let slow = || Fault::delay(Duration::from_secs(1));
+    let grow = Employee::grow_older;
+
+    faults.on(Op::InsertEntity).nth(1).inject(slow());
+    let between = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        other.upsert_merge(&Employee::new("1", "Ada", 50)).await
+    };
+    let modify = table.modify(key(), grow).or_insert(Employee::ada);
+    let (modified, between) = tokio::join!(modify, between);
+    between.unwrap();
+    assert_eq!(modified.unwrap().age, 51);
+
+    faults.on(Op::UpdateEntity).nth(1).inject(slow());
+    let between = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        other.delete(key()).await
+    };
+    let modify = table.modify(key(), grow).or_insert(Employee::ada);
+    let (modified, between) = tokio::join!(modify, between);
+    assert!(between.unwrap());
+    assert_eq!(modified.unwrap().age, 37);
+}
+
+/// Many writers of one counter that does not exist at first: each counts once.
+#[tokio::test(start_paused = true)]
+async fn or_insert_by_many_writers_counts_each_once() {
+    let (_subject, table, _faults) = Subject::with_table(RetryPolicy::exponential()).await;
+    let writers = (0..16).map(|_| async {
+        for _ in 0..10 {
+            let count = table.modify(key(), Employee::grow_older);
+            let count = count.or_insert(|| Employee::new("1", "Ada", 0));
+            count
+                .rounds(1000)
+                .deadline(Duration::from_secs(36_000))
+                .await
+                .unwrap();
+        }
+    });
+    futures::future::join_all(writers).await;
+    assert_eq!(Employee::find(&table).await.unwrap().age, 160);
 }

@@ -96,6 +96,50 @@ on_both_transports! {
         assert_eq!(by_name, Some(followed));
     }
 
+    async fn a_query_of_entries_leads_to_their_entities(subject: Subject) {
+        let table = subject.table().await;
+        for id in 1..=30 {
+            table.insert(&Employee::new(id, "Doe", Some(&format!("{id:02}@contoso.com")))).await.unwrap();
+        }
+        // By a program that does not know the index.
+        table.delete(("Sales", "empid_000007")).await.unwrap();
+        let range = ByEmail::rows().email("05@".."11@");
+        let found = table.query::<ByEmail>().partition("Sales").rows(range).page_size(3).follow().collect().await.unwrap();
+        let ids: Vec<u32> = found.iter().map(|employee| employee.id).collect();
+        assert_eq!(ids, [5, 6, 8, 9, 10]);
+        for mut employee in found {
+            employee.email = None;
+            table.replace(&mut employee).await.unwrap();
+        }
+        let left = table.query::<ByEmail>().partition("Sales").follow().collect().await.unwrap();
+        assert_eq!(left.len(), 24);
+    }
+
+    async fn modify_or_insert_is_an_upsert_with_entries(subject: Subject) {
+        let table = subject.table().await;
+        let upsert = |email: &'static str| {
+            let set = move |e: &mut Employee| {
+                e.email = Some(email.to_owned());
+                Ok(())
+            };
+            table.modify(Employee::key("Sales", 1), set).or_insert(|| Employee::new(1, "Lovelace", None))
+        };
+        upsert("ada@contoso.com").await.unwrap();
+        checked(&table).await;
+        upsert("lovelace@contoso.com").await.unwrap();
+        assert_eq!(checked(&table).await.len(), 1);
+        table.insert(&Employee::new(2, "Byron", Some("byron@contoso.com"))).await.unwrap();
+        let error = upsert("byron@contoso.com").await.unwrap_err();
+        assert_eq!((error.index(), error.operation()), (Some("ByEmail"), Some("modify entity")));
+        let taken = table.modify(Employee::key("Sales", 3), |e| {
+            e.email = Some("byron@contoso.com".into());
+            Ok(())
+        });
+        let error = taken.or_insert(|| Employee::new(3, "King", None)).await.unwrap_err();
+        assert_eq!(error.index(), Some("ByEmail"));
+        assert_eq!(checked(&table).await.len(), 2);
+    }
+
     async fn an_entry_without_its_entity_leads_nowhere(subject: Subject) {
         let table = subject.table().await;
         ada(&table).await;

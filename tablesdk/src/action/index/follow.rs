@@ -1,14 +1,19 @@
-//! `get(…).follow()`: reads an entry of an index, and then the entity that has it.
+//! `follow`: reads entries of an index, and then the entities that have them.
 
+use std::fmt;
+use std::future::ready;
 use std::marker::PhantomData;
 
+use futures_util::StreamExt as _;
 use tablesdk_protocol::EntityKey;
 
 use crate::action::get_entity::{fetch, stored};
+use crate::action::query_entities::QueryEntities;
 use crate::entity::index::EntryKeys;
 use crate::entity::{EntityError, IndexEntry, Stored, TableEntity};
 use crate::error::Error;
 use crate::pipeline::{Effect, OperationRun, Table};
+use crate::query::EntityStream;
 
 /// Reads the entity that has an entry of an index. See [`GetEntity::follow`](crate::action::GetEntity::follow).
 #[must_use = "actions do nothing until awaited"]
@@ -31,27 +36,93 @@ impl<I: IndexEntry> FollowEntry<I> {
         let key = self.key.map_err(Error::input);
         let key = key.map_err(|error| error.with_operation(OPERATION))?;
         let mut run = self.table.pipeline.begin(OPERATION);
-        let followed = follow::<I>(&mut run, &self.table, &key).await;
-        run.end(followed)
+        let entry = match read::<I>(&mut run, &self.table, &key).await {
+            Ok(Some(entry)) => Followed::of(&entry),
+            Ok(None) => return run.end(Ok(None)),
+            Err(error) => return run.end(Err(error)),
+        };
+        let entity = entry.read::<I>(&mut run, &self.table).await;
+        run.end(entity)
     }
 }
 
-async fn follow<I: IndexEntry>(
-    run: &mut OperationRun<'_>,
-    table: &Table,
-    key: &EntityKey,
-) -> Result<Option<Stored<I::Entity>>, Error> {
-    let Some(entry) = read::<I>(run, table, key).await? else {
-        return Ok(None);
-    };
-    let of_entity = entry.key_of_entity();
-    let of_entity = of_entity.map_err(|error| run.annotate(Error::entity(error)).with_key(key))?;
-    let Some(entity) = read::<I::Entity>(run, table, &of_entity).await? else {
-        return Ok(None);
-    };
-    // The entry may have been read before the entity was written.
-    let entries = EntryKeys::of::<I::Entity>(&entity);
-    Ok(entries.contains(key).then_some(entity))
+/// Reads the entities that have the entries of an index which a query finds. See
+/// [`QueryEntities::follow`](crate::action::QueryEntities::follow).
+#[must_use = "a query does nothing until it is read"]
+pub struct FollowEntries<I> {
+    query: QueryEntities<I>,
+}
+
+impl<I: IndexEntry> FollowEntries<I> {
+    pub(in crate::action) const fn new(query: QueryEntities<I>) -> Self {
+        Self { query }
+    }
+
+    /// The entities as a stream, in the order of their entries; up to eight are read at a time. The stream yields an error for an entry or
+    /// an entity that cannot be read, and continues. Any other error ends it.
+    pub fn stream(self) -> EntityStream<Stored<I::Entity>> {
+        let table = self.query.table.clone();
+        let entities = self.query.stream().map(move |entry| {
+            let table = table.clone();
+            let entry = entry.map(|entry| Followed::of(&entry));
+            async move {
+                let entry = entry?;
+                let mut run = table.pipeline.begin(OPERATION);
+                let entity = entry.read::<I>(&mut run, &table).await;
+                run.end(entity)
+                    .map_err(|error| table.pipeline.locate(error))
+            }
+        });
+        let entities = entities.buffered(PARALLEL);
+        let entities = entities.filter_map(|entity| ready(entity.transpose()));
+        EntityStream::first(None, entities)
+    }
+
+    /// All entities at once.
+    ///
+    /// # Errors
+    ///
+    /// As [`QueryEntities::collect`](crate::action::QueryEntities::collect).
+    pub async fn collect(self) -> Result<Vec<Stored<I::Entity>>, Error> {
+        self.stream().collect_all().await
+    }
+}
+
+impl<I> fmt::Debug for FollowEntries<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FollowEntries").finish_non_exhaustive()
+    }
+}
+
+/// The key of an entry, and that of the entity to which it leads.
+struct Followed {
+    entry: EntityKey,
+    entity: Result<EntityKey, EntityError>,
+}
+
+impl Followed {
+    fn of<I: IndexEntry>(entry: &Stored<I>) -> Self {
+        Self {
+            entry: entry.key().clone(),
+            entity: entry.key_of_entity(),
+        }
+    }
+
+    /// The entity, if it exists and has the entry.
+    async fn read<I: IndexEntry>(
+        self,
+        run: &mut OperationRun<'_>,
+        table: &Table,
+    ) -> Result<Option<Stored<I::Entity>>, Error> {
+        let Self { entry, entity } = self;
+        let key = entity.map_err(|error| run.annotate(Error::entity(error)).with_key(&entry))?;
+        let Some(entity) = read::<I::Entity>(run, table, &key).await? else {
+            return Ok(None);
+        };
+        // The entry may have been read before the entity was written.
+        let entries = EntryKeys::of::<I::Entity>(&entity);
+        Ok(entries.contains(&entry).then_some(entity))
+    }
 }
 
 async fn read<E: TableEntity>(
@@ -77,3 +148,5 @@ action!(impl[I: IndexEntry] FollowEntry<I>, table.pipeline => Option<Stored<I::E
 debug_by_fields!(FollowEntry<I> { table, key });
 
 const OPERATION: &str = "follow entry";
+/// How many entities are read at a time.
+const PARALLEL: usize = 8;
