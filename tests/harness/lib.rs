@@ -15,7 +15,8 @@ pub mod tcp;
 use fastrand::Rng;
 use tablesdk::transport::Transport;
 use tablesdk::{RetryPolicy, TableClient, TableServiceClient, TableServiceClientBuilder};
-use tablesdk_server::{InProcess, TableServer, testing};
+use tablesdk_server::testing::Faults;
+use tablesdk_server::{InProcess, TableServer};
 
 pub use crate::employee::Employee;
 use crate::proxy::Proxy;
@@ -132,15 +133,10 @@ impl Subject {
     }
 
     /// A server without a socket, a client with that policy, a table that exists, and the faults of the server.
-    pub async fn with_table(retry: RetryPolicy) -> (Self, TableClient, testing::Faults) {
+    pub async fn with_table(retry: RetryPolicy) -> (Self, TableClient, Faults) {
         let server = TableServer::in_process();
-        let faults = server.faults();
-        let service = client_with(&server, |builder| builder.retry(retry));
-        let subject = Self {
-            server: Some(server),
-            service,
-        };
-        let table = subject.table().await;
+        let (faults, transport) = (server.faults(), server.transport());
+        let (subject, table) = Self::with_table_over(server, transport, retry).await;
         (subject, table, faults)
     }
 
@@ -148,15 +144,22 @@ impl Subject {
     pub async fn behind_proxy(retry: RetryPolicy) -> (Self, TableClient, Proxy<InProcess>) {
         let server = TableServer::in_process();
         let proxy = Proxy::new(server.transport());
-        let service = client_with(&server, |builder| {
-            builder.transport(proxy.clone()).retry(retry)
-        });
+        let (subject, table) = Self::with_table_over(server, proxy.clone(), retry).await;
+        (subject, table, proxy)
+    }
+
+    async fn with_table_over(
+        server: TableServer,
+        transport: impl Transport + 'static,
+        retry: RetryPolicy,
+    ) -> (Self, TableClient) {
+        let service = client_with(&server, |builder| builder.transport(transport).retry(retry));
         let subject = Self {
             server: Some(server),
             service,
         };
         let table = subject.table().await;
-        (subject, table, proxy)
+        (subject, table)
     }
 
     /// A client of a service that is not ours.

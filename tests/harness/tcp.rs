@@ -23,16 +23,10 @@ pub enum Tear {
     ResetDuring,
     /// It is closed after some bytes of the request.
     CloseDuring,
-    /// It is reset once the request was read, and not carried out.
-    ResetUnseen,
-    /// It is reset once the request was carried out.
-    ResetAfter,
     /// It is closed once the request was carried out.
     CloseAfter,
     /// The request is carried out, and the answer ends in the middle of its head.
     CutHead,
-    /// The request is carried out, and the answer has fewer bytes than it says.
-    CutBody,
     /// The request is carried out, and the answer is in chunks, the last of which never comes.
     CutChunks,
     /// The request is carried out, and the answer stops in the middle, with the connection open.
@@ -127,25 +121,20 @@ async fn serve(mut stream: TcpStream, tear: Tear, inner: &impl Transport) -> io:
         _ => {}
     }
     let request = read(&mut stream).await?;
-    match tear {
-        Tear::ResetUnseen => return reset(&stream),
-        Tear::Text(text) => {
-            stream.write_all(text.as_bytes()).await?;
-            return stream.shutdown().await;
-        }
-        _ => {}
+    if let Tear::Text(text) = tear {
+        stream.write_all(text.as_bytes()).await?;
+        return stream.shutdown().await;
     }
     let answer = inner.send(request).await.map_err(io::Error::other)?;
     let bytes = print(&answer, tear == Tear::CutChunks);
     match tear {
-        Tear::ResetAfter => return reset(&stream),
         Tear::CloseAfter => {}
         Tear::CutHead => {
             stream
                 .write_all(bytes.get(..20).unwrap_or_default())
                 .await?;
         }
-        Tear::CutBody | Tear::CutChunks => {
+        Tear::CutChunks => {
             stream
                 .write_all(bytes.get(..bytes.len() - 5).unwrap_or_default())
                 .await?;

@@ -285,6 +285,10 @@ async fn what_is_wrong_with_a_request_is_named() {
             "unknown field `tables`",
         ),
         (
+            r#"{"fault":{"kind":"duplicate","afterSeconds":-1}}"#,
+            "fault: afterSeconds: -1.0 is not a number of seconds",
+        ),
+        (
             r#"{"fault":{"kind":"delay","seconds":-1}}"#,
             "fault: seconds: -1.0 is not a number of seconds",
         ),

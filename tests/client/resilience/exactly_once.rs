@@ -376,11 +376,11 @@ async fn a_late_duplicate_is_executed_again_without_a_kept_marker() {
     assert_eq!(table.query::<Employee>().count().await.unwrap(), 0);
     // The first late duplicate stored its marker again.
     assert_eq!(markers(&subject).await, 1 + 2);
-    let sweeps = journal.requests().op(Op::DeleteEntity).filter(|delete| {
+    let of_markers = journal.requests().op(Op::DeleteEntity).filter(|delete| {
         let key = &delete.entities[0].key;
         key.row_key().as_str().starts_with('~')
     });
-    assert_eq!(sweeps.count(), 1, "only of the first marker");
+    assert_eq!(of_markers.count(), 1, "only of the first marker");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,5 +1,5 @@
-//! Faults of requests and of whole responses: they are lost, late or delivered twice, and some responses are not the service's. In
-//! process, on virtual time.
+//! Faults of requests and of whole responses: they are lost, late or delivered twice, and some responses are not the service's.
+//! Most tests are in process, on virtual time.
 
 use std::time::Duration;
 
@@ -7,6 +7,7 @@ use bytes::Bytes;
 use harness::client_with;
 use harness::proxy::{Proxy, Reply, batch_refusal, foreign, refusal};
 use http::Response;
+use tablesdk::transport::{ReqwestTransport, Transport};
 use tablesdk::{ErrorCode, RetryPolicy, TableClient};
 use tablesdk_server::testing::{Fault, Journal, Op};
 use tablesdk_server::{InProcess, TableServer};
@@ -130,17 +131,26 @@ fn is_beyond_doubt(cause: &Cause, verb: Verb) -> bool {
     is_forged && verb.op() == Op::DeleteEntity
 }
 
-struct Stage {
+struct Stage<T> {
     server: TableServer,
     journal: Journal,
-    proxy: Proxy<InProcess>,
+    proxy: Proxy<T>,
     table: TableClient,
+    /// When no late request can arrive any more.
+    end: Duration,
 }
 
-impl Stage {
+impl Stage<InProcess> {
     async fn new() -> Self {
         let server = TableServer::in_process();
-        let proxy = Proxy::new(server.transport());
+        let transport = server.transport();
+        Self::with(server, transport, Duration::from_secs(100)).await
+    }
+}
+
+impl<T: Transport + Clone + 'static> Stage<T> {
+    async fn with(server: TableServer, transport: T, end: Duration) -> Self {
+        let proxy = Proxy::new(transport);
         let service = client_with(&server, |builder| {
             builder
                 .transport(proxy.clone())
@@ -153,6 +163,7 @@ impl Stage {
             server,
             proxy,
             table,
+            end,
         }
     }
 
@@ -187,8 +198,7 @@ impl Stage {
                 "{name}, {verb:?}: {error:?}"
             );
         }
-        // Until every late request has arrived.
-        sleep(Duration::from_secs(100)).await;
+        sleep(self.end).await;
         let applied = applied(&self.journal);
         Scene {
             name,
@@ -221,6 +231,31 @@ async fn every_verb_survives_one_fault() {
             assert!(
                 all <= own + more + usize::from(modifies),
                 "{name}, {verb:?}: {all}"
+            );
+        }
+    }
+}
+
+/// The client knows of every request: the library for HTTP below it repeats none.
+#[tokio::test]
+async fn every_verb_survives_one_fault_over_http() {
+    let server = TableServer::start().await.unwrap();
+    let transport = ReqwestTransport::new().unwrap();
+    let stage = Stage::with(server, transport, Duration::ZERO).await;
+    for fault in [
+        Fault::reset(),
+        Fault::lost_response(),
+        Fault::truncated_response(5),
+    ] {
+        for verb in Verb::ALL {
+            let (name, cause) = (format!("{fault:?}"), fault.clone().into());
+            let (own, _) = stage.play(&name, verb, (cause, 1), Trace::Ambiguous).await;
+            assert_eq!(own, 2, "{name}, {verb:?}");
+            // A read was followed by those of `judge`.
+            let received = stage.journal.requests().op(verb.op()).count();
+            assert!(
+                received == 2 || verb.class() == Class::Read,
+                "{name}, {verb:?}"
             );
         }
     }
