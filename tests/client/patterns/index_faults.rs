@@ -188,6 +188,28 @@ async fn a_late_batch_does_not_undo_a_rival_write() {
     assert_eq!(found.unwrap().id, 1);
 }
 
+/// The error of an entry is not that of its entity: `false` would say that there is no such employee.
+#[tokio::test(start_paused = true)]
+async fn a_missing_entry_is_not_a_missing_entity() {
+    let (server, table) = company(RetryPolicy::exponential()).await;
+    let ada = table.get(Employee::key("Sales", 1)).await.unwrap().unwrap();
+    table
+        .delete(("Sales", "name_Lovelace_000001"))
+        .await
+        .unwrap();
+    // Nothing is left of the time for a second round.
+    let slow = Fault::delayed_response(Duration::from_secs(2));
+    server.faults().on(Op::EntityGroupTransaction).inject(slow);
+    let delete = table
+        .delete_stored(&ada)
+        .deadline(Duration::from_millis(2_001));
+    let error = delete.await.unwrap_err();
+    assert!(error.is_timeout() && !error.is_not_found(), "{error}");
+    server.faults().clear();
+    assert!(table.delete_stored(&ada).await.unwrap());
+    checked(&table).await;
+}
+
 const WRITERS: u64 = 4;
 const ROUNDS: u32 = 60;
 const EMAILS: [&str; 3] = ["a@contoso.com", "b@contoso.com", "c@contoso.com"];

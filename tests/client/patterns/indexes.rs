@@ -290,6 +290,25 @@ on_both_transports! {
         assert_eq!(checked(&table).await.len(), 3);
     }
 
+    async fn a_transaction_that_only_reads_the_owner_does_not_take_its_entry(subject: Subject) {
+        let table = subject.table().await;
+        ada(&table).await;
+        let taken = table.transaction("Sales", async |tx| {
+            let ada = tx.get(Employee::key("Sales", 1)).await?.ok_or("she works here")?;
+            tx.insert(&Employee { email: ada.email.clone(), ..Employee::new(2, "Byron", None) });
+            Ok(())
+        });
+        assert_eq!(taken.await.unwrap_err().index(), Some("ByEmail"));
+        checked(&table).await;
+
+        // So does a change that does not know the index.
+        let batch = table.batch("Sales");
+        let batch = batch.merge_unconditional(&DynamicEntity::new("Sales", "empid_000001").with("LastName", "Lovelace"));
+        let taken = batch.insert(&Employee::new(2, "Byron", Some("ada@contoso.com"))).await;
+        assert_eq!(taken.unwrap_err().index(), Some("ByEmail"));
+        checked(&table).await;
+    }
+
     async fn exactly_once_covers_the_entries(subject: Subject) {
         let table = subject.table().await;
         let employee = Employee::new(1, "Lovelace", Some("ada@contoso.com"));

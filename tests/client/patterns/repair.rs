@@ -104,6 +104,28 @@ on_both_transports! {
         assert_eq!(taken.index(), Some("ByEmail"));
     }
 
+    async fn what_is_no_entry_is_kept(subject: Subject) {
+        let table = subject.table().await;
+        table.insert(&Employee::new(1, "Lovelace", Some("ada@contoso.com"))).await.unwrap();
+        // Another program uses the same text in front of its row keys.
+        let letter = DynamicEntity::new("Sales", "email_letter").with("Text", "Dear Ada");
+        table.insert(&letter).await.unwrap();
+        let report = table.repair::<Employee>().await.unwrap();
+        assert_eq!(counts(&report), (0, 0, 0));
+        assert!(report.unreadable[0].contains(r#"("Sales", "email_letter") cannot be read as an entry of the index ByEmail"#), "{report:?}");
+        let taken = table.insert(&Employee::new(2, "Byron", Some("letter"))).await.unwrap_err();
+        assert_eq!(taken.index(), Some("ByEmail"));
+        assert!(rows(&table).await.contains_key("email_letter"));
+
+        // A damaged entry is written again.
+        let damaged = DynamicEntity::new("Sales", "email_ada@contoso.com").with("Id", "one");
+        table.merge_unconditional(&damaged).await.unwrap();
+        let report = table.repair::<Employee>().await.unwrap();
+        assert_eq!(counts(&report), (0, 1, 0));
+        table.delete(("Sales", "email_letter")).await.unwrap();
+        checked(&table).await;
+    }
+
     async fn an_entry_that_cannot_be_written_ends_the_repair(subject: Subject) {
         let table = subject.table().await;
         table.insert(&foreign(1, "Lovelace", "a/b")).await.unwrap();

@@ -137,34 +137,43 @@ async fn has_entry(
     Ok(has_entry.then_some(entity))
 }
 
-/// Deletes an entry whose entity does not exist, or does not have it. Returns whether it was such an entry. If `is_dry`, nothing is
-/// deleted.
+/// What an entry is that was compared with its entity.
+pub(in crate::action) enum Compared {
+    Right,
+    /// Its entity does not exist, or does not have it.
+    Orphan,
+    /// It is no entry of the index, or damaged.
+    Unreadable,
+}
+
+/// Deletes an entry whose entity does not exist, or does not have it. If `is_dry`, nothing is deleted.
 pub(in crate::action) async fn remove_orphan(
     run: &mut OperationRun<'_>,
     table: &TableName,
     index: &'static dyn AnyIndex,
     entry: &EntityKey,
     is_dry: bool,
-) -> Result<bool, Error> {
+) -> Result<Compared, Error> {
     // The entry first: an entity that gains it afterwards writes it, and then it has another ETag.
     let Some((content, etag)) = read(run, table, entry).await? else {
-        return Ok(false);
+        return Ok(Compared::Right);
     };
-    if let Some(owner) = index.owner_of(&content)
-        && has_entry(run, table, index, owner, entry).await?.is_some()
-    {
-        return Ok(false);
+    let Some(owner) = index.owner_of(&content) else {
+        return Ok(Compared::Unreadable);
+    };
+    if has_entry(run, table, index, owner, entry).await?.is_some() {
+        return Ok(Compared::Right);
     }
     if is_dry {
-        return Ok(true);
+        return Ok(Compared::Orphan);
     }
     let kind = ChangeKind::Delete(IfMatch::ETag(etag));
     let entity = EncodedEntity::of_key(entry.clone());
     let change = EntityChange::of(table.clone(), kind, entity);
     match change.write(run, None).await {
-        Ok(_) => Ok(true),
+        Ok(_) => Ok(Compared::Orphan),
         // It was written or deleted since.
-        Err(error) if error.is_not_found() || error.is_precondition_failed() => Ok(false),
+        Err(error) if error.is_not_found() || error.is_precondition_failed() => Ok(Compared::Right),
         Err(error) => Err(error),
     }
 }
@@ -243,7 +252,13 @@ pub(in crate::action) async fn carry_out(
             return Err(error.with_taken_entry(index, row_key, &owner));
         }
         if round == ROUNDS || !run.pause_before_round(round).await {
-            return Err(error);
+            // Not the error of the entry: its status would be taken for that of the entity.
+            let (index, row_key) = (slot.index.name(), slot.key.row_key().as_str());
+            let message =
+                format!("the entry {row_key:?} of the index {index} was written again and again");
+            return Err(run
+                .annotate(Error::timeout(message))
+                .with_batch_index(slot.owner));
         }
     }
 }
@@ -380,23 +395,31 @@ impl Slot {
         };
         self.stored = StoredEntry::Present(etag);
         let owner = self.index.owner_of(&content);
-        // An entity that these changes write loses or keeps its entry by them.
-        let other = owner.filter(|owner| changes.iter().all(|change| change.key != *owner));
-        let Some(other) = other else {
-            return Ok(None);
+        // An entity whose entries these changes write loses or keeps its entry by them.
+        let is_changed = |owner: &EntityKey| {
+            let mut changes = changes.iter();
+            changes.any(|change| change.key == *owner && !change.entries.is_empty())
         };
+        if owner.as_ref().is_some_and(is_changed) {
+            return Ok(None);
+        }
         let Some((after, _)) = &self.after else {
             self.stored = StoredEntry::Foreign;
             return Ok(None);
         };
         let is_gained = self.before != Some(*after);
-        let is_taken = has_entry(run, table, self.index, other.clone(), &self.key)
-            .await?
-            .is_some();
-        if is_taken && !is_gained {
+        let other = match owner {
+            Some(owner) => has_entry(run, table, self.index, owner, &self.key).await?,
+            // It is no entry, or damaged: if none of these changes had it, it is not theirs to overwrite.
+            None => is_gained.then(|| self.key.clone()),
+        };
+        if is_gained {
+            return Ok(other);
+        }
+        if other.is_some() {
             self.stored = StoredEntry::Foreign;
         }
-        Ok((is_taken && is_gained).then_some(other))
+        Ok(None)
     }
 }
 

@@ -10,7 +10,7 @@ use futures_util::{Stream, StreamExt as _};
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{EntityKey, IfMatch, PartitionKey, TableName};
 
-use super::entries::{EntryChange, EntryState, remove_orphan};
+use super::entries::{Compared, EntryChange, EntryState, remove_orphan};
 use crate::action::batch::carry_out;
 use crate::action::get_entity::{fetch, stored};
 use crate::action::query_entities::QueryEntities;
@@ -50,7 +50,7 @@ pub struct RepairReport {
     /// Entities that do not have their entry in a unique index, because another entity has it. A repair leaves them as they are: which
     /// of the two is to change is for the program to decide.
     pub conflicts: Vec<IndexConflict>,
-    /// Errors of entities that cannot be read as this type. They are left as they are.
+    /// What cannot be read as an entity of this type, or as an entry of its indexes. It is left as it is.
     pub unreadable: Vec<String>,
 }
 
@@ -303,13 +303,26 @@ async fn orphan(
 ) -> Result<RepairReport, Error> {
     let entry = found?;
     let mut run = table.pipeline.begin(OPERATION);
-    let removed = remove_orphan(&mut run, name, index, entry.key(), is_dry).await;
-    let is_orphan = run.end(removed)?;
-    Ok(RepairReport {
+    let compared = remove_orphan(&mut run, name, index, entry.key(), is_dry).await;
+    let mut report = RepairReport {
         entries: 1,
-        orphaned: u64::from(is_orphan),
         ..RepairReport::default()
-    })
+    };
+    match run.end(compared)? {
+        Compared::Right => {}
+        Compared::Orphan => report.orphaned = 1,
+        Compared::Unreadable => {
+            let key = entry.key();
+            let (partition_key, row_key) = (key.partition_key(), key.row_key());
+            report.unreadable.push(format!(
+                "the entity ({:?}, {:?}) cannot be read as an entry of the index {}",
+                partition_key.as_str(),
+                row_key.as_str(),
+                index.name()
+            ));
+        }
+    }
+    Ok(report)
 }
 
 action!(impl['a, E: WritableEntity] Repair<'a, E>, table.pipeline => 'a, RepairReport);
