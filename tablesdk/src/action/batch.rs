@@ -12,7 +12,6 @@ use tablesdk_protocol::operation::batch::Change;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, PartitionKey};
 
-use super::index::entries;
 use super::patch::{self, PatchProperties};
 use super::update_entity::encode_stored;
 use super::write::ambiguous_write::resolve;
@@ -495,8 +494,9 @@ pub(super) async fn carry_out(
     changes: &[EntityChange],
     exactly_once: Option<KeepMarker>,
 ) -> Result<Vec<Option<ETag>>, Error> {
-    if changes.iter().any(|change| !change.entries.is_empty()) {
-        return Box::pin(entries::carry_out(run, changes, exactly_once)).await;
+    let with_entries = changes.iter().find_map(|change| change.entries.carry_out());
+    if let Some(with_entries) = with_entries {
+        return with_entries(run, changes, exactly_once).await;
     }
     send_together(run, changes, exactly_once).await
 }

@@ -107,7 +107,7 @@ use http::HeaderValue;
 use tablesdk_protocol::limits::URL_BYTES_MAX;
 use tablesdk_protocol::{EntityKey, IfMatch};
 
-use self::index::entries::EntryChange;
+use self::index::changes::EntryChanges;
 use crate::entity::index::check_no_entry;
 use crate::entity::{Stored, TableEntity, WritableEntity, write_entity};
 use crate::error::Error;
@@ -140,7 +140,7 @@ struct EncodedEntity {
     key: EntityKey,
     body: Bytes,
     /// What becomes of its entries in indexes; nothing for an entity without indexes.
-    entries: Vec<EntryChange>,
+    entries: EntryChanges,
 }
 
 /// Without the values, which are private.
@@ -165,7 +165,7 @@ impl EncodedEntity {
         Self {
             key,
             body,
-            entries: Vec::new(),
+            entries: EntryChanges::NONE,
         }
     }
 
@@ -173,7 +173,7 @@ impl EncodedEntity {
     fn of_stored<E: TableEntity>(entity: &Stored<E>) -> Self {
         const { check_no_entry::<E>() }
         Self {
-            entries: EntryChange::removed(entity),
+            entries: EntryChanges::removed(entity),
             ..Self::of_key(entity.key().clone())
         }
     }
@@ -182,7 +182,7 @@ impl EncodedEntity {
         let refused = |error| refused(operation, error);
         let key = entity.entity_key().map_err(refused)?;
         let encoded = write_entity(entity, &key).and_then(|body| {
-            let entries = EntryChange::inserted(entity)?;
+            let entries = EntryChanges::inserted(entity)?;
             Ok((body, entries))
         });
         match encoded {

@@ -9,7 +9,7 @@ use tablesdk_protocol::{ETag, EntityKey, IfMatch, Value};
 
 use super::EncodedEntity;
 use super::get_entity::fetch;
-use super::index::entries::EntryChange;
+use super::index::changes::EntryChanges;
 use super::update_entity::send;
 use super::write::change::ChangeKind;
 use super::write::exactly_once::KeepMarker;
@@ -227,7 +227,7 @@ fn encode<E: WritableEntity>(
     let rest = left_as_is::<E>(rest, stored, &values);
     values.extend(rest);
     let body = write_values(&key, &values)?;
-    let entries = EntryChange::of(stored)?;
+    let entries = EntryChanges::of(stored)?;
     Ok(EncodedEntity { key, body, entries })
 }
 

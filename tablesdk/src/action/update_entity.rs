@@ -4,7 +4,7 @@ use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, IfMatch};
 
 use super::EncodedEntity;
-use super::index::entries::EntryChange;
+use super::index::changes::EntryChanges;
 use super::write::ambiguous_write::malformed_success;
 use super::write::change::{ChangeKind, EntityChange};
 use super::write::changed_only::changes;
@@ -236,7 +236,7 @@ pub(super) fn encode_stored<E: WritableEntity>(
     };
     let key = entity.unchanged_key().map_err(refused)?.clone();
     let body = write_entity::<E>(entity, &key).map_err(refused)?;
-    let entries = EntryChange::of(entity).map_err(refused)?;
+    let entries = EntryChanges::of(entity).map_err(refused)?;
     Ok(EncodedEntity { key, body, entries })
 }
 

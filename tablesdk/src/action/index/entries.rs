@@ -7,7 +7,6 @@
 //! key of any other entry contains the whole key of its entity, so it has one owner.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use bytes::Bytes;
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
@@ -15,70 +14,14 @@ use tablesdk_protocol::operation::get_entity::Response;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, TableName};
 
+use super::changes::{Entry, EntryChange};
 use crate::action::batch::send_together;
 use crate::action::write::change::{ChangeKind, EntityChange};
 use crate::action::write::exactly_once::KeepMarker;
 use crate::action::{EncodedEntity, get_entity, refused};
-use crate::entity::index::{AnyIndex, Index};
-use crate::entity::{EntityError, EntityProblem, Stored, TableEntity, WritableEntity};
+use crate::entity::index::AnyIndex;
 use crate::error::{CurrentEntity, Error};
 use crate::pipeline::{Effect, OperationRun};
-
-/// What a change of an entity does to its entry in one index.
-#[derive(Clone)]
-pub(in crate::action) struct EntryChange {
-    index: &'static dyn AnyIndex,
-    before: Option<EntityKey>,
-    after: Option<Entry>,
-}
-
-/// An entry, as it is sent.
-#[derive(Clone)]
-struct Entry {
-    key: EntityKey,
-    body: Bytes,
-}
-
-impl EntryChange {
-    /// Of an entity that is inserted.
-    pub(in crate::action) fn inserted<E: WritableEntity>(
-        entity: &E,
-    ) -> Result<Vec<Self>, EntityError> {
-        Self::all(|_| None, Some(entity))
-    }
-
-    /// Of an entity that replaces what was read.
-    pub(in crate::action) fn of<E: WritableEntity>(
-        entity: &Stored<E>,
-    ) -> Result<Vec<Self>, EntityError> {
-        Self::all(|index| entity.entry_key(index).cloned(), Some(&**entity))
-    }
-
-    /// Of an entity that was read and is deleted.
-    pub(in crate::action) fn removed<E: TableEntity>(entity: &Stored<E>) -> Vec<Self> {
-        // Nothing is written, so nothing can be refused.
-        Self::all::<E>(|index| entity.entry_key(index).cloned(), None).unwrap_or_default()
-    }
-
-    fn all<E: TableEntity>(
-        before: impl Fn(usize) -> Option<EntityKey>,
-        after: Option<&E>,
-    ) -> Result<Vec<Self>, EntityError> {
-        let changes = E::INDEXES.iter().enumerate().map(|(position, index)| {
-            let refused = |error| EntityProblem::of_entry(index.name(), error);
-            let after = match after {
-                Some(entity) => Entry::of(index, entity).map_err(refused)?,
-                None => None,
-            };
-            Ok(Self {
-                index,
-                before: before(position),
-                after,
-            })
-        });
-        changes.collect()
-    }
-}
 
 /// The state of the entry of a stored entity.
 pub(in crate::action) enum EntryState {
@@ -175,26 +118,6 @@ pub(in crate::action) async fn remove_orphan(
         // It was written or deleted since.
         Err(error) if error.is_not_found() || error.is_precondition_failed() => Ok(Compared::Right),
         Err(error) => Err(error),
-    }
-}
-
-impl Entry {
-    fn of<E>(index: &Index<E>, entity: &E) -> Result<Option<Self>, EntityError> {
-        let Some(key) = index.entry_key(entity)? else {
-            return Ok(None);
-        };
-        let body = index.write_entry(entity, &key)?;
-        Ok(Some(Self { key, body }))
-    }
-}
-
-impl fmt::Debug for EntryChange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EntryChange")
-            .field("index", &self.index.name())
-            .field("before", &self.before)
-            .field("after", &self.after.as_ref().map(|after| &after.key))
-            .finish()
     }
 }
 
@@ -310,7 +233,7 @@ enum StoredEntry {
 fn slots_of(changes: &[EntityChange]) -> Result<Vec<Slot>, Error> {
     let mut slots: BTreeMap<EntityKey, Slot> = BTreeMap::new();
     for (position, change) in changes.iter().enumerate() {
-        for entry in &change.entries {
+        for entry in change.entries.iter() {
             let keys = [
                 entry.before.as_ref(),
                 entry.after.as_ref().map(|after| &after.key),

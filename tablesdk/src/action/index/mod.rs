@@ -1,5 +1,6 @@
 //! Indexes: their entries are written with the entities, lead to them, and are repaired.
 
+pub(super) mod changes;
 pub(super) mod entries;
 pub(super) mod follow;
 pub(super) mod repair;

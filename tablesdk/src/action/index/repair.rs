@@ -10,7 +10,8 @@ use futures_util::{Stream, StreamExt as _};
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{EntityKey, IfMatch, PartitionKey, TableName};
 
-use super::entries::{Compared, EntryChange, EntryState, remove_orphan};
+use super::changes::EntryChanges;
+use super::entries::{Compared, EntryState, remove_orphan};
 use crate::action::batch::carry_out;
 use crate::action::get_entity::{fetch, stored};
 use crate::action::query_entities::QueryEntities;
@@ -230,7 +231,7 @@ async fn in_rounds<E: WritableEntity>(
         round += 1;
         let key = entity.key().clone();
         let failed = |error| run.annotate(Error::input(error)).with_key(&key);
-        let entries = EntryChange::of(&entity).map_err(failed)?;
+        let entries = EntryChanges::of(&entity).map_err(failed)?;
         // A merge without properties: it keeps the entity, and is refused if the entity was written since.
         let body = write_values(&key, &[]).map_err(failed)?;
         let report = compare(run, name, &key, &entries).await?;
@@ -269,13 +270,13 @@ async fn compare(
     run: &mut OperationRun<'_>,
     table: &TableName,
     entity: &EntityKey,
-    entries: &[EntryChange],
+    entries: &EntryChanges,
 ) -> Result<RepairReport, Error> {
     let mut report = RepairReport {
         entities: 1,
         ..RepairReport::default()
     };
-    for entry in entries {
+    for entry in entries.iter() {
         match entry.state(run, table, entity).await? {
             None | Some((_, _, EntryState::Right)) => {}
             Some((_, _, EntryState::Missing)) => report.missing += 1,

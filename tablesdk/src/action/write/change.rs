@@ -13,7 +13,7 @@ use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch, TableName};
 use super::ambiguous_write::{check_status, malformed_success, resolve};
 use super::exactly_once::KeepMarker;
 use crate::action::batch::carry_out;
-use crate::action::index::entries::EntryChange;
+use crate::action::index::changes::EntryChanges;
 use crate::action::{EncodedEntity, check_condition};
 use crate::error::{CurrentState, Error};
 use crate::pipeline::{Effect, OperationRun, Table};
@@ -51,7 +51,7 @@ pub(in crate::action) struct EntityChange {
     /// The operation that carries it out alone.
     pub(in crate::action) operation: &'static str,
     /// What becomes of the entity's entries in indexes.
-    pub(in crate::action) entries: Vec<EntryChange>,
+    pub(in crate::action) entries: EntryChanges,
 }
 
 impl EntityChange {
