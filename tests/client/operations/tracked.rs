@@ -1,50 +1,10 @@
 //! Tracked entities: a merge sends only the changed properties, and never loses what other clients wrote.
 
-use bytes::Bytes;
-use harness::client_with;
-use http::{Method, Request, Response};
-use std::sync::{Arc, Mutex};
-use tablesdk::transport::{Transport, TransportFuture};
-use tablesdk::{ErrorKind, Properties, TableClient, TableEntity};
-use tablesdk_server::{InProcess, TableServer};
+use harness::Subject;
+use tablesdk::{ErrorKind, Properties, RetryPolicy, TableEntity};
+use tablesdk_server::testing::Op;
 
 use crate::{Employee, on_both_transports};
-
-/// Keeps every request, body included.
-#[derive(Debug)]
-struct Recorder {
-    inner: InProcess,
-    seen: Arc<Mutex<Vec<(Method, String)>>>,
-}
-
-impl Transport for Recorder {
-    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
-        let body = String::from_utf8_lossy(request.body()).into_owned();
-        self.seen
-            .lock()
-            .unwrap()
-            .push((request.method().clone(), body));
-        Box::pin(async move {
-            let answer: Result<Response<Bytes>, _> = self.inner.send(request).await;
-            answer
-        })
-    }
-}
-
-type Seen = Arc<Mutex<Vec<(Method, String)>>>;
-
-async fn recorded() -> (TableServer, TableClient, Seen) {
-    let server = TableServer::in_process();
-    let seen = Seen::default();
-    let recorder = Recorder {
-        inner: server.transport(),
-        seen: Arc::clone(&seen),
-    };
-    let service = client_with(&server, |builder| builder.transport(recorder));
-    let table = service.table("Tests");
-    table.create_table().await.unwrap();
-    (server, table, seen)
-}
 
 #[derive(Debug, Clone, PartialEq, TableEntity)]
 #[table(rename_all = "PascalCase")]
@@ -59,14 +19,18 @@ struct Narrow {
 
 #[tokio::test]
 async fn only_changed_properties_are_sent() {
-    let (_server, table, seen) = recorded().await;
+    let (_subject, table, proxy) = Subject::behind_proxy(RetryPolicy::none()).await;
     let employee = Employee {
         email: Some("a@b".into()),
         ..Employee::ada()
     };
     table.insert(&employee).await.unwrap();
-    let take = || std::mem::take(&mut *seen.lock().unwrap());
-    let merge = Method::from_bytes(b"MERGE").unwrap();
+    let mut taken = 0;
+    let mut take = || {
+        let sent = proxy.sent().split_off(taken);
+        taken += sent.len();
+        sent
+    };
     let mut narrow = table
         .get(Narrow::key("Sales", "1"))
         .tracked()
@@ -82,9 +46,8 @@ async fn only_changed_properties_are_sent() {
     table.merge(&mut narrow).changed_only().await.unwrap();
     let keys = r#""PartitionKey":"Sales","RowKey":"1""#;
     let sent = take();
-    assert_eq!(sent.len(), 1);
-    assert!(sent[0].0 == merge || sent[0].0 == Method::PATCH, "{sent:?}");
-    assert_eq!(sent[0].1, format!(r#"{{{keys},"Age":37}}"#));
+    assert_eq!((sent.len(), sent[0].op), (1, Op::MergeEntity));
+    assert_eq!(sent[0].body, format!(r#"{{{keys},"Age":37}}"#));
 
     // Tracking goes on from what was written; what became `None` goes, and what the struct does not have stays.
     table.merge(&mut narrow).changed_only().await.unwrap();
@@ -92,10 +55,8 @@ async fn only_changed_properties_are_sent() {
     (narrow.age, narrow.email) = (38, None);
     table.merge(&mut narrow).changed_only().await.unwrap();
     let sent = take();
-    assert_eq!(
-        sent,
-        [(Method::PUT, format!(r#"{{{keys},"Age":38,"Name":"Ada"}}"#))]
-    );
+    assert_eq!((sent.len(), sent[0].op), (1, Op::UpdateEntity));
+    assert_eq!(sent[0].body, format!(r#"{{{keys},"Age":38,"Name":"Ada"}}"#));
     let stored = Employee::find(&table).await.unwrap();
     assert_eq!(*stored, Employee::new("1", "Ada", 38));
     assert_eq!(stored.etag(), narrow.etag());
@@ -103,7 +64,7 @@ async fn only_changed_properties_are_sent() {
     take();
     narrow.email = Some("new@b".into());
     table.merge(&mut narrow).changed_only().await.unwrap();
-    assert_eq!(take()[0].1, format!(r#"{{{keys},"Email":"new@b"}}"#));
+    assert_eq!(take()[0].body, format!(r#"{{{keys},"Email":"new@b"}}"#));
 }
 
 on_both_transports! {
@@ -151,7 +112,7 @@ on_both_transports! {
 
 #[tokio::test]
 async fn an_untracked_entity_is_rejected() {
-    let (_server, table, seen) = recorded().await;
+    let (subject, table, _) = Subject::with_table(RetryPolicy::none()).await;
     table.insert(&Employee::ada()).await.unwrap();
     let key = || Employee::key("Sales", "1");
     let mut plain = table.get(key()).await.unwrap().unwrap();
@@ -160,7 +121,7 @@ async fn an_untracked_entity_is_rejected() {
     let mut moved = table.get(key()).tracked().await.unwrap().unwrap();
     let mut replaced = moved.clone();
     moved.id = "2".into();
-    let before = seen.lock().unwrap().len();
+    let journal = subject.server().journal();
     for (error, words) in [
         (
             table.merge(&mut plain).changed_only().await.unwrap_err(),
@@ -187,7 +148,7 @@ async fn an_untracked_entity_is_rejected() {
         assert!(format!("{error:?}").contains(words), "{error:?}");
         assert!(error.key().is_some());
     }
-    assert_eq!(seen.lock().unwrap().len(), before);
+    assert!(journal.requests().is_empty());
     let shown = format!("{replaced:?}");
     assert!(shown.contains("tracked: true"), "{shown}");
 }
