@@ -6,15 +6,16 @@
 //! 2. [Queries](queries): what a filter can express, what a query costs, how to read faster.
 //! 3. [Paging](paging): streams, pages and continuation tokens.
 //! 4. [Batches and bulk](batches_and_bulk): several changes in one transaction, or many changes without one.
-//! 5. [Indexes](indexes): entities by other properties than their row key.
-//! 6. [Concurrency](concurrency): several clients that write the same entity.
-//! 7. [Errors and retries](errors_and_retries): what an error contains, which requests are retried, what is known when responses
+//! 5. [Patterns](patterns): what there is for each pattern of the table design guide.
+//! 6. [Indexes](indexes): entities by other properties than their row key.
+//! 7. [Concurrency](concurrency): several clients that write the same entity.
+//! 8. [Errors and retries](errors_and_retries): what an error contains, which requests are retried, what is known when responses
 //!    are lost.
-//! 8. [Credentials](credentials): connection strings, keys, signatures, tokens, transports.
-//! 9. [Observability](observability): logs, spans, reports, request ids.
-//! 10. [Web services](web_services): statuses for errors, versions and page tokens over HTTP, a repository behind a trait.
-//! 11. [Testing](testing): a table service in the process of the test.
-//! 12. [Emulators](emulators): how Azurite differs from the service.
+//! 9. [Credentials](credentials): connection strings, keys, signatures, tokens, transports.
+//! 10. [Observability](observability): logs, spans, reports, request ids.
+//! 11. [Web services](web_services): statuses for errors, versions and page tokens over HTTP, a repository behind a trait.
+//! 12. [Testing](testing): a table service in the process of the test.
+//! 13. [Emulators](emulators): how Azurite differs from the service.
 //!
 //! For users of other libraries: [the official SDKs](official_sdks) for .NET, Python, JavaScript, Go and Java, and
 //! [`azure_data_tables`](moving_from_the_old_crate), the unofficial Rust crate.
@@ -34,11 +35,15 @@ pub mod queries {}
 pub mod paging {}
 
 #[doc = include_str!("batches_and_bulk.md")]
-#[doc = "\n\n---\n\nBefore: [Paging](crate::guide::paging) · [All guides](crate::guide) · Next: [Indexes](crate::guide::indexes)"]
+#[doc = "\n\n---\n\nBefore: [Paging](crate::guide::paging) · [All guides](crate::guide) · Next: [Patterns](crate::guide::patterns)"]
 pub mod batches_and_bulk {}
 
+#[doc = include_str!("patterns.md")]
+#[doc = "\n\n---\n\nBefore: [Batches and bulk](crate::guide::batches_and_bulk) · [All guides](crate::guide) · Next: [Indexes](crate::guide::indexes)"]
+pub mod patterns {}
+
 #[doc = include_str!("indexes.md")]
-#[doc = "\n\n---\n\nBefore: [Batches and bulk](crate::guide::batches_and_bulk) · [All guides](crate::guide) · Next: [Concurrency](crate::guide::concurrency)"]
+#[doc = "\n\n---\n\nBefore: [Patterns](crate::guide::patterns) · [All guides](crate::guide) · Next: [Concurrency](crate::guide::concurrency)"]
 pub mod indexes {}
 
 #[doc = include_str!("concurrency.md")]
