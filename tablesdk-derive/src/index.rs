@@ -10,17 +10,9 @@ use syn::{GenericArgument, LitStr, PathArguments, Type};
 use crate::attr::{FieldAttributes, IndexAttribute, StructAttributes};
 use crate::check::{Kind, Model, check};
 use crate::diagnostics::Diagnostics;
-use crate::input::{Input, InputField, Target};
+use crate::input::{IndexOf, Input, InputField, Target};
 use crate::name::KeyName;
 use crate::template::{Template, names};
-
-/// What the entries of an index are entries of.
-pub(crate) struct IndexOf {
-    pub(crate) entity: Ident,
-    pub(crate) is_unique: bool,
-    /// The fields that are an `Option` in the entity and not in the entry: without a value there is no entry.
-    pub(crate) required: Vec<Ident>,
-}
 
 /// The checked entries of each index.
 pub(crate) fn models<'a>(

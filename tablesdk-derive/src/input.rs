@@ -10,7 +10,6 @@ use syn::{Attribute, Data, DeriveInput, Fields, Generics, Ident, Meta, Type, Vis
 
 use crate::attr::{FieldAttributes, StructAttributes};
 use crate::diagnostics::Diagnostics;
-use crate::index::IndexOf;
 use crate::name::{KeyName, RenameRule};
 use crate::tokens::generated;
 
@@ -68,6 +67,14 @@ impl InputField<'_> {
     pub(crate) fn member(&self) -> Ident {
         generated(self.ident)
     }
+}
+
+/// What the entries of an index are entries of.
+pub(crate) struct IndexOf {
+    pub(crate) entity: Ident,
+    pub(crate) is_unique: bool,
+    /// The fields that are an `Option` in the entity and not in the entry: without a value there is no entry.
+    pub(crate) required: Vec<Ident>,
 }
 
 /// What the derive makes of a struct.

@@ -9,8 +9,7 @@ use super::expand;
 use super::keys::key_value;
 use super::write_statements;
 use crate::check::Model;
-use crate::index::IndexOf;
-use crate::input::InputField;
+use crate::input::{IndexOf, InputField};
 use crate::name::KeyName;
 use crate::tokens::local;
 

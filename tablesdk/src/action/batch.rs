@@ -15,9 +15,9 @@ use tablesdk_protocol::{ETag, EntityKey, IfMatch, PartitionKey};
 use super::patch::{self, PatchProperties};
 use super::update_entity::encode_stored;
 use super::write::ambiguous_write::resolve;
-use super::write::batch_request::BatchRequest;
 use super::write::change::{ChangeKind, EntityChange};
-use super::write::exactly_once::{self, KeepMarker};
+use super::write::exactly_once::KeepMarker;
+use super::write::together::carry_out;
 use super::{EncodedEntity, refused};
 use crate::entity::index::check_standalone;
 use crate::entity::key::{IntoEntityKey, KeyOf, standalone_key};
@@ -485,33 +485,6 @@ pub(super) fn check_partition(
     }
     let partition = partition.as_str().to_owned();
     Err(refused(operation, BatchProblem::Partition { partition }).with_key(key))
-}
-
-/// Sends changes as one request, with the entries of indexes, and with a marker if the outcome must be certain. The index in an error is that of the change. An
-/// [ambiguous](Error::is_ambiguous) error is not resolved yet.
-pub(super) async fn carry_out(
-    run: &mut OperationRun<'_>,
-    changes: &[EntityChange],
-    exactly_once: Option<KeepMarker>,
-) -> Result<Vec<Option<ETag>>, Error> {
-    let with_entries = changes.iter().find_map(|change| change.entries.carry_out());
-    if let Some(with_entries) = with_entries {
-        return with_entries(run, changes, exactly_once).await;
-    }
-    send_together(run, changes, exactly_once).await
-}
-
-/// As [`carry_out`], without the entries of indexes.
-pub(super) async fn send_together(
-    run: &mut OperationRun<'_>,
-    changes: &[EntityChange],
-    exactly_once: Option<KeepMarker>,
-) -> Result<Vec<Option<ETag>>, Error> {
-    if let Some(keep) = exactly_once {
-        return exactly_once::commit(run, changes, keep).await;
-    }
-    let request = BatchRequest::new(run, changes.iter().map(|change| &change.change))?;
-    request.send(run).await.map(|done| done.etags)
 }
 
 /// An error that is about no change in particular.

@@ -15,9 +15,9 @@ use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, TableName};
 
 use super::changes::{Entry, EntryChange};
-use crate::action::batch::send_together;
 use crate::action::write::change::{ChangeKind, EntityChange};
 use crate::action::write::exactly_once::KeepMarker;
+use crate::action::write::together::send_together;
 use crate::action::{EncodedEntity, get_entity, refused};
 use crate::entity::index::AnyIndex;
 use crate::error::{CurrentEntity, Error};

@@ -12,10 +12,10 @@ use tablesdk_protocol::{EntityKey, IfMatch, PartitionKey, TableName};
 
 use super::changes::EntryChanges;
 use super::entries::{Compared, EntryState, remove_orphan};
-use crate::action::batch::carry_out;
 use crate::action::get_entity::{fetch, stored};
 use crate::action::query_entities::QueryEntities;
 use crate::action::write::change::{ChangeKind, EntityChange};
+use crate::action::write::together::carry_out;
 use crate::action::{EncodedEntity, refused};
 use crate::entity::index::AnyIndex;
 use crate::entity::key::IntoPartitionKey;

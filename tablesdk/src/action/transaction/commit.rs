@@ -11,10 +11,11 @@ use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch, TableName};
 
 use super::OPERATION;
 use super::read::Read;
-use crate::action::batch::{as_a_whole, carry_out};
+use crate::action::batch::as_a_whole;
 use crate::action::write::ambiguous_write::resolve;
 use crate::action::write::change::{ChangeKind, EntityChange};
 use crate::action::write::exactly_once::KeepMarker;
+use crate::action::write::together::carry_out;
 use crate::action::{EncodedEntity, check_condition, refused};
 use crate::entity::write_values;
 use crate::error::Error;

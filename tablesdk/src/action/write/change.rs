@@ -12,8 +12,8 @@ use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch, TableName};
 
 use super::ambiguous_write::{check_status, malformed_success, resolve};
 use super::exactly_once::KeepMarker;
-use crate::action::batch::carry_out;
 use crate::action::index::changes::EntryChanges;
+use crate::action::write::together::carry_out;
 use crate::action::{EncodedEntity, check_condition};
 use crate::error::{CurrentState, Error};
 use crate::pipeline::{Effect, OperationRun, Table};

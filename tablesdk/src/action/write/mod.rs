@@ -6,4 +6,5 @@ pub(super) mod change;
 pub(super) mod changed_only;
 pub(super) mod exactly_once;
 pub(super) mod sweep_markers;
+pub(super) mod together;
 pub(super) mod unmodelled;
