@@ -88,8 +88,15 @@ fn input_of<'a>(
     let fields = fields.collect();
     let mut entity_type = attributes.entity_type.clone();
     entity_type.aliases.clear();
+    let span = index.ident.span();
+    let ident = index.ident.unraw();
     if let Some((_, name)) = &mut entity_type.name {
-        *name = LitStr::new(&index.ident.unraw().to_string(), index.ident.span());
+        *name = LitStr::new(&ident.to_string(), span);
+    } else {
+        // It distinguishes the entry from an entity of another type under the same row key.
+        let name = format!("{}.{ident}", entity.ident.unraw());
+        entity_type.name = Some((span, LitStr::new(&name, span)));
+        entity_type.property = Some((span, LitStr::new(MARK, span)));
     }
     Input {
         target: Target::Entity,
@@ -207,8 +214,12 @@ fn check_prefixes(entity: &Model<'_>, entries: &[Model<'_>], diagnostics: &mut D
 
 /// The `T` of an `Option<T>`.
 fn value_of_option(ty: &Type) -> Option<&Type> {
-    let Type::Path(path) = ty else {
-        return None;
+    let path = match ty {
+        Type::Path(path) => path,
+        // In a macro.
+        Type::Group(group) => return value_of_option(&group.elem),
+        Type::Paren(paren) => return value_of_option(&paren.elem),
+        _ => return None,
     };
     let segment = path.path.segments.last()?;
     let PathArguments::AngleBracketed(arguments) = &segment.arguments else {
@@ -219,3 +230,6 @@ fn value_of_option(ty: &Type) -> Option<&Type> {
         _ => None,
     }
 }
+
+/// The property with the name of the index, of an entity without an entity type.
+const MARK: &str = "TablesdkIndex";

@@ -46,8 +46,11 @@ impl IndexAttribute {
             match word.to_string().as_str() {
                 "row_key" => {
                     input.parse::<Token![=]>()?;
-                    row_key = Some(input.parse()?);
+                    if row_key.replace(input.parse()?).is_some() {
+                        return Err(twice(&word));
+                    }
                 }
+                "unique" if is_unique => return Err(twice(&word)),
                 "unique" => is_unique = true,
                 "partition_key" => {
                     return Err(syn::Error::new(
@@ -74,6 +77,11 @@ impl IndexAttribute {
             is_unique,
         })
     }
+}
+
+fn twice(word: &Ident) -> syn::Error {
+    let message = format!("duplicate option `{word}` of an index: remove one of the two");
+    syn::Error::new(word.span(), message)
 }
 
 const EXAMPLE: &str = r#"#[table(index(ByEmail, row_key = "email_{email}", unique))]"#;

@@ -90,8 +90,7 @@ fn impl_entity(rows: &Rows<'_>) -> TokenStream {
     let columns_value = columns_value(rows, &scope);
     let variant = variant_items(krate, !rows.projection);
     let named = named_variants(rows, &quote! { Self });
-    let checks = checks(rows);
-    let checks = (!generics.params.is_empty()).then(|| quote! { #(const { #checks };)* });
+    let checks = generic_checks(rows);
     // So that the compiler does not report unused ones as dead code.
     let used = rows.all().map(|known| {
         let filter = filter_ident(known);
@@ -188,10 +187,12 @@ fn fn_read(rows: &Rows<'_>) -> TokenStream {
         let read = read(known);
         quote! { ::core::option::Option::Some(#index) => #read, }
     });
+    let checks = generic_checks(rows);
     quote! {
         fn read(
             #reader: &mut #private::PropertyReader<'_>,
         ) -> ::core::result::Result<Self, #private::EntityError> {
+            #checks
             match #reader.variant(#schema)? {
                 #(#arms)*
                 _ => #last,
@@ -216,6 +217,7 @@ fn impl_writable(rows: &Rows<'_>) -> TokenStream {
         let access = access(&private, known);
         quote! { Self::#variant(#held) => #access.key(#held), }
     });
+    let checks = generic_checks(rows);
     let bodies = rows.all().map(|known| {
         let variant = generated(known.ident);
         let access = access(&private, known);
@@ -228,6 +230,7 @@ fn impl_writable(rows: &Rows<'_>) -> TokenStream {
             fn entity_key(
                 &self,
             ) -> ::core::result::Result<#private::EntityKey, #private::EntityError> {
+                #checks
                 match self { #(#keys)* }
             }
 
@@ -409,6 +412,12 @@ fn checks(rows: &Rows<'_>) -> Vec<TokenStream> {
         quote_spanned! { span=> #access.check_standalone() }
     });
     checks.chain(standalone).chain(other).collect()
+}
+
+/// The checks of an enum with parameters, which are evaluated where its functions are used.
+fn generic_checks(rows: &Rows<'_>) -> Option<TokenStream> {
+    let checks = checks(rows);
+    (!rows.input.generics.params.is_empty()).then(|| quote! { #(const { #checks };)* })
 }
 
 /// The parts of an enum of entities that its uses need, so that one mistake gives one message.

@@ -231,7 +231,8 @@ fn schema(model: &Model<'_>) -> TokenStream {
     let entity_type = entity_type.map(|entity_type| entity_type.schema(model));
     let keys = schema_keys(model);
     let unrenamed = unrenamed(model);
-    quote! { #private::Schema::new(#name, &[#(#parts),*]) #keys #projection #entity_type #unrenamed }
+    let entry = model.index_of.as_ref().map(|_| quote! { .entry() });
+    quote! { #private::Schema::new(#name, &[#(#parts),*]) #keys #projection #entity_type #unrenamed #entry }
 }
 
 /// Of a flattened struct without `rename_all`: the rules that its names do not follow.

@@ -29,6 +29,8 @@ pub struct DeleteEntity {
     table: Table,
     entity: Result<EncodedEntity, EntityError>,
     if_match: IfMatch,
+    /// Whether the ETag is not that of the entity that was read.
+    is_of_other_version: bool,
     exactly_once: Option<KeepMarker>,
 }
 
@@ -38,6 +40,7 @@ impl DeleteEntity {
             table,
             entity: key.map(EncodedEntity::of_key),
             if_match: IfMatch::Any,
+            is_of_other_version: false,
             exactly_once: None,
         }
     }
@@ -47,6 +50,7 @@ impl DeleteEntity {
             table,
             entity: Ok(EncodedEntity::of_stored(entity)),
             if_match: IfMatch::ETag(entity.etag().clone()),
+            is_of_other_version: false,
             exactly_once: None,
         }
     }
@@ -71,12 +75,17 @@ impl DeleteEntity {
     /// `UpdateConditionNotSatisfied` when the entity has another ETag. An entity that does not exist is no error: the result is
     /// `false`.
     pub fn if_match(mut self, etag: impl Borrow<ETag>) -> Self {
-        self.if_match = IfMatch::ETag(etag.borrow().clone());
+        let if_match = IfMatch::ETag(etag.borrow().clone());
+        self.is_of_other_version = if_match != self.if_match;
+        self.if_match = if_match;
         self
     }
 
     async fn run(self) -> Result<bool, Error> {
         let entity = self.entity.map_err(|error| refused(OPERATION, error))?;
+        if self.is_of_other_version && !entity.entries.is_empty() {
+            return Err(refused(OPERATION, OtherVersion).with_key(&entity.key));
+        }
         let kind = ChangeKind::Delete(self.if_match);
         let change = EntityChange::new(OPERATION, &self.table, kind, entity)?;
         let mut run = self.table.pipeline.begin(OPERATION);
@@ -99,5 +108,11 @@ exactly_once_options!(
     /// Determines the outcome even when responses are lost: `true` then means that this call deleted the entity. See [the
     /// guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
 );
+
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error(
+    "the ETag is not that of the entity that was read, whose entries in indexes would be deleted"
+)]
+struct OtherVersion;
 
 const OPERATION: &str = "delete entity";

@@ -782,8 +782,7 @@ impl TableClient {
     /// after a program wrote entities that does not know the index. It runs beside writers: deploy the programs that write the index,
     /// repair, and then deploy those that read it.
     ///
-    /// It reads each entity and each entry twice: two requests for an entity with one index and one more for each further index, 16
-    /// entities at a time. An entity whose entries are mended gets a new ETag, and keeps its properties.
+    /// It reads each entity once, and for each of its entries sends three requests, 16 entities at a time. An entity whose entries are mended gets a new ETag, and keeps its properties.
     ///
     /// ```
     #[doc = include_str!("../docs/indexed.md")]

@@ -107,6 +107,16 @@ impl<E> Index<E> {
     }
 }
 
+/// What an entity under a key of an index is.
+pub(crate) enum Owner {
+    /// The entry of this entity.
+    Entity(EntityKey),
+    /// An entry of the index that cannot be read.
+    Damaged,
+    /// An entity of another type.
+    NoEntry,
+}
+
 /// An index, for code that does not know the type of its entities.
 pub(crate) trait AnyIndex: Send + Sync {
     /// The name of the type of its entries.
@@ -118,8 +128,8 @@ pub(crate) trait AnyIndex: Send + Sync {
     /// Whether two entities of a partition never have an entry with the same key.
     fn is_unique(&self) -> bool;
 
-    /// The key of the entity to which an entry belongs; `None` where it is no entry of this index.
-    fn owner_of(&self, entry: &Bytes) -> Option<EntityKey>;
+    /// What an entity under a key of this index is.
+    fn owner_of(&self, entry: &Bytes) -> Owner;
 
     /// Whether an entity has the entry with that key. True of an entity that cannot be read: its entries are not known.
     fn has_entry(&self, entity: &Bytes, entry: &EntityKey) -> bool;
@@ -138,9 +148,20 @@ impl<E: TableEntity> AnyIndex for Index<E> {
         self.is_unique
     }
 
-    fn owner_of(&self, entry: &Bytes) -> Option<EntityKey> {
-        let entry = read_entity(entry).ok()?;
-        (self.read_owner)(&mut EntityMembers::Listed(&entry)).ok()
+    fn owner_of(&self, entry: &Bytes) -> Owner {
+        let Ok(entry) = read_entity(entry) else {
+            return Owner::Damaged;
+        };
+        let entity_type = self.schema.entity_type();
+        let is_entry = entity_type.is_none_or(|entity_type| {
+            let found = entry.text(entity_type.property()).ok().flatten();
+            found == Some(entity_type.name())
+        });
+        if !is_entry {
+            return Owner::NoEntry;
+        }
+        let owner = (self.read_owner)(&mut EntityMembers::Listed(&entry));
+        owner.map_or(Owner::Damaged, Owner::Entity)
     }
 
     fn has_entry(&self, entity: &Bytes, entry: &EntityKey) -> bool {

@@ -43,6 +43,8 @@ pub struct Schema {
     pub(super) entity_type: Option<EntityType>,
     /// Of an enum.
     pub(super) dispatch: Option<Dispatch>,
+    /// Of the entries of an index.
+    pub(super) entry: bool,
     /// Of a type with a mistake, of which nothing is known.
     pub(super) stub: bool,
     /// Of a flattened struct without `rename_all`: the set of the rules that its names do not follow.
@@ -71,6 +73,7 @@ impl Schema {
             row_key: None,
             entity_type: None,
             dispatch: None,
+            entry: false,
             stub: false,
             unrenamed: 0,
         }
@@ -125,6 +128,13 @@ impl Schema {
     #[must_use]
     pub const fn projection(mut self) -> Self {
         self.projection = true;
+        self
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn entry(mut self) -> Self {
+        self.entry = true;
         self
     }
 

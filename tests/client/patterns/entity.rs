@@ -75,8 +75,16 @@ pub(crate) async fn checked(table: &TableClient) -> Vec<Employee> {
             if let Some(email) = &employee.email {
                 expected.properties_mut().set("Email", email.as_str());
             }
-            if key.starts_with("email_") {
-                expected.properties_mut().set("Id", i64::from(employee.id));
+            let index = match key.split_once('_') {
+                Some(("email", _)) => {
+                    expected.properties_mut().set("Id", i64::from(employee.id));
+                    Some("Employee.ByEmail")
+                }
+                Some(("name", _)) => Some("Employee.ByName"),
+                _ => None,
+            };
+            if let Some(index) = index {
+                expected.properties_mut().set("TablesdkIndex", index);
             }
             let properties = |row: &DynamicEntity| -> BTreeMap<String, Value> {
                 let properties = row.properties().iter();

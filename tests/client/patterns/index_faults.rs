@@ -210,6 +210,31 @@ async fn a_missing_entry_is_not_a_missing_entity() {
     checked(&table).await;
 }
 
+/// Between the reads of an entry and of its entity, the entry is passed on: it always has an owner.
+#[tokio::test(start_paused = true)]
+async fn follow_finds_the_new_owner_of_an_entry() {
+    let (server, table) = company(RetryPolicy::exponential()).await;
+    let mut ada = table.get(Employee::key("Sales", 1)).await.unwrap().unwrap();
+    let mut grace = table.get(Employee::key("Sales", 2)).await.unwrap().unwrap();
+    let slow = Fault::delay(Duration::from_secs(1));
+    let reads = server.faults().on(Op::QueryEntity).row_key("empid_000001");
+    reads.times(1).inject(slow);
+    let follow = table.get(ByEmail::key("Sales", "ada@contoso.com")).follow();
+    let pass_on = async {
+        sleep(Duration::from_millis(500)).await;
+        grace.email = ada.email.take();
+        let other = harness::client(&server).table("Company");
+        other
+            .batch("Sales")
+            .replace(&mut grace)
+            .replace(&mut ada)
+            .await
+    };
+    let (found, passed_on) = tokio::join!(follow, pass_on);
+    passed_on.unwrap();
+    assert_eq!(found.unwrap().expect("it always has an owner").id, 2);
+}
+
 const WRITERS: u64 = 4;
 const ROUNDS: u32 = 60;
 const EMAILS: [&str; 3] = ["a@contoso.com", "b@contoso.com", "c@contoso.com"];

@@ -309,6 +309,39 @@ on_both_transports! {
         checked(&table).await;
     }
 
+    async fn a_transaction_may_find_its_entity_by_an_entry(subject: Subject) {
+        let table = subject.table().await;
+        ada(&table).await;
+        let key = || ByEmail::key("Sales", "ada@contoso.com");
+        let rename = async |email: &'static str| {
+            let renamed = table.transaction("Sales", async |tx| {
+                let entry = tx.get(key()).await?.ok_or("she has an email")?;
+                let mut ada = tx.get(Employee::key("Sales", entry.id)).await?.ok_or("she works here")?;
+                (ada.age, ada.email) = (ada.age + 1, Some(email.to_owned()));
+                tx.replace(ada);
+                Ok(())
+            });
+            renamed.await
+        };
+        rename("ada@contoso.com").await.unwrap();
+        checked(&table).await;
+        rename("lovelace@contoso.com").await.unwrap();
+        assert_eq!(checked(&table).await[0].age, 38);
+    }
+
+    async fn a_delete_needs_the_version_whose_entries_it_deletes(subject: Subject) {
+        let table = subject.table().await;
+        let old = ada(&table).await;
+        let mut new = old.clone();
+        new.email = Some("lovelace@contoso.com".to_owned());
+        table.replace(&mut new).await.unwrap();
+        let error = table.delete_stored(&old).if_match(new.etag()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Input);
+        assert!(error.to_string().contains("the ETag is not that of the entity that was read"), "{error}");
+        assert!(table.delete_stored(&new).if_match(new.etag()).await.unwrap());
+        checked(&table).await;
+    }
+
     async fn exactly_once_covers_the_entries(subject: Subject) {
         let table = subject.table().await;
         let employee = Employee::new(1, "Lovelace", Some("ada@contoso.com"));

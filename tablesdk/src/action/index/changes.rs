@@ -100,6 +100,14 @@ impl EntryChanges {
         self.0.is_none()
     }
 
+    /// Whether an entry with that key is among them.
+    pub(in crate::action) fn contain(&self, key: &EntityKey) -> bool {
+        self.iter().any(|entry| {
+            let after = entry.after.as_ref().map(|after| &after.key);
+            entry.before.as_ref() == Some(key) || after == Some(key)
+        })
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &EntryChange> {
         self.0.iter().flat_map(|known| &known.changes)
     }

@@ -19,7 +19,7 @@ use crate::action::write::change::{ChangeKind, EntityChange};
 use crate::action::write::exactly_once::KeepMarker;
 use crate::action::write::together::send_together;
 use crate::action::{EncodedEntity, get_entity, refused};
-use crate::entity::index::AnyIndex;
+use crate::entity::index::{AnyIndex, Owner};
 use crate::error::{CurrentEntity, Error};
 use crate::pipeline::{Effect, OperationRun};
 
@@ -49,11 +49,12 @@ impl EntryChange {
         let state = match read(run, table, key).await? {
             None => EntryState::Missing,
             Some((content, etag)) => {
-                let owner = self.index.owner_of(&content);
-                let other = owner.filter(|owner| owner != entity);
-                let of_other = match other {
-                    Some(owner) => has_entry(run, table, self.index, owner, key).await?,
-                    None => None,
+                let of_other = match self.index.owner_of(&content) {
+                    Owner::Entity(owner) if owner != *entity => {
+                        has_entry(run, table, self.index, owner, key).await?
+                    }
+                    Owner::Entity(_) | Owner::Damaged => None,
+                    Owner::NoEntry => Some(key.clone()),
                 };
                 let found = CurrentEntity::new(content, Some(etag), Some(body), true);
                 match (of_other, found) {
@@ -101,7 +102,7 @@ pub(in crate::action) async fn remove_orphan(
     let Some((content, etag)) = read(run, table, entry).await? else {
         return Ok(Compared::Right);
     };
-    let Some(owner) = index.owner_of(&content) else {
+    let Owner::Entity(owner) = index.owner_of(&content) else {
         return Ok(Compared::Unreadable);
     };
     if has_entry(run, table, index, owner, entry).await?.is_some() {
@@ -317,33 +318,31 @@ impl Slot {
             return Ok(None);
         };
         self.stored = StoredEntry::Present(etag);
-        let owner = self.index.owner_of(&content);
-        // An entity whose entries these changes write loses or keeps its entry by them.
-        let is_changed = |owner: &EntityKey| {
-            let mut changes = changes.iter();
-            changes.any(|change| change.key == *owner && !change.entries.is_empty())
+        let is_kept = self
+            .after
+            .as_ref()
+            .is_some_and(|(after, _)| self.before == Some(*after));
+        let other = match self.index.owner_of(&content) {
+            // An entity whose entries these changes write loses or keeps its entry by them.
+            Owner::Entity(owner) if is_changed(changes, &owner) => None,
+            Owner::Entity(owner) if self.after.is_none() => Some(owner),
+            Owner::Entity(owner) => has_entry(run, table, self.index, owner, &self.key).await?,
+            // It is written anew by the entity that has it, and no other.
+            Owner::Damaged => (!is_kept).then(|| self.key.clone()),
+            Owner::NoEntry => Some(self.key.clone()),
         };
-        if owner.as_ref().is_some_and(is_changed) {
-            return Ok(None);
-        }
-        let Some((after, _)) = &self.after else {
-            self.stored = StoredEntry::Foreign;
-            return Ok(None);
-        };
-        let is_gained = self.before != Some(*after);
-        let other = match owner {
-            Some(owner) => has_entry(run, table, self.index, owner, &self.key).await?,
-            // It is no entry, or damaged: if none of these changes had it, it is not theirs to overwrite.
-            None => is_gained.then(|| self.key.clone()),
-        };
-        if is_gained {
+        if other.is_none() || !is_kept && self.after.is_some() {
             return Ok(other);
         }
-        if other.is_some() {
-            self.stored = StoredEntry::Foreign;
-        }
+        self.stored = StoredEntry::Foreign;
         Ok(None)
     }
+}
+
+/// Whether the changes write the entries of an entity.
+fn is_changed(changes: &[EntityChange], entity: &EntityKey) -> bool {
+    let mut changes = changes.iter();
+    changes.any(|change| change.key == *entity && !change.entries.is_empty())
 }
 
 /// The content and the ETag of an entity; `None` where it does not exist.

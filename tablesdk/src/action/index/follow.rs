@@ -5,7 +5,7 @@ use std::future::ready;
 use std::marker::PhantomData;
 
 use futures_util::StreamExt as _;
-use tablesdk_protocol::EntityKey;
+use tablesdk_protocol::{ETag, EntityKey};
 
 use crate::action::get_entity::{fetch, stored};
 use crate::action::query_entities::QueryEntities;
@@ -94,9 +94,10 @@ impl<I> fmt::Debug for FollowEntries<I> {
     }
 }
 
-/// The key of an entry, and that of the entity to which it leads.
+/// An entry, and the key of the entity to which it leads.
 struct Followed {
     entry: EntityKey,
+    etag: ETag,
     entity: Result<EntityKey, EntityError>,
 }
 
@@ -104,24 +105,38 @@ impl Followed {
     fn of<I: IndexEntry>(entry: &Stored<I>) -> Self {
         Self {
             entry: entry.key().clone(),
+            etag: entry.etag().clone(),
             entity: entry.key_of_entity(),
         }
     }
 
-    /// The entity, if it exists and has the entry.
+    /// The entity, if there is one that has the entry.
     async fn read<I: IndexEntry>(
-        self,
+        mut self,
         run: &mut OperationRun<'_>,
         table: &Table,
     ) -> Result<Option<Stored<I::Entity>>, Error> {
-        let Self { entry, entity } = self;
-        let key = entity.map_err(|error| run.annotate(Error::entity(error)).with_key(&entry))?;
-        let Some(entity) = read::<I::Entity>(run, table, &key).await? else {
-            return Ok(None);
-        };
-        // The entry may have been read before the entity was written.
-        let entries = EntryKeys::of::<I::Entity>(&entity);
-        Ok(entries.contains(&entry).then_some(entity))
+        for _ in 0..ROUNDS {
+            let Self {
+                entry,
+                etag,
+                entity,
+            } = self;
+            let key =
+                entity.map_err(|error| run.annotate(Error::entity(error)).with_key(&entry))?;
+            let entity = read::<I::Entity>(run, table, &key).await?;
+            let has_entry =
+                |entity: &Stored<I::Entity>| EntryKeys::of::<I::Entity>(entity).contains(&entry);
+            if let Some(entity) = entity.filter(has_entry) {
+                return Ok(Some(entity));
+            }
+            // Another entity may have got the entry since it was read.
+            self = match read::<I>(run, table, &entry).await? {
+                Some(again) if *again.etag() != etag => Self::of(&again),
+                _ => break,
+            };
+        }
+        Ok(None)
     }
 }
 
@@ -150,3 +165,5 @@ debug_by_fields!(FollowEntry<I> { table, key });
 const OPERATION: &str = "follow entry";
 /// How many entities are read at a time.
 const PARALLEL: usize = 8;
+/// How often an entry is read that other clients pass on.
+const ROUNDS: usize = 16;

@@ -51,8 +51,10 @@ pub struct RepairReport {
     /// Entities that do not have their entry in a unique index, because another entity has it. A repair leaves them as they are: which
     /// of the two is to change is for the program to decide.
     pub conflicts: Vec<IndexConflict>,
-    /// What cannot be read as an entity of this type, or as an entry of its indexes. It is left as it is.
+    /// What cannot be read as an entity of this type, or as an entry of its indexes, and entities whose entries cannot be written. They
+    /// are left as they are.
     pub unreadable: Vec<String>,
+    is_dry: bool,
 }
 
 /// Two entities that would have the same entry in a unique index.
@@ -70,9 +72,10 @@ pub struct IndexConflict {
 }
 
 impl RepairReport {
-    /// Whether each entity has its entries, and there are no other entries: nothing was found, or has been mended.
+    /// Whether each entity has its entries now, and there are no other entries: nothing was found, or all of it has been mended.
     pub const fn is_right(&self) -> bool {
-        self.conflicts.is_empty() && self.unreadable.is_empty()
+        let is_mended = !self.is_dry || self.mended() == 0;
+        self.conflicts.is_empty() && self.unreadable.is_empty() && is_mended
     }
 
     /// The number of entries that were mended, or would be without [`dry_run`](Repair::dry_run).
@@ -127,7 +130,10 @@ impl<'a, E: WritableEntity> Repair<'a, E> {
         let partition = self.partition.take().transpose();
         let partition = partition.map_err(|error| refused(OPERATION, error))?;
         let name = self.table.checked_name(OPERATION)?;
-        let mut report = RepairReport::default();
+        let mut report = RepairReport {
+            is_dry: self.is_dry,
+            ..RepairReport::default()
+        };
 
         let (table, is_dry) = (self.table.clone(), self.is_dry);
         let mut query = QueryEntities::<E>::new(table.clone());
@@ -182,6 +188,7 @@ impl RepairReport {
             orphaned,
             conflicts,
             unreadable,
+            is_dry: _,
         } = other;
         self.entities += entities;
         self.entries += entries;
@@ -231,7 +238,10 @@ async fn in_rounds<E: WritableEntity>(
         round += 1;
         let key = entity.key().clone();
         let failed = |error| run.annotate(Error::input(error)).with_key(&key);
-        let entries = EntryChanges::of(&entity).map_err(failed)?;
+        let entries = match EntryChanges::of(&entity) {
+            Ok(entries) => entries,
+            Err(error) => return Ok(RepairReport::unreadable(&failed(error))),
+        };
         // A merge without properties: it keeps the entity, and is refused if the entity was written since.
         let body = write_values(&key, &[]).map_err(failed)?;
         let report = compare(run, name, &key, &entries).await?;

@@ -64,7 +64,11 @@ impl Commit {
                 check_condition(OPERATION, &etag).map_err(|error| error.with_key(&read.key))?;
             }
         }
-        let is_changed = |read: &&Read| changes.iter().any(|change| change.key == read.key);
+        // An entry of an index is protected by the ETag of its entity, which is changed with it.
+        let is_changed = |read: &&Read| {
+            let mut changes = changes.iter();
+            changes.any(|change| change.key == read.key || change.entries.contain(&read.key))
+        };
         let (_, only_read): (Vec<_>, Vec<_>) = reads.iter().partition(is_changed);
         for (index, change) in changes.into_iter().enumerate() {
             let read = reads.iter().find(|read| read.key == change.key);

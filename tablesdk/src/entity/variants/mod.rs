@@ -139,13 +139,16 @@ impl Schema {
     pub(crate) fn own_rows(&self) -> Option<Tree> {
         match self.dispatch {
             Some(_) => None,
+            // The service finds them by the beginning of their keys. Their type is checked when they are read.
+            None if self.entry => Some(row_key_range(self.row_key_prefix())),
             None => self.known_rows(),
         }
     }
 
     /// The beginning of all row keys, where the condition of [`own_rows`](Self::own_rows) requires nothing else.
     pub(crate) fn own_row_keys(&self) -> Option<&'static str> {
-        let is_told_by_key = self.dispatch.is_none() && self.entity_type.is_none();
+        let has_no_type = self.entity_type.is_none() || self.entry;
+        let is_told_by_key = self.dispatch.is_none() && has_no_type;
         let beginning = self.row_key_prefix();
         (is_told_by_key && !beginning.is_empty()).then_some(beginning)
     }
