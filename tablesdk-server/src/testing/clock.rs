@@ -1,8 +1,8 @@
 //! The clock that a test can freeze and move.
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tablesdk_protocol::{Clock, Timestamp};
@@ -37,10 +37,25 @@ pub struct VirtualClock(Arc<State>);
 
 struct State {
     source: Source,
-    /// How far the clock was moved, in ticks.
-    moved: AtomicI64,
-    /// The time of a frozen clock in ticks, or [`RUNS`].
-    frozen: AtomicI64,
+    /// Whether the clock was ever frozen or moved. Without that, reading it locks nothing.
+    was_moved: AtomicBool,
+    position: Mutex<Position>,
+}
+
+/// Where the clock stands, in ticks.
+#[derive(Clone, Copy, Default)]
+struct Position {
+    /// How far it is from its source, while it runs.
+    moved: i64,
+    /// Its time, while it is frozen.
+    frozen: Option<i64>,
+}
+
+impl Position {
+    fn ticks(self, source: i64) -> i64 {
+        self.frozen
+            .unwrap_or_else(|| source.saturating_add(self.moved))
+    }
 }
 
 enum Source {
@@ -63,8 +78,8 @@ impl VirtualClock {
     fn of(source: Source) -> Self {
         Self(Arc::new(State {
             source,
-            moved: AtomicI64::new(0),
-            frozen: AtomicI64::new(RUNS),
+            was_moved: AtomicBool::new(false),
+            position: Mutex::default(),
         }))
     }
 
@@ -72,43 +87,63 @@ impl VirtualClock {
     ///
     /// Timestamps of writes increase nevertheless, by 100 ns each, because two versions of an entity never have the same ETag.
     pub fn freeze(&self) {
-        self.set(self.now());
+        self.change(|position, source| position.frozen = Some(position.ticks(source)));
     }
 
     /// Lets the clock run again, from the time where it stands.
     pub fn resume(&self) {
-        let frozen = self.0.frozen.swap(RUNS, Ordering::SeqCst);
-        if frozen != RUNS {
-            let difference = frozen.saturating_sub(self.source_ticks());
-            self.0.moved.store(difference, Ordering::SeqCst);
-        }
+        self.change(|position, source| {
+            if let Some(frozen) = position.frozen.take() {
+                position.moved = frozen.saturating_sub(source);
+            }
+        });
     }
 
     /// Moves the clock forward, whether it is frozen or not.
     pub fn advance(&self, duration: Duration) {
-        let later = self.now().saturating_add(duration);
-        if self.is_frozen() {
-            self.set(later);
-        } else {
-            let difference = later.unix_ticks().saturating_sub(self.source_ticks());
-            self.0.moved.store(difference, Ordering::SeqCst);
-        }
+        self.change(|position, source| {
+            let now = timestamp(position.ticks(source));
+            let later = now.saturating_add(duration).unix_ticks();
+            match &mut position.frozen {
+                Some(frozen) => *frozen = later,
+                None => position.moved = later.saturating_sub(source),
+            }
+        });
     }
 
-    /// Freezes the clock at a time, which may be earlier.
+    /// Freezes the clock at a time, which may be earlier. Until [`resume`](Self::resume), only `set` and [`advance`](Self::advance) move
+    /// it: sleeps do not, and a [`Throttle`](super::Throttle) that is used up remains so.
+    ///
+    /// Timestamps of writes never decrease: an earlier time is that of writes only if it is set before the first write, or before
+    /// [`TableServer::reset`](crate::TableServer::reset).
     pub fn set(&self, time: Timestamp) {
-        self.0.frozen.store(time.unix_ticks(), Ordering::SeqCst);
+        self.change(|position, _| position.frozen = Some(time.unix_ticks()));
     }
 
     /// The clock as it was at first: it runs, and was not moved.
     pub(crate) fn reset(&self) {
-        self.0.moved.store(0, Ordering::SeqCst);
-        self.0.frozen.store(RUNS, Ordering::SeqCst);
+        self.change(|position, _| *position = Position::default());
     }
 
     /// Whether the clock is frozen.
     pub fn is_frozen(&self) -> bool {
-        self.0.frozen.load(Ordering::SeqCst) != RUNS
+        self.lock().frozen.is_some()
+    }
+
+    /// Changes where the clock stands. The function gets the time of the source.
+    fn change(&self, change: impl FnOnce(&mut Position, i64)) {
+        let mut position = self.lock();
+        // Before the source is read: see `now`.
+        self.0.was_moved.store(true, Ordering::SeqCst);
+        change(&mut position, self.source_ticks());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Position> {
+        // If the source panics while it is locked, nothing was changed.
+        self.0
+            .position
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn source_ticks(&self) -> i64 {
@@ -122,18 +157,22 @@ impl VirtualClock {
 
 impl Clock for VirtualClock {
     fn now(&self) -> Timestamp {
-        let ticks = match self.0.frozen.load(Ordering::Relaxed) {
-            RUNS => self
-                .source_ticks()
-                .saturating_add(self.0.moved.load(Ordering::Relaxed)),
-            frozen => frozen,
-        };
-        Timestamp::from_unix_ticks(ticks).unwrap_or(if ticks < 0 {
-            Timestamp::MIN
-        } else {
-            Timestamp::MAX
-        })
+        let source = self.source_ticks();
+        // The source was read first: if the clock is frozen meanwhile, then at this time or later.
+        if !self.0.was_moved.load(Ordering::SeqCst) {
+            return timestamp(source);
+        }
+        let position = self.lock();
+        timestamp(position.ticks(self.source_ticks()))
     }
+}
+
+fn timestamp(ticks: i64) -> Timestamp {
+    Timestamp::from_unix_ticks(ticks).unwrap_or(if ticks < 0 {
+        Timestamp::MIN
+    } else {
+        Timestamp::MAX
+    })
 }
 
 impl fmt::Debug for VirtualClock {
@@ -144,9 +183,6 @@ impl fmt::Debug for VirtualClock {
             .finish_non_exhaustive()
     }
 }
-
-/// No time of a frozen clock: it is before the first timestamp.
-const RUNS: i64 = i64::MIN;
 
 #[cfg(test)]
 mod tests {
@@ -188,6 +224,45 @@ mod tests {
         clock.set(at("2000-01-01T00:00:00Z"));
         clock.resume();
         assert_eq!(clock.now(), at("2000-01-01T00:00:00Z"));
+    }
+
+    #[test]
+    fn simultaneous_advances_are_all_counted() {
+        const STEPS: u32 = 100_000;
+        let barrier = std::sync::Barrier::new(2);
+        let clock = VirtualClock::starting_at(at("2024-03-15T10:00:00Z"));
+        clock.freeze();
+        let before = clock.now();
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    barrier.wait();
+                    (0..STEPS).for_each(|_| clock.advance(Duration::from_secs(1)));
+                });
+            }
+        });
+        let moved = clock.now().abs_diff(before);
+        assert_eq!(moved, Duration::from_secs(2 * u64::from(STEPS)));
+    }
+
+    #[test]
+    fn a_clock_that_is_moved_forward_never_goes_back() {
+        let clock = VirtualClock::starting_at(at("2024-03-15T10:00:00Z"));
+        std::thread::scope(|scope| {
+            let moves = scope.spawn(|| {
+                for _ in 0..100_000 {
+                    clock.freeze();
+                    clock.advance(Duration::from_secs(3600));
+                    clock.resume();
+                }
+            });
+            let mut last = clock.now();
+            while !moves.is_finished() {
+                let now = clock.now();
+                assert!(now >= last, "{now} after {last}");
+                last = now;
+            }
+        });
     }
 
     #[test]

@@ -81,6 +81,8 @@ impl Throttled {
 pub(super) struct Throttling {
     throttle: Throttle,
     buckets: HashMap<Scope, Bucket>,
+    /// The number of buckets at which those with their full rate are forgotten.
+    clean_up_at: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -97,11 +99,23 @@ struct Bucket {
     at: Timestamp,
 }
 
+impl Bucket {
+    /// What is left of its rate at a time.
+    fn left_at(self, now: Timestamp, rate: f64) -> f64 {
+        if now <= self.at {
+            return self.left;
+        }
+        let seconds = now.abs_diff(self.at).as_secs_f64();
+        (self.left + seconds * rate).min(rate)
+    }
+}
+
 impl Throttling {
     pub(super) fn new(throttle: Throttle) -> Self {
         Self {
             throttle,
             buckets: HashMap::new(),
+            clean_up_at: BUCKETS_MIN,
         }
     }
 
@@ -110,8 +124,8 @@ impl Throttling {
         let cost = request.entities.len().max(1);
         let cost = u32::try_from(cost).map_or(f64::MAX, f64::from);
         let scopes = self.scopes(request);
-        if self.buckets.len() >= BUCKETS_MAX {
-            self.buckets.retain(|_, bucket| bucket.left < 1.0);
+        if self.buckets.len() >= self.clean_up_at {
+            self.clean_up(now);
         }
         for (scope, rate) in &scopes {
             let left = self.bucket(scope, *rate, now).left;
@@ -160,20 +174,31 @@ impl Throttling {
             at: now,
         };
         let bucket = self.buckets.entry(scope.clone()).or_insert(new);
-        if now > bucket.at {
-            let seconds = now.abs_diff(bucket.at).as_secs_f64();
-            bucket.left = (bucket.left + seconds * rate).min(rate);
-        }
+        bucket.left = bucket.left_at(now, rate);
         bucket.at = now;
         bucket
+    }
+
+    /// Forgets the buckets that are like new ones.
+    fn clean_up(&mut self, now: Timestamp) {
+        let throttle = self.throttle;
+        self.buckets.retain(|scope, bucket| {
+            let rate = match scope {
+                Scope::Account(_) => throttle.per_account,
+                Scope::Partition(..) => throttle.per_partition,
+            };
+            rate.is_some_and(|rate| bucket.left_at(now, rate.into()) < rate.into())
+        });
+        // Not at each request while many partitions are in use.
+        self.clean_up_at = (2 * self.buckets.len()).max(BUCKETS_MIN);
     }
 }
 
 /// The most that a client is asked to wait.
 const RETRY_SECONDS_MAX: f64 = 3600.0;
 
-/// How many partitions are remembered before those that are at rest are forgotten.
-const BUCKETS_MAX: usize = 10_000;
+/// How many buckets are kept at least before those with their full rate are forgotten.
+const BUCKETS_MIN: usize = 10_000;
 
 #[cfg(test)]
 mod tests {
@@ -259,5 +284,24 @@ mod tests {
         }
         assert!(throttling.admit(&insert("0", 1), at(0)).is_err());
         assert!(throttling.admit(&insert("new", 1), at(0)).is_err());
+    }
+
+    #[test]
+    fn an_account_keeps_its_rate_beyond_many_partitions() {
+        let mut throttling = Throttling::new(Throttle::documented());
+        let mut admit = |number: u32| throttling.admit(&insert(&number.to_string(), 1), at(0));
+        let admitted = (0..25_000).filter(|number| admit(*number).is_ok());
+        assert_eq!(admitted.count(), 20_000);
+    }
+
+    #[test]
+    fn partitions_with_their_full_rate_are_forgotten() {
+        let mut throttling = Throttling::new(Throttle::none().per_partition(1));
+        for number in 0..5 * BUCKETS_MIN as u64 {
+            let partition = number.to_string();
+            assert_eq!(throttling.admit(&insert(&partition, 1), at(number)), Ok(()));
+        }
+        let remembered = throttling.buckets.len();
+        assert!(remembered <= 2 * BUCKETS_MIN, "{remembered}");
     }
 }
