@@ -112,6 +112,23 @@ over_http_and_in_process! {
         assert_eq!((late(), Employee::find(&table).await.is_some()), (Some(204), true));
     }
 
+    async fn a_delayed_request_is_carried_out_without_its_client(subject: Subject) {
+        let table = subject.table(RetryPolicy::none()).await;
+        let journal = subject.server.journal();
+        let delay = Fault::delay(Duration::from_millis(20));
+        let mut rule = subject.server.faults().next(Op::InsertEntity, delay);
+        let ada = Employee::ada();
+        tokio::select! {
+            biased;
+            () = rule.wait_for_hits(1) => {}
+            inserted = table.insert(&ada) => panic!("{inserted:?}"),
+        }
+        while journal.requests().op(Op::InsertEntity).status(204).count() == 0 {
+            tokio::task::yield_now().await;
+        }
+        assert!(Employee::find(&table).await.is_some());
+    }
+
     async fn a_client_without_a_response_gives_up_at_its_limit(subject: Subject) {
         let limit = RetryPolicy::none().try_timeout(Duration::from_millis(100));
         let table = subject.table(limit).await;

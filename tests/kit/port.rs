@@ -6,7 +6,7 @@ use futures::future;
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
 use tablesdk::{RetryPolicy, TableServiceClient};
-use tablesdk_server::TableServer;
+use tablesdk_server::{Durability, TableServer};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
@@ -234,6 +234,24 @@ async fn resets_and_requests_may_run_at_the_same_time() {
         .expect("no request waits for ever");
     assert_eq!(kit.call(Method::POST, "reset", "").await.0, 204);
     assert_eq!(kit.get("dump").await, "");
+}
+
+#[tokio::test]
+async fn a_refused_reset_changes_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let builder = TableServer::builder().data(directory.path(), Durability::Relaxed);
+    let server = builder.test_kit().start().await.unwrap();
+    let client = Client::new();
+    let kit = Kit { server, client };
+    kit.call(Method::POST, "clock", json!({ "kind": "freeze" }))
+        .await;
+    let rule = json!({ "fault": { "kind": "reset" } });
+    kit.call(Method::POST, "faults", rule).await;
+    assert_eq!(kit.call(Method::POST, "reset", "").await.0, 409);
+    assert_eq!(kit.get("clock").await["isFrozen"], true);
+    let table = kit.service().table("People");
+    table.create_table().await.unwrap_err();
+    assert_eq!(kit.get("requests").await.as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]

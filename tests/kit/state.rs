@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use tablesdk::{DynamicEntity, Guid, RetryPolicy, TableClient, Timestamp};
-use tablesdk_server::testing::Fault;
+use tablesdk::{DynamicEntity, Guid, RetryPolicy, TableClient, TableServiceClient, Timestamp};
+use tablesdk_server::testing::{Fault, Op};
 use tablesdk_server::{Durability, TableServer};
+use tokio::time::{Instant, timeout};
 
 use crate::{Employee, over_http_and_in_process};
 
@@ -130,6 +131,83 @@ People(PartitionKey='it''s',RowKey='ä\u{10ffff}')
         table.create_table().await.unwrap_err();
         assert!(clock.is_frozen() && rule.hits() == 1);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_request_of_before_has_an_effect_after_a_reset() {
+    let server = TableServer::in_process();
+    let retry = RetryPolicy::none();
+    let table = harness::client_with(&server, |builder| builder.retry(retry)).table("People");
+    table.create_table().await.unwrap();
+    let minute = Duration::from_secs(60);
+    for fault in [Fault::reset().applied_after(minute), Fault::delay(minute)] {
+        let rule = server.faults().next(Op::InsertEntity, fault);
+        let given_up = timeout(minute / 2, table.insert(&Employee::ada())).await;
+        assert!(!matches!(given_up, Ok(Ok(_))) && rule.hits() == 1);
+        server.faults().clear();
+        server.reset().unwrap();
+        table.create_table().await.unwrap();
+        tokio::time::sleep(2 * minute).await;
+        assert_eq!(server.dump().unwrap(), "People\n");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reset_breaks_the_connection_of_a_delayed_request() {
+    let server = TableServer::in_process();
+    let retry = RetryPolicy::none();
+    let service = harness::client_with(&server, |builder| builder.retry(retry));
+    let hour = Duration::from_secs(3600);
+    let mut rule = server.faults().next(Op::CreateTable, Fault::delay(hour));
+    let table = service.table("People");
+    let reset = async {
+        rule.wait_for_hits(1).await;
+        server.reset().unwrap();
+    };
+    let began = Instant::now();
+    let (created, ()) = tokio::join!(table.create_table(), reset);
+    assert_eq!(began.elapsed(), Duration::ZERO);
+    assert!(created.unwrap_err().is_outcome_unknown());
+    assert_eq!(server.dump().unwrap(), "");
+}
+
+#[tokio::test]
+async fn a_shutdown_ends_the_waits_of_faults() {
+    let server = TableServer::start().await.unwrap();
+    let builder = TableServiceClient::builder(server.endpoint());
+    let builder = builder.credential(server.credential());
+    let service = builder.retry(RetryPolicy::none()).build().unwrap();
+    let hour = Duration::from_secs(3600);
+    let mut silent = server.faults().next(Op::CreateTable, Fault::no_response());
+    let mut slow = server.faults().next(Op::QueryTables, Fault::delay(hour));
+    let table = service.table("People");
+    let shutdown = async {
+        silent.wait_for_hits(1).await;
+        slow.wait_for_hits(1).await;
+        server.shutdown().await
+    };
+    let tables = service.tables().collect();
+    let (created, tables, ended) = tokio::join!(table.create_table(), tables, shutdown);
+    assert!(created.unwrap_err().is_outcome_unknown());
+    assert_eq!(tables.unwrap(), Vec::<String>::new());
+    ended.unwrap();
+}
+
+#[tokio::test]
+async fn a_late_request_does_not_hold_a_data_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = || {
+        let builder = TableServer::builder().data(directory.path(), Durability::Sync);
+        builder.in_process()
+    };
+    let server = open().unwrap();
+    let late = Fault::reset().applied_after(Duration::from_secs(3600));
+    server.faults().next(Op::CreateTable, late);
+    let retry = RetryPolicy::none();
+    let service = harness::client_with(&server, |builder| builder.retry(retry));
+    service.table("People").create_table().await.unwrap_err();
+    server.shutdown().await.unwrap();
+    drop(open().unwrap());
 }
 
 #[tokio::test]

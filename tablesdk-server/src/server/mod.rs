@@ -181,6 +181,9 @@ impl TableServer {
     /// Stops accepting connections, frees the port and completes the requests in flight. It returns when all connections are
     /// closed, all writes are durable, and the data directory, if there is one, is free for another server.
     ///
+    /// It removes all [faults](Self::faults). Delayed requests are carried out at once, and those that were to be carried out later are
+    /// dropped.
+    ///
     /// # Errors
     ///
     /// [`io::ErrorKind::TimedOut`] in two cases:
@@ -191,6 +194,7 @@ impl TableServer {
     pub async fn shutdown(mut self) -> io::Result<()> {
         self.stopping.send_replace(true);
         self.in_process.close();
+        self.service.kit().stop();
         let drained = match self.listener.take() {
             Some(listener) => listener.drained().await,
             None => Ok(()),
@@ -304,6 +308,7 @@ impl Drop for TableServer {
         // The listener stops itself. A data directory must be free for the next server, even if a transport lives on.
         if self.service.is_persistent() {
             self.in_process.close();
+            self.service.kit().drop_held();
         }
     }
 }

@@ -49,7 +49,7 @@ impl TableServer {
     /// on the number of entities.
     ///
     /// Timestamps continue to increase: an ETag that a client knows never becomes that of another version. Faults, journals and the
-    /// clock stay as they are.
+    /// clock stay as they are. Requests that faults hold back change the restored tables later; [`reset`](Self::reset) drops them.
     ///
     /// # Errors
     ///
@@ -60,6 +60,9 @@ impl TableServer {
     }
 
     /// Deletes all tables and settings. Timestamps begin again with the time of the clock, even if it was set back.
+    ///
+    /// Requests that [faults](Self::faults) hold back are dropped, and have no effect. The faults, journals and the clock stay as they
+    /// are.
     ///
     /// # Errors
     ///

@@ -137,8 +137,13 @@ impl Service {
         is_restored
     }
 
-    /// Deletes all tables, and lets timestamps begin again. Returns false, without an effect, if the storage cannot.
+    /// Deletes all tables, drops the requests that faults hold back, and lets timestamps begin again. Returns false, without an effect,
+    /// if the storage cannot.
     pub(crate) fn reset(&self) -> bool {
+        if self.is_persistent() {
+            return false;
+        }
+        self.kit.drop_held();
         let is_reset = self.engine.reset();
         clean_up::resume(&self.engine, self.timer);
         is_reset

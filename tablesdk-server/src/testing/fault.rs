@@ -105,7 +105,7 @@ impl Fault {
         Self::new(Application::Never, Reaction::Silence)
     }
 
-    /// Carries out the request after a delay, and responds then.
+    /// Carries out the request after a delay, whether its client still waits or not, and responds then.
     pub const fn delay(delay: Duration) -> Self {
         Self::new(
             Application::After(delay),
@@ -169,21 +169,13 @@ impl Fault {
     #[track_caller]
     fn applied_when(self, application: Application) -> Self {
         assert!(
-            self.may_be_applied(),
+            self.application == Application::Never,
             "this fault says already when the request is carried out: {self:?}"
         );
         Self {
             application,
             ..self
         }
-    }
-
-    /// Whether the request can be carried out or not with the same reaction.
-    pub(super) const fn may_be_applied(&self) -> bool {
-        matches!(
-            self.reaction,
-            Reaction::Error { .. } | Reaction::Reset | Reaction::Silence
-        )
     }
 
     /// The same error with a `Retry-After` header, in whole seconds, rounded up.
@@ -206,7 +198,8 @@ impl Fault {
             Reaction::Response(_) => {}
             Reaction::Error { code, retry_after } => {
                 if let Some(after) = retry_after {
-                    let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
+                    let part = u64::from(after.subsec_nanos() > 0);
+                    let seconds = after.as_secs().saturating_add(part);
                     let headers = response.headers_mut();
                     headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
                     if flavor.has_retry_after_ms(code) {
@@ -234,5 +227,33 @@ impl Fault {
                 response.extensions_mut().insert(broken);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_time_to_retry_is_a_header() {
+        let fault = Fault::error(ErrorCode::ServerBusy).retry_after(Duration::MAX);
+        let mut response = Response::default();
+        fault.damage(Flavor::CosmosDb, &mut response);
+        assert_eq!(
+            response.headers()[header::RETRY_AFTER],
+            u64::MAX.to_string()
+        );
+    }
+
+    #[test]
+    #[should_panic(expected = "says already when")]
+    fn a_lost_response_is_not_applied_late() {
+        let _ = Fault::lost_response().applied_after(Duration::ZERO);
+    }
+
+    #[test]
+    #[should_panic(expected = "says already when")]
+    fn a_late_request_is_not_applied_at_once() {
+        let _ = Fault::reset().applied_after(Duration::ZERO).applied();
     }
 }

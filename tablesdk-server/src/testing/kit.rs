@@ -25,7 +25,18 @@ pub(crate) struct TestKit {
     is_recording: AtomicBool,
     journals: Mutex<Vec<Weak<Recording>>>,
     /// Each observed request has a receiver of the sender that was here when it came.
-    in_flight: Mutex<watch::Sender<()>>,
+    in_flight: Mutex<watch::Sender<Held>>,
+}
+
+/// What becomes of the requests that faults hold back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Held {
+    #[default]
+    Wait,
+    /// Those that are delayed go on at once. Those that are to be carried out later are dropped.
+    GoOn,
+    /// All are dropped.
+    Drop,
 }
 
 impl TestKit {
@@ -85,12 +96,28 @@ impl TestKit {
 
     /// Returns when all observed requests are complete that are in flight now. Those that are to be carried out later are not any more.
     pub(crate) async fn drain(&self) {
-        let before = std::mem::take(&mut *self.in_flight());
-        before.send_replace(());
-        before.closed().await;
+        self.end_waits(Held::GoOn).closed().await;
     }
 
-    fn in_flight(&self) -> MutexGuard<'_, watch::Sender<()>> {
+    /// Removes the faults. No request is held back any more: those that are delayed go on at once, and those that are to be carried out
+    /// later are dropped.
+    pub(crate) fn stop(&self) {
+        self.faults.clear();
+        self.end_waits(Held::GoOn);
+    }
+
+    /// Drops the requests that faults hold back.
+    pub(crate) fn drop_held(&self) {
+        self.end_waits(Held::Drop);
+    }
+
+    fn end_waits(&self, held: Held) -> watch::Sender<Held> {
+        let before = std::mem::take(&mut *self.in_flight());
+        before.send_replace(held);
+        before
+    }
+
+    fn in_flight(&self) -> MutexGuard<'_, watch::Sender<Held>> {
         // Nothing panics while it is locked.
         self.in_flight
             .lock()
@@ -162,6 +189,13 @@ impl Observed {
         self.has_response = false;
     }
 
+    /// Notes that the request is dropped: its connection is reset.
+    pub(crate) fn is_dropped(&mut self) {
+        if let Some((fault, _)) = &mut self.fault {
+            *fault = Fault::reset();
+        }
+    }
+
     /// Notes the error of the operation.
     pub(crate) fn failed(&mut self, error: &ServiceError) {
         if let Some(recorded) = &mut self.recorded {
@@ -192,13 +226,14 @@ impl Observed {
 
 /// A request that is not complete, for [`TestKit::drain`].
 #[derive(Clone, Debug)]
-pub(crate) struct InFlight(watch::Receiver<()>);
+pub(crate) struct InFlight(watch::Receiver<Held>);
 
 impl InFlight {
-    /// Resolves when the kit drains its requests.
-    pub(crate) async fn drained(&mut self) {
-        // The sender is not dropped before the receivers.
+    /// Resolves when no request is held back any more. Returns whether a delayed one goes on.
+    pub(crate) async fn drained(&mut self) -> bool {
+        // The sender is not dropped before the receivers, or after its last value.
         let _ = self.0.changed().await;
+        *self.0.borrow() != Held::Drop
     }
 }
 
