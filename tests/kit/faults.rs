@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tablesdk::{Error, ErrorCode, ErrorKind, RetryPolicy};
 use tablesdk_server::TableServer;
-use tablesdk_server::testing::{Fault, Op, Throttle};
+use tablesdk_server::testing::{Fault, Flavor, Op, Throttle};
 use tokio::time::{Instant, timeout};
 
 use crate::{Employee, Subject, eager, over_http_and_in_process};
@@ -229,6 +229,28 @@ over_http_and_in_process! {
         assert_eq!(each.hits(), 2);
     }
 
+    async fn a_rule_that_is_used_up_is_removed(subject: Subject) {
+        let faults = subject.server.faults();
+        let busy = || Fault::error(ErrorCode::ServerBusy);
+        let never = faults.on(Op::QueryTables).times(0).inject(busy());
+        let once = faults.next(Op::QueryTables, busy());
+        let each = faults.on(Op::QueryTables).inject_each([busy()]);
+        let mut is_first = true;
+        let of_unknown_size = std::iter::from_fn(move || std::mem::take(&mut is_first).then(busy));
+        let last = faults.on(Op::QueryTables).inject_each(of_unknown_size);
+        assert!(format!("{faults:?}").contains("rules: 3"), "{faults:?}");
+        for _ in 0..3 {
+            subject.service(RetryPolicy::none()).tables().collect().await.unwrap_err();
+        }
+        subject.service(RetryPolicy::none()).tables().collect().await.unwrap();
+        assert!(format!("{faults:?}").contains("rules: 0"), "{faults:?}");
+        for (mut rule, hits) in [(never, 0), (once, 1), (each, 1), (last, 1)] {
+            // Returns, although the rule will never have so many hits.
+            rule.wait_for_hits(2).await;
+            assert_eq!(rule.hits(), hits);
+        }
+    }
+
     async fn a_partition_is_throttled_by_its_rate(subject: Subject) {
         let table = subject.table(RetryPolicy::none()).await;
         let clock = subject.server.clock();
@@ -327,6 +349,30 @@ fn a_reset_has_no_retry_after() {
 #[should_panic(expected = "this fault says already when the request is carried out")]
 fn a_delay_says_when_it_is_applied() {
     let _ = Fault::delay(Duration::from_secs(1)).applied();
+}
+
+#[tokio::test]
+async fn chaos_throttles_as_the_flavor_does() {
+    for (flavor, throttled) in [
+        (Flavor::Storage, ErrorCode::ServerBusy),
+        (Flavor::CosmosDb, ErrorCode::TooManyRequests),
+    ] {
+        let server = TableServer::builder().flavor(flavor).in_process().unwrap();
+        let service = harness::client_with(&server, |builder| builder.retry(RetryPolicy::none()));
+        let journal = server.journal();
+        server.faults().on_any().chaos();
+        for _ in 0..100 {
+            // Some of the faults have a response without an error.
+            let _ = service.tables().collect().await;
+        }
+        let mut codes = Vec::new();
+        for request in journal.requests() {
+            let throttling = [ErrorCode::ServerBusy, ErrorCode::TooManyRequests];
+            codes.extend(request.error_code.filter(|code| throttling.contains(code)));
+        }
+        codes.dedup();
+        assert_eq!(codes, [throttled], "{flavor:?}");
+    }
 }
 
 #[tokio::test]

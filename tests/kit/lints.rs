@@ -1,5 +1,6 @@
 //! Lints: what the journal says about the design of a table.
 
+use futures::stream;
 use tablesdk::{RetryPolicy, TableClient};
 use tablesdk_server::testing::{Journal, LintKind};
 
@@ -120,4 +121,45 @@ async fn appended_entities_are_found() {
         .unwrap()
         .unwrap();
     assert_eq!(kinds(&journal), [LintKind::PrependAppend]);
+}
+
+#[tokio::test]
+async fn entities_that_a_bulk_run_appends_are_found() {
+    let (_subject, table, journal) = start().await;
+    let employees = (0..200).map(|id| employee("Sales", id));
+    let report = table.bulk().insert(stream::iter(employees)).await.unwrap();
+    assert!(report.is_success(), "{report:?}");
+    assert_eq!(kinds(&journal), [LintKind::HotPartition, LintKind::LogData]);
+}
+
+#[tokio::test]
+async fn appended_upserts_are_found() {
+    let (_subject, table, journal) = start().await;
+    for id in 0..120 {
+        let employee = employee(format!("2024-03-{id:04}"), id);
+        table.upsert_replace(&employee).await.unwrap();
+    }
+    assert_eq!(kinds(&journal), [LintKind::LogData]);
+}
+
+#[tokio::test]
+async fn an_entity_that_is_replaced_again_and_again_is_not_appended() {
+    let (_subject, table, journal) = start().await;
+    for _ in 0..120 {
+        table.upsert_replace(&Employee::ada()).await.unwrap();
+    }
+    assert_eq!(kinds(&journal), [LintKind::HotPartition]);
+}
+
+#[tokio::test]
+async fn changes_of_rejected_batches_do_not_count() {
+    let (_subject, table, journal) = start().await;
+    table.insert(&Employee::ada()).await.unwrap();
+    journal.clear();
+    for _ in 0..2 {
+        let batch = table.batch("Sales").insert(&Employee::ada());
+        let batch = (0..90).fold(batch, |batch, id| batch.insert(&employee("Sales", id)));
+        batch.await.unwrap_err();
+    }
+    assert_eq!(kinds(&journal), []);
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use futures::future;
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
-use tablesdk::{RetryPolicy, TableServiceClient};
+use tablesdk::{ErrorCode, RetryPolicy, TableServiceClient};
 use tablesdk_server::{Durability, TableServer};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
@@ -283,7 +283,7 @@ async fn what_is_wrong_with_a_request_is_named() {
         ),
         (
             r#"{"fault":{"kind":"error","code":"Quake"}}"#,
-            "fault: code: unknown error code \"Quake\"",
+            "fault: code: unknown error code \"Quake\", see GET /test/openapi.json",
         ),
         (r#"{"nth":0,"fault":{"kind":"reset"}}"#, "nth begins with 1"),
         (
@@ -508,7 +508,8 @@ async fn the_kit_shows_where_its_description_is() {
     assert!(text.contains("see GET /test/openapi.json"), "{text}");
 }
 
-/// The description has every operation of the kit and no other, and the names of all operations of the service.
+/// The description has every operation of the kit and no other, and the names of all operations and
+/// error codes of the service.
 #[tokio::test]
 async fn the_description_is_complete() {
     let kit = Kit::start().await;
@@ -519,6 +520,9 @@ async fn the_description_is_complete() {
         .map(ToString::to_string)
         .collect();
     assert_eq!(*ops, json!(known));
+    let codes = &description["components"]["schemas"]["ErrorFault"]["properties"]["code"]["enum"];
+    let known: Vec<_> = ErrorCode::KNOWN.iter().map(ErrorCode::as_str).collect();
+    assert_eq!(*codes, json!(known));
     for (path, item) in description["paths"].as_object().unwrap() {
         let described = item.as_object().unwrap().keys();
         let described: Vec<_> = described

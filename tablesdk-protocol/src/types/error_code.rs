@@ -26,6 +26,9 @@ macro_rules! error_codes {
         }
 
         impl ErrorCode {
+            /// All codes that this library knows.
+            pub const KNOWN: &[Self] = &[$(Self::$variant),*];
+
             /// The code as the wire spells it.
             pub fn as_str(&self) -> &str {
                 match self {

@@ -4,15 +4,20 @@
 
 use std::hash::{Hash, Hasher};
 
-/// A number from 0 to 1, exclusive, for a seed and anything that can be hashed.
-pub(super) fn fraction(seed: u64, of: impl Hash) -> f64 {
+/// A number for a seed and anything that can be hashed.
+pub(super) fn number(seed: u64, of: impl Hash) -> u64 {
     let mut hasher = Mixer(seed);
     of.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// A number from 0 to 1, exclusive, for a seed and anything that can be hashed.
+pub(super) fn fraction(seed: u64, of: impl Hash) -> f64 {
     #[expect(
         clippy::cast_precision_loss,
         reason = "53 bits, which is what a fraction can hold"
     )]
-    let fraction = (hasher.finish() >> 11) as f64 / (1_u64 << 53) as f64;
+    let fraction = (number(seed, of) >> 11) as f64 / (1_u64 << 53) as f64;
     fraction
 }
 

@@ -83,8 +83,8 @@ impl Faults {
         FaultRule::new(self, Some(writes.copied().collect()))
     }
 
-    /// Injects a fault of any kind into every tenth request, on average: [`FaultRule::chaos`]. The same seed causes the same
-    /// faults.
+    /// Injects a random fault into every tenth request, on average: [`FaultRule::chaos`]. The same seed causes the same faults if the
+    /// requests are the same, with the names of tables, the keys and the filters.
     pub fn chaos(&self, seed: u64) -> InjectedFault {
         self.on_any().probability(0.1).seed(seed).chaos()
     }
@@ -97,7 +97,8 @@ impl Faults {
         self.change(|state| state.throttling = Some(Throttling::new(throttle)));
     }
 
-    /// Removes all rules and the throttle, and ends the waits of [`Fault::no_response`].
+    /// Removes all rules and the throttle, and ends the waits of requests that faults have hit: a [`Fault::no_response`] ends with a
+    /// reset of the connection, and a delay at once.
     pub fn clear(&self) {
         self.change(|state| {
             state.rules.clear();
@@ -127,6 +128,8 @@ impl Faults {
     fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.lock();
         let result = change(&mut state);
+        // Their senders of hits are dropped, too: who waits for more hits need not wait any longer.
+        state.rules.retain(|(_, rule)| !rule.is_used_up());
         let is_active = !state.rules.is_empty() || state.throttling.is_some();
         self.0.is_active.store(is_active, Ordering::SeqCst);
         result
@@ -143,17 +146,18 @@ impl Faults {
         flavor: Flavor,
         now: Timestamp,
     ) -> Option<(Fault, Cleared)> {
-        let mut state = self.lock();
-        let mut rules = state.rules.iter_mut();
-        let fault = rules.find_map(|(_, rule)| rule.fault(request));
-        let fault = match fault {
-            Some(fault) => fault,
-            None => {
-                let admitted = state.throttling.as_mut()?.admit(request, now);
-                admitted.err()?.fault(flavor)
-            }
-        };
-        Some((fault, Cleared(state.in_force.subscribe())))
+        self.change(|state| {
+            let mut rules = state.rules.iter_mut();
+            let fault = rules.find_map(|(_, rule)| rule.fault(request, flavor));
+            let fault = match fault {
+                Some(fault) => fault,
+                None => {
+                    let admitted = state.throttling.as_mut()?.admit(request, now);
+                    admitted.err()?.fault(flavor)
+                }
+            };
+            Some((fault, Cleared(state.in_force.subscribe())))
+        })
     }
 
     /// Counts the entities of a response against the throttle.
@@ -164,7 +168,7 @@ impl Faults {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while it is locked.
+        // Only the iterator of an `inject_each` can panic while it is locked, and the rules are whole then.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -202,14 +206,14 @@ impl InjectedFault {
         *self.hits.borrow()
     }
 
-    /// Waits until the fault has hit so many requests: a test can act while a request is delayed. Returns at once if the rule was
-    /// removed.
+    /// Waits until the fault has hit so many requests: a test can act while a request is delayed. Returns, too, when the rule is removed
+    /// or can hit no more requests.
     pub async fn wait_for_hits(&mut self, count: u64) {
-        // An error means that the rule was removed.
+        // An error means that the rule is gone.
         let _ = self.hits.wait_for(|hits| *hits >= count).await;
     }
 
-    /// Removes the rule.
+    /// Removes the rule. Requests that it has hit are not affected: a delay continues.
     pub fn remove(&self) {
         self.faults.remove(self.id);
     }

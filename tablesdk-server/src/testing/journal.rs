@@ -15,8 +15,8 @@ use super::{Op, RequestedEntity, RequestedQuery};
 use crate::request::context::Context;
 
 /// Records the requests that a server receives, from [`TableServer::journal`](crate::TableServer::journal) until it and its clones are
-/// dropped. It keeps the last 100,000 requests. A request that a fault carries out later, twice, or in spite of an error is recorded
-/// each time that it is carried out, as if the client had sent it again.
+/// dropped. It keeps the last 100,000 requests, or fewer if they name more than 300,000 entities together. A request that a fault carries
+/// out later, twice, or in spite of an error is recorded each time that it is carried out, as if the client had sent it again.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -42,26 +42,39 @@ pub(super) struct Recording(Mutex<Recorded>);
 #[derive(Default)]
 struct Recorded {
     requests: VecDeque<RecordedRequest>,
-    /// How many of the requests have a client request id.
+    /// How many entities the requests name.
+    entities: usize,
+    /// The last attempt of each client request id of the requests.
     attempts: HashMap<String, usize>,
+}
+
+impl Recorded {
+    fn forget_oldest(&mut self) {
+        let Some(oldest) = self.requests.pop_front() else {
+            return;
+        };
+        self.entities -= oldest.entities.len();
+        if let Some(id) = oldest.client_request_id
+            && self.attempts.get(&id) == Some(&oldest.attempt)
+        {
+            self.attempts.remove(&id);
+        }
+    }
 }
 
 impl Recording {
     pub(super) fn add(&self, mut request: RecordedRequest) {
         let mut recorded = self.lock();
-        if recorded.requests.len() == REQUESTS_MAX {
-            let oldest = recorded.requests.pop_front();
-            let id = oldest.and_then(|oldest| oldest.client_request_id);
-            if let Some(id) = id {
-                recorded.attempts.remove(&id);
-            }
-        }
         if let Some(id) = &request.client_request_id {
             let attempts = recorded.attempts.entry(id.clone()).or_default();
             *attempts += 1;
             request.attempt = *attempts;
         }
+        recorded.entities += request.entities.len();
         recorded.requests.push_back(request);
+        while recorded.requests.len() > REQUESTS_MAX || recorded.entities > ENTITIES_MAX {
+            recorded.forget_oldest();
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Recorded> {
@@ -121,7 +134,8 @@ pub struct RecordedRequest {
     pub entities: Vec<RequestedEntity>,
     /// The query, if the request is one.
     pub query: Option<RequestedQuery>,
-    /// How often a request with this client request id has come so far, with this one: retries have the id of the first attempt.
+    /// How often a request with this client request id has come so far, with this one: retries have the id of the first attempt. Always
+    /// 1 if the client sends no id.
     pub attempt: usize,
     /// The id that the client gave the request.
     pub client_request_id: Option<String>,
@@ -303,7 +317,8 @@ impl RecordedRequests {
         self.filter(|request| request.error_code.as_ref() == Some(code))
     }
 
-    /// The requests that are not the first with their client request id.
+    /// The requests that are not the first with their client request id. Those of a client that sends no `x-ms-client-request-id`, or
+    /// another one with each attempt, are not among them.
     #[must_use]
     pub fn retries(self) -> Self {
         self.filter(|request| request.attempt > 1)
@@ -341,5 +356,72 @@ impl fmt::Display for RecordedRequests {
     }
 }
 
-/// How many requests a journal keeps: about 50 MB of them.
+/// How many requests a journal keeps.
 const REQUESTS_MAX: usize = 100_000;
+/// How many entities the requests of a journal name. A batch names up to 100.
+const ENTITIES_MAX: usize = 300_000;
+
+#[cfg(test)]
+mod tests {
+    use tablesdk_protocol::EntityKey;
+
+    use super::*;
+
+    /// A request that names so many entities, with the same client request id each time.
+    fn batch(entities: usize) -> RecordedRequest {
+        let entity = RequestedEntity {
+            op: Op::InsertEntity,
+            key: EntityKey::new("Sales", "1").unwrap(),
+        };
+        RecordedRequest {
+            op: Some(Op::EntityGroupTransaction),
+            account: "devstoreaccount1".to_owned(),
+            table: Some("People".to_owned()),
+            partition_key: Some("Sales".to_owned()),
+            entities: vec![entity; entities],
+            query: None,
+            attempt: 1,
+            client_request_id: Some("id".to_owned()),
+            time: Timestamp::UNIX_EPOCH,
+            status: Some(202),
+            error_code: None,
+            entities_returned: 0,
+            entities_examined: 0,
+            bytes_in: 0,
+            bytes_out: 0,
+            is_faulty: false,
+        }
+    }
+
+    #[test]
+    fn a_journal_is_limited_by_the_entities_of_its_requests() {
+        let recording = Recording::default();
+        for _ in 0..=ENTITIES_MAX / 100 {
+            recording.add(batch(100));
+        }
+        let recorded = recording.lock();
+        assert_eq!(recorded.requests.len(), ENTITIES_MAX / 100);
+        assert_eq!(recorded.entities, ENTITIES_MAX);
+    }
+
+    #[test]
+    fn attempts_are_counted_beyond_those_that_are_forgotten() {
+        let recording = Recording::default();
+        for _ in 0..3 {
+            recording.add(batch(ENTITIES_MAX / 2));
+        }
+        let attempts = |recording: &Recording| {
+            let recorded = recording.lock();
+            let attempts = recorded.requests.iter().map(|request| request.attempt);
+            attempts.collect::<Vec<_>>()
+        };
+        assert_eq!(attempts(&recording), [2, 3]);
+        // The last attempt is forgotten, and the id with it.
+        let mut other = batch(ENTITIES_MAX);
+        other.client_request_id = None;
+        recording.add(other);
+        recording.add(batch(0));
+        assert_eq!(attempts(&recording), [1, 1]);
+        assert_eq!(recording.lock().attempts.len(), 1);
+    }
+}

@@ -174,7 +174,10 @@ impl FaultForm {
             } => {
                 let code = match ErrorCode::from_wire(&code) {
                     ErrorCode::Other(code) => {
-                        return Err(format!("code: unknown error code {:?}", cut(&code)));
+                        return Err(format!(
+                            "code: unknown error code {:?}, see GET /test/openapi.json",
+                            cut(&code)
+                        ));
                     }
                     code => code,
                 };

@@ -35,9 +35,10 @@ pub enum LintKind {
     OverWideRead,
     /// At least 100 entities of 4 KiB or more are read with all their properties.
     NoProjection,
-    /// Of 100 writes or more, at least 80 % are in one partition.
+    /// Of 100 written entities or more, at least 80 % are in one partition.
     HotPartition,
-    /// At least 100 inserts have ever greater keys, or ever smaller ones: the prepend/append anti-pattern.
+    /// At least 100 inserted entities have ever greater keys, or ever smaller ones: the prepend/append anti-pattern. `InsertOrMerge` and
+    /// `InsertOrReplace` count as inserts.
     PrependAppend,
     /// The same, and no entity is read by its key, changed or deleted: the log data anti-pattern.
     LogData,
@@ -118,16 +119,17 @@ impl Journal {
 }
 
 fn succeeded(requests: RecordedRequests) -> RecordedRequests {
-    requests.filter(|request| request.status.is_some_and(|status| status < 300))
+    requests.filter(|request| {
+        // The status of a batch that was rejected because of a change is that of a success.
+        request.status.is_some_and(|status| status < 300) && request.error_code.is_none()
+    })
 }
 
 /// The lints of the requests to one table.
 fn lints_of_table(requests: &[RecordedRequest]) -> Vec<Lint> {
     let mut lints = Vec::new();
-    let mut add = |kind, found: &[&RecordedRequest], least: usize| {
-        if let [example, ..] = found
-            && found.len() >= least
-        {
+    let mut add = |kind, found: &[&RecordedRequest]| {
+        if let [example, ..] = found {
             lints.push(Lint {
                 kind,
                 table: example.table.clone().unwrap_or_default(),
@@ -144,14 +146,14 @@ fn lints_of_table(requests: &[RecordedRequest]) -> Vec<Lint> {
     };
 
     let is_scan = |request: &RecordedRequest| request.access() == Some(AccessClass::Scan);
-    add(LintKind::Scan, &those(&is_scan), 1);
+    add(LintKind::Scan, &those(&is_scan));
     let is_over_wide = |request: &RecordedRequest| {
         let few = u64::try_from(request.entities_returned).is_ok_and(|returned| {
             request.entities_examined >= MANY && returned * 10 < request.entities_examined
         });
         few && !is_scan(request)
     };
-    add(LintKind::OverWideRead, &those(&is_over_wide), 1);
+    add(LintKind::OverWideRead, &those(&is_over_wide));
     let is_heavy = |request: &RecordedRequest| {
         let selects = request.query.as_ref();
         selects.is_some_and(|query| query.select.is_none())
@@ -161,7 +163,7 @@ fn lints_of_table(requests: &[RecordedRequest]) -> Vec<Lint> {
     let heavy = those(&is_heavy);
     let returned: usize = heavy.iter().map(|request| request.entities_returned).sum();
     if returned >= MANY_ENTITIES {
-        add(LintKind::NoProjection, &heavy, 1);
+        add(LintKind::NoProjection, &heavy);
     }
 
     let writes = those(&|request| request.op.is_some_and(is_entity_write));
@@ -170,16 +172,16 @@ fn lints_of_table(requests: &[RecordedRequest]) -> Vec<Lint> {
         let requests = partitions.entry(&request.partition_key).or_default();
         requests.push(*request);
     }
-    let hottest = partitions.into_values().max_by_key(Vec::len);
-    let hottest = hottest.filter(|hottest| hottest.len() * 5 >= writes.len() * 4);
-    add(
-        LintKind::HotPartition,
-        &hottest.unwrap_or_default(),
-        MANY_ENTITIES,
-    );
+    let hottest = partitions.into_values();
+    let hottest = hottest.max_by_key(|requests| written_by(requests));
+    let hottest = hottest.unwrap_or_default();
+    let written = written_by(&writes);
+    if written >= MANY_ENTITIES && written_by(&hottest) * 5 >= written * 4 {
+        add(LintKind::HotPartition, &hottest);
+    }
 
     let inserts = those(&is_insert);
-    if is_monotonic(&inserts) {
+    if written_by(&inserts) >= MANY_ENTITIES && is_monotonic(&inserts) {
         let is_by_key = |request: &RecordedRequest| {
             let op = request.op.unwrap_or(Op::QueryEntity);
             op == Op::QueryEntity || is_entity_write(op) && !is_insert(request)
@@ -189,7 +191,7 @@ fn lints_of_table(requests: &[RecordedRequest]) -> Vec<Lint> {
         } else {
             LintKind::PrependAppend
         };
-        add(kind, &inserts, MANY_ENTITIES);
+        add(kind, &inserts);
     }
     lints
 }
@@ -202,10 +204,22 @@ const fn is_entity_write(op: Op) -> bool {
         )
 }
 
-/// Whether a request inserts an entity, or a batch inserts all of its entities.
+/// How many entities the requests write.
+fn written_by(requests: &[&RecordedRequest]) -> usize {
+    let entities = requests.iter().flat_map(|request| &request.entities);
+    entities.filter(|entity| entity.op.is_write()).count()
+}
+
+/// Whether a request inserts an entity, or a batch inserts all of its entities. An upsert may insert.
 fn is_insert(request: &RecordedRequest) -> bool {
     let mut ops = request.entities.iter().map(|entity| entity.op);
-    !request.entities.is_empty() && ops.all(|op| op == Op::InsertEntity)
+    !request.entities.is_empty()
+        && ops.all(|op| {
+            matches!(
+                op,
+                Op::InsertEntity | Op::InsertOrMergeEntity | Op::InsertOrReplaceEntity
+            )
+        })
 }
 
 /// Whether keys only become greater, or only smaller: all of them, or those of each partition.
@@ -229,7 +243,9 @@ fn is_monotonic(inserts: &[&RecordedRequest]) -> bool {
     }
     // With a partition for each entity, the order within partitions says nothing.
     let within = last.len() * 10 <= keys().count();
-    keys().is_sorted() || keys().is_sorted_by(|a, b| a >= b) || within && (rises || falls)
+    keys().is_sorted_by(|a, b| a < b)
+        || keys().is_sorted_by(|a, b| a > b)
+        || within && (rises || falls)
 }
 
 /// From how many examined entities on a query is called wide.

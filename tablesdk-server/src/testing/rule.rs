@@ -6,10 +6,12 @@ use std::time::Duration;
 use tablesdk_protocol::ErrorCode;
 use tokio::sync::watch;
 
-use super::draw::fraction;
+use super::draw::{fraction, number};
 use super::faults::{Faults, InjectedFault};
 use super::request::RequestInfo;
+use super::throttle::Throttled;
 use super::{Fault, Op};
+use crate::flavor::Flavor;
 
 /// Which requests a fault is injected into; returned by [`Faults::on`] and its siblings.
 ///
@@ -99,7 +101,7 @@ impl FaultRule {
         self
     }
 
-    /// Only so many requests, after which the rule does nothing any more. Default: no limit.
+    /// Only so many requests, after which the rule is removed. Default: no limit.
     pub const fn times(mut self, count: u64) -> Self {
         self.selection.times = count;
         self
@@ -108,7 +110,8 @@ impl FaultRule {
     /// Each request with this probability, from 0 to 1. Default: 1.
     ///
     /// The choice is reproducible: it depends on the [`seed`](Self::seed), on what the request asks for, and on how often that was asked
-    /// for before. It does not depend on the order of simultaneous requests for different entities.
+    /// for before. It does not depend on the order of simultaneous requests for different entities. A program whose tables or keys have
+    /// random names asks for other things in each run.
     ///
     /// # Panics
     ///
@@ -134,8 +137,9 @@ impl FaultRule {
         self.add(Choice::One(fault))
     }
 
-    /// Injects these faults, one after the other, each into one of the selected requests. After the last one, the rule does nothing
-    /// any more. The iterator may be endless, and must not call the server: it is advanced while the rules are locked.
+    /// Injects these faults, one after the other, each into one of the selected requests. The rule is removed after the last one, or,
+    /// if the iterator's size hint does not show its end, by the next request. The iterator may be endless, and must not call the server:
+    /// it is advanced while the rules are locked.
     ///
     /// ```
     /// # use tablesdk_server::testing::{Fault, Op};
@@ -151,9 +155,10 @@ impl FaultRule {
         self.add(Choice::Each(Box::new(faults.into_iter())))
     }
 
-    /// Injects a different fault each time: errors of the service with and without an effect, resets, lost responses, short delays, and
-    /// for reads truncated responses. Nothing that a client cannot survive by retries and conditions: no request is applied
-    /// late or twice, and no byte is changed.
+    /// Injects a fault that is drawn at random into each selected request, so a [`probability`](Self::probability) should leave most
+    /// requests alone: errors of the service with and without an effect, resets, lost responses, short delays, and for reads truncated
+    /// responses. Nothing that a client cannot survive by retries and conditions: no request is applied late or twice, and no byte is
+    /// changed.
     pub fn chaos(self) -> InjectedFault {
         self.add(Choice::Any)
     }
@@ -182,27 +187,36 @@ pub(super) struct Rule {
     condition: Condition,
     selection: Selection,
     choice: Choice,
-    /// How often each thing was asked for. Kept only for what is drawn.
-    counts: HashMap<RequestInfo, u64>,
+    /// How often each thing was asked for, by its hash. Kept only for what is drawn.
+    counts: HashMap<u64, u64>,
     matched: u64,
     /// The number of requests into which it has injected a fault.
     pub(super) hits: watch::Sender<u64>,
 }
 
 impl Rule {
+    /// Whether the rule will select no more requests.
+    pub(super) fn is_used_up(&self) -> bool {
+        let has_no_fault = match &self.choice {
+            Choice::Each(faults) => faults.size_hint().1 == Some(0),
+            Choice::One(_) | Choice::Any => false,
+        };
+        has_no_fault || *self.hits.borrow() >= self.selection.times
+    }
+
     /// The fault for a request, if the rule selects it.
-    pub(super) fn fault(&mut self, request: &RequestInfo) -> Option<Fault> {
+    pub(super) fn fault(&mut self, request: &RequestInfo, flavor: Flavor) -> Option<Fault> {
         if !self.condition.holds(request) {
             return None;
         }
         self.matched += 1;
         let Selection {
             skip,
-            times,
+            times: _,
             probability,
             seed,
         } = self.selection;
-        if self.matched <= skip || *self.hits.borrow() >= times {
+        if self.matched <= skip {
             return None;
         }
         let draws = probability < 1.0 || matches!(self.choice, Choice::Any);
@@ -212,8 +226,16 @@ impl Rule {
         }
         let fault = match &mut self.choice {
             Choice::One(fault) => fault.clone(),
-            Choice::Each(faults) => faults.next()?,
-            Choice::Any => any_fault(request, |what| fraction(seed, (request, number, what))),
+            Choice::Each(faults) => {
+                let Some(fault) = faults.next() else {
+                    self.selection.times = 0;
+                    return None;
+                };
+                fault
+            }
+            Choice::Any => any_fault(request, flavor, |what| {
+                fraction(seed, (request, number, what))
+            }),
         };
         self.hits.send_modify(|hits| *hits += 1);
         Some(fault)
@@ -225,7 +247,7 @@ impl Rule {
             // A long run of the program. The choices remain random, and a second run makes the same.
             self.counts.clear();
         }
-        let count = self.counts.entry(request.clone()).or_default();
+        let count = self.counts.entry(number(0, request)).or_default();
         *count += 1;
         *count
     }
@@ -257,11 +279,11 @@ impl Condition {
 }
 
 /// One of the faults of chaos.
-fn any_fault(request: &RequestInfo, draw: impl Fn(&'static str) -> f64) -> Fault {
+fn any_fault(request: &RequestInfo, flavor: Flavor, draw: impl Fn(&'static str) -> f64) -> Fault {
     let delay = Duration::from_millis(100).mul_f64(draw("delay"));
     let is_write = request.op.is_none_or(Op::is_write);
     let mut faults = vec![
-        Fault::error(ErrorCode::ServerBusy),
+        Throttled { after: delay }.fault(flavor),
         Fault::error(ErrorCode::InternalError),
         Fault::reset(),
         Fault::lost_response(),

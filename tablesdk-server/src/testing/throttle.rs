@@ -62,7 +62,7 @@ impl Throttle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Throttled {
     /// When the rate admits a request again.
-    after: Duration,
+    pub(super) after: Duration,
 }
 
 impl Throttled {
