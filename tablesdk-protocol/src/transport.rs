@@ -67,6 +67,11 @@ pub trait InProcessServer {
 
     /// The clock of the server, by which its client dates and signs requests.
     fn clock(&self) -> Arc<dyn Clock>;
+
+    /// Whether the server behaves like Azure Cosmos DB for Table, which needs some requests in another form.
+    fn is_cosmos_db(&self) -> bool {
+        false
+    }
 }
 
 /// The reason why a request has no response, and whether the service may have received it.

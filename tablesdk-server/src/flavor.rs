@@ -30,7 +30,7 @@ pub enum Flavor {
     #[default]
     Storage,
     /// Azure Cosmos DB for Table: no `PATCH`, 429 instead of 503, no settings of the service and of tables, larger entities, few
-    /// headers. A client of `tablesdk` needs `Backend::Cosmos`.
+    /// headers. A client of `tablesdk` over a socket needs `Backend::Cosmos`; one in process has it.
     CosmosDb,
     /// Azurite, the emulator of the Azure tools: less is checked, such as the keys and addresses of shared access signatures.
     Azurite,
@@ -233,7 +233,7 @@ impl Flavor {
         matches!(self, Self::Azurite)
     }
 
-    const fn is_cosmos_db(self) -> bool {
+    pub(crate) const fn is_cosmos_db(self) -> bool {
         matches!(self, Self::CosmosDb)
     }
 }

@@ -1,8 +1,10 @@
 //! Tables of tests: on a server of their own, and in an account.
 
+use std::process::Command;
+
 use tablesdk::testing::TestTable;
 use tablesdk_server::TableServer;
-use tablesdk_server::testing::Op;
+use tablesdk_server::testing::{Flavor, Op};
 
 use crate::Employee;
 
@@ -17,6 +19,34 @@ async fn each_test_has_a_server_of_its_own() {
     let journal = one.server().unwrap().journal();
     one.insert(&Employee::new("2", "Grace", 50)).await.unwrap();
     assert_eq!(journal.requests().op(Op::InsertEntity).count(), 1);
+}
+
+#[tokio::test]
+async fn a_server_of_any_flavor_has_a_table() {
+    for flavor in [Flavor::Storage, Flavor::CosmosDb, Flavor::Azurite] {
+        let server = TableServer::builder().flavor(flavor).in_process();
+        let table = TestTable::on(server.unwrap()).await;
+        table.insert(&Employee::ada()).await.unwrap();
+        table.merge_unconditional(&Employee::ada()).await.unwrap();
+        assert!(Employee::find(&table).await.is_some(), "{flavor:?}");
+    }
+}
+
+/// Runs itself in a process with a blank account.
+#[tokio::test]
+async fn a_blank_account_is_none() {
+    const ACCOUNT: &str = "TABLESDK_TEST_ACCOUNT";
+    if std::env::var(ACCOUNT).is_ok_and(|account| account == " ") {
+        let table = TestTable::new(TableServer::in_process).await;
+        assert!(table.server().is_some());
+        return;
+    }
+    let mut test = Command::new(std::env::current_exe().unwrap());
+    test.args(["--exact", "test_table::a_blank_account_is_none"]);
+    let output = test.env(ACCOUNT, " ").output().unwrap();
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{shown}");
+    assert!(shown.contains("1 passed"), "{shown}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

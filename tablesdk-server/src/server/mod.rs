@@ -331,6 +331,10 @@ impl InProcessServer for TableServer {
     fn clock(&self) -> Arc<dyn Clock> {
         Arc::new(self.clock())
     }
+
+    fn is_cosmos_db(&self) -> bool {
+        self.service.flavor().is_cosmos_db()
+    }
 }
 
 impl fmt::Debug for TableServer {

@@ -177,6 +177,11 @@ impl Service {
         self.engine.is_writable()
     }
 
+    /// The service that the server behaves like.
+    pub(crate) const fn flavor(&self) -> Flavor {
+        self.flavor
+    }
+
     /// Whether the tables are in a data directory.
     pub(crate) fn is_persistent(&self) -> bool {
         self.engine.is_persistent()

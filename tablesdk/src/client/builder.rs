@@ -85,7 +85,7 @@ impl TableServiceClientBuilder {
     }
 
     /// Starts a client of a server in this process, to add options. Requests need no socket: the builder has the endpoint, the
-    /// credential, the transport and the clock of the server.
+    /// credential, the transport, the clock and the backend of the server.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -100,10 +100,14 @@ impl TableServiceClientBuilder {
     /// # }
     /// ```
     pub fn in_process(server: &(impl InProcessServer + ?Sized)) -> Self {
-        Self::new(Ok(server.endpoint()))
+        let builder = Self::new(Ok(server.endpoint()))
             .credential(server.credential())
             .transport(server.transport())
-            .clock(server.clock())
+            .clock(server.clock());
+        Self {
+            backend: server.is_cosmos_db().then_some(Backend::Cosmos),
+            ..builder
+        }
     }
 
     pub(super) fn connecting(connection: ConnectionString) -> Self {

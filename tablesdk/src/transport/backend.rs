@@ -4,7 +4,7 @@ use tablesdk_protocol::Endpoint;
 
 /// The service behind an endpoint.
 ///
-/// It is derived from the host. Where the host does not identify the service, such as behind a proxy or for an emulator of Cosmos
+/// It is derived from the host; a server in the same process says it. Where the host does not identify the service, such as behind a proxy or for an emulator of Cosmos
 /// DB, set it with [`TableServiceClientBuilder::backend`](crate::TableServiceClientBuilder::backend).
 ///
 /// ```

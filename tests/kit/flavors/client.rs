@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use harness::{Employee, client_with};
+use harness::{Employee, client, client_with};
 use tablesdk::transport::Backend;
 use tablesdk::{ErrorCode, ErrorKind, RetryPolicy, TableClient};
 use tablesdk_server::TableServer;
@@ -13,12 +13,7 @@ use tokio::time::Instant;
 async fn of(flavor: Flavor) -> (TableServer, TableClient) {
     let server = TableServer::builder().flavor(flavor);
     let server = server.in_process().unwrap();
-    let backend = match flavor {
-        Flavor::CosmosDb => Backend::Cosmos,
-        _ => Backend::Storage,
-    };
-    let service = client_with(&server, |builder| builder.backend(backend));
-    let table = service.table("People");
+    let table = client(&server).table("People");
     table.create_table().await.unwrap();
     (server, table)
 }
@@ -86,7 +81,8 @@ async fn verbs_work_on_each_flavor() {
 async fn a_client_of_storage_cannot_merge_on_cosmos_db() {
     let (server, table) = of(Flavor::CosmosDb).await;
     table.insert(&Employee::ada()).await.unwrap();
-    let table = harness::client(&server).table("People");
+    let service = client_with(&server, |builder| builder.backend(Backend::Storage));
+    let table = service.table("People");
     let error = table
         .merge_unconditional(&Employee::ada())
         .await
@@ -124,9 +120,7 @@ async fn a_client_waits_as_long_as_cosmos_db_asks() {
 #[tokio::test]
 async fn errors_of_cosmos_db_have_codes_and_messages() {
     let (server, table) = of(Flavor::CosmosDb).await;
-    let service = client_with(&server, |builder| {
-        builder.backend(Backend::Cosmos).retry(RetryPolicy::none())
-    });
+    let service = client_with(&server, |builder| builder.retry(RetryPolicy::none()));
     let missing = service
         .table("Missing")
         .insert(&Employee::ada())
