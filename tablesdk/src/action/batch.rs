@@ -19,8 +19,8 @@ use super::write::change::{ChangeKind, EntityChange};
 use super::write::exactly_once::KeepMarker;
 use super::write::together::carry_out;
 use super::{EncodedEntity, refused};
-use crate::entity::index::check_standalone;
-use crate::entity::key::{IntoEntityKey, KeyOf, standalone_key};
+use crate::entity::index::{check_no_entry, check_standalone};
+use crate::entity::key::{IntoEntityKey, KeyOf, check_standalone_key};
 use crate::entity::variants::ColumnOwner;
 use crate::entity::{EntityError, Standalone, Stored, TableEntity, WritableEntity};
 use crate::error::{CurrentState, Error};
@@ -249,24 +249,27 @@ impl<'e> Batch<'e> {
     }
 
     /// Deletes an entity that must exist, whatever its version.
-    pub fn delete(self, key: impl IntoEntityKey) -> Self {
+    pub fn delete<K: IntoEntityKey>(self, key: K) -> Self {
+        const { check_standalone_key::<K>() }
         self.delete_when(IfMatch::Any, key)
     }
 
     /// Deletes an entity if its stored version is the one with that ETag, which came from outside.
-    pub fn delete_if(self, key: impl IntoEntityKey, etag: impl Borrow<ETag>) -> Self {
+    pub fn delete_if<K: IntoEntityKey>(self, key: K, etag: impl Borrow<ETag>) -> Self {
+        const { check_standalone_key::<K>() }
         self.delete_when(IfMatch::ETag(etag.borrow().clone()), key)
     }
 
     /// Deletes an entity if its stored version is the one that was read.
     pub fn delete_stored<E: TableEntity>(self, entity: &Stored<E>) -> Self {
+        const { check_no_entry::<E>() }
         let kind = ChangeKind::Delete(IfMatch::ETag(entity.etag().clone()));
         self.add(kind, Ok(EncodedEntity::of_stored(entity)), None)
     }
 
     fn delete_when(self, if_match: IfMatch, key: impl IntoEntityKey) -> Self {
         let kind = ChangeKind::Delete(if_match);
-        let key = standalone_key(key);
+        let key = key.into_entity_key();
         let key = key.map_err(|error| refused(kind.operation(), error));
         self.add(kind, key.map(EncodedEntity::of_key), None)
     }

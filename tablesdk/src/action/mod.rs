@@ -108,7 +108,6 @@ use tablesdk_protocol::limits::URL_BYTES_MAX;
 use tablesdk_protocol::{EntityKey, IfMatch};
 
 use self::index::changes::EntryChanges;
-use crate::entity::index::check_no_entry;
 use crate::entity::{Stored, TableEntity, WritableEntity, write_entity};
 use crate::error::Error;
 
@@ -171,7 +170,6 @@ impl EncodedEntity {
 
     /// What was read, to be deleted.
     fn of_stored<E: TableEntity>(entity: &Stored<E>) -> Self {
-        const { check_no_entry::<E>() }
         Self {
             entries: EntryChanges::removed(entity),
             ..Self::of_key(entity.key().clone())

@@ -11,8 +11,8 @@ use crate::action::{
     Patch, QueryEntities, Repair, RunTransaction, SweepMarkers, Transaction, UpdateEntity,
     WriteEntity, delete_table, get_access_policy, set_access_policy, table_exists,
 };
-use crate::entity::index::check_standalone;
-use crate::entity::key::{IntoEntityKey, IntoPartitionKey, KeyOf, standalone_key};
+use crate::entity::index::{check_no_entry, check_standalone};
+use crate::entity::key::{IntoEntityKey, IntoPartitionKey, KeyOf, check_standalone_key};
 use crate::entity::{Standalone, Stored, TableEntity, WritableEntity};
 use crate::error::{ClosureError, Error};
 use crate::pipeline::{PipelineHandle, Table};
@@ -528,8 +528,9 @@ impl TableClient {
     /// # Errors
     ///
     /// `TableNotFound`.
-    pub fn delete(&self, key: impl IntoEntityKey) -> DeleteEntity {
-        DeleteEntity::new(self.table.clone(), standalone_key(key))
+    pub fn delete<K: IntoEntityKey>(&self, key: K) -> DeleteEntity {
+        const { check_standalone_key::<K>() }
+        DeleteEntity::new(self.table.clone(), key.into_entity_key())
     }
 
     /// Deletes an entity if its stored version is the one that was read. Returns `false` when it does not exist.
@@ -548,6 +549,7 @@ impl TableClient {
     ///
     /// `UpdateConditionNotSatisfied` when the entity was written since the read, `TableNotFound`.
     pub fn delete_stored<E: TableEntity>(&self, entity: &Stored<E>) -> DeleteEntity {
+        const { check_no_entry::<E>() }
         DeleteEntity::of_stored(self.table.clone(), entity)
     }
 

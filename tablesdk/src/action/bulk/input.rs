@@ -8,11 +8,11 @@ use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 use tablesdk_protocol::IfMatch;
 
-use self::sealed::{Entity as _, Key as _};
+use self::sealed::Entity as _;
 use super::send::Verb;
 use crate::action::EncodedEntity;
 use crate::entity::Standalone;
-use crate::entity::key::{IntoEntityKey, standalone_key};
+use crate::entity::key::{IntoEntityKey, check_standalone_key};
 use crate::error::Error;
 
 /// An entity in the input of a [`Bulk`](super::Bulk): a [`Standalone`] entity, a reference to one, or a `Result` with either.
@@ -81,9 +81,10 @@ pub(super) fn entities<'a, By: 'a>(
     inputs.boxed()
 }
 
-pub(super) fn keys<'a>(keys: impl Stream<Item: BulkKey> + Send + 'a) -> Inputs<'a> {
+pub(super) fn keys<'a, K: BulkKey>(keys: impl Stream<Item = K> + Send + 'a) -> Inputs<'a> {
+    const { check_standalone_key::<K::Key>() }
     let inputs = keys.map(|key| {
-        let key = standalone_key(key.into_result()?);
+        let key = key.into_result()?.into_entity_key();
         let key = key.map_err(|error| Error::input(error).with_operation(Verb::Delete.operation()));
         Ok(key.map(|key| (EncodedEntity::of_key(key), None)))
     });

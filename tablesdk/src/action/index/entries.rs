@@ -134,6 +134,9 @@ pub(in crate::action) async fn carry_out(
     };
     let table = first.table().clone();
     let mut slots = slots_of(changes)?;
+    // Before anything is sent. How many of the others are written depends on what is stored.
+    let gained = slots.iter().filter(|slot| slot.before.is_none()).count();
+    check_count(run, changes.len(), changes.len() + gained, exactly_once)?;
     for slot in &mut slots {
         if slot.is_read_first() && slot.look(run, &table, changes).await?.is_some() {
             // The service refuses it.

@@ -15,7 +15,8 @@ use crate::action::batch::{Batch, check_partition};
 use crate::action::update_entity::encode_stored;
 use crate::action::write::change::ChangeKind;
 use crate::action::{EncodedEntity, refused};
-use crate::entity::key::{IntoEntityKey, KeyOf, standalone_key};
+use crate::entity::index::check_no_entry;
+use crate::entity::key::{IntoEntityKey, KeyOf, check_standalone_key};
 use crate::entity::{Standalone, Stored, TableEntity, WritableEntity};
 use crate::error::Error;
 
@@ -181,24 +182,27 @@ impl Transaction {
 
     /// Deletes an entity that must exist, whatever its version. An entity that was read is deleted if its version is still that
     /// one.
-    pub fn delete(&self, key: impl IntoEntityKey) -> &Self {
+    pub fn delete<K: IntoEntityKey>(&self, key: K) -> &Self {
+        const { check_standalone_key::<K>() }
         self.delete_when(IfMatch::Any, key)
     }
 
     /// Deletes an entity if its stored version is the one with that ETag, which came from outside.
-    pub fn delete_if(&self, key: impl IntoEntityKey, etag: impl Borrow<ETag>) -> &Self {
+    pub fn delete_if<K: IntoEntityKey>(&self, key: K, etag: impl Borrow<ETag>) -> &Self {
+        const { check_standalone_key::<K>() }
         self.delete_when(IfMatch::ETag(etag.borrow().clone()), key)
     }
 
     /// Deletes an entity if its stored version is the one that was read.
     pub fn delete_stored<E: TableEntity>(&self, entity: &Stored<E>) -> &Self {
+        const { check_no_entry::<E>() }
         let kind = ChangeKind::Delete(IfMatch::ETag(entity.etag().clone()));
         self.push(kind, Ok(EncodedEntity::of_stored(entity)))
     }
 
     fn delete_when(&self, if_match: IfMatch, key: impl IntoEntityKey) -> &Self {
         let kind = ChangeKind::Delete(if_match);
-        let key = standalone_key(key);
+        let key = key.into_entity_key();
         let key = key.map_err(|error| refused(kind.operation(), error));
         self.push(kind, key.map(EncodedEntity::of_key))
     }

@@ -228,15 +228,14 @@ impl<E: TableEntity> IntoEntityKey for Key<E> {
     }
 }
 
-/// The key of an entity that is deleted alone. Refuses at compile time that of an entity with indexes, and that of an entry.
-pub(crate) fn standalone_key<K: IntoEntityKey>(key: K) -> Result<EntityKey, EntityError> {
-    const {
-        assert!(
-            K::IS_STANDALONE,
-            "a key does not say which entries of indexes the entity has: get the entity, and use `delete_stored`"
-        );
-    }
-    key.into_entity_key()
+/// Refuses at compile time to delete an entity with indexes by its key, and an entry of one.
+///
+/// The compiler shows the call of the function that evaluates it, so that has to be the one that the caller's program calls.
+pub(crate) const fn check_standalone_key<K: IntoEntityKey>() {
+    assert!(
+        K::IS_STANDALONE,
+        "a key does not say which entries of indexes the entity has: get the entity, and use `delete_stored`"
+    );
 }
 
 entity_key! {
