@@ -291,6 +291,10 @@ async fn what_is_wrong_with_a_request_is_named() {
             "nth stands alone",
         ),
         (
+            r#"{"seed":7,"fault":{"kind":"reset"}}"#,
+            "seed stands with probability or chaos",
+        ),
+        (
             r#"{"probability":2,"fault":{"kind":"reset"}}"#,
             "probability is between 0 and 1",
         ),

@@ -200,14 +200,21 @@ async fn a_late_request_does_not_hold_a_data_directory() {
         let builder = TableServer::builder().data(directory.path(), Durability::Sync);
         builder.in_process()
     };
-    let server = open().unwrap();
-    let late = Fault::reset().applied_after(Duration::from_secs(3600));
-    server.faults().next(Op::CreateTable, late);
-    let retry = RetryPolicy::none();
-    let service = harness::client_with(&server, |builder| builder.retry(retry));
-    service.table("People").create_table().await.unwrap_err();
+    let opened_with_a_late_request = async || {
+        let server = open().unwrap();
+        let late = Fault::reset().applied_after(Duration::from_secs(3600));
+        server.faults().next(Op::CreateTable, late);
+        let retry = RetryPolicy::none();
+        let service = harness::client_with(&server, |builder| builder.retry(retry));
+        service.table("People").create_table().await.unwrap_err();
+        server
+    };
+    let server = opened_with_a_late_request().await;
     server.shutdown().await.unwrap();
-    drop(open().unwrap());
+    drop(opened_with_a_late_request().await);
+    while open().is_err() {
+        tokio::task::yield_now().await;
+    }
 }
 
 #[tokio::test]

@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn simultaneous_advances_are_all_counted() {
-        const STEPS: u32 = 100_000;
+        const STEPS: u32 = 500_000;
         let barrier = std::sync::Barrier::new(2);
         let clock = VirtualClock::starting_at(at("2024-03-15T10:00:00Z"));
         clock.freeze();
@@ -250,7 +250,7 @@ mod tests {
         let clock = VirtualClock::starting_at(at("2024-03-15T10:00:00Z"));
         std::thread::scope(|scope| {
             let moves = scope.spawn(|| {
-                for _ in 0..100_000 {
+                for _ in 0..300_000 {
                     clock.freeze();
                     clock.advance(Duration::from_secs(3600));
                     clock.resume();

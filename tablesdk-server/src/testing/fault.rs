@@ -125,7 +125,8 @@ impl Fault {
 
     /// Carries out the request and responds, and carries it out again after a delay: as if a copy of it had been on its way for so long.
     ///
-    /// The client has its response by then. Only a condition of the request itself, such as an ETag, prevents the second time.
+    /// The client has its response by then. Only a condition of the request itself, such as an ETag, prevents the second time, or a
+    /// [reset](crate::TableServer::reset) or shutdown of the server.
     pub const fn late_duplicate(delay: Duration) -> Self {
         Self::new(
             Application::Again(delay),
@@ -157,6 +158,8 @@ impl Fault {
 
     /// The same fault, but the request is carried out after this time, whatever its client does meanwhile: the error, the reset or the
     /// silence does not wait for it. [`Fault::delay`] does.
+    ///
+    /// [`Faults::clear`](super::Faults::clear) does not prevent that; a [reset](crate::TableServer::reset) or a shutdown of the server does.
     ///
     /// # Panics
     ///

@@ -143,6 +143,9 @@ impl RuleForm {
         }
         let fault = self.fault.0.into_fault();
         let fault = fault.map_err(|error| format!("fault: {error}"))?;
+        if self.seed.is_some() && self.probability.is_none() && fault.is_some() {
+            return Err("seed stands with probability or chaos".to_owned());
+        }
         Ok(match fault {
             Some(fault) => rule.inject(fault),
             None => rule.chaos(),

@@ -231,7 +231,7 @@ pub(crate) struct InFlight(watch::Receiver<Held>);
 impl InFlight {
     /// Resolves when no request is held back any more. Returns whether a delayed one goes on.
     pub(crate) async fn drained(&mut self) -> bool {
-        // The sender is not dropped before the receivers, or after its last value.
+        // The sender is dropped only after its last value.
         let _ = self.0.changed().await;
         *self.0.borrow() != Held::Drop
     }
