@@ -9,7 +9,7 @@ use axum::http::{Request, header};
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tablesdk::testing::TestTable;
-use tablesdk_server::testing::{Fault, Op, Throttle};
+use tablesdk_server::testing::{Fault, Flavor, Op, Throttle};
 use tablesdk_server::{ErrorCode, TableServer};
 use tower::ServiceExt as _;
 
@@ -189,6 +189,28 @@ async fn no_fault_of_the_network_loses_or_doubles_an_order() {
             dump.matches("IsPaid = true").count(),
             10,
             "seed {seed}: {dump}"
+        );
+    }
+}
+
+/// Cosmos DB for Table responds 429 where Table storage responds 503, has no `PATCH`, and fewer headers.
+#[tokio::test(start_paused = true)]
+async fn the_service_runs_on_cosmos_db_and_azurite_as_well() {
+    for flavor in [Flavor::CosmosDb, Flavor::Azurite] {
+        let builder = TableServer::builder().flavor(flavor);
+        let shop = Shop::over(builder.in_process().unwrap()).await;
+        let throttle = Throttle::none().per_partition(2);
+        shop.server().faults().throttle(throttle);
+        for id in 1..=4 {
+            let uri = format!("/customers/contoso/orders/{id}");
+            assert_eq!(shop.place(&uri, 100).await, 200, "{flavor:?}");
+            assert_eq!(shop.pay(&uri).await, 200, "{flavor:?}");
+        }
+        let dump = shop.server().dump().unwrap();
+        assert_eq!(
+            dump.matches("IsPaid = true").count(),
+            4,
+            "{flavor:?}: {dump}"
         );
     }
 }
