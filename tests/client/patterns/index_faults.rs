@@ -235,6 +235,24 @@ async fn follow_finds_the_new_owner_of_an_entry() {
     assert_eq!(found.unwrap().expect("it always has an owner").id, 2);
 }
 
+/// A repair whose response is lost does not claim that nothing was changed.
+#[tokio::test(start_paused = true)]
+async fn a_repair_without_a_response_is_of_unknown_outcome() {
+    let (server, table) = company(RetryPolicy::none()).await;
+    table.delete(("Sales", "name_Hopper_000002")).await.unwrap();
+    let lost = server
+        .faults()
+        .on(Op::EntityGroupTransaction)
+        .inject(Fault::lost_response());
+    let error = table.repair::<Employee>().await.unwrap_err();
+    assert!(error.is_outcome_unknown(), "{error}");
+    assert_eq!(error.key().unwrap().row_key().as_str(), "empid_000002");
+    assert_eq!(lost.hits(), 1);
+    server.faults().clear();
+    checked(&table).await;
+    assert_eq!(table.repair::<Employee>().await.unwrap().mended(), 0);
+}
+
 const WRITERS: u64 = 4;
 const ROUNDS: u32 = 60;
 const EMAILS: [&str; 3] = ["a@contoso.com", "b@contoso.com", "c@contoso.com"];

@@ -12,6 +12,7 @@ use tablesdk_protocol::{EntityKey, IfMatch, PartitionKey, TableName};
 
 use super::changes::EntryChanges;
 use super::entries::{Compared, EntryState, remove_orphan};
+use crate::action::batch::as_a_whole;
 use crate::action::get_entity::{fetch, stored};
 use crate::action::query_entities::QueryEntities;
 use crate::action::write::change::{ChangeKind, EntityChange};
@@ -258,7 +259,7 @@ async fn in_rounds<E: WritableEntity>(
         let change = EntityChange::of(name.clone(), kind, encoded);
         let error = match carry_out(run, &[change], None).await {
             Ok(_) => return Ok(report),
-            Err(error) => error.without_batch_index(),
+            Err(error) => as_a_whole(error.without_batch_index()),
         };
         let was_written = error.is_precondition_failed() || error.is_not_found();
         if !was_written || round == ROUNDS || !run.pause_before_round(round).await {
@@ -267,7 +268,10 @@ async fn in_rounds<E: WritableEntity>(
         entity = match fetch(run, Effect::ReadNow, table, &key, None).await {
             Ok((content, etag)) => match stored(&content, etag.as_ref()) {
                 Ok(entity) => entity,
-                Err(error) => return Ok(RepairReport::unreadable(&error)),
+                Err(error) => {
+                    let error = run.annotate(error).with_key(&key);
+                    return Ok(RepairReport::unreadable(&error));
+                }
             },
             // Its entries were deleted with it.
             Err(error) if error.is_not_found() => return Ok(RepairReport::default()),
