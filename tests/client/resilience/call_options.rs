@@ -168,7 +168,8 @@ async fn the_rounds_of_modify_share_the_deadline_of_the_call() {
         .deadline(SECOND * 5)
         .await
         .unwrap();
-    assert_eq!(ada.age, 37);
+    // The write of the first call was carried out after its client had given up.
+    assert_eq!(ada.age, 38);
 }
 
 #[tokio::test]
