@@ -151,11 +151,22 @@ async fn read<E: TableEntity>(
 ) -> Result<(EntityKey, Option<(Stored<E>, Bytes)>), Error> {
     let key = key.map_err(|error| Error::input(error).with_operation(OPERATION))?;
     let mut run = table.pipeline.begin(OPERATION);
-    let fetched = fetch(&mut run, Effect::Read, table, &key, select).await;
-    let read = match fetched {
+    let found = find(&mut run, table, &key, select).await;
+    Ok((key, run.end(found)?))
+}
+
+/// Reads an entity as an `E` for the operation of that run, and gives back the value and the content as it came; `None` where it does not
+/// exist.
+pub(super) async fn find<E: TableEntity>(
+    run: &mut OperationRun<'_>,
+    table: &Table,
+    key: &EntityKey,
+    select: Option<Vec<String>>,
+) -> Result<Option<(Stored<E>, Bytes)>, Error> {
+    match fetch(run, Effect::Read, table, key, select).await {
         Ok((content, etag)) => match stored(&content, etag.as_ref()) {
             Ok(stored) => Ok(Some((stored, content))),
-            Err(error) => Err(run.annotate(error).with_key(&key)),
+            Err(error) => Err(run.annotate(error).with_key(key)),
         },
         // A missing table is an error, a missing entity is not.
         Err(error) if error.is_not_found() => {
@@ -163,8 +174,7 @@ async fn read<E: TableEntity>(
             Ok(None)
         }
         Err(error) => Err(error),
-    };
-    Ok((key, run.end(read)?))
+    }
 }
 
 /// Decodes an entity.

@@ -7,12 +7,12 @@ use std::marker::PhantomData;
 use futures_util::StreamExt as _;
 use tablesdk_protocol::{ETag, EntityKey};
 
-use crate::action::get_entity::{fetch, stored};
+use crate::action::get_entity::find;
 use crate::action::query_entities::QueryEntities;
 use crate::entity::index::EntryKeys;
 use crate::entity::{EntityError, IndexEntry, Stored, TableEntity};
 use crate::error::Error;
-use crate::pipeline::{Effect, OperationRun, Table};
+use crate::pipeline::{OperationRun, Table};
 use crate::query::EntityStream;
 
 /// Reads the entity that has an entry of an index. See [`GetEntity::follow`](crate::action::GetEntity::follow).
@@ -145,18 +145,8 @@ async fn read<E: TableEntity>(
     table: &Table,
     key: &EntityKey,
 ) -> Result<Option<Stored<E>>, Error> {
-    match fetch(run, Effect::Read, table, key, None).await {
-        Ok((content, etag)) => match stored(&content, etag.as_ref()) {
-            Ok(entity) => Ok(Some(entity)),
-            Err(error) => Err(run.annotate(error).with_key(key)),
-        },
-        // A missing table is an error, a missing entity is not.
-        Err(error) if error.is_not_found() => {
-            run.note_expected_error(&error);
-            Ok(None)
-        }
-        Err(error) => Err(error),
-    }
+    let found = find(run, table, key, None).await?;
+    Ok(found.map(|(entity, _)| entity))
 }
 
 action!(impl[I: IndexEntry] FollowEntry<I>, table.pipeline => Option<Stored<I::Entity>>);
