@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use tablesdk_protocol::EntityKey;
-use tablesdk_protocol::wire::json::{EntityMembers, read_entity};
+use tablesdk_protocol::wire::json::{JsonEntity, read_entity};
 
 use super::writer::write;
 use super::{EntityError, PropertyReader, PropertyWriter, Schema, TableEntity, WritableEntity};
@@ -78,7 +78,7 @@ pub struct Index<E> {
     is_unique: bool,
     entry_key: fn(&E) -> Result<Option<EntityKey>, EntityError>,
     write_entry: fn(&E, &mut PropertyWriter<'_>) -> Result<(), EntityError>,
-    read_owner: fn(&mut EntityMembers<'_, '_>) -> Result<EntityKey, EntityError>,
+    read_owner: fn(&JsonEntity<'_>) -> Result<EntityKey, EntityError>,
 }
 
 impl<E> Index<E> {
@@ -89,10 +89,7 @@ impl<E> Index<E> {
             is_unique: I::IS_UNIQUE,
             entry_key: I::entry_key,
             write_entry: I::write_entry,
-            read_owner: |members| {
-                let mut reader = PropertyReader::of_members(members, const { &I::SCHEMA }, None);
-                I::read(&mut reader)?.key_of_entity()
-            },
+            read_owner: |entry| I::read(&mut PropertyReader::new(entry, None))?.key_of_entity(),
         }
     }
 
@@ -160,7 +157,7 @@ impl<E: TableEntity> AnyIndex for Index<E> {
         if !is_entry {
             return Owner::NoEntry;
         }
-        let owner = (self.read_owner)(&mut EntityMembers::Listed(&entry));
+        let owner = (self.read_owner)(&entry);
         owner.map_or(Owner::Damaged, Owner::Entity)
     }
 
@@ -168,9 +165,7 @@ impl<E: TableEntity> AnyIndex for Index<E> {
         let Ok(entity) = read_entity(entity) else {
             return true;
         };
-        let mut members = EntityMembers::Listed(&entity);
-        let schema = const { &E::SCHEMA };
-        match E::read(&mut PropertyReader::of_members(&mut members, schema, None)) {
+        match E::read(&mut PropertyReader::new(&entity, None)) {
             Ok(entity) => {
                 let key = self.entry_key(&entity).ok().flatten();
                 key.as_ref() == Some(entry)

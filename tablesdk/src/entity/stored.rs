@@ -104,6 +104,12 @@ impl<E> Stored<E> {
         self.known.content.as_ref()
     }
 
+    /// Whether the stored entity has the entry with that key.
+    pub(crate) fn has_entry(&self, key: &EntityKey) -> bool {
+        let entries = self.known.entries.as_ref();
+        entries.is_some_and(|entries| entries.contains(key))
+    }
+
     /// The key of the entry in an index that the stored entity has.
     pub(crate) fn entry_key(&self, index: usize) -> Option<&EntityKey> {
         self.known.entries.as_ref()?.get(index)

@@ -9,7 +9,6 @@ use tablesdk_protocol::{ETag, EntityKey};
 
 use crate::action::get_entity::find;
 use crate::action::query_entities::QueryEntities;
-use crate::entity::index::EntryKeys;
 use crate::entity::{EntityError, IndexEntry, Stored, TableEntity};
 use crate::error::Error;
 use crate::pipeline::{OperationRun, Table};
@@ -125,9 +124,7 @@ impl Followed {
             let key =
                 entity.map_err(|error| run.annotate(Error::entity(error)).with_key(&entry))?;
             let entity = read::<I::Entity>(run, table, &key).await?;
-            let has_entry =
-                |entity: &Stored<I::Entity>| EntryKeys::of::<I::Entity>(entity).contains(&entry);
-            if let Some(entity) = entity.filter(has_entry) {
+            if let Some(entity) = entity.filter(|entity| entity.has_entry(&entry)) {
                 return Ok(Some(entity));
             }
             // Another entity may have got the entry since it was read.
