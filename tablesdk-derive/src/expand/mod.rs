@@ -39,8 +39,9 @@ pub(crate) fn expand(model: &Model<'_>, indexes: &[Model<'_>]) -> TokenStream {
     match model.target {
         Target::Entity => {
             let entity = impl_entity(model, indexes);
-            let is_written = !model.projection && model.index_of.is_none();
-            let writable = is_written.then(|| impl_writable(model, indexes.is_empty()));
+            let writable = model
+                .is_writable()
+                .then(|| impl_writable(model, indexes.is_empty()));
             let keys = impl_keys(model);
             let indexes = indexes.iter().map(|index| expand_index(model, index));
             quote! { #entity #writable #keys #columns #checks #(#indexes)* }
@@ -56,6 +57,11 @@ impl Model<'_> {
     pub(crate) fn private(&self) -> TokenStream {
         let krate = &self.krate;
         quote! { #krate::__private }
+    }
+
+    /// Whether it is an entity as a whole, and is written by itself.
+    fn is_writable(&self) -> bool {
+        !self.projection && self.index_of.is_none()
     }
 
     /// The fields that are properties and nothing else.
@@ -112,8 +118,7 @@ fn impl_entity(model: &Model<'_>, indexes: &[Model<'_>]) -> TokenStream {
     let read = fn_read(model);
     let written = fn_written_as(model);
     let indexes = const_indexes(model, indexes);
-    let is_written = !model.projection && model.index_of.is_none();
-    let variant = variant_items(krate, is_written);
+    let variant = variant_items(krate, model.is_writable());
     let named = named_groups(model, &quote! { Self });
     quote! {
         #[automatically_derived]
