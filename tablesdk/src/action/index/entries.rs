@@ -235,42 +235,33 @@ enum StoredEntry {
 
 /// The keys that the changes are about, each once. Refuses two entities that would have one entry.
 fn slots_of(changes: &[EntityChange]) -> Result<Vec<Slot>, Error> {
-    let mut slots: BTreeMap<EntityKey, Slot> = BTreeMap::new();
+    let mut slots = BTreeMap::new();
     for (position, change) in changes.iter().enumerate() {
         for entry in change.entries.iter() {
-            let keys = [
-                entry.before.as_ref(),
-                entry.after.as_ref().map(|after| &after.key),
-            ];
-            for key in keys.into_iter().flatten() {
-                let slot = slots.entry(key.clone()).or_insert_with(|| Slot {
-                    index: entry.index,
-                    key: key.clone(),
-                    owner: position,
-                    before: None,
-                    after: None,
-                    stored: StoredEntry::Unread,
-                });
-                if entry.before.as_ref() == Some(key) {
-                    slot.before = Some(position);
+            let new = |key: &EntityKey| Slot {
+                index: entry.index,
+                key: key.clone(),
+                owner: position,
+                before: None,
+                after: None,
+                stored: StoredEntry::Unread,
+            };
+            if let Some(key) = &entry.before {
+                let slot = slots.entry(key.clone()).or_insert_with(|| new(key));
+                slot.before = Some(position);
+            }
+            if let Some(Entry { key, body }) = &entry.after {
+                let slot = slots.entry(key.clone()).or_insert_with(|| new(key));
+                if slot.after.is_some() {
+                    let problem = Problem::Twice {
+                        index: entry.index.name(),
+                        row_key: key.row_key().as_str().to_owned(),
+                    };
+                    let error = refused(change.operation, problem).with_key(&change.key);
+                    return Err(error.with_batch_index(position));
                 }
-                match &entry.after {
-                    Some(after) if after.key == *key => {
-                        if let Some((other, _)) = &slot.after
-                            && *other != position
-                        {
-                            let problem = Problem::Twice {
-                                index: entry.index.name(),
-                                row_key: key.row_key().as_str().to_owned(),
-                            };
-                            let error = refused(change.operation, problem).with_key(&change.key);
-                            return Err(error.with_batch_index(position));
-                        }
-                        slot.after = Some((position, after.body.clone()));
-                        slot.owner = position;
-                    }
-                    _ => {}
-                }
+                slot.after = Some((position, body.clone()));
+                slot.owner = position;
             }
         }
     }
@@ -321,24 +312,23 @@ impl Slot {
             return Ok(None);
         };
         self.stored = StoredEntry::Present(etag);
-        let is_kept = self
-            .after
-            .as_ref()
-            .is_some_and(|(after, _)| self.before == Some(*after));
+        let after = self.after.as_ref().map(|(after, _)| *after);
+        let is_kept = after.is_some() && after == self.before;
+        let is_gained = after.is_some() && !is_kept;
         let other = match self.index.owner_of(&content) {
             // An entity whose entries these changes write loses or keeps its entry by them.
             Owner::Entity(owner) if is_changed(changes, &owner) => None,
-            Owner::Entity(owner) if self.after.is_none() => Some(owner),
+            Owner::Entity(owner) if after.is_none() => Some(owner),
             Owner::Entity(owner) => has_entry(run, table, self.index, owner, &self.key).await?,
             // It is written anew by the entity that has it, and no other.
             Owner::Damaged => (!is_kept).then(|| self.key.clone()),
             Owner::NoEntry => Some(self.key.clone()),
         };
-        if other.is_none() || !is_kept && self.after.is_some() {
-            return Ok(other);
+        if other.is_some() && !is_gained {
+            self.stored = StoredEntry::Foreign;
+            return Ok(None);
         }
-        self.stored = StoredEntry::Foreign;
-        Ok(None)
+        Ok(other)
     }
 }
 
