@@ -161,6 +161,11 @@ impl RecordedRequest {
     /// A request without its response.
     pub(super) fn new(info: &RequestInfo, context: &Context) -> Self {
         let id = context.client_request_id();
+        let id = id.and_then(|id| Some(id.to_str().ok()?.to_owned()));
+        Self::of(info.clone(), id, context.now)
+    }
+
+    fn of(info: RequestInfo, client_request_id: Option<String>, time: Timestamp) -> Self {
         let RequestInfo {
             op,
             account,
@@ -168,7 +173,7 @@ impl RecordedRequest {
             entities,
             partition_key,
             query,
-        } = info.clone();
+        } = info;
         Self {
             op,
             account,
@@ -177,8 +182,8 @@ impl RecordedRequest {
             entities,
             query,
             attempt: 1,
-            client_request_id: id.and_then(|id| Some(id.to_str().ok()?.to_owned())),
-            time: context.now,
+            client_request_id,
+            time,
             status: None,
             error_code: None,
             entities_returned: 0,
@@ -373,23 +378,16 @@ mod tests {
             op: Op::InsertEntity,
             key: EntityKey::new("Sales", "1").unwrap(),
         };
-        RecordedRequest {
+        let info = RequestInfo {
             op: Some(Op::EntityGroupTransaction),
-            account: "devstoreaccount1".to_owned(),
             table: Some("People".to_owned()),
             partition_key: Some("Sales".to_owned()),
             entities: vec![entity; entities],
-            query: None,
-            attempt: 1,
-            client_request_id: Some("id".to_owned()),
-            time: Timestamp::UNIX_EPOCH,
+            ..RequestInfo::unknown("devstoreaccount1")
+        };
+        RecordedRequest {
             status: Some(202),
-            error_code: None,
-            entities_returned: 0,
-            entities_examined: 0,
-            bytes_in: 0,
-            bytes_out: 0,
-            is_faulty: false,
+            ..RecordedRequest::of(info, Some("id".to_owned()), Timestamp::UNIX_EPOCH)
         }
     }
 
