@@ -47,7 +47,6 @@ impl Client {
     }
 
     fn command(self) -> Command {
-        let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("foreign");
         match self {
             Self::Java => {
                 let java = interop().join("java");
@@ -59,23 +58,49 @@ impl Client {
                     .arg("Child");
                 command
             }
-            Self::Python => {
-                let mut command = Command::new(interop().join("python/bin/python"));
-                command
-                    .arg(programs.join("child.py"))
-                    .env("PYTHONUTF8", "1");
-                command
-            }
+            Self::Python => python("child.py"),
             Self::JavaScript => {
                 let mut command = Command::new("node");
                 command
-                    .arg(programs.join("child.mjs"))
+                    .arg(programs().join("child.mjs"))
                     .env("NODE_PATH", interop().join("node/node_modules"));
                 command
             }
             Self::Go => Command::new(interop().join("go/child")),
         }
     }
+
+    fn assert_installed(self) {
+        let installed = self.installed();
+        assert!(
+            installed.exists(),
+            "{} is missing: tests/interop/install.sh installs the client",
+            installed.display()
+        );
+    }
+}
+
+fn programs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("foreign")
+}
+
+fn python(program: &str) -> Command {
+    let mut command = Command::new(interop().join("python/bin/python"));
+    command.arg(programs().join(program)).env("PYTHONUTF8", "1");
+    command
+}
+
+/// Runs a program that uses the Python client, to its end.
+pub(crate) async fn run_python(program: &str, connection_string: &str) {
+    Client::Python.assert_installed();
+    let status = python(program)
+        .arg(connection_string)
+        .kill_on_drop(true)
+        .status();
+    // A process that hangs fails the test and does not hold it up.
+    let status = tokio::time::timeout(Duration::from_secs(60), status).await;
+    let status = status.expect("the program ends").unwrap();
+    assert!(status.success(), "{program}: {status}");
 }
 
 fn interop() -> PathBuf {
@@ -86,12 +111,7 @@ fn interop() -> PathBuf {
 
 impl Child {
     pub(crate) fn start(client: Client, connection_string: &str) -> Self {
-        let installed = client.installed();
-        assert!(
-            installed.exists(),
-            "{} is missing: tests/interop/install.sh installs the client",
-            installed.display()
-        );
+        client.assert_installed();
         let mut process = client
             .command()
             .arg(connection_string)

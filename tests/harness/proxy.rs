@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, Response, header, response};
+use http::{HeaderMap, Method, Request, Response, header, response};
 use tablesdk::transport::{Transport, TransportError, TransportFuture};
 use tablesdk_server::testing::Op;
 
@@ -27,6 +27,8 @@ pub enum Reply {
 pub struct SentRequest {
     /// The operation that it asks for.
     pub op: Op,
+    /// Its method.
+    pub method: Method,
     /// Its headers.
     pub headers: HeaderMap,
     /// Its path, and its query, if it has one.
@@ -99,6 +101,7 @@ impl<T> Proxy<T> {
         let mut state = self.lock();
         state.sent.push(SentRequest {
             op,
+            method: request.method().clone(),
             headers: request.headers().clone(),
             url: url.unwrap_or_default(),
             body: request.body().clone(),

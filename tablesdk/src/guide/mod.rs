@@ -8,14 +8,15 @@
 //! 4. [Batches and bulk](batches_and_bulk): several changes in one transaction, or many changes without one.
 //! 5. [Patterns](patterns): what there is for each pattern of the table design guide.
 //! 6. [Indexes](indexes): entities by other properties than their row key.
-//! 7. [Concurrency](concurrency): several clients that write the same entity.
-//! 8. [Errors and retries](errors_and_retries): what an error contains, which requests are retried, what is known when responses
+//! 7. [Stored forms](stored_forms): what the client stores beside the entities of a program.
+//! 8. [Concurrency](concurrency): several clients that write the same entity.
+//! 9. [Errors and retries](errors_and_retries): what an error contains, which requests are retried, what is known when responses
 //!    are lost.
-//! 9. [Credentials](credentials): connection strings, keys, signatures, tokens, transports.
-//! 10. [Observability](observability): logs, spans, reports, request ids.
-//! 11. [Web services](web_services): statuses for errors, versions and page tokens over HTTP, a repository behind a trait.
-//! 12. [Testing](testing): a table service in the process of the test.
-//! 13. [Emulators](emulators): how Azurite differs from the service.
+//! 10. [Credentials](credentials): connection strings, keys, signatures, tokens, transports.
+//! 11. [Observability](observability): logs, spans, reports, request ids.
+//! 12. [Web services](web_services): statuses for errors, versions and page tokens over HTTP, a repository behind a trait.
+//! 13. [Testing](testing): a table service in the process of the test.
+//! 14. [Emulators](emulators): how Azurite differs from the service.
 //!
 //! For users of other libraries: [the official SDKs](official_sdks) for .NET, Python, JavaScript, Go and Java, and
 //! [`azure_data_tables`](moving_from_the_old_crate), the unofficial Rust crate.
@@ -43,11 +44,15 @@ pub mod batches_and_bulk {}
 pub mod patterns {}
 
 #[doc = include_str!("indexes.md")]
-#[doc = "\n\n---\n\nBefore: [Patterns](crate::guide::patterns) · [All guides](crate::guide) · Next: [Concurrency](crate::guide::concurrency)"]
+#[doc = "\n\n---\n\nBefore: [Patterns](crate::guide::patterns) · [All guides](crate::guide) · Next: [Stored forms](crate::guide::stored_forms)"]
 pub mod indexes {}
 
+#[doc = include_str!("stored_forms.md")]
+#[doc = "\n\n---\n\nBefore: [Indexes](crate::guide::indexes) · [All guides](crate::guide) · Next: [Concurrency](crate::guide::concurrency)"]
+pub mod stored_forms {}
+
 #[doc = include_str!("concurrency.md")]
-#[doc = "\n\n---\n\nBefore: [Indexes](crate::guide::indexes) · [All guides](crate::guide) · Next: [Errors and retries](crate::guide::errors_and_retries)"]
+#[doc = "\n\n---\n\nBefore: [Stored forms](crate::guide::stored_forms) · [All guides](crate::guide) · Next: [Errors and retries](crate::guide::errors_and_retries)"]
 pub mod concurrency {}
 
 #[doc = include_str!("errors_and_retries.md")]

@@ -1,0 +1,60 @@
+"""Reads the entries of indexes with the official Python client, and writes employees as a program that does not know the indexes.
+
+Usage: indexes.py CONNECTION_STRING
+
+`indexes.rs` writes the employees before, and repairs the indexes afterwards.
+"""
+
+import sys
+
+from azure.data.tables import EdmType, EntityProperty, TableClient, UpdateMode
+
+
+def equal(found, expected):
+    assert found == expected, f"{found!r} instead of {expected!r}"
+
+
+def row_keys(table, prefix):
+    after = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+    query = "PartitionKey eq 'Sales' and RowKey ge @prefix and RowKey lt @after"
+    found = table.query_entities(query, parameters={"prefix": prefix, "after": after})
+    return [entity["RowKey"] for entity in found]
+
+
+def read_entries(table):
+    by_email = table.get_entity("Sales", "email_ada@contoso.com")
+    equal(
+        dict(by_email),
+        {
+            "PartitionKey": "Sales",
+            "RowKey": "email_ada@contoso.com",
+            "TablesdkIndex": "Employee.ByEmail",
+            "Id": EntityProperty(1, EdmType.INT64),
+            "LastName": "Lovelace",
+            "Email": "ada@contoso.com",
+            "Age": 36,
+        },
+    )
+    employee = table.get_entity("Sales", f"empid_{by_email['Id'].value:06}")
+    equal(employee["Email"], "ada@contoso.com")
+    equal(row_keys(table, "name_Hopper_"), ["name_Hopper_000002", "name_Hopper_000003"])
+    by_name = table.get_entity("Sales", "name_Hopper_000003")
+    equal(by_name["TablesdkIndex"], "Employee.ByName")
+    assert "Email" not in by_name, by_name
+
+
+def write_employees(table):
+    other_email = {"PartitionKey": "Sales", "RowKey": "empid_000002", "Email": "hopper@contoso.com"}
+    table.update_entity(other_email, mode=UpdateMode.MERGE)
+    table.delete_entity("Sales", "empid_000004")
+    new = {"PartitionKey": "Sales", "RowKey": "empid_000005", "LastName": "Jones", "Age": 36}
+    table.create_entity({**new, "Email": "jones@contoso.com"})
+
+
+def main():
+    table = TableClient.from_connection_string(sys.argv[1], table_name="Tests")
+    read_entries(table)
+    write_employees(table)
+
+
+main()

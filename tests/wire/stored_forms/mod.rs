@@ -1,0 +1,113 @@
+//! What the patterns of the design guide store, byte for byte as the client sends it, in `*.http` beside this file. The guide
+//! `stored_forms` shows the entities of these files.
+//!
+//! Placeholders stand for values that differ in each run: `BASE`, `GUID`, `ETAG`.
+
+mod index;
+mod marker;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use harness::Subject;
+use harness::generated::assert_generated_file;
+use harness::proxy::{Proxy, SentRequest};
+use tablesdk::{Guid, RetryPolicy, TableClient};
+use tablesdk_server::InProcess;
+
+const BASE: &str = "http://in-process.invalid/devstoreaccount1";
+
+/// The requests of operations on a new table, each with a title.
+struct Transcript {
+    _subject: Subject,
+    table: TableClient,
+    proxy: Proxy<InProcess>,
+    text: String,
+}
+
+impl Transcript {
+    async fn new() -> Self {
+        let (subject, table, proxy) = Subject::behind_proxy(RetryPolicy::none()).await;
+        Self {
+            _subject: subject,
+            table,
+            proxy,
+            text: String::new(),
+        }
+    }
+
+    /// Adds the requests of an operation.
+    async fn add<T>(&mut self, title: &str, operation: impl AsyncFnOnce(&TableClient) -> T) -> T {
+        let before = self.proxy.sent().len();
+        let result = operation(&self.table).await;
+        self.text += &format!("### {title}\n");
+        for request in &self.proxy.sent()[before..] {
+            self.text += &shown(request).replace(BASE, "BASE");
+        }
+        result
+    }
+
+    /// Asserts that the requests are those of a file.
+    #[track_caller]
+    fn assert_is(&self, file: &str) {
+        let file = directory().join(file);
+        assert_generated_file(&file, &self.text, "TABLESDK_WRITE_STORED_FORMS");
+    }
+}
+
+fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("wire/stored_forms")
+}
+
+fn shown(request: &SentRequest) -> String {
+    let mut text = format!("{} {}\n", request.method, request.url);
+    for name in ["if-match", "prefer"] {
+        if let Some(value) = request.headers.get(name) {
+            text += &format!("{name}: {}\n", value.to_str().unwrap());
+        }
+    }
+    if !request.body.is_empty() {
+        let body = std::str::from_utf8(&request.body).unwrap();
+        text += &format!("\n{}\n", body.trim_end().replace("\r\n", "\n"));
+    }
+    without_random(&(text + "\n"))
+}
+
+fn without_random(text: &str) -> String {
+    const ETAG: [&str; 2] = ["W/\"datetime'", "'\""];
+    let mut shown = String::new();
+    let mut rest = text;
+    while let Some(next) = rest.chars().next() {
+        let is_guid = rest.get(..36).is_some_and(|id| id.parse::<Guid>().is_ok());
+        let etag = rest
+            .strip_prefix(ETAG[0])
+            .and_then(|rest| rest.split_once(ETAG[1]));
+        (shown, rest) = match etag {
+            Some((_, rest)) => (shown + "ETAG", rest),
+            None if is_guid => (shown + "GUID", &rest[36..]),
+            None => (shown + &rest[..next.len_utf8()], &rest[next.len_utf8()..]),
+        };
+    }
+    shown
+}
+
+#[test]
+fn the_guide_shows_entities_of_the_transcripts() {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tablesdk/src/guide/stored_forms.md");
+    let guide = fs::read_to_string(guide).unwrap();
+    let files = fs::read_dir(directory())
+        .unwrap()
+        .map(|file| file.unwrap().path());
+    let files = files.filter(|file| {
+        file.extension()
+            .is_some_and(|extension| extension == "http")
+    });
+    let transcripts: String = files
+        .map(|file| fs::read_to_string(file).unwrap())
+        .collect();
+    let entities: Vec<&str> = guide.lines().filter(|line| line.starts_with('{')).collect();
+    assert!(entities.len() > 5);
+    for entity in entities {
+        assert!(transcripts.lines().any(|line| line == entity), "{entity}");
+    }
+}
