@@ -86,6 +86,7 @@ fn stub_entries(input: &DeriveInput) -> TokenStream {
                 type Entity = #entity;
 
                 const IS_UNIQUE: bool = false;
+                const KEY_PARTS: [&'static [#private::EntryKeyPart]; 2] = [&[], &[]];
 
                 fn entry_key(
                     _: &#entity,

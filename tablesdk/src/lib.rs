@@ -74,7 +74,7 @@ pub mod __private {
         field, rest_field, string, text_ref, with_field, with_from_value, with_to_value,
     };
     pub use crate::entity::flatten::TableProperties;
-    pub use crate::entity::index::{Index, IndexEntry, Standalone};
+    pub use crate::entity::index::{EntryKeyPart, Index, IndexEntry, Standalone};
     pub use crate::entity::json::{JsonField, json_field};
     pub use crate::entity::key::{
         EntityKey, Escaped, Given, IntoKeyPart, Key, KeyAccess, KeyKind, KeyNumber, KeyPart,

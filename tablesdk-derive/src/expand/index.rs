@@ -6,7 +6,7 @@ use syn::Ident;
 use syn::ext::IdentExt as _;
 
 use super::expand;
-use super::keys::key_value;
+use super::keys::{key_parts, key_value};
 use super::write_statements;
 use crate::check::Model;
 use crate::input::{IndexOf, InputField};
@@ -72,6 +72,7 @@ fn impl_entry(entity: &Model<'_>, index: &Model<'_>, index_of: &IndexOf) -> Toke
     let private = index.private();
     let (ident, of, lints) = (&index.ident, &index_of.entity, &index.lints);
     let is_unique = index_of.is_unique;
+    let key_parts = KeyName::BOTH.map(|name| key_parts(entity, index, name));
     let (source, writer) = (local("entity"), local("writer"));
     let value = |field: &InputField<'_>| {
         if index_of.requires(field) {
@@ -108,6 +109,7 @@ fn impl_entry(entity: &Model<'_>, index: &Model<'_>, index_of: &IndexOf) -> Toke
             type Entity = #of;
 
             const IS_UNIQUE: bool = #is_unique;
+            const KEY_PARTS: [&'static [#private::EntryKeyPart]; 2] = [#(#key_parts),*];
 
             fn entry_key(
                 #source: &#of,

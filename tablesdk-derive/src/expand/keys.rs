@@ -6,7 +6,7 @@ use syn::ext::IdentExt as _;
 use syn::{Generics, ImplGenerics, WhereClause, parse_quote};
 
 use super::with_bounds;
-use crate::check::{Model, Part};
+use crate::check::{Kind, Model, Part};
 use crate::input::InputField;
 use crate::name::KeyName;
 use crate::template::{PartForm, Piece, Template};
@@ -104,6 +104,40 @@ pub(super) fn key_value(
         Some(quote! { #template.write() #(#parts)* .finish() })
     });
     quote! { #private::entity_key(#(#texts),*) }
+}
+
+/// The expression for the parts of a key of the entries of an index: what holds the value of each in the entity, and whether the part can
+/// be a range, as in the functions of `rows`.
+pub(super) fn key_parts(entity: &Model<'_>, index: &Model<'_>, name: KeyName) -> TokenStream {
+    let private = index.private();
+    let template = index.keys.get(name);
+    let is_last = |place| template.is_some_and(|template| place + 1 == template.pieces.len());
+    let pieces = template.into_iter().flat_map(|template| &template.pieces);
+    let parts = pieces.enumerate().filter_map(|(place, piece)| {
+        let Piece::Part { field, form } = piece else {
+            return None;
+        };
+        let (field, in_entity) = (&index.parts.get(*field)?.field, entity.parts.get(*field)?);
+        let property = match &in_entity.kind {
+            Kind::KeyPart {
+                key: KeyName::Row,
+                stored: Some(property),
+            }
+            | Kind::Property(property) => property.name.as_str(),
+            Kind::Key(key) | Kind::KeyPart { key, .. } => key.property(),
+            _ => return None,
+        };
+        let has_ranges = if *form == PartForm::Escaped {
+            quote! { false }
+        } else if is_last(place) {
+            quote! { true }
+        } else {
+            let access = key_access(&private, field, *form);
+            quote! { #access.width().is_some() }
+        };
+        Some(quote! { #private::EntryKeyPart::new(#property, #has_ranges) })
+    });
+    quote! { &[#(#parts),*] }
 }
 
 /// The statements that read the parts of the keys of a response into variables.

@@ -20,7 +20,8 @@ use crate::error::{ClosureError, Error};
 use crate::filter::{AccessClass, FilterError};
 use crate::pipeline::Table;
 use crate::query::{
-    EntityStream, Explanation, IntoFilter, Keys, Pages, Presence, Resolve, Selection, Values, Whole,
+    BetterIndex, EntityStream, Explanation, IntoFilter, Keys, Pages, Presence, Resolve, Selection,
+    Values, Whole,
 };
 
 /// Reads many entities of type `E`. See [`TableClient::query`](crate::TableClient::query).
@@ -315,7 +316,8 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         self
     }
 
-    /// Returns the first request that the query would send, and how the service would find the entities. Nothing is sent.
+    /// Returns the first request that the query would send, how the service would find the entities, and which
+    /// [index](Explanation::index) would answer the query instead. Nothing is sent.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -353,6 +355,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
             url: http.uri().to_string(),
             filter: request.filter(),
             access: request.access(),
+            index: BetterIndex::of::<E>(request.filter.as_ref()),
         })
     }
 
@@ -411,7 +414,8 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         let filter = self.conditions.take();
         let request = self.request(filter.map_err(|error| error.with_operation(OPERATION))?)?;
         if request.access() == AccessClass::Scan && self.table.pipeline.denies_scans {
-            return Err(refused(OPERATION, ScanError));
+            let index = BetterIndex::of::<E>(request.filter.as_ref());
+            return Err(refused(OPERATION, ScanError { index }));
         }
         let query = PagedQuery::new(self.table, request, self.selection, self.skip);
         Ok((Arc::new(query), self.pages))
@@ -614,9 +618,22 @@ struct PageSizeError {
     count: usize,
 }
 
-#[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("the query reads the whole table (a scan), which this client refuses: name the partition")]
-struct ScanError;
+#[derive(Clone, Debug)]
+struct ScanError {
+    index: Option<BetterIndex>,
+}
+
+impl fmt::Display for ScanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the query reads the whole table (a scan), which this client refuses: ")?;
+        match &self.index {
+            Some(index) => write!(f, "the index {index}"),
+            None => f.write_str("name the partition"),
+        }
+    }
+}
+
+impl std::error::Error for ScanError {}
 
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("more than one entity satisfies the query")]

@@ -25,6 +25,10 @@ pub trait IndexEntry: TableEntity {
     #[doc(hidden)]
     const IS_UNIQUE: bool;
 
+    /// The parts of the partition key, and those of the row key.
+    #[doc(hidden)]
+    const KEY_PARTS: [&'static [EntryKeyPart]; 2];
+
     /// The key of the entry of an entity; `None` where a field that is a part of it has no value.
     #[doc(hidden)]
     fn entry_key(entity: &Self::Entity) -> Result<Option<EntityKey>, EntityError>;
@@ -42,6 +46,25 @@ pub trait IndexEntry: TableEntity {
     ///
     /// When a part of the key has a value that cannot be in one: another program wrote the entry.
     fn key_of_entity(&self) -> Result<EntityKey, EntityError>;
+}
+
+/// A part of the key of an entry.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct EntryKeyPart {
+    /// What holds its value in the entity: a property, or the key that the value is a part of.
+    pub(crate) property: &'static str,
+    /// Whether it can be given as a range.
+    pub(crate) has_ranges: bool,
+}
+
+impl EntryKeyPart {
+    pub const fn new(property: &'static str, has_ranges: bool) -> Self {
+        Self {
+            property,
+            has_ranges,
+        }
+    }
 }
 
 /// An entity without indexes: each write of it is complete by itself. What derives [`TableEntity`] without
@@ -76,6 +99,7 @@ pub(crate) const fn check_no_entry<E: TableEntity>() {
 pub struct Index<E> {
     schema: &'static Schema,
     is_unique: bool,
+    key_parts: [&'static [EntryKeyPart]; 2],
     entry_key: fn(&E) -> Result<Option<EntityKey>, EntityError>,
     write_entry: fn(&E, &mut PropertyWriter<'_>) -> Result<(), EntityError>,
     read_owner: fn(&JsonEntity<'_>) -> Result<EntityKey, EntityError>,
@@ -87,6 +111,7 @@ impl<E> Index<E> {
         Self {
             schema: const { &I::SCHEMA },
             is_unique: I::IS_UNIQUE,
+            key_parts: I::KEY_PARTS,
             entry_key: I::entry_key,
             write_entry: I::write_entry,
             read_owner: |entry| I::read(&mut PropertyReader::new(entry, None))?.key_of_entity(),
@@ -125,6 +150,9 @@ pub(crate) trait AnyIndex: Send + Sync {
     /// Whether two entities of a partition never have an entry with the same key.
     fn is_unique(&self) -> bool;
 
+    /// The parts of the partition key of its entries, and those of the row key.
+    fn key_parts(&self) -> [&'static [EntryKeyPart]; 2];
+
     /// What an entity under a key of this index is.
     fn owner_of(&self, entry: &Bytes) -> Owner;
 
@@ -143,6 +171,10 @@ impl<E: TableEntity> AnyIndex for Index<E> {
 
     fn is_unique(&self) -> bool {
         self.is_unique
+    }
+
+    fn key_parts(&self) -> [&'static [EntryKeyPart]; 2] {
+        self.key_parts
     }
 
     fn owner_of(&self, entry: &Bytes) -> Owner {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::BetterIndex;
 use crate::filter::AccessClass;
 
 /// What a query sends first, and how the service finds what it asks for. Printed, it is a line for each.
@@ -22,6 +23,7 @@ pub struct Explanation {
     pub(crate) url: String,
     pub(crate) filter: Option<String>,
     pub(crate) access: AccessClass,
+    pub(crate) index: Option<BetterIndex>,
 }
 
 impl Explanation {
@@ -39,6 +41,24 @@ impl Explanation {
     pub const fn access(&self) -> AccessClass {
         self.access
     }
+
+    /// The name of the [index](crate::guide::indexes) that would answer the query, where the query itself reads all entities of a
+    /// partition, or of the table, and its filter gives leading parts of the keys of that index. Printed, the explanation names the
+    /// methods to call. An index in the partitions of its entities answers for one partition.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/indexed.md")]
+    /// let query = table.query::<Employee>().partition("Sales").filter(|e| e.email.eq("ada@contoso.com"));
+    /// assert_eq!(query.explain()?.index(), Some("ByEmail"));
+    ///
+    /// let better = table.query::<ByEmail>().partition("Sales").rows(ByEmail::rows().email("ada@contoso.com"));
+    /// assert_eq!(better.explain()?.access().as_str(), "point");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn index(&self) -> Option<&'static str> {
+        self.index.as_ref().map(BetterIndex::name)
+    }
 }
 
 impl fmt::Display for Explanation {
@@ -48,10 +68,14 @@ impl fmt::Display for Explanation {
             url,
             filter,
             access,
+            index,
         } = self;
         writeln!(f, "access: {access}")?;
         let filter = filter.as_deref().unwrap_or("none");
         writeln!(f, "filter: {filter}")?;
+        if let Some(index) = index {
+            writeln!(f, "index: {index}")?;
+        }
         write!(f, "request: {method} {url}")
     }
 }

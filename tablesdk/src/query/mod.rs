@@ -4,6 +4,7 @@
 //! [`QueryEntities`](crate::action::QueryEntities). The guides to [queries](crate::guide::queries) and [paging](crate::guide::paging)
 //! put it together.
 
+mod better_index;
 pub(crate) mod column;
 mod continuations;
 mod explain;
@@ -19,6 +20,7 @@ mod stream;
 pub(crate) mod values;
 
 pub use crate::filter::{AccessClass, Filter};
+pub(crate) use better_index::BetterIndex;
 pub use column::Column;
 pub(crate) use continuations::Continuations;
 pub use explain::Explanation;

@@ -1,5 +1,6 @@
 //! The patterns of the table design guide as the client has them.
 
+mod better_index;
 mod costs;
 mod entity;
 mod index_faults;

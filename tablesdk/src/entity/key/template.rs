@@ -212,6 +212,14 @@ impl KeyTemplate {
         self.part
     }
 
+    /// The fields that are parts of the key.
+    pub(crate) fn fields(self) -> impl Iterator<Item = &'static str> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            KeyPiece::Part(field, _) => Some(*field),
+            KeyPiece::Literal(_) => None,
+        })
+    }
+
     /// The literal in that place; nothing where there is none.
     fn literal_at(self, index: usize) -> &'static str {
         match self.pieces.get(index) {
