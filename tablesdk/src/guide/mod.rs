@@ -6,17 +6,18 @@
 //! 2. [Queries](queries): what a filter can express, what a query costs, how to read faster.
 //! 3. [Paging](paging): streams, pages and continuation tokens.
 //! 4. [Batches and bulk](batches_and_bulk): several changes in one transaction, or many changes without one.
-//! 5. [Patterns](patterns): what there is for each pattern of the table design guide.
-//! 6. [Indexes](indexes): entities by other properties than their row key.
-//! 7. [Stored forms](stored_forms): what the client stores beside the entities of a program.
-//! 8. [Concurrency](concurrency): several clients that write the same entity.
-//! 9. [Errors and retries](errors_and_retries): what an error contains, which requests are retried, what is known when responses
-//!    are lost.
-//! 10. [Credentials](credentials): connection strings, keys, signatures, tokens, transports.
-//! 11. [Observability](observability): logs, spans, reports, request ids.
-//! 12. [Web services](web_services): statuses for errors, versions and page tokens over HTTP, a repository behind a trait.
-//! 13. [Testing](testing): a table service in the process of the test.
-//! 14. [Emulators](emulators): how Azurite differs from the service.
+//! 5. [Patterns](patterns): what there is for each section of the table design guide, and what each way costs.
+//! 6. [Relationships](relationships): one-to-many, one-to-one, joins in the client, inheritance.
+//! 7. [Indexes](indexes): entities by other properties than their row key.
+//! 8. [Stored forms](stored_forms): what the client stores beside the entities of a program.
+//! 9. [Concurrency](concurrency): several clients that write the same entity.
+//! 10. [Errors and retries](errors_and_retries): what an error contains, which requests are retried, what is known when responses
+//!     are lost.
+//! 11. [Credentials](credentials): connection strings, keys, signatures, tokens, transports.
+//! 12. [Observability](observability): logs, spans, reports, request ids.
+//! 13. [Web services](web_services): statuses for errors, versions and page tokens over HTTP, a repository behind a trait.
+//! 14. [Testing](testing): a table service in the process of the test.
+//! 15. [Emulators](emulators): how Azurite differs from the service.
 //!
 //! For users of other libraries: [the official SDKs](official_sdks) for .NET, Python, JavaScript, Go and Java, and
 //! [`azure_data_tables`](moving_from_the_old_crate), the unofficial Rust crate.
@@ -40,11 +41,15 @@ pub mod paging {}
 pub mod batches_and_bulk {}
 
 #[doc = include_str!("patterns.md")]
-#[doc = "\n\n---\n\nBefore: [Batches and bulk](crate::guide::batches_and_bulk) · [All guides](crate::guide) · Next: [Indexes](crate::guide::indexes)"]
+#[doc = "\n\n---\n\nBefore: [Batches and bulk](crate::guide::batches_and_bulk) · [All guides](crate::guide) · Next: [Relationships](crate::guide::relationships)"]
 pub mod patterns {}
 
+#[doc = include_str!("relationships.md")]
+#[doc = "\n\n---\n\nBefore: [Patterns](crate::guide::patterns) · [All guides](crate::guide) · Next: [Indexes](crate::guide::indexes)"]
+pub mod relationships {}
+
 #[doc = include_str!("indexes.md")]
-#[doc = "\n\n---\n\nBefore: [Patterns](crate::guide::patterns) · [All guides](crate::guide) · Next: [Stored forms](crate::guide::stored_forms)"]
+#[doc = "\n\n---\n\nBefore: [Relationships](crate::guide::relationships) · [All guides](crate::guide) · Next: [Stored forms](crate::guide::stored_forms)"]
 pub mod indexes {}
 
 #[doc = include_str!("stored_forms.md")]

@@ -2,6 +2,7 @@
 
 mod better_index;
 mod costs;
+mod design_guide;
 mod entity;
 mod index_faults;
 mod indexes;

@@ -1,0 +1,413 @@
+//! The patterns.
+
+use tablesdk::action::{QueryEntities, Transaction};
+use tablesdk::key::Shard;
+use tablesdk::{DynamicEntity, TableClient, TableEntity, Timestamp};
+
+use super::Costs;
+
+#[derive(Clone, TableEntity)]
+#[table(
+    rename_all = "PascalCase",
+    partition_key = "{department}",
+    row_key = "empid_{id:06}"
+)]
+#[table(index(ByEmail, row_key = "email_{email}", unique))]
+#[table(index(ByLastName, row_key = "name_{last_name}_{id:06}"))]
+struct Employee {
+    department: String,
+    id: u32,
+    last_name: String,
+    email: String,
+}
+
+/// The employees with the same last name, by hand.
+#[derive(Clone, TableEntity)]
+#[table(
+    rename_all = "PascalCase",
+    partition_key = "{department}",
+    row_key = "list_{last_name}"
+)]
+struct Named {
+    department: String,
+    last_name: String,
+    #[table(json)]
+    ids: Vec<u32>,
+}
+
+/// 10 of 1,000 are named Jones.
+fn employee(id: u32) -> Employee {
+    let last_name = if id.is_multiple_of(100) {
+        "Jones"
+    } else {
+        "Smith"
+    };
+    Employee {
+        department: "Sales".into(),
+        id,
+        last_name: last_name.into(),
+        email: format!("{id}@contoso.com"),
+    }
+}
+
+pub(super) async fn run(costs: &mut Costs) {
+    let table = costs.table("Indexed").await;
+    for id in 0..1_000 {
+        table.insert(&employee(id)).await.unwrap();
+    }
+    indexes(costs, &table).await;
+    index_entities(costs, &table).await;
+    denormalization(costs).await;
+    compound_key(costs).await;
+    log_tail(costs).await;
+    high_volume_delete(costs).await;
+    data_series(costs).await;
+    wide_entities(costs).await;
+    append(costs).await;
+}
+
+async fn indexes(costs: &mut Costs, table: &TableClient) {
+    costs.task(
+        "Intra-partition secondary index",
+        "one of 1,000 employees by the email",
+    );
+    let email = "500@contoso.com";
+    let key = || ByEmail::key("Sales", email);
+    let get = async || assert!(table.get(key()).await.unwrap().is_some());
+    costs.way("`get` of the index", get()).await;
+    let follow = async || assert!(table.get(key()).follow().await.unwrap().is_some());
+    costs
+        .way(
+            "`get` of the index and `follow`, to write the employee",
+            follow(),
+        )
+        .await;
+    let scan = async || {
+        let query = table.query::<Employee>().partition("Sales");
+        let found = query.filter(|e| e.email.eq(email)).collect().await.unwrap();
+        assert_eq!(found.len(), 1);
+    };
+    costs.way("naive: a filter", scan()).await;
+}
+
+async fn index_entities(costs: &mut Costs, table: &TableClient) {
+    let ids = (0..10).map(|id| id * 100).collect();
+    let (department, last_name) = ("Sales".to_owned(), "Jones".to_owned());
+    let list = Named {
+        department,
+        last_name,
+        ids,
+    };
+    table.insert(&list).await.unwrap();
+
+    costs.task(
+        "Index entities",
+        "the 10 of 1,000 employees with a last name",
+    );
+    let by_name = async || {
+        let rows = ByLastName::rows().last_name("Jones");
+        let found = table.query::<ByLastName>().partition("Sales").rows(rows);
+        assert_eq!(found.collect().await.unwrap().len(), 10);
+    };
+    costs.way("a query of an index", by_name()).await;
+    let by_list = async || {
+        let list = table
+            .get(Named::key("Sales", "Jones"))
+            .await
+            .unwrap()
+            .unwrap();
+        let keys = list.ids.iter().map(|id| Employee::key("Sales", *id));
+        assert_eq!(table.get_many(keys).await.unwrap().len(), 10);
+    };
+    costs.way("a list of keys, and `get_many`", by_list()).await;
+    let scan = async || {
+        let query = table.query::<Employee>().partition("Sales");
+        let found = query.filter(|e| e.last_name.eq("Jones"));
+        assert_eq!(found.collect().await.unwrap().len(), 10);
+    };
+    costs.way("naive: a filter", scan()).await;
+
+    costs.task("Index entities", "insert one employee more with the name");
+    let new = employee(1_000);
+    let insert = async || drop(table.insert(&new).await.unwrap());
+    costs.way("with two indexes: `insert`", insert()).await;
+    let list = async || {
+        let partition = Employee::partition("Sales");
+        let add = async |tx: Transaction| {
+            let mut list = tx.get(Named::key("Sales", "Jones")).await?.unwrap();
+            list.ids.push(2_000);
+            tx.replace(list)
+                .insert(&DynamicEntity::new("Sales", "plain_002000"));
+            Ok(())
+        };
+        table.transaction(partition, add).await.unwrap();
+    };
+    costs
+        .way("with a list of keys: `transaction`", list())
+        .await;
+}
+
+async fn denormalization(costs: &mut Costs) {
+    let table = costs.table("Denormalized").await;
+    let department = DynamicEntity::new("Sales", "dept")
+        .with("Title", "Sales")
+        .with("Manager", "empid_000001");
+    let with_copy = DynamicEntity::new("Sales", "dept_2")
+        .with("Title", "Sales")
+        .with("ManagerEmail", "1@contoso.com");
+    let manager = DynamicEntity::new("Sales", "empid_000001").with("Email", "1@contoso.com");
+    let batch = table.batch("Sales").insert(&department).insert(&with_copy);
+    batch.insert(&manager).await.unwrap();
+    let get = async |row: &str| {
+        let key = ("Sales", row);
+        table.get::<DynamicEntity>(key).await.unwrap().unwrap()
+    };
+    costs.task(
+        "Denormalization",
+        "a department, and the email of its manager",
+    );
+    costs
+        .way("a copy of the email in the department: `get`", async {
+            drop(get("dept_2").await);
+        })
+        .await;
+    let both = async {
+        let department = get("dept").await;
+        let manager: String = department.properties().read("Manager").unwrap();
+        get(&manager).await;
+    };
+    costs.way("naive: `get` both", both).await;
+}
+
+/// The entities of a partition whose row keys begin with a text.
+fn rows(table: &TableClient, partition: &str, text: &str) -> QueryEntities<DynamicEntity> {
+    let query = table.query::<DynamicEntity>().partition(partition);
+    // `~` sorts after digits.
+    let row_key = || DynamicEntity::columns().property("RowKey");
+    query.filter(|_| row_key().ge(text) & row_key().lt(format!("{text}~")))
+}
+
+async fn compound_key(costs: &mut Costs) {
+    let years = (2010..2020)
+        .map(|year| DynamicEntity::new("Sales", format!("000223_{year}")).with("Rating", 4));
+    let employee = || DynamicEntity::new("Sales", "000223").with("LastName", "Jones");
+    let together = costs.table_with("Reviews", years.collect()).await;
+    together.insert(&employee()).await.unwrap();
+    let apart = costs.table("Employed").await;
+    apart.insert(&employee()).await.unwrap();
+    let reviews = (0..1_000).map(|id| {
+        let review = DynamicEntity::new("Sales", format!("{id:06}"));
+        review.with("Employee", id / 10).with("Rating", 4)
+    });
+    let reviews = costs.table_with("ReviewsById", reviews.collect()).await;
+
+    costs.task("Compound key", "an employee and 10 yearly reviews");
+    let range = async {
+        let read = rows(&together, "Sales", "000223");
+        assert_eq!(read.collect().await.unwrap().len(), 11);
+    };
+    costs
+        .way("row keys of number and year: a row range", range)
+        .await;
+    let both = async {
+        let employee = apart
+            .get::<DynamicEntity>(("Sales", "000223"))
+            .await
+            .unwrap();
+        let query = reviews.query::<DynamicEntity>().partition("Sales");
+        let read = query
+            .filter(|e| e.property("Employee").eq(22))
+            .collect()
+            .await
+            .unwrap();
+        assert!(employee.is_some() && read.len() == 10);
+    };
+    costs
+        .way("naive: `get`, and a filter on 1,000 reviews", both)
+        .await;
+}
+
+#[derive(Clone, TableEntity)]
+#[table(
+    rename_all = "PascalCase",
+    partition_key = "{employee}",
+    row_key = "{claimed:desc}_{number:04}"
+)]
+struct ExpenseClaim {
+    employee: String,
+    claimed: Timestamp,
+    number: u32,
+    cents: i64,
+}
+
+async fn log_tail(costs: &mut Costs) {
+    let claimed: Timestamp = "2024-03-15T10:20:30Z".parse().unwrap();
+    let claims = (0..1_000).map(|number| ExpenseClaim {
+        employee: "jonesj".into(),
+        claimed,
+        number,
+        cents: 1_250,
+    });
+    let table = costs.table_with("Claims", claims.collect()).await;
+    costs.task("Log tail", "the 10 newest of 1,000 expense claims");
+    let claims = || table.query::<ExpenseClaim>().partition("jonesj");
+    let newest = async { assert_eq!(claims().take(10).collect().await.unwrap().len(), 10) };
+    costs.way("`:desc` and `take(10)`", newest).await;
+    let all = async { assert_eq!(claims().collect().await.unwrap().len(), 1_000) };
+    costs.way("naive: read all, and sort", all).await;
+}
+
+async fn high_volume_delete(costs: &mut Costs) {
+    let logins = || {
+        (0..1_000)
+            .map(|id| DynamicEntity::new("ann", format!("{id:04}")))
+            .collect()
+    };
+    let table = costs.table_with("Logins202401", logins()).await;
+    costs.task("High volume delete", "1,000 logins");
+    costs
+        .way("a table for each month: `delete_table`", async {
+            assert!(table.delete_table().await.unwrap());
+        })
+        .await;
+    let table = costs.table_with("Logins", logins()).await;
+    let all = || table.query::<DynamicEntity>().partition("ann");
+    costs
+        .way("`delete_all`", async {
+            drop(all().delete_all().await.unwrap());
+        })
+        .await;
+    let table = costs.table_with("LoginsByHand", logins()).await;
+    let naive = async {
+        for login in table.query::<DynamicEntity>().collect().await.unwrap() {
+            assert!(table.delete(login.key()).await.unwrap());
+        }
+    };
+    costs
+        .way("naive: a query, and `delete` for each", naive)
+        .await;
+}
+
+async fn data_series(costs: &mut Costs) {
+    let day = |hours: std::ops::Range<u32>| {
+        let mut day = DynamicEntity::new("ann", "2024-03-15");
+        let hours = hours.map(|hour| (format!("H{hour:02}"), 42));
+        day.properties_mut().extend(hours);
+        day
+    };
+    let table = costs.table("Days").await;
+    let hours = (0..23).map(|hour| {
+        DynamicEntity::new("ann", format!("2024-03-15_{hour:02}")).with("Messages", 42)
+    });
+    let by_hour = costs.table_with("Hours", hours.collect()).await;
+    table.insert(&day(0..23)).await.unwrap();
+    costs.task(
+        "Data series",
+        "add the messages of the last hour, and read those of 24 hours",
+    );
+    let one = async {
+        table.upsert_merge(&day(23..24)).await.unwrap();
+        let day = table
+            .get::<DynamicEntity>(("ann", "2024-03-15"))
+            .await
+            .unwrap();
+        assert_eq!(day.unwrap().properties().iter().count(), 24);
+    };
+    costs
+        .way("24 properties: `upsert_merge`, and `get`", one)
+        .await;
+    let each = async {
+        let hour = DynamicEntity::new("ann", "2024-03-15_23").with("Messages", 42);
+        by_hour.insert(&hour).await.unwrap();
+        let day = rows(&by_hour, "ann", "2024-03-15_");
+        assert_eq!(day.collect().await.unwrap().len(), 24);
+    };
+    costs
+        .way("naive: 24 entities: `insert`, and a row range", each)
+        .await;
+}
+
+async fn wide_entities(costs: &mut Costs) {
+    let table = costs.table("Wide").await;
+    let part = |id: u32, part: u32| {
+        let mut entity = DynamicEntity::new("Sales", format!("{id:06}_{part:02}"));
+        entity
+            .properties_mut()
+            .extend((0..200).map(|n| (format!("P{n:03}"), 42)));
+        entity
+    };
+    costs.task("Wide entities", "write and read 400 properties");
+    let together = async {
+        table
+            .batch("Sales")
+            .insert(&part(1, 1))
+            .insert(&part(1, 2))
+            .await
+            .unwrap();
+        let read = rows(&table, "Sales", "000001_");
+        assert_eq!(read.collect().await.unwrap().len(), 2);
+    };
+    costs
+        .way("two entities: `batch`, and a row range", together)
+        .await;
+    let apart = async {
+        table.insert(&part(2, 1)).await.unwrap();
+        table.insert(&part(2, 2)).await.unwrap();
+        let keys = [("Sales", "000002_01"), ("Sales", "000002_02")];
+        let read = table.get_many::<DynamicEntity, _>(keys).await.unwrap();
+        assert!(read.iter().all(Option::is_some));
+    };
+    costs.way("naive: one by one, not together", apart).await;
+}
+
+#[derive(Clone, TableEntity)]
+#[table(
+    rename_all = "PascalCase",
+    partition_key = "{hour}_{shard}",
+    row_key = "{sensor:04}"
+)]
+struct Reading {
+    hour: String,
+    shard: Shard<16>,
+    sensor: u32,
+    celsius: f64,
+}
+
+async fn append(costs: &mut Costs) {
+    let hour = "2024-03-15T10";
+    let readings = (0..1_000).map(|sensor| Reading {
+        hour: hour.into(),
+        shard: Shard::of(sensor.to_string()),
+        sensor,
+        celsius: 18.5,
+    });
+    let sharded = costs.table_with("Sharded", readings.collect()).await;
+    let readings = (0..1_000)
+        .map(|sensor| DynamicEntity::new(hour, format!("{sensor:04}")).with("Celsius", 18.5));
+    let single = costs.table_with("Unsharded", readings.collect()).await;
+    costs.task(
+        "Prepend and append anti-pattern",
+        "read the 1,000 readings of an hour",
+    );
+    let all = async {
+        let partitions = Shard::<16>::all().map(|shard| Reading::partition(hour, shard));
+        let read = sharded.query::<Reading>().partitions(partitions);
+        assert_eq!(read.collect().await.unwrap().len(), 1_000);
+    };
+    costs
+        .way(
+            "16 partitions, which take 16 times the writes: `Shard`",
+            all,
+        )
+        .await;
+    let all = async {
+        let read = single.query::<DynamicEntity>().partition(hour);
+        assert_eq!(read.collect().await.unwrap().len(), 1_000);
+    };
+    costs
+        .way(
+            "naive: one partition, which takes 2,000 entities a second",
+            all,
+        )
+        .await;
+}

@@ -1,0 +1,250 @@
+//! Modelling relationships.
+
+use std::collections::BTreeSet;
+
+use tablesdk::key::RowRange;
+use tablesdk::{DynamicEntity, TableEntity};
+
+use super::Costs;
+
+#[derive(Clone, TableEntity)]
+#[table(
+    entity_type = "Department",
+    rename_all = "PascalCase",
+    partition_key = "{name}",
+    row_key = "dept"
+)]
+struct Department {
+    name: String,
+    title: String,
+    headcount: i32,
+}
+
+#[derive(Clone, TableEntity)]
+#[table(
+    entity_type = "Employee",
+    rename_all = "PascalCase",
+    partition_key = "{department}",
+    row_key = "empid_{id:06}_"
+)]
+struct Employee {
+    department: String,
+    id: u32,
+    last_name: String,
+    email: String,
+}
+
+#[derive(Clone, TableEntity)]
+#[table(
+    entity_type = "Salary",
+    rename_all = "PascalCase",
+    partition_key = "{department}",
+    row_key = "empid_{id:06}_{detail}"
+)]
+struct Salary {
+    department: String,
+    id: u32,
+    detail: String,
+    cents: i64,
+}
+
+#[derive(Clone, TableEntity)]
+#[table(
+    entity_type = "Contractor",
+    rename_all = "PascalCase",
+    partition_key = "{department}",
+    row_key = "contractor_{id:06}"
+)]
+struct Contractor {
+    department: String,
+    id: u32,
+    last_name: String,
+    daily_rate: f64,
+}
+
+#[derive(TableEntity)]
+enum Company {
+    Department(Department),
+    Employee(Employee),
+    Salary(Salary),
+    Contractor(Contractor),
+}
+
+fn department(name: &str) -> Department {
+    Department {
+        name: name.into(),
+        title: format!("The department {name}"),
+        headcount: 100,
+    }
+}
+
+fn employee(department: &str, id: u32) -> Employee {
+    Employee {
+        department: department.into(),
+        id,
+        last_name: "Jones".into(),
+        email: format!("{id}@contoso.com"),
+    }
+}
+
+fn salary(id: u32) -> Salary {
+    Salary {
+        department: "Sales".into(),
+        id,
+        detail: "salary".into(),
+        cents: 500_000,
+    }
+}
+
+fn contractor(id: u32) -> Contractor {
+    Contractor {
+        department: "Sales".into(),
+        id,
+        last_name: "Smith".into(),
+        daily_rate: 900.0,
+    }
+}
+
+pub(super) async fn run(costs: &mut Costs) {
+    one_to_many(costs).await;
+    one_to_one(costs).await;
+    join(costs).await;
+    inheritance(costs).await;
+}
+
+async fn one_to_many(costs: &mut Costs) {
+    let employees: Vec<_> = (0..100).map(|id| employee("Sales", id)).collect();
+    let together = costs.table_with("Together", employees.clone()).await;
+    let mut sales = together.insert(&department("Sales")).await.unwrap();
+    let many = costs.table_with("Many", employees).await;
+    let one = costs.table("One").await;
+    one.insert(&department("Sales")).await.unwrap();
+
+    costs.task(
+        "One-to-many relationships",
+        "a department and its 100 employees",
+    );
+    let read = async || {
+        let all = together.query::<Company>().partition("Sales");
+        assert_eq!(all.collect().await.unwrap().len(), 101);
+    };
+    costs
+        .way("in one partition: a query of an enum", read())
+        .await;
+    let read = async || {
+        let department = one.get(Department::key("Sales")).await.unwrap();
+        let employees = many.query::<Employee>().partition("Sales");
+        assert!(department.is_some() && employees.collect().await.unwrap().len() == 100);
+    };
+    costs.way("naive: a table for each", read()).await;
+
+    costs.task(
+        "One-to-many relationships",
+        "a new employee, and the headcount",
+    );
+    sales.headcount += 1;
+    let new = employee("Sales", 100);
+    let batch = together.batch("Sales").insert(&new).replace(&mut sales);
+    costs
+        .way("in one partition: `batch`", async {
+            drop(batch.await.unwrap());
+        })
+        .await;
+    let single = async || {
+        many.insert(&new).await.unwrap();
+        let headcount = DynamicEntity::new("Sales", "dept").with("Headcount", 101);
+        one.merge_unconditional(&headcount).await.unwrap();
+    };
+    costs.way("naive: two writes, not together", single()).await;
+}
+
+async fn one_to_one(costs: &mut Costs) {
+    let together = costs.table("Personnel").await;
+    let (people, salaries) = (costs.table("People").await, costs.table("Salaries").await);
+    costs.task(
+        "One-to-one relationships",
+        "insert an employee and the salary, and read both",
+    );
+    let both = async || {
+        let batch = together.batch("Sales").insert(&employee("Sales", 1));
+        batch.insert(&salary(1)).await.unwrap();
+        let range = RowRange::from(Salary::rows().id(1)).of();
+        let read = together.query::<Company>().partition("Sales").rows(range);
+        assert_eq!(read.collect().await.unwrap().len(), 2);
+    };
+    costs
+        .way("in one partition: `batch`, and a row range", both())
+        .await;
+    let both = async || {
+        people.insert(&employee("Sales", 1)).await.unwrap();
+        salaries.insert(&salary(1)).await.unwrap();
+        assert!(
+            people
+                .get(Employee::key("Sales", 1))
+                .await
+                .unwrap()
+                .is_some()
+        );
+        assert!(
+            salaries
+                .get(Salary::key("Sales", 1, "salary"))
+                .await
+                .unwrap()
+                .is_some()
+        );
+    };
+    costs.way("naive: a table for each", both()).await;
+}
+
+async fn join(costs: &mut Costs) {
+    let names = ["Finance", "IT", "Legal", "Marketing", "Sales"];
+    let departments = names.iter().map(|name| department(name)).collect();
+    let table = costs.table_with("Departments", departments).await;
+    let found: Vec<Employee> = (0..100)
+        .map(|id| employee(names[id as usize % names.len()], id))
+        .collect();
+    costs.task(
+        "Join in the client",
+        "the departments of 100 found employees, who are in 5 departments",
+    );
+    let distinct = async || {
+        let names: BTreeSet<&str> = found.iter().map(|e| e.department.as_str()).collect();
+        let departments = table.get_many(names.into_iter().map(Department::key));
+        assert_eq!(departments.await.unwrap().len(), 5);
+    };
+    costs.way("`get_many` of distinct keys", distinct()).await;
+    let each = async || {
+        for employee in &found {
+            let key = Department::key(employee.department.as_str());
+            assert!(table.get(key).await.unwrap().is_some());
+        }
+    };
+    costs.way("naive: `get` for each employee", each()).await;
+}
+
+async fn inheritance(costs: &mut Costs) {
+    costs.task(
+        "Inheritance relationships",
+        "50 employees and 50 contractors of a department",
+    );
+    let employees: Vec<_> = (0..50).map(|id| employee("Sales", id)).collect();
+    let contractors: Vec<_> = (0..50).map(contractor).collect();
+    let table = costs.table_with("Staff", employees.clone()).await;
+    for contractor in &contractors {
+        table.insert(contractor).await.unwrap();
+    }
+    let of_employees = costs.table_with("OnlyEmployees", employees).await;
+    let of_contractors = costs.table_with("OnlyContractors", contractors).await;
+    let all = async || {
+        let staff = table.query::<Company>().partition("Sales");
+        assert_eq!(staff.collect().await.unwrap().len(), 100);
+    };
+    costs.way("a query of an enum", all()).await;
+    let each = async || {
+        let employees = of_employees.query::<Employee>().partition("Sales");
+        let contractors = of_contractors.query::<Contractor>().partition("Sales");
+        let (employees, contractors) = (employees.collect().await, contractors.collect().await);
+        assert_eq!(employees.unwrap().len() + contractors.unwrap().len(), 100);
+    };
+    costs.way("naive: a table for each type", each()).await;
+}
