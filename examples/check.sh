@@ -59,6 +59,14 @@ check employees \
     'Smith 223' \
     '2 employees, 1 orphaned entry deleted'
 
+check login_log \
+    '2100 logins in 7 tables' \
+    '2024-03-11 22:04:48' \
+    '5 in all' \
+    '700 deleted by 7 batches' \
+    '4 tables, without a look at their logins' \
+    '600 logins are left'
+
 check bulk_load \
     'Wrote 20000 entities in 200 requests' \
     'Read 20000 entities' \

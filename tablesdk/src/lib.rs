@@ -7,6 +7,7 @@ pub mod entity;
 pub mod guide;
 pub mod key;
 pub mod query;
+pub mod rolling;
 pub mod sas;
 pub mod service_properties;
 #[cfg(feature = "reqwest")]

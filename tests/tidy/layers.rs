@@ -160,6 +160,10 @@ fn modules_of_the_client_use_only_modules_below_them() {
                 "transport",
             ],
         ),
+        (
+            "rolling",
+            &["action", "client", "error", "pipeline", "query"],
+        ),
         ("testing", &["client", "random", "transport"]),
     ];
     assert_layers("tablesdk", &["guide"], table);

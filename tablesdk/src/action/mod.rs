@@ -41,7 +41,8 @@
 //! The deadline covers all requests of an action, such as the rounds of [`modify`](crate::TableClient::modify) and the requests of
 //! `exactly_once`. Some actions are several operations, each of which has the whole deadline and all attempts: a query or a list
 //! of tables for each page, [`get_many`](crate::TableClient::get_many) for each entity,
-//! [`sweep_markers`](crate::TableClient::sweep_markers) for each request, [`create_table().wait(…)`](CreateTable::wait) for each
+//! [`sweep_markers`](crate::TableClient::sweep_markers) and [`drop_before`](crate::rolling::RollingTable::drop_before) for each
+//! request, [`create_table().wait(…)`](CreateTable::wait) for each
 //! attempt to create the table, and
 //! [`delete_all`](QueryEntities::delete_all) and [`bulk`](crate::TableClient::bulk) for each page and each batch.
 

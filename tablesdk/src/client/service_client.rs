@@ -30,7 +30,7 @@ use crate::sas::{AccountSasBuilder, SasUrl};
 /// ```
 #[derive(Clone)]
 pub struct TableServiceClient {
-    pub(super) pipeline: PipelineHandle,
+    pub(crate) pipeline: PipelineHandle,
 }
 
 impl TableServiceClient {

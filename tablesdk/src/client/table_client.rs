@@ -36,14 +36,16 @@ use crate::sas::{SasUrl, StoredAccessPolicy, TableSasBuilder};
 /// ```
 #[derive(Clone)]
 pub struct TableClient {
-    table: Table,
+    pub(super) table: Table,
 }
 
 impl TableClient {
     pub(crate) fn new(pipeline: PipelineHandle, name: String) -> Self {
-        Self {
-            table: Table::new(pipeline, name),
-        }
+        Self::of(Table::new(pipeline, name))
+    }
+
+    pub(crate) const fn of(table: Table) -> Self {
+        Self { table }
     }
 
     /// A client of the table of a URL with a shared access signature, as [`sas`](Self::sas) and the Azure portal create it. For

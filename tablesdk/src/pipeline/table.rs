@@ -12,6 +12,8 @@ use crate::error::Error;
 pub(crate) struct Table {
     pub(crate) pipeline: PipelineHandle,
     name: Arc<str>,
+    /// Why there is no such table.
+    problem: Option<Arc<str>>,
 }
 
 impl Table {
@@ -20,6 +22,15 @@ impl Table {
         Self {
             pipeline: pipeline.of_table(&name),
             name,
+            problem: None,
+        }
+    }
+
+    /// A table whose name cannot be made: each operation reports why.
+    pub(crate) fn refused(pipeline: PipelineHandle, name: String, problem: &str) -> Self {
+        Self {
+            problem: Some(Arc::from(problem)),
+            ..Self::new(pipeline, name)
         }
     }
 
@@ -33,6 +44,9 @@ impl Table {
 
     /// The name, if it is one, for a request of that operation.
     pub(crate) fn checked_name(&self, operation: &'static str) -> Result<TableName, Error> {
+        if let Some(problem) = &self.problem {
+            return Err(Error::input(&**problem).with_operation(operation));
+        }
         let name = TableName::new(self.name());
         name.map_err(|error| Error::input(error).with_operation(operation))
     }

@@ -7,5 +7,6 @@ mod entity;
 mod index_faults;
 mod indexes;
 mod repair;
+mod rolling;
 
 use harness::on_both_transports;
