@@ -1,0 +1,348 @@
+//! The outbox: the steps of a write are stored with it, and are applied to their targets in order, by its writer and by workers.
+//!
+//! Here, a write has one step, and all steps have one target. The user's own changes do not matter: they are in the same request
+//! as the step. Leases are left out: no rule depends on them, and clients that disregard them meet more often.
+
+mod client;
+mod history;
+
+use super::explore::{self, Rows, World, explore};
+use client::Outbox;
+use history::History;
+
+const POINTERS: u8 = 6;
+/// One more than the greatest number of an entry.
+const NUMBERS: u8 = 5;
+
+/// Pointers and entries are numbered from 1.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Key {
+    Pointer(u8),
+    Head,
+    Entry(u8),
+    Dead(u8),
+    Grave(u8),
+    Target,
+    /// An entity of the user's, which a refused write inserts.
+    Entity,
+}
+
+impl explore::Key for Key {
+    fn ages(self) -> bool {
+        matches!(self, Self::Pointer(_) | Self::Grave(_))
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Row {
+    Pointer,
+    /// The next number.
+    Head(u8),
+    Entry(Entry),
+    Target(Target),
+    Entity,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Entry {
+    pointer: u8,
+    step: Step,
+}
+
+/// A target has two properties; 0 is an absent one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Target {
+    stamp: u8,
+    properties: (u8, u8),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+enum Step {
+    /// Replaces both properties.
+    Replace(u8),
+    /// Sets the second property.
+    Merge(u8),
+    Delete,
+}
+
+impl Step {
+    fn on(self, properties: Option<(u8, u8)>) -> Option<(u8, u8)> {
+        match self {
+            Self::Replace(value) => Some((value, 0)),
+            Self::Merge(value) => Some((properties.map_or(0, |(first, _)| first), value)),
+            Self::Delete => None,
+        }
+    }
+}
+
+/// The greatest number, less than `end`, of a row of this kind; 0 if there is none.
+fn last(rows: &Rows<Key, Row>, key: fn(u8) -> Key, end: u8) -> u8 {
+    let mut numbers = (1..end).rev();
+    numbers
+        .find(|&number| rows.get(key(number)).is_some())
+        .unwrap_or(0)
+}
+
+/// A part of the protocol left out, which the model has to notice.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Mutant {
+    None,
+    PointerAfterCommit,
+    YoungPointerDeleted,
+    RowsReadBeforePointers,
+    PauseIgnored,
+    SamePointerAgain,
+    PointerIgnoresGraves,
+    PointerDeletedAfterRefusal,
+    HeadNotInCommit,
+    StampComparedByGreater,
+    TargetUnconditional,
+    TargetReadIsBase,
+    GraveDropped,
+    GravesIgnored,
+    LaterStepsOvertakeDead,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Role {
+    Writer {
+        step: Step,
+        is_later: bool,
+        is_refused: bool,
+    },
+    Worker {
+        sets_aside: bool,
+    },
+    /// Puts the dead entries back.
+    Operator,
+    /// Deletes the entity of the user's that refuses a write.
+    Deleter,
+    /// Drains after all others have ended, for as long as it takes.
+    Last,
+}
+
+const REPLACE: Step = Step::Replace(1);
+const MERGE: Step = Step::Merge(2);
+const DELETE: Step = Step::Delete;
+
+const fn writer(step: Step) -> Role {
+    Role::Writer {
+        step,
+        is_later: false,
+        is_refused: false,
+    }
+}
+
+const fn later(step: Step) -> Role {
+    Role::Writer {
+        step,
+        is_later: true,
+        is_refused: false,
+    }
+}
+
+/// Its change of an entity of the user's is refused, unless the deleter was first.
+const REFUSED: Role = Role::Writer {
+    step: REPLACE,
+    is_later: false,
+    is_refused: true,
+};
+const WORKER: Role = Role::Worker { sets_aside: false };
+const SETS_ASIDE: Role = Role::Worker { sets_aside: true };
+
+/// Steps that were committed before, clients, and the number of faults.
+struct Scenario(&'static [Step], &'static [Role], u8);
+
+const TWO_WRITERS: Scenario = Scenario(&[], &[writer(REPLACE), later(MERGE)], 1);
+const ONE_WRITER: Scenario = Scenario(&[], &[writer(REPLACE), WORKER], 1);
+const REFUSED_WRITER: Scenario = Scenario(&[], &[REFUSED, Role::Deleter, WORKER], 1);
+const REPLACED: Scenario = Scenario(&[REPLACE, MERGE, REPLACE], &[WORKER, WORKER], 1);
+const DELETED: Scenario = Scenario(&[REPLACE, MERGE, DELETE], &[WORKER, WORKER], 1);
+const DELETED_TWICE: Scenario = Scenario(&[DELETE, REPLACE, DELETE], &[WORKER, WORKER], 1);
+const MERGED_AGAIN: Scenario = Scenario(&[REPLACE, DELETE, MERGE], &[WORKER, WORKER], 2);
+const SET_ASIDE: Scenario = Scenario(&[REPLACE, MERGE], &[SETS_ASIDE, Role::Operator, WORKER], 0);
+
+/// Explores the scenario, with a client that drains in the end.
+fn run(&Scenario(steps, roles, faults): &Scenario, mutant: Mutant) -> Result<usize, String> {
+    let owns = (1..).step_by(2);
+    let roles = roles.iter().chain([&Role::Last]);
+    let clients = owns
+        .zip(roles)
+        .map(|(own, &role)| Outbox::new(role, own, mutant));
+    let world = World::new(clients.collect(), faults, History::new(steps));
+    let mut world = world.with(Key::Entity, Row::Entity);
+    for (number, &step) in (1..).zip(steps) {
+        let pointer = POINTERS;
+        let entry = Row::Entry(Entry { pointer, step });
+        world = world.with(Key::Pointer(pointer), Row::Pointer);
+        world = world.with(Key::Head, Row::Head(number + 1));
+        world = world.with(Key::Entry(number), entry);
+    }
+    explore(world)
+}
+
+fn holds(scenario: &Scenario) {
+    let result = run(scenario, Mutant::None);
+    let states = result.unwrap_or_else(|violation| panic!("{violation}"));
+    println!("{states} states");
+}
+
+/// Shows that the model notices the mutant, by a violation that contains this string.
+fn finds(mutant: Mutant, scenario: &Scenario, violation: &str) {
+    let found = run(scenario, mutant).expect_err("the fault is found");
+    assert!(found.contains(violation), "{found}");
+    println!("{found}");
+}
+
+#[test]
+fn two_writers_number_their_steps() {
+    holds(&TWO_WRITERS);
+}
+
+#[test]
+fn a_worker_finds_the_step_of_a_writer() {
+    holds(&ONE_WRITER);
+}
+
+#[test]
+fn a_refused_write_leaves_nothing() {
+    holds(&REFUSED_WRITER);
+}
+
+#[test]
+fn workers_apply_steps_in_order() {
+    [REPLACED, DELETED, DELETED_TWICE, MERGED_AGAIN]
+        .iter()
+        .for_each(holds);
+}
+
+#[test]
+fn steps_that_were_set_aside_are_put_back_in_order() {
+    holds(&SET_ASIDE);
+}
+
+#[test]
+fn the_model_finds_a_pointer_after_the_commit() {
+    finds(
+        Mutant::PointerAfterCommit,
+        &ONE_WRITER,
+        "no pointer leads to Entry",
+    );
+}
+
+#[test]
+fn the_model_finds_a_young_pointer_deleted() {
+    finds(
+        Mutant::YoungPointerDeleted,
+        &ONE_WRITER,
+        "no pointer leads to Entry",
+    );
+}
+
+#[test]
+fn the_model_finds_rows_read_before_pointers() {
+    finds(
+        Mutant::RowsReadBeforePointers,
+        &ONE_WRITER,
+        "no pointer leads to Entry",
+    );
+}
+
+#[test]
+fn the_model_finds_a_pause_before_the_commit_ignored() {
+    finds(
+        Mutant::PauseIgnored,
+        &ONE_WRITER,
+        "no pointer leads to Entry",
+    );
+}
+
+#[test]
+fn the_model_finds_the_same_pointer_announced_again() {
+    finds(
+        Mutant::SamePointerAgain,
+        &ONE_WRITER,
+        "no pointer leads to Entry",
+    );
+}
+
+#[test]
+fn the_model_finds_the_pointer_of_a_grave_deleted() {
+    finds(
+        Mutant::PointerIgnoresGraves,
+        &DELETED,
+        "no pointer leads to Grave",
+    );
+}
+
+#[test]
+fn the_model_finds_a_pointer_deleted_after_a_refusal() {
+    finds(
+        Mutant::PointerDeletedAfterRefusal,
+        &REFUSED_WRITER,
+        "no pointer leads to Entry",
+    );
+}
+
+#[test]
+fn the_model_finds_a_head_that_is_not_in_the_commit() {
+    finds(
+        Mutant::HeadNotInCommit,
+        &ONE_WRITER,
+        "step 1 is committed twice",
+    );
+}
+
+#[test]
+fn the_model_finds_stamps_compared_by_greater() {
+    finds(
+        Mutant::StampComparedByGreater,
+        &REPLACED,
+        "step 1 has its effect after step 1",
+    );
+}
+
+#[test]
+fn the_model_finds_a_target_written_without_condition() {
+    finds(
+        Mutant::TargetUnconditional,
+        &REPLACED,
+        "has its effect after step",
+    );
+}
+
+#[test]
+fn the_model_finds_the_read_of_the_target_taken_for_the_read_of_the_log() {
+    finds(
+        Mutant::TargetReadIsBase,
+        &DELETED,
+        "has its effect after step 3",
+    );
+}
+
+#[test]
+fn the_model_finds_a_grave_dropped_at_once() {
+    finds(
+        Mutant::GraveDropped,
+        &DELETED,
+        "has its effect after step 3",
+    );
+}
+
+#[test]
+fn the_model_finds_a_merge_into_a_deleted_target() {
+    finds(
+        Mutant::GravesIgnored,
+        &MERGED_AGAIN,
+        "instead of Some((0, 2))",
+    );
+}
+
+#[test]
+fn the_model_finds_steps_that_overtake_one_set_aside() {
+    finds(
+        Mutant::LaterStepsOvertakeDead,
+        &SET_ASIDE,
+        "instead of Some((1, 2))",
+    );
+}
