@@ -60,7 +60,8 @@ fn stub_entries(input: &DeriveInput) -> TokenStream {
     }
     let entries = attributes.indexes.iter().map(|index| {
         let (ident, row_key) = (&index.ident, &index.row_key);
-        let partition_key = attributes.partition_key.iter();
+        let partition_key = index.partition_key.as_ref();
+        let partition_key = partition_key.or(attributes.partition_key.as_ref()).into_iter();
         let crate_path = quote! { #krate }.to_string().replace(' ', "");
         let mut entry = input.clone();
         entry.ident = ident.clone();

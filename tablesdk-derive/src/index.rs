@@ -1,7 +1,7 @@
-//! The indexes of an entity. The entries of an index are a struct like the entity, with another row key: this file makes it of the
-//! entity's fields, and it is checked as if it had been written.
+//! The indexes of an entity. The entries of an index are a struct like the entity, with other keys: this file makes it of the entity's
+//! fields, and it is checked as if it had been written.
 //!
-//! An entry has every property of the entity, and those parts of the entity's row key that its own row key does not have.
+//! An entry has every property of the entity, and those parts of the entity's keys that its own keys do not have.
 
 use proc_macro2::Ident;
 use syn::ext::IdentExt as _;
@@ -31,6 +31,7 @@ pub(crate) fn models<'a>(
     for index in &attributes.indexes {
         match check(input_of(entity, attributes, index)) {
             Ok(model) => {
+                check_partition(entity, index, &mut diagnostics);
                 check_owners(entity, index, &model, &mut diagnostics);
                 models.push(model);
             }
@@ -68,7 +69,10 @@ fn input_of<'a>(
     attributes: &StructAttributes,
     index: &'a IndexAttribute,
 ) -> Input<'a> {
-    let parts: Vec<_> = names(&index.row_key.value()).collect();
+    let templates = index.partition_key.iter().chain([&index.row_key]);
+    let parts: Vec<_> = templates
+        .flat_map(|template| names(&template.value()).collect::<Vec<_>>())
+        .collect();
     let mut required = Vec::new();
     let fields = entity.parts.iter().map(|part| {
         let field = &part.field;
@@ -80,7 +84,7 @@ fn input_of<'a>(
         }
         InputField {
             ty,
-            attributes: attributes_in_entry(field, &part.kind, is_in_key),
+            attributes: attributes_in_entry(field, &part.kind, index, is_in_key),
             part_of: None,
             ..field.clone()
         }
@@ -107,12 +111,17 @@ fn input_of<'a>(
             entity_type,
             indexes: Vec::new(),
             keys: None,
+            partition_key: index
+                .partition_key
+                .clone()
+                .or_else(|| attributes.partition_key.clone()),
             row_key: Some(index.row_key.clone()),
             ..attributes.clone()
         },
         fields,
         index_of: Some(IndexOf {
             entity: entity.ident.clone(),
+            is_elsewhere: index.partition_key.is_some(),
             is_unique: index.is_unique,
             required,
         }),
@@ -122,21 +131,24 @@ fn input_of<'a>(
 }
 
 /// The attributes of a field in the entry. A field that cannot be a part of a key keeps its attributes, and the check says so.
-fn attributes_in_entry(field: &InputField<'_>, kind: &Kind, is_in_key: bool) -> FieldAttributes {
+fn attributes_in_entry(
+    field: &InputField<'_>,
+    kind: &Kind,
+    index: &IndexAttribute,
+    is_in_key: bool,
+) -> FieldAttributes {
     let mut attributes = field.attributes.clone();
     let span = Some(field.ident.span());
+    let is_own = |key: &KeyName| *key == KeyName::Row || index.partition_key.is_some();
     match kind {
-        Kind::Key(KeyName::Row)
-        | Kind::KeyPart {
-            key: KeyName::Row,
-            stored: None,
-        } => {
+        Kind::Key(key) | Kind::KeyPart { key, stored: None } if is_own(key) => {
+            attributes.partition_key = None;
             attributes.row_key = None;
         }
         Kind::KeyPart {
-            key: KeyName::Row,
+            key,
             stored: Some(_),
-        } => {
+        } if is_own(key) => {
             attributes.store = attributes.store.filter(|_| is_in_key);
         }
         // Other programs, and filters, find it as a property, too.
@@ -150,6 +162,19 @@ fn attributes_in_entry(field: &InputField<'_>, kind: &Kind, is_in_key: bool) -> 
     attributes
 }
 
+/// Entries that are written in another way than their entity are in other partitions.
+fn check_partition(entity: &Model<'_>, index: &IndexAttribute, diagnostics: &mut Diagnostics) {
+    let of_entity = entity.keys.get(KeyName::Partition);
+    if let (Some(of_entity), Some(of_entries)) = (of_entity, &index.partition_key)
+        && of_entity.text == of_entries.value()
+    {
+        diagnostics.error(
+            of_entries.span(),
+            "the entries have the partition key of the entity: remove this one, and they are written in one transaction",
+        );
+    }
+}
+
 /// Two entities that had one entry would overwrite it for each other.
 fn check_owners(
     entity: &Model<'_>,
@@ -160,9 +185,12 @@ fn check_owners(
     if index.is_unique {
         return;
     }
+    // Entries in the partition of their entity share its partition key.
+    let is_in_key = |name: &KeyName| *name == KeyName::Row || index.partition_key.is_some();
     let parts = |model: &Model<'_>| -> Vec<String> {
-        let template = model.keys.get(KeyName::Row);
-        let fields = template.into_iter().flat_map(Template::fields);
+        let keys = KeyName::BOTH.into_iter().filter(is_in_key);
+        let templates = keys.filter_map(|name| model.keys.get(name));
+        let fields = templates.flat_map(Template::fields);
         let names = fields.filter_map(|field| Some(model.parts.get(field)?.field.plain_name()));
         names.collect()
     };
@@ -176,7 +204,10 @@ fn check_owners(
     let (name, key) = (entity.ident.unraw(), missing.join("_"));
     diagnostics.error(
         index.row_key.span(),
-        format!("two entities `{name}` may have an entry with the same row key: add `_{key}` to it, or `unique` to the index"),
+        match index.partition_key {
+            Some(_) => format!("two entities `{name}` may have an entry with the same keys: add `_{key}` to this one"),
+            None => format!("two entities `{name}` may have an entry with the same row key: add `_{key}` to it, or `unique` to the index"),
+        },
     );
 }
 

@@ -72,6 +72,8 @@ impl InputField<'_> {
 /// What the entries of an index are entries of.
 pub(crate) struct IndexOf {
     pub(crate) entity: Ident,
+    /// Whether the entries are in other partitions than their entities.
+    pub(crate) is_elsewhere: bool,
     pub(crate) is_unique: bool,
     /// The fields that are an `Option` in the entity and not in the entry: without a value there is no entry.
     pub(crate) required: Vec<Ident>,

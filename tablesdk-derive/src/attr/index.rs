@@ -10,6 +10,8 @@ use super::{Item, Value};
 pub(crate) struct IndexAttribute {
     /// The type of the entries, which the derive generates.
     pub(crate) ident: Ident,
+    /// `None` where the entries are in the partition of their entity.
+    pub(crate) partition_key: Option<LitStr>,
     pub(crate) row_key: LitStr,
     /// Whether no two entities of a partition have an entry with the same row key.
     pub(crate) is_unique: bool,
@@ -35,8 +37,8 @@ impl IndexAttribute {
                 )));
             }
         };
-        let mut row_key = None;
-        let mut is_unique = false;
+        let (mut partition_key, mut row_key) = (None, None);
+        let mut is_unique = None;
         while !input.is_empty() {
             input.parse::<Token![,]>()?;
             if input.is_empty() {
@@ -44,27 +46,24 @@ impl IndexAttribute {
             }
             let word: Ident = input.parse()?;
             match word.to_string().as_str() {
-                "row_key" => {
-                    input.parse::<Token![=]>()?;
-                    if row_key.replace(input.parse()?).is_some() {
+                "partition_key" => template(&mut partition_key, &word, input)?,
+                "row_key" => template(&mut row_key, &word, input)?,
+                "unique" => {
+                    if is_unique.replace(word.span()).is_some() {
                         return Err(twice(&word));
                     }
                 }
-                "unique" if is_unique => return Err(twice(&word)),
-                "unique" => is_unique = true,
-                "partition_key" => {
-                    return Err(syn::Error::new(
-                        word.span(),
-                        "the entries of an index are in the partition of their entity: remove the `partition_key`",
-                    ));
-                }
                 other => {
                     let message = format!(
-                        "unknown option `{other}` of an index: the options are `row_key` and `unique`"
+                        "unknown option `{other}` of an index: the options are `partition_key`, `row_key` and `unique`"
                     );
                     return Err(syn::Error::new(word.span(), message));
                 }
             }
+        }
+        if let (Some(_), Some(unique)) = (&partition_key, is_unique) {
+            let message = "an index with a `partition_key` cannot be unique, because no transaction spans partitions: remove one of the two";
+            return Err(syn::Error::new(unique, message));
         }
         let Some(row_key) = row_key else {
             let message =
@@ -73,9 +72,19 @@ impl IndexAttribute {
         };
         Ok(Self {
             ident,
+            partition_key,
             row_key,
-            is_unique,
+            is_unique: is_unique.is_some(),
         })
+    }
+}
+
+/// Parses `= "…"`.
+fn template(known: &mut Option<LitStr>, word: &Ident, input: ParseStream<'_>) -> syn::Result<()> {
+    input.parse::<Token![=]>()?;
+    match known.replace(input.parse()?) {
+        Some(_) => Err(twice(word)),
+        None => Ok(()),
     }
 }
 

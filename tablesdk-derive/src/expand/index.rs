@@ -11,6 +11,7 @@ use super::write_statements;
 use crate::check::Model;
 use crate::input::{IndexOf, InputField};
 use crate::name::KeyName;
+use crate::template::Template;
 use crate::tokens::local;
 
 /// The constants about indexes, of an entity with indexes and of an entry; none where they have their defaults.
@@ -44,14 +45,16 @@ fn struct_of_entries(index: &Model<'_>, index_of: &IndexOf) -> TokenStream {
         ident, vis, lints, ..
     } = index;
     let entity = index_of.entity.unraw();
-    let row_key = index
-        .keys
-        .get(KeyName::Row)
-        .map(|row_key| row_key.text.clone());
-    let doc = format!(
-        " An entry of an index of [`{entity}`]: its properties, under a row key of the form `{}`. It is written together with the entity.",
-        row_key.unwrap_or_default()
-    );
+    let key = |name| index.keys.get(name).map_or("", |key: &Template| &key.text);
+    let (partition_key, row_key) = (key(KeyName::Partition), key(KeyName::Row));
+    let doc = match index_of.is_elsewhere {
+        false => format!(
+            " An entry of an index of [`{entity}`]: its properties, under a row key of the form `{row_key}`. It is written together with the entity."
+        ),
+        true => format!(
+            " An entry of an index of [`{entity}`]: its properties, under keys of the form `{partition_key}` and `{row_key}`. It is written before the entity, and removed after it."
+        ),
+    };
     let fields = index.parts.iter().map(|part| {
         let (vis, member, ty) = (part.field.vis, part.field.member(), part.field.ty);
         let docs = part.field.docs.iter().map(ToTokens::to_token_stream);

@@ -236,7 +236,11 @@ fn schema(model: &Model<'_>) -> TokenStream {
     let entity_type = entity_type.map(|entity_type| entity_type.schema(model));
     let keys = schema_keys(model);
     let unrenamed = unrenamed(model);
-    let entry = model.index_of.as_ref().map(|_| quote! { .entry() });
+    let entry = model.index_of.as_ref();
+    let entry = entry.map(|index_of| match index_of.is_elsewhere {
+        true => quote! { .entry_elsewhere() },
+        false => quote! { .entry() },
+    });
     quote! { #private::Schema::new(#name, &[#(#parts),*]) #keys #projection #entity_type #unrenamed #entry }
 }
 

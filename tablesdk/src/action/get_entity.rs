@@ -7,7 +7,8 @@ use tablesdk_protocol::operation::get_entity::{Request, Response};
 use tablesdk_protocol::wire::json::{MetadataLevel, read_entity_by};
 use tablesdk_protocol::{ETag, EntityKey, TableName};
 
-use super::FollowEntry;
+use super::{FollowEntry, UnverifiedEntry};
+use crate::entity::index::check_verified;
 use crate::entity::{DynamicEntity, EntityError, IndexEntry, Stored, TableEntity, WritableEntity};
 use crate::error::{ClosureError, Error};
 use crate::filter::AccessClass;
@@ -74,6 +75,24 @@ impl<E: TableEntity> GetEntity<E> {
         FollowEntry::new(self.table, self.key)
     }
 
+    /// Reads the entry of an index as it is, without a look at its entity. In an index with entries in other partitions, it may be that of
+    /// an entity which was not written in the end, or has changed, and have the properties of an earlier version.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/indexed_elsewhere.md")]
+    /// # table.insert(&Employee::new("Sales", 1, "Jones")).await?;
+    /// let entry = table.get(ByName::key("Jones", "Sales", 1)).unverified().await?;
+    /// assert_eq!(entry.expect("was written").id, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn unverified(self) -> UnverifiedEntry<E>
+    where
+        E: IndexEntry,
+    {
+        UnverifiedEntry::new(self.table, self.key)
+    }
+
     /// Converts the entity with a closure, which gets every property with its exact type. For a projection, the properties are
     /// those of its fields.
     ///
@@ -95,6 +114,7 @@ impl<E: TableEntity> GetEntity<E> {
         self,
         resolve: impl FnOnce(Stored<DynamicEntity>) -> Result<T, ClosureError> + Send + 'a,
     ) -> ResolveEntity<'a, T> {
+        const { check_verified::<E>(false) }
         ResolveEntity {
             table: self.table,
             key: self.key,
@@ -104,6 +124,7 @@ impl<E: TableEntity> GetEntity<E> {
     }
 
     async fn run(self) -> Result<Option<Stored<E>>, Error> {
+        const { check_verified::<E>(false) }
         let (_, read) = read::<E>(&self.table, self.key, E::SCHEMA.select()).await?;
         Ok(read.map(|(mut stored, content)| {
             if self.is_tracked {

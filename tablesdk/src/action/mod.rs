@@ -79,7 +79,7 @@ pub use bulk::{Bulk, BulkEntity, BulkError, BulkFailure, BulkProgress, BulkRepor
 pub use create_table::CreateTable;
 pub use delete_entity::DeleteEntity;
 pub use get_entity::{GetEntity, ResolveEntity};
-pub use index::follow::{FollowEntries, FollowEntry};
+pub use index::follow::{FollowEntries, FollowEntry, UnverifiedEntry};
 pub use index::repair::{IndexConflict, Repair, RepairReport};
 pub use insert_entity::InsertEntity;
 pub use many::GetMany;

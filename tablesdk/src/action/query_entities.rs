@@ -13,7 +13,7 @@ use super::query::conditions::{Condition, Conditions};
 use super::query::paged::{PagedQuery, Skip};
 use super::query::request::{OPERATION, QueryRequest};
 use super::{DeleteAll, FollowEntries, refused};
-use crate::entity::index::check_standalone;
+use crate::entity::index::{check_standalone, check_verified};
 use crate::entity::key::{PartitionOf, RowRange};
 use crate::entity::{DynamicEntity, IndexEntry, Schema, Stored, TableEntity};
 use crate::error::{ClosureError, Error};
@@ -21,7 +21,7 @@ use crate::filter::{AccessClass, FilterError};
 use crate::pipeline::Table;
 use crate::query::{
     BetterIndex, EntityStream, Explanation, IntoFilter, Keys, Pages, Presence, Resolve, Selection,
-    Values, Whole,
+    Unverified, Values, Whole,
 };
 
 /// Reads many entities of type `E`. See [`TableClient::query`](crate::TableClient::query).
@@ -149,6 +149,26 @@ impl<I: IndexEntry> QueryEntities<I> {
     /// ```
     pub fn follow(self) -> FollowEntries<I> {
         FollowEntries::new(self)
+    }
+}
+
+impl<I: IndexEntry, S: Selection<I>> QueryEntities<I, S> {
+    /// Reads the entries as they are, without a look at their entities: one request for a thousand. In an index with entries in other
+    /// partitions, an entry may be that of an entity which was not written in the end, or has changed. The properties may be those of an
+    /// earlier version.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/indexed_elsewhere.md")]
+    /// # table.insert(&Employee::new("Sales", 1, "Jones")).await?;
+    /// # table.insert(&Employee::new("Legal", 2, "Jones")).await?;
+    /// let jones = || table.query::<ByName>().partition(ByName::partition("Jones"));
+    /// let departments = jones().select(|e| e.department).unverified().collect().await?;
+    /// assert_eq!(departments, ["Legal", "Sales"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn unverified(self) -> QueryEntities<I, Unverified<S>> {
+        self.map_selection(Unverified::new)
     }
 }
 
@@ -406,6 +426,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
 
     /// What stays the same from page to page, if it may be sent.
     pub(super) fn into_paged(self) -> Result<(Arc<PagedQuery<S>>, Pages), Error> {
+        const { check_verified::<E>(S::IS_UNVERIFIED) }
         let pipeline = self.table.pipeline.clone();
         self.checked().map_err(|error| pipeline.locate(error))
     }
@@ -461,6 +482,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     ///
     /// Those of the service, such as `TableNotFound`.
     pub async fn exists(self) -> Result<bool, Error> {
+        const { check_verified::<E>(S::IS_UNVERIFIED) }
         let mut items = self.at_most(1).presence().stream();
         Ok(items.try_next().await?.is_some())
     }
@@ -471,6 +493,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     ///
     /// Those of the service, such as `TableNotFound`.
     pub async fn count(self) -> Result<usize, Error> {
+        const { check_verified::<E>(S::IS_UNVERIFIED) }
         let items = self.presence().stream();
         items.try_fold(0, |count, ()| ready(Ok(count + 1))).await
     }

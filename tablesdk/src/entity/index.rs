@@ -1,6 +1,6 @@
 //! The indexes of an entity: how an entry is made of the entity, and which entries a stored entity has.
 //!
-//! An entry is an entity of its own in the same partition. Knows nothing of how entries are written.
+//! An entry is an entity of its own. Knows nothing of how entries are written.
 
 use bytes::Bytes;
 use tablesdk_protocol::EntityKey;
@@ -9,10 +9,10 @@ use tablesdk_protocol::wire::json::{JsonEntity, read_entity};
 use super::writer::write;
 use super::{EntityError, PropertyReader, PropertyWriter, Schema, TableEntity, WritableEntity};
 
-/// An entry of an index: the properties of an entity under another row key, in the same partition. What
+/// An entry of an index: the properties of an entity under another row key, or under two other keys. What
 /// [`#[table(index(…))]`](derive@crate::TableEntity#index) generates is one.
 ///
-/// It is read like an entity, and written together with the entity.
+/// It is read like an entity, and written with the entity.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an entry of an index",
     label = "not an entry",
@@ -93,6 +93,14 @@ pub(crate) const fn check_no_entry<E: TableEntity>() {
     );
 }
 
+/// Refuses at compile time to read entries in other partitions as if they were the entities.
+pub(crate) const fn check_verified<E: TableEntity>(is_unverified: bool) {
+    assert!(
+        is_unverified || !E::SCHEMA.is_elsewhere(),
+        "an entry in another partition than its entity may be out of date: add `.follow()`, which reads the entities, or `.unverified()`"
+    );
+}
+
 /// An index of the entities `E`.
 #[doc(hidden)]
 #[derive(Debug)]
@@ -139,6 +147,16 @@ pub(crate) enum Owner {
     NoEntry,
 }
 
+/// The entry with a key, of an entity.
+pub(crate) enum EntryOf {
+    /// As it is sent.
+    Entry(Bytes),
+    /// The entity has no entry with that key.
+    None,
+    /// The entity cannot be read, or its entry cannot be written.
+    Unknown,
+}
+
 /// An index, for code that does not know the type of its entities.
 pub(crate) trait AnyIndex: Send + Sync {
     /// The name of the type of its entries.
@@ -153,11 +171,16 @@ pub(crate) trait AnyIndex: Send + Sync {
     /// The parts of the partition key of its entries, and those of the row key.
     fn key_parts(&self) -> [&'static [EntryKeyPart]; 2];
 
+    /// Whether the entries are in other partitions than their entities.
+    fn is_elsewhere(&self) -> bool {
+        self.schema().is_elsewhere()
+    }
+
     /// What an entity under a key of this index is.
     fn owner_of(&self, entry: &Bytes) -> Owner;
 
-    /// Whether an entity has the entry with that key. True of an entity that cannot be read: its entries are not known.
-    fn has_entry(&self, entity: &Bytes, entry: &EntityKey) -> bool;
+    /// The entry with that key of an entity.
+    fn entry_of(&self, entity: &Bytes, entry: &EntityKey) -> EntryOf;
 }
 
 impl<E: TableEntity> AnyIndex for Index<E> {
@@ -193,16 +216,19 @@ impl<E: TableEntity> AnyIndex for Index<E> {
         owner.map_or(Owner::Damaged, Owner::Entity)
     }
 
-    fn has_entry(&self, entity: &Bytes, entry: &EntityKey) -> bool {
+    fn entry_of(&self, entity: &Bytes, entry: &EntityKey) -> EntryOf {
         let Ok(entity) = read_entity(entity) else {
-            return true;
+            return EntryOf::Unknown;
         };
-        match E::read(&mut PropertyReader::new(&entity, None)) {
-            Ok(entity) => {
-                let key = self.entry_key(&entity).ok().flatten();
-                key.as_ref() == Some(entry)
-            }
-            Err(_) => true,
+        let Ok(entity) = E::read(&mut PropertyReader::new(&entity, None)) else {
+            return EntryOf::Unknown;
+        };
+        match self.entry_key(&entity) {
+            Ok(Some(key)) if key == *entry => self
+                .write_entry(&entity, &key)
+                .map_or(EntryOf::Unknown, EntryOf::Entry),
+            // What cannot be a key is not stored.
+            Ok(_) | Err(_) => EntryOf::None,
         }
     }
 }

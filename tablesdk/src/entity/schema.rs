@@ -45,6 +45,8 @@ pub struct Schema {
     pub(super) dispatch: Option<Dispatch>,
     /// Of the entries of an index.
     pub(super) entry: bool,
+    /// Of entries in other partitions than their entities.
+    elsewhere: bool,
     /// Of a type with a mistake, of which nothing is known.
     pub(super) stub: bool,
     /// Of a flattened struct without `rename_all`: the set of the rules that its names do not follow.
@@ -74,6 +76,7 @@ impl Schema {
             entity_type: None,
             dispatch: None,
             entry: false,
+            elsewhere: false,
             stub: false,
             unrenamed: 0,
         }
@@ -136,6 +139,18 @@ impl Schema {
     pub const fn entry(mut self) -> Self {
         self.entry = true;
         self
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn entry_elsewhere(mut self) -> Self {
+        self.elsewhere = true;
+        self.entry()
+    }
+
+    /// Whether it is that of entries in other partitions than their entities.
+    pub(crate) const fn is_elsewhere(&self) -> bool {
+        self.elsewhere
     }
 
     /// The name of the struct.

@@ -4,11 +4,11 @@
 
 #[cfg(not(feature = "tracing"))]
 pub(super) use disabled::{
-    Timer, cancelled, ended, exhausted, outcome_unknown, retried, starts_over,
+    Timer, cancelled, ended, entry_left, exhausted, outcome_unknown, retried, starts_over,
 };
 #[cfg(feature = "tracing")]
 pub(super) use enabled::{
-    Timer, cancelled, ended, exhausted, outcome_unknown, retried, starts_over,
+    Timer, cancelled, ended, entry_left, exhausted, outcome_unknown, retried, starts_over,
 };
 
 use tablesdk_protocol::Endpoint;
@@ -179,6 +179,25 @@ mod enabled {
         );
     }
 
+    /// An operation has succeeded or failed, and leaves an entry of an index that is not right.
+    pub(in crate::pipeline) fn entry_left(
+        report: &OperationReport,
+        index: &'static str,
+        error: &Error,
+    ) {
+        warn!(
+            target: TARGET,
+            operation = report.operation,
+            table = report.table.as_deref(),
+            index,
+            status = status(error),
+            code = code(error),
+            reason = error.reason(),
+            request_id = error.request_id(),
+            "an entry of an index is out of date: `repair` mends it"
+        );
+    }
+
     /// The future or the stream of an operation was dropped while a request was in flight.
     pub(in crate::pipeline) fn cancelled(report: &OperationReport) {
         debug!(
@@ -267,6 +286,8 @@ mod disabled {
         _: &Error,
     ) {
     }
+
+    pub(in crate::pipeline) const fn entry_left(_: &OperationReport, _: &'static str, _: &Error) {}
 
     pub(in crate::pipeline) const fn cancelled(_: &OperationReport) {}
 }

@@ -59,7 +59,7 @@ impl PipelineHandle {
         self.retry.as_ref().unwrap_or(&self.pipeline.retry)
     }
 
-    pub(super) fn time_limit(&self) -> Duration {
+    pub(crate) fn time_limit(&self) -> Duration {
         self.deadline.unwrap_or_else(|| self.policy().deadline)
     }
 

@@ -100,6 +100,11 @@ impl<'p> OperationRun<'p> {
         self.span.note_failure(error);
     }
 
+    /// Reports an entry of an index that is not what it should be after the operation.
+    pub(crate) fn warn_of_entry(&self, index: &'static str, error: &Error) {
+        event::entry_left(&self.span.report, index, error);
+    }
+
     /// Ends the operation and reports its outcome. An operation that is dropped without this call is reported as cancelled.
     pub(crate) fn end<T>(mut self, result: Result<T, Error>) -> Result<T, Error> {
         let error = result.as_ref().err();

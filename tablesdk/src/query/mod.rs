@@ -17,6 +17,7 @@ mod page;
 pub(crate) mod resolve;
 pub(crate) mod select;
 mod stream;
+pub(crate) mod unverified;
 pub(crate) mod values;
 
 pub use crate::filter::{AccessClass, Filter};
@@ -36,4 +37,5 @@ pub(crate) use select::{Keys, Presence};
 pub(crate) use select::{SelectionError, Whole};
 pub use stream::EntityStream;
 pub(crate) use stream::Pages;
+pub(crate) use unverified::Unverified;
 pub(crate) use values::Values;

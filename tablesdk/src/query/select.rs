@@ -60,6 +60,10 @@ pub trait Selection<E>: sealed::Sealed + Send + Sync + 'static {
     #[doc(hidden)]
     const LISTS: bool = false;
 
+    /// Whether the entries of an index may be read as they are.
+    #[doc(hidden)]
+    const IS_UNVERIFIED: bool = false;
+
     /// Reads an item from an entity of the answer. What it does may be done again for the same entity, unless it needs a list.
     #[doc(hidden)]
     fn read(&self, entity: &mut EntityMembers<'_, '_>) -> Result<Self::Item, SelectionError>;
@@ -164,6 +168,8 @@ impl<E, S: Selection<E>> Selection<E> for Arc<S> {
 
     const LISTS: bool = S::LISTS;
 
+    const IS_UNVERIFIED: bool = S::IS_UNVERIFIED;
+
     fn read(&self, entity: &mut EntityMembers<'_, '_>) -> Result<S::Item, SelectionError> {
         S::read(self, entity)
     }
@@ -174,6 +180,9 @@ pub(crate) struct Presence;
 
 impl<E> Selection<E> for Presence {
     type Item = ();
+
+    // It is made of another selection, which is checked before.
+    const IS_UNVERIFIED: bool = true;
 
     fn names(&self) -> Option<Vec<String>> {
         Some(vec!["RowKey".to_owned()])
@@ -360,6 +369,7 @@ pub(super) mod sealed {
 }
 
 impl<F> sealed::Sealed for super::Resolve<F> {}
+impl<S> sealed::Sealed for super::Unverified<S> {}
 impl<S> sealed::Sealed for super::Values<S> {}
 impl<S: sealed::Sealed> sealed::Sealed for Arc<S> {}
 impl sealed::Sealed for Keys {}

@@ -20,6 +20,8 @@ impl<E, T: Send + 'static, S: Selection<E, Item = Stored<T>>> Selection<E> for V
 
     const LISTS: bool = S::LISTS;
 
+    const IS_UNVERIFIED: bool = S::IS_UNVERIFIED;
+
     fn names(&self) -> Option<Vec<String>> {
         self.0.names()
     }

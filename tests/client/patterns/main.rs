@@ -3,6 +3,7 @@
 mod better_index;
 mod costs;
 mod design_guide;
+mod elsewhere;
 mod entity;
 mod index_faults;
 mod indexes;

@@ -48,10 +48,21 @@ struct BadParts {
 #[table(index(row_key = "a_{id}"))]
 #[table(index(ByA))]
 #[table(index(ByB, row_key = "b_{id:06}", uniqe))]
-#[table(index(ByC, partition_key = "c", row_key = "c_{id:06}"))]
+#[table(index(ByC, partition_key = "c", row_key = "c_{department}_{id:06}", unique))]
 struct BadSyntax {
     department: String,
     id: u32,
+}
+
+#[derive(Clone, Debug, TableEntity)]
+#[table(partition_key = "{department}", row_key = "e_{id:06}")]
+#[table(index(ByD, partition_key = "{department}", row_key = "d_{id:06}"))]
+#[table(index(ByF, partition_key = "f_{name}", row_key = "f_{id:06}"))]
+#[table(index(ByG, partition_key = "g_{name}", row_key = "{department}_{id:06}"))]
+struct Elsewhere {
+    department: String,
+    id: u32,
+    name: String,
 }
 
 #[derive(Clone, Debug, TableEntity)]

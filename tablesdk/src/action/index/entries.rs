@@ -10,18 +10,18 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
-use tablesdk_protocol::operation::get_entity::Response;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, TableName};
 
 use super::changes::{Entry, EntryChange};
+use super::elsewhere::{Elsewhere, read};
 use crate::action::write::change::{ChangeKind, EntityChange};
 use crate::action::write::exactly_once::KeepMarker;
 use crate::action::write::together::send_together;
-use crate::action::{EncodedEntity, get_entity, refused};
-use crate::entity::index::{AnyIndex, Owner};
-use crate::error::{CurrentEntity, Error};
-use crate::pipeline::{Effect, OperationRun};
+use crate::action::{EncodedEntity, refused};
+use crate::entity::index::{AnyIndex, EntryOf, Owner};
+use crate::error::Error;
+use crate::pipeline::OperationRun;
 
 /// The state of the entry of a stored entity.
 pub(in crate::action) enum EntryState {
@@ -48,19 +48,18 @@ impl EntryChange {
         };
         let state = match read(run, table, key).await? {
             None => EntryState::Missing,
-            Some((content, etag)) => {
-                let of_other = match self.index.owner_of(&content) {
+            Some(found) => {
+                let of_other = match self.index.owner_of(&found.content) {
                     Owner::Entity(owner) if owner != *entity => {
                         has_entry(run, table, self.index, owner, key).await?
                     }
                     Owner::Entity(_) | Owner::Damaged => None,
                     Owner::NoEntry => Some(key.clone()),
                 };
-                let found = CurrentEntity::new(content, Some(etag), Some(body), true);
-                match (of_other, found) {
-                    (Some(owner), _) => EntryState::Taken { owner },
-                    (None, Ok(Some(found))) if found.equals_sent() => EntryState::Right,
-                    (None, _) => EntryState::Stale,
+                match of_other {
+                    Some(owner) => EntryState::Taken { owner },
+                    None if found.equals(body) => EntryState::Right,
+                    None => EntryState::Stale,
                 }
             }
         };
@@ -76,8 +75,10 @@ async fn has_entry(
     entity: EntityKey,
     entry: &EntityKey,
 ) -> Result<Option<EntityKey>, Error> {
-    let read = read(run, table, &entity).await?;
-    let has_entry = read.is_some_and(|(content, _)| index.has_entry(&content, entry));
+    let found = read(run, table, &entity).await?;
+    // An entity that cannot be read may have it.
+    let has_entry =
+        found.is_some_and(|found| !matches!(index.entry_of(&found.content, entry), EntryOf::None));
     Ok(has_entry.then_some(entity))
 }
 
@@ -86,6 +87,8 @@ pub(in crate::action) enum Compared {
     Right,
     /// Its entity does not exist, or does not have it.
     Orphan,
+    /// Its entity does not have it, and may be written in a moment.
+    Recent,
     /// It is no entry of the index, or damaged.
     Unreadable,
 }
@@ -99,19 +102,22 @@ pub(in crate::action) async fn remove_orphan(
     is_dry: bool,
 ) -> Result<Compared, Error> {
     // The entry first: an entity that gains it afterwards writes it, and then it has another ETag.
-    let Some((content, etag)) = read(run, table, entry).await? else {
+    let Some(found) = read(run, table, entry).await? else {
         return Ok(Compared::Right);
     };
-    let Owner::Entity(owner) = index.owner_of(&content) else {
+    let Owner::Entity(owner) = index.owner_of(&found.content) else {
         return Ok(Compared::Unreadable);
     };
     if has_entry(run, table, index, owner, entry).await?.is_some() {
         return Ok(Compared::Right);
     }
+    if index.is_elsewhere() && !found.is_old() {
+        return Ok(Compared::Recent);
+    }
     if is_dry {
         return Ok(Compared::Orphan);
     }
-    let kind = ChangeKind::Delete(IfMatch::ETag(etag));
+    let kind = ChangeKind::Delete(IfMatch::ETag(found.etag));
     let entity = EncodedEntity::of_key(entry.clone());
     let change = EntityChange::of(table.clone(), kind, entity);
     match change.write(run, None).await {
@@ -133,12 +139,33 @@ pub(in crate::action) async fn carry_out(
         return Ok(Vec::new());
     };
     let table = first.table().clone();
+    let mut elsewhere = Elsewhere::of(run, &table, changes);
+    if elsewhere.is_empty() {
+        return together(run, changes, &table, exactly_once).await;
+    }
+    elsewhere.prepare(run).await?;
+    let written = together(run, changes, &table, exactly_once).await;
+    match &written {
+        Ok(_) => elsewhere.complete(run).await,
+        Err(error) if error.is_ambiguous() => elsewhere.settle(run).await,
+        Err(_) => elsewhere.withdraw(run).await,
+    }
+    written
+}
+
+/// Writes the entities and their entries in the same partition, in one transaction.
+async fn together(
+    run: &mut OperationRun<'_>,
+    changes: &[EntityChange],
+    table: &TableName,
+    exactly_once: Option<KeepMarker>,
+) -> Result<Vec<Option<ETag>>, Error> {
     let mut slots = slots_of(changes)?;
     // Before anything is sent. How many of the others are written depends on what is stored.
     let gained = slots.iter().filter(|slot| slot.before.is_none()).count();
     check_count(run, changes.len(), changes.len() + gained, exactly_once)?;
     for slot in &mut slots {
-        if slot.is_read_first() && slot.look(run, &table, changes).await?.is_some() {
+        if slot.is_read_first() && slot.look(run, table, changes).await?.is_some() {
             // The service refuses it.
             slot.stored = StoredEntry::Missing;
         }
@@ -149,7 +176,7 @@ pub(in crate::action) async fn carry_out(
         let mut all = changes.to_vec();
         let mut written = Vec::new();
         for (position, slot) in slots.iter().enumerate() {
-            if let Some(change) = slot.change(&table) {
+            if let Some(change) = slot.change(table) {
                 written.push(position);
                 all.push(change);
             }
@@ -174,7 +201,7 @@ pub(in crate::action) async fn carry_out(
             return Err(error);
         }
         // The entry is not as expected: it was changed by another client, or by a program that does not know the index.
-        if let Some(owner) = slot.look(run, &table, changes).await? {
+        if let Some(owner) = slot.look(run, table, changes).await? {
             let (index, row_key) = (slot.index.name(), slot.key.row_key().as_str());
             return Err(error.with_taken_entry(index, row_key, &owner));
         }
@@ -237,7 +264,8 @@ enum StoredEntry {
 fn slots_of(changes: &[EntityChange]) -> Result<Vec<Slot>, Error> {
     let mut slots = BTreeMap::new();
     for (position, change) in changes.iter().enumerate() {
-        for entry in change.entries.iter() {
+        let here = change.entries.iter();
+        for entry in here.filter(|entry| !entry.index.is_elsewhere()) {
             let new = |key: &EntityKey| Slot {
                 index: entry.index,
                 key: key.clone(),
@@ -307,15 +335,15 @@ impl Slot {
         table: &TableName,
         changes: &[EntityChange],
     ) -> Result<Option<EntityKey>, Error> {
-        let Some((content, etag)) = read(run, table, &self.key).await? else {
+        let Some(found) = read(run, table, &self.key).await? else {
             self.stored = StoredEntry::Missing;
             return Ok(None);
         };
-        self.stored = StoredEntry::Present(etag);
+        self.stored = StoredEntry::Present(found.etag);
         let after = self.after.as_ref().map(|(after, _)| *after);
         let is_kept = after.is_some() && after == self.before;
         let is_gained = after.is_some() && !is_kept;
-        let other = match self.index.owner_of(&content) {
+        let other = match self.index.owner_of(&found.content) {
             // An entity whose entries these changes write loses or keeps its entry by them.
             Owner::Entity(owner) if is_changed(changes, &owner) => None,
             Owner::Entity(owner) if after.is_none() => Some(owner),
@@ -336,26 +364,6 @@ impl Slot {
 fn is_changed(changes: &[EntityChange], entity: &EntityKey) -> bool {
     let mut changes = changes.iter();
     changes.any(|change| change.key == *entity && !change.entries.is_empty())
-}
-
-/// The content and the ETag of an entity; `None` where it does not exist.
-async fn read(
-    run: &mut OperationRun<'_>,
-    table: &TableName,
-    key: &EntityKey,
-) -> Result<Option<(Bytes, ETag)>, Error> {
-    match get_entity::request(run, Effect::ReadNow, table.clone(), key, None).await {
-        Ok(Response {
-            etag: Some(etag),
-            content,
-        }) => Ok(Some((content, etag))),
-        Ok(Response { etag: None, .. }) => {
-            let error = Error::response("the response has no ETag");
-            Err(run.annotate(error).with_key(key))
-        }
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error.with_key(key)),
-    }
 }
 
 #[derive(Clone, Debug, thiserror::Error)]

@@ -45,6 +45,35 @@ impl<I: IndexEntry> FollowEntry<I> {
     }
 }
 
+/// Reads an entry of an index as it is. See [`GetEntity::unverified`](crate::action::GetEntity::unverified).
+#[must_use = "actions do nothing until awaited"]
+pub struct UnverifiedEntry<I> {
+    table: Table,
+    key: Result<EntityKey, EntityError>,
+    entry: PhantomData<fn() -> I>,
+}
+
+impl<I: IndexEntry> UnverifiedEntry<I> {
+    pub(in crate::action) const fn new(table: Table, key: Result<EntityKey, EntityError>) -> Self {
+        Self {
+            table,
+            key,
+            entry: PhantomData,
+        }
+    }
+
+    async fn run(self) -> Result<Option<Stored<I>>, Error> {
+        let key = self.key.map_err(Error::input);
+        let key = key.map_err(|error| error.with_operation(READ))?;
+        let mut run = self.table.pipeline.begin(READ);
+        let entry = read::<I>(&mut run, &self.table, &key).await;
+        run.end(entry)
+    }
+}
+
+action!(impl[I: IndexEntry] UnverifiedEntry<I>, table.pipeline => Option<Stored<I>>);
+debug_by_fields!(UnverifiedEntry<I> { table, key });
+
 /// Reads the entities that have the entries of an index which a query finds. See
 /// [`QueryEntities::follow`](crate::action::QueryEntities::follow).
 #[must_use = "a query does nothing until it is read"]
@@ -61,7 +90,7 @@ impl<I: IndexEntry> FollowEntries<I> {
     /// an entity that cannot be read, and continues. Any other error ends it.
     pub fn stream(self) -> EntityStream<Stored<I::Entity>> {
         let table = self.query.table.clone();
-        let entities = self.query.stream().map(move |entry| {
+        let entities = self.query.unverified().stream().map(move |entry| {
             let table = table.clone();
             let entry = entry.map(|entry| Followed::of(&entry));
             async move {
@@ -150,6 +179,7 @@ action!(impl[I: IndexEntry] FollowEntry<I>, table.pipeline => Option<Stored<I::E
 debug_by_fields!(FollowEntry<I> { table, key });
 
 const OPERATION: &str = "follow entry";
+const READ: &str = "get entity";
 /// How many entities are read at a time.
 const PARALLEL: usize = 8;
 /// How often an entry is read that other clients pass on.

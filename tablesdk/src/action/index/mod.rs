@@ -1,6 +1,7 @@
 //! Indexes: their entries are written with the entities, lead to them, and are repaired.
 
 pub(super) mod changes;
+mod elsewhere;
 pub(super) mod entries;
 pub(super) mod follow;
 pub(super) mod repair;

@@ -49,6 +49,9 @@ pub struct RepairReport {
     pub stale: u64,
     /// The number of entries whose entity does not exist, or does not have them.
     pub orphaned: u64,
+    /// The number of entries in other partitions that no entity has, and that were written in the last hour: their entity may be
+    /// written in a moment. A repair leaves them as they are, and a later one deletes them.
+    pub recent: u64,
     /// Entities that do not have their entry in a unique index, because another entity has it. A repair leaves them as they are: which
     /// of the two is to change is for the program to decide.
     pub conflicts: Vec<IndexConflict>,
@@ -76,7 +79,7 @@ impl RepairReport {
     /// Whether each entity has its entries now, and there are no other entries: nothing was found, or all of it has been mended.
     pub const fn is_right(&self) -> bool {
         let is_mended = !self.is_dry || self.mended() == 0;
-        self.conflicts.is_empty() && self.unreadable.is_empty() && is_mended
+        self.recent == 0 && self.conflicts.is_empty() && self.unreadable.is_empty() && is_mended
     }
 
     /// The number of entries that were mended, or would be without [`dry_run`](Repair::dry_run).
@@ -97,7 +100,9 @@ impl<'a, E: WritableEntity> Repair<'a, E> {
         }
     }
 
-    /// Compares one partition only. Without it, the whole table is read.
+    /// Compares the entities of one partition only. Without it, the whole table is read.
+    ///
+    /// Entries in other partitions that no entity has are found only by a repair of the whole table.
     pub fn partition(mut self, partition: impl IntoPartitionKey) -> Self {
         self.partition = Some(partition.into_partition_key());
         self
@@ -146,7 +151,9 @@ impl<'a, E: WritableEntity> Repair<'a, E> {
             .map(|found| mend::<E>(&table, &name, is_dry, found));
         self.collect(&mut report, entities).await?;
 
-        for index in E::INDEXES {
+        let is_of_partition = partition.is_some();
+        let indexes = E::INDEXES.iter().map(|index| index as &dyn AnyIndex);
+        for index in indexes.filter(|index| !(is_of_partition && index.is_elsewhere())) {
             let mut query =
                 QueryEntities::<DynamicEntity>::of_schema(table.clone(), index.schema());
             if let Some(partition) = &partition {
@@ -187,6 +194,7 @@ impl RepairReport {
             missing,
             stale,
             orphaned,
+            recent,
             conflicts,
             unreadable,
             is_dry: _,
@@ -196,6 +204,7 @@ impl RepairReport {
         self.missing += missing;
         self.stale += stale;
         self.orphaned += orphaned;
+        self.recent += recent;
         self.conflicts.extend(conflicts);
         self.unreadable.extend(unreadable);
     }
@@ -326,6 +335,7 @@ async fn orphan(
     match run.end(compared)? {
         Compared::Right => {}
         Compared::Orphan => report.orphaned = 1,
+        Compared::Recent => report.recent = 1,
         Compared::Unreadable => {
             let key = entry.key();
             let (partition_key, row_key) = (key.partition_key(), key.row_key());

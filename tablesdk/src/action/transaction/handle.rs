@@ -15,7 +15,7 @@ use crate::action::batch::{Batch, check_partition};
 use crate::action::update_entity::encode_stored;
 use crate::action::write::change::ChangeKind;
 use crate::action::{EncodedEntity, refused};
-use crate::entity::index::check_no_entry;
+use crate::entity::index::{check_no_entry, check_verified};
 use crate::entity::key::{IntoEntityKey, KeyOf, check_standalone_key};
 use crate::entity::{Standalone, Stored, TableEntity, WritableEntity};
 use crate::error::Error;
@@ -109,6 +109,7 @@ impl Transaction {
         &self,
         key: impl KeyOf<E>,
     ) -> impl Future<Output = Result<Option<Stored<E>>, Error>> + Send {
+        const { check_verified::<E>(false) }
         let key = key.into_entity_key();
         let key = key.map_err(|error| refused(OPERATION, error));
         async move {

@@ -1,0 +1,394 @@
+//! Entries in other partitions than their entities. No transaction writes both, so they are written in an order that keeps them right:
+//!
+//! 1. An entry that the entity gains is inserted. If it exists, it is written without a change.
+//! 2. The entity is written.
+//! 3. An entry that the entity no longer has is deleted, and one with other properties is replaced. Both are conditional on the version of
+//!    the entry that step 1 wrote or read.
+//! 4. Entries that were inserted for an inserted entity are written once more, without a change, under the same condition. Other clients
+//!    may have inserted and deleted the same entity between steps 1 and 2, with these entries; no version of the entity shows that.
+//!
+//! So a stored entity has its entries. A client that stops between two steps leaves an entry that no entity has, or one with properties of
+//! an earlier version: those who follow entries do not see it, and a repair mends it.
+//!
+//! An entry that no entity has may be that of a write between steps 1 and 2. So a repair deletes it only when it is older than `GRACE`,
+//! and step 2 is not begun later than half of that after step 1. A write that gains the entry later writes it again, under another ETag.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::DATE;
+use tablesdk_protocol::operation::batch::Change;
+use tablesdk_protocol::operation::get_entity::{Request, Response};
+use tablesdk_protocol::operation::update_entity::Mode;
+use tablesdk_protocol::wire::json::{MetadataLevel, read_entity};
+use tablesdk_protocol::{ETag, EntityKey, IfMatch, TableName, Timestamp};
+
+use super::changes::Entry;
+use crate::action::write::change::{ChangeKind, EntityChange};
+use crate::action::{EncodedEntity, refused};
+use crate::entity::index::{AnyIndex, EntryOf};
+use crate::entity::write_values;
+use crate::error::{CurrentEntity, Error};
+use crate::pipeline::{Effect, OperationRun};
+
+/// The entries in other partitions that changes are about.
+pub(super) struct Elsewhere<'c> {
+    table: &'c TableName,
+    began: Timestamp,
+    entries: Vec<Pending<'c>>,
+}
+
+/// An entry, and what remains to be done with it.
+struct Pending<'c> {
+    index: &'static dyn AnyIndex,
+    key: &'c EntityKey,
+    /// The entity that has or had it, and the position of its change.
+    entity: &'c EntityKey,
+    position: usize,
+    /// What it has to be; `None` where the entity no longer has it.
+    body: Option<&'c Bytes>,
+    is_gained: bool,
+    /// Whether the entity is inserted.
+    is_of_insert: bool,
+    before: Before,
+}
+
+/// The entry before the entity is written.
+enum Before {
+    /// It is as it has to be, or it has never been there.
+    Right,
+    /// It was inserted for this change.
+    Inserted(ETag),
+    /// It exists, in this version.
+    Present(ETag),
+}
+
+impl<'c> Elsewhere<'c> {
+    pub(super) fn of(
+        run: &OperationRun<'_>,
+        table: &'c TableName,
+        changes: &'c [EntityChange],
+    ) -> Self {
+        let mut entries = Vec::new();
+        for (position, change) in changes.iter().enumerate() {
+            let elsewhere = change.entries.iter();
+            for entry in elsewhere.filter(|entry| entry.index.is_elsewhere()) {
+                let before = entry.before.as_ref();
+                let after = entry.after.as_ref();
+                let pending = |key, body, is_gained| Pending {
+                    index: entry.index,
+                    key,
+                    entity: &change.key,
+                    position,
+                    body,
+                    is_gained,
+                    is_of_insert: matches!(change.change, Change::Insert(_)),
+                    before: Before::Right,
+                };
+                if let Some(Entry { key, body }) = after {
+                    entries.push(pending(key, Some(body), before != Some(key)));
+                }
+                let lost = before.filter(|key| after.is_none_or(|after| after.key != **key));
+                entries.extend(lost.map(|key| pending(key, None, false)));
+            }
+        }
+        Self {
+            table,
+            began: run.pipeline().now(),
+            entries,
+        }
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// What comes before the entities are written. After an error, nothing is left of it where the service accepts that.
+    pub(super) async fn prepare(&mut self, run: &mut OperationRun<'_>) -> Result<(), Error> {
+        // A commit may be sent again until the deadline.
+        if run.pipeline().time_limit() > GRACE / 2 {
+            return Err(refused(run.operation(), DEADLINE));
+        }
+        let prepared = self.prepare_each(run).await;
+        if prepared.is_err() {
+            self.withdraw(run).await;
+        }
+        prepared
+    }
+
+    async fn prepare_each(&mut self, run: &mut OperationRun<'_>) -> Result<(), Error> {
+        for entry in &mut self.entries {
+            let prepared = entry.prepare(run, self.table).await;
+            prepared.map_err(|error| error.with_batch_index(entry.position))?;
+        }
+        // The time that a computer sleeps does not count for a deadline.
+        let waited = run.pipeline().now().abs_diff(self.began);
+        if waited > GRACE / 2 {
+            return Err(run.annotate(Error::timeout(WAITED.to_owned())));
+        }
+        Ok(())
+    }
+
+    /// What comes after the entities were written. The writes have succeeded whatever becomes of it.
+    pub(super) async fn complete(self, run: &mut OperationRun<'_>) {
+        for entry in &self.entries {
+            if let Err(error) = entry.complete(run, self.table).await {
+                run.warn_of_entry(entry.index.name(), &error);
+            }
+        }
+    }
+
+    /// Deletes what was inserted for entities that were not written. They are read: the refusal may be that of a duplicate.
+    pub(super) async fn withdraw(&self, run: &mut OperationRun<'_>) {
+        for entry in &self.entries {
+            if let Before::Inserted(etag) = &entry.before {
+                entry.settle(run, self.table, Some(etag)).await;
+            }
+        }
+    }
+
+    /// Makes the entries what they have to be, where it is not known whether the entities were written. What was inserted for them stays:
+    /// they may be written late.
+    pub(super) async fn settle(&self, run: &mut OperationRun<'_>) {
+        for entry in &self.entries {
+            match &entry.before {
+                Before::Present(etag) => entry.settle(run, self.table, Some(etag)).await,
+                Before::Inserted(_) => entry.settle(run, self.table, None).await,
+                Before::Right => {}
+            }
+        }
+    }
+}
+
+impl Pending<'_> {
+    async fn prepare(
+        &mut self,
+        run: &mut OperationRun<'_>,
+        table: &TableName,
+    ) -> Result<(), Error> {
+        if !self.is_gained {
+            let found = read(run, table, self.key).await?;
+            self.before = match (found, self.body) {
+                (Some(found), Some(body)) if found.equals(body) => Before::Right,
+                (Some(found), _) => Before::Present(found.etag),
+                (None, None) => Before::Right,
+                // A program that does not know the index has deleted it.
+                (None, Some(_)) => self.gain(run, table).await?,
+            };
+            return Ok(());
+        }
+        self.before = self.gain(run, table).await?;
+        Ok(())
+    }
+
+    async fn gain(&self, run: &mut OperationRun<'_>, table: &TableName) -> Result<Before, Error> {
+        let mut round = 0;
+        loop {
+            round += 1;
+            let body = self.body.cloned().unwrap_or_default();
+            let error = match write(run, table, ChangeKind::Insert, self.key, body).await {
+                Ok(etag) => return Ok(etag.map_or(Before::Right, Before::Inserted)),
+                Err(error) if error.is_conflict() || error.is_outcome_unknown() => error,
+                Err(error) => return Err(error),
+            };
+            // Its properties are those of a stored entity, or of a write that comes first.
+            match self.touch(run, table, IfMatch::Any).await {
+                Ok(etag) => return Ok(etag.map_or(Before::Right, Before::Present)),
+                Err(missing) if missing.is_missing() => {}
+                Err(error) => return Err(error),
+            }
+            if round == ROUNDS || !run.pause_before_round(round).await {
+                return Err(error);
+            }
+        }
+    }
+
+    /// Writes the entry without a change: it gets another ETag.
+    async fn touch(
+        &self,
+        run: &mut OperationRun<'_>,
+        table: &TableName,
+        if_match: IfMatch,
+    ) -> Result<Option<ETag>, Error> {
+        let empty = write_values(self.key, &[]);
+        let empty = empty.map_err(|error| run.annotate(Error::input(error)))?;
+        let touch = ChangeKind::Update(Mode::Merge, Some(if_match));
+        write(run, table, touch, self.key, empty).await
+    }
+
+    async fn complete(&self, run: &mut OperationRun<'_>, table: &TableName) -> Result<(), Error> {
+        let done = match (&self.before, self.body) {
+            (Before::Inserted(etag), _) if self.is_of_insert => {
+                let touched = self.touch(run, table, IfMatch::ETag(etag.clone())).await;
+                touched.map(drop)
+            }
+            (Before::Right | Before::Inserted(_), _) => return Ok(()),
+            (Before::Present(etag), Some(body)) => replace(run, table, self.key, etag, body).await,
+            (Before::Present(etag), None) => delete(run, table, self.key, etag).await,
+        };
+        match done {
+            // Another write was faster. What it left is compared with the entity.
+            Err(error) if is_passed(&error) => self.reconcile(run, table, None).await,
+            done => done,
+        }
+    }
+
+    async fn settle(&self, run: &mut OperationRun<'_>, table: &TableName, known: Option<&ETag>) {
+        if let Err(error) = self.reconcile(run, table, known).await {
+            run.warn_of_entry(self.index.name(), &error);
+        }
+    }
+
+    /// Reads the entry, then its entity, and makes the entry what it has to be, under the version that was read. `known` is a version
+    /// that no later write of the entity relies on.
+    async fn reconcile(
+        &self,
+        run: &mut OperationRun<'_>,
+        table: &TableName,
+        known: Option<&ETag>,
+    ) -> Result<(), Error> {
+        let mut round = 0;
+        loop {
+            round += 1;
+            let entry = read(run, table, self.key).await?;
+            let entity = read(run, table, self.entity).await?;
+            let wanted = entity.map_or(EntryOf::None, |entity| {
+                self.index.entry_of(&entity.content, self.key)
+            });
+            let done = match (entry, wanted) {
+                (_, EntryOf::Unknown) | (None, EntryOf::None) => return Ok(()),
+                (Some(entry), EntryOf::Entry(body)) if entry.equals(&body) => {
+                    // Against a delete under way that has seen this version.
+                    let touched = self.touch(run, table, IfMatch::ETag(entry.etag)).await;
+                    touched.map(drop)
+                }
+                (Some(entry), EntryOf::Entry(body)) => {
+                    replace(run, table, self.key, &entry.etag, &body).await
+                }
+                (None, EntryOf::Entry(body)) => {
+                    let inserted = write(run, table, ChangeKind::Insert, self.key, body).await;
+                    inserted.map(drop)
+                }
+                (Some(entry), EntryOf::None) => {
+                    if known != Some(&entry.etag) && !entry.is_old() {
+                        return Ok(());
+                    }
+                    delete(run, table, self.key, &entry.etag).await
+                }
+            };
+            match done {
+                Err(error) if is_passed(&error) && round < ROUNDS => {
+                    if !run.pause_before_round(round).await {
+                        return Err(error);
+                    }
+                }
+                done => return done,
+            }
+        }
+    }
+}
+
+/// Whether another write was faster.
+fn is_passed(error: &Error) -> bool {
+    error.is_conflict() || error.is_precondition_failed() || error.is_missing()
+}
+
+async fn write(
+    run: &mut OperationRun<'_>,
+    table: &TableName,
+    kind: ChangeKind,
+    key: &EntityKey,
+    body: Bytes,
+) -> Result<Option<ETag>, Error> {
+    let entity = EncodedEntity::standalone(key.clone(), body);
+    let change = EntityChange::of(table.clone(), kind, entity);
+    change.write(run, None).await
+}
+
+async fn replace(
+    run: &mut OperationRun<'_>,
+    table: &TableName,
+    key: &EntityKey,
+    etag: &ETag,
+    body: &Bytes,
+) -> Result<(), Error> {
+    let kind = ChangeKind::Update(Mode::Replace, Some(IfMatch::ETag(etag.clone())));
+    write(run, table, kind, key, body.clone()).await.map(drop)
+}
+
+async fn delete(
+    run: &mut OperationRun<'_>,
+    table: &TableName,
+    key: &EntityKey,
+    etag: &ETag,
+) -> Result<(), Error> {
+    let kind = ChangeKind::Delete(IfMatch::ETag(etag.clone()));
+    write(run, table, kind, key, Bytes::new()).await.map(drop)
+}
+
+/// An entity as it is stored.
+pub(super) struct Found {
+    pub(super) content: Bytes,
+    pub(super) etag: ETag,
+    /// The time of the service.
+    now: Timestamp,
+}
+
+impl Found {
+    /// Whether it has the properties that were sent, and no others.
+    pub(super) fn equals(&self, body: &Bytes) -> bool {
+        let etag = Some(self.etag.clone());
+        let found = CurrentEntity::new(self.content.clone(), etag, Some(body), true);
+        matches!(found, Ok(Some(found)) if found.equals_sent())
+    }
+
+    /// Whether no write that began with it is still under way.
+    pub(super) fn is_old(&self) -> bool {
+        let entity = read_entity(&self.content).ok();
+        let written = entity.and_then(|entity| entity.timestamp().ok().flatten());
+        written.is_some_and(|written| self.now > written && self.now.abs_diff(written) > GRACE)
+    }
+}
+
+/// An entity; `None` where it does not exist.
+pub(super) async fn read(
+    run: &mut OperationRun<'_>,
+    table: &TableName,
+    key: &EntityKey,
+) -> Result<Option<Found>, Error> {
+    let request = Request {
+        table: table.clone(),
+        key: key.clone(),
+        select: None,
+        level: MetadataLevel::Minimal,
+    };
+    let request = request.encode(&run.pipeline().endpoint);
+    let response = match run.send(Effect::ReadNow, &request).await {
+        Ok(response) => response,
+        Err(error) if error.is_not_found() => return Ok(None),
+        Err(error) => return Err(error.with_key(key)),
+    };
+    let date = response.headers().get(DATE);
+    let date = date.and_then(|date| date.to_str().ok());
+    let now = date.and_then(|date| Timestamp::parse_http_date(date).ok());
+    // A server in the same process has the client's clock, and sends no date.
+    let now = now.unwrap_or_else(|| run.pipeline().now());
+    match Response::decode(response) {
+        Response {
+            etag: Some(etag),
+            content,
+        } => Ok(Some(Found { content, etag, now })),
+        Response { etag: None, .. } => {
+            let error = Error::response("the response has no ETag");
+            Err(run.annotate(error).with_key(key))
+        }
+    }
+}
+
+/// The longest time from the write of an entry to that of its entity.
+const GRACE: Duration = Duration::from_secs(3600);
+const ROUNDS: u32 = 16;
+const DEADLINE: &str =
+    "the deadline of a write with entries in other partitions is at most half an hour";
+const WAITED: &str =
+    "the entries were written more than half an hour ago, before this client paused";
