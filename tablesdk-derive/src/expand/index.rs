@@ -47,13 +47,14 @@ fn struct_of_entries(index: &Model<'_>, index_of: &IndexOf) -> TokenStream {
     let entity = index_of.entity.unraw();
     let key = |name| index.keys.get(name).map_or("", |key: &Template| &key.text);
     let (partition_key, row_key) = (key(KeyName::Partition), key(KeyName::Row));
-    let doc = match index_of.is_elsewhere {
-        false => format!(
-            " An entry of an index of [`{entity}`]: its properties, under a row key of the form `{row_key}`. It is written together with the entity."
-        ),
-        true => format!(
+    let doc = if index_of.is_elsewhere {
+        format!(
             " An entry of an index of [`{entity}`]: its properties, under keys of the form `{partition_key}` and `{row_key}`. It is written before the entity, and removed after it."
-        ),
+        )
+    } else {
+        format!(
+            " An entry of an index of [`{entity}`]: its properties, under a row key of the form `{row_key}`. It is written together with the entity."
+        )
     };
     let fields = index.parts.iter().map(|part| {
         let (vis, member, ty) = (part.field.vis, part.field.member(), part.field.ty);

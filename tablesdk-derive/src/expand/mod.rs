@@ -237,9 +237,12 @@ fn schema(model: &Model<'_>) -> TokenStream {
     let keys = schema_keys(model);
     let unrenamed = unrenamed(model);
     let entry = model.index_of.as_ref();
-    let entry = entry.map(|index_of| match index_of.is_elsewhere {
-        true => quote! { .entry_elsewhere() },
-        false => quote! { .entry() },
+    let entry = entry.map(|index_of| {
+        if index_of.is_elsewhere {
+            quote! { .entry_elsewhere() }
+        } else {
+            quote! { .entry() }
+        }
     });
     quote! { #private::Schema::new(#name, &[#(#parts),*]) #keys #projection #entity_type #unrenamed #entry }
 }

@@ -167,6 +167,15 @@ impl<I: IndexEntry, S: Selection<I>> QueryEntities<I, S> {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// A query of such an index says which of the two it means, or it does not compile:
+    ///
+    /// ```compile_fail,E0080
+    #[doc = include_str!("../docs/indexed_elsewhere.md")]
+    /// table.query::<ByName>().partition(ByName::partition("Jones")).collect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn unverified(self) -> QueryEntities<I, Unverified<S>> {
         self.map_selection(Unverified::new)
     }

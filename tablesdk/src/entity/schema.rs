@@ -44,13 +44,19 @@ pub struct Schema {
     /// Of an enum.
     pub(super) dispatch: Option<Dispatch>,
     /// Of the entries of an index.
-    pub(super) entry: bool,
-    /// Of entries in other partitions than their entities.
-    elsewhere: bool,
+    pub(super) entry: Option<EntryPlace>,
     /// Of a type with a mistake, of which nothing is known.
     pub(super) stub: bool,
     /// Of a flattened struct without `rename_all`: the set of the rules that its names do not follow.
     unrenamed: u8,
+}
+
+/// Where the entries of an index are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EntryPlace {
+    /// In the partition of their entity.
+    Together,
+    Elsewhere,
 }
 
 /// What a field is stored as.
@@ -75,8 +81,7 @@ impl Schema {
             row_key: None,
             entity_type: None,
             dispatch: None,
-            entry: false,
-            elsewhere: false,
+            entry: None,
             stub: false,
             unrenamed: 0,
         }
@@ -137,20 +142,20 @@ impl Schema {
     #[doc(hidden)]
     #[must_use]
     pub const fn entry(mut self) -> Self {
-        self.entry = true;
+        self.entry = Some(EntryPlace::Together);
         self
     }
 
     #[doc(hidden)]
     #[must_use]
     pub const fn entry_elsewhere(mut self) -> Self {
-        self.elsewhere = true;
-        self.entry()
+        self.entry = Some(EntryPlace::Elsewhere);
+        self
     }
 
     /// Whether it is that of entries in other partitions than their entities.
     pub(crate) const fn is_elsewhere(&self) -> bool {
-        self.elsewhere
+        matches!(self.entry, Some(EntryPlace::Elsewhere))
     }
 
     /// The name of the struct.

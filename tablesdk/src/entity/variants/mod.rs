@@ -140,14 +140,14 @@ impl Schema {
         match self.dispatch {
             Some(_) => None,
             // The service finds them by the beginning of their keys. Their type is checked when they are read.
-            None if self.entry => Some(row_key_range(self.row_key_prefix())),
+            None if self.entry.is_some() => Some(row_key_range(self.row_key_prefix())),
             None => self.known_rows(),
         }
     }
 
     /// The beginning of all row keys, where the condition of [`own_rows`](Self::own_rows) requires nothing else.
     pub(crate) fn own_row_keys(&self) -> Option<&'static str> {
-        let has_no_type = self.entity_type.is_none() || self.entry;
+        let has_no_type = self.entity_type.is_none() || self.entry.is_some();
         let is_told_by_key = self.dispatch.is_none() && has_no_type;
         let beginning = self.row_key_prefix();
         (is_told_by_key && !beginning.is_empty()).then_some(beginning)
