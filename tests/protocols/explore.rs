@@ -51,7 +51,8 @@ pub enum Change<K, R> {
     Insert(K, R),
     Upsert(K, R),
     Replace(K, R, u8),
-    /// `None` is `If-Match: *`.
+    /// An empty merge, which changes only the ETag and the timestamp. `None` is `If-Match: *`.
+    Touch(K, Option<u8>),
     Delete(K, Option<u8>),
 }
 
@@ -123,7 +124,7 @@ impl<K: Key, R: Copy> Rows<K, R> {
                 }
                 Change::Insert(..) | Change::Upsert(..) => continue,
                 Change::Replace(key, _, etag) => (key, Some(etag)),
-                Change::Delete(key, condition) => (key, condition),
+                Change::Touch(key, condition) | Change::Delete(key, condition) => (key, condition),
             };
             match self.get(key) {
                 None => return Answer::Refused(index, Refusal::Missing),
@@ -136,6 +137,10 @@ impl<K: Key, R: Copy> Rows<K, R> {
         let mut etags = changes.iter().map(|change| match *change {
             Change::Insert(key, row) | Change::Upsert(key, row) | Change::Replace(key, row, _) => {
                 self.write(key, Some(row))
+            }
+            Change::Touch(key, _) => {
+                let row = self.get(key).map(|found| found.row);
+                self.write(key, row)
             }
             Change::Delete(key, _) => self.write(key, None),
         });

@@ -1,4 +1,5 @@
 //! Models of the protocols that write several partitions: every interleaving of their clients.
 
+mod entries;
 mod explore;
 mod outbox;
