@@ -5,6 +5,7 @@
 
 mod index;
 mod marker;
+mod rolling;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ const BASE: &str = "http://in-process.invalid/devstoreaccount1";
 
 /// The requests of operations on a new table, each with a title.
 struct Transcript {
-    _subject: Subject,
+    subject: Subject,
     table: TableClient,
     proxy: Proxy<InProcess>,
     text: String,
@@ -29,7 +30,7 @@ impl Transcript {
     async fn new() -> Self {
         let (subject, table, proxy) = Subject::behind_proxy(RetryPolicy::none()).await;
         Self {
-            _subject: subject,
+            subject,
             table,
             proxy,
             text: String::new(),

@@ -2,6 +2,7 @@
 
 use tablesdk::action::{QueryEntities, Transaction};
 use tablesdk::key::Shard;
+use tablesdk::rolling::{Period, RollingTable};
 use tablesdk::{DynamicEntity, TableClient, TableEntity, Timestamp};
 
 use super::Costs;
@@ -263,12 +264,14 @@ async fn high_volume_delete(costs: &mut Costs) {
             .map(|id| DynamicEntity::new("ann", format!("{id:04}")))
             .collect()
     };
-    let table = costs.table_with("Logins202401", logins()).await;
-    costs.task("High volume delete", "1,000 logins");
+    costs.table_with("Logins202401", logins()).await;
+    costs.table("Logins202402").await;
+    costs.task("High volume delete", "1,000 logins of a month");
+    let months = RollingTable::new(&costs.service, "Logins", Period::Month);
+    let february = "2024-02-01".parse::<Timestamp>().unwrap();
+    let old = async { assert_eq!(months.drop_before(february).await.unwrap().len(), 1) };
     costs
-        .way("a table for each month: `delete_table`", async {
-            assert!(table.delete_table().await.unwrap());
-        })
+        .way("a table for each month: `RollingTable::drop_before`", old)
         .await;
     let table = costs.table_with("Logins", logins()).await;
     let all = || table.query::<DynamicEntity>().partition("ann");
