@@ -51,6 +51,13 @@ check company \
     '   2 rows' \
     'the entity is a "Department" by its property "EntityType", expected "Employee.v2" or "Employee"'
 
+check departments \
+    'Sales, 2 employees' \
+    '000224 Turing' \
+    '80000 dollars' \
+    'Hopper: floor 1' \
+    'Turing: floor 2'
+
 check employees \
     'email_jonesj@contoso.com' \
     'Jones, number 223' \
