@@ -43,6 +43,23 @@ def read_entries(table):
     assert "Email" not in by_name, by_name
 
 
+def read_entries_in_other_partitions(table):
+    query = "PartitionKey eq 'name_Hopper'"
+    entries = list(table.query_entities(query))
+    equal([entity["RowKey"] for entity in entries], ["in_Sales_000002", "in_Sales_000003"])
+    equal(
+        dict(entries[0]),
+        {
+            "PartitionKey": "name_Hopper",
+            "RowKey": "in_Sales_000002",
+            "TablesdkIndex": "Employee.CompanyByName",
+            "LastName": "Hopper",
+            "Email": "grace@contoso.com",
+            "Age": 36,
+        },
+    )
+
+
 def write_employees(table):
     other_email = {"PartitionKey": "Sales", "RowKey": "empid_000002", "Email": "hopper@contoso.com"}
     table.update_entity(other_email, mode=UpdateMode.MERGE)
@@ -54,6 +71,9 @@ def write_employees(table):
 def main():
     table = TableClient.from_connection_string(sys.argv[1], table_name="Tests")
     read_entries(table)
+    write_employees(table)
+    table = TableClient.from_connection_string(sys.argv[1], table_name="Elsewhere")
+    read_entries_in_other_partitions(table)
     write_employees(table)
 
 

@@ -1,58 +1,151 @@
 //! Indexes beside a program in Python: it reads entries that our client wrote, and writes employees without their entries. A repair
 //! mends what it left, and nothing else.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use harness::Subject;
 use tablesdk::action::RepairReport;
+use tablesdk::{DynamicEntity, ETag, TableClient, WritableEntity};
 
 use crate::child::run_python;
-use crate::employee::{ByEmail, Employee, checked, rows};
+use crate::employee::{ByEmail, Employee, checked};
+
+/// The same employees, with entries in other partitions.
+mod elsewhere {
+    use tablesdk::TableEntity;
+
+    #[derive(Clone, Debug, TableEntity)]
+    #[table(
+        rename_all = "PascalCase",
+        partition_key = "{department}",
+        row_key = "empid_{id:06}"
+    )]
+    #[table(index(
+        CompanyByName,
+        partition_key = "name_{last_name}",
+        row_key = "in_{department}_{id:06}"
+    ))]
+    pub(super) struct Employee {
+        pub(super) department: String,
+        pub(super) id: u32,
+        pub(super) last_name: String,
+        pub(super) email: Option<String>,
+        pub(super) age: i32,
+    }
+}
+
+const EMPLOYEES: [(u32, &str, Option<&str>); 4] = [
+    (1, "Lovelace", Some("ada@contoso.com")),
+    (2, "Hopper", Some("grace@contoso.com")),
+    (3, "Hopper", None),
+    (4, "Turing", Some("alan@contoso.com")),
+];
 
 #[tokio::test]
 #[ignore = "needs the Python client: tests/interop/run.sh"]
 async fn python_reads_entries_and_a_repair_mends_what_it_writes() {
     let subject = Subject::over_http().await;
     let table = subject.table().await;
-    for (id, name, email) in [
-        (1, "Lovelace", Some("ada@contoso.com")),
-        (2, "Hopper", Some("grace@contoso.com")),
-        (3, "Hopper", None),
-        (4, "Turing", Some("alan@contoso.com")),
-    ] {
-        table.insert(&Employee::new(id, name, email)).await.unwrap();
+    let elsewhere = subject.service.table("Elsewhere");
+    elsewhere.create_table().await.unwrap();
+    for (id, name, email) in EMPLOYEES {
+        let employee = Employee::new(id, name, email);
+        table.insert(&employee).await.unwrap();
+        let employee = elsewhere::Employee {
+            department: employee.department,
+            id,
+            last_name: employee.last_name,
+            email: employee.email,
+            age: employee.age,
+        };
+        elsewhere.insert(&employee).await.unwrap();
     }
-    let before = rows(&table).await;
-    run_python("indexes.py", &subject.server().connection_string()).await;
+    let (before, before_elsewhere) = (versions(&table).await, versions(&elsewhere).await);
+    let connection_string = subject.server().connection_string();
+    run_python("indexes.py", &connection_string).await;
+    in_the_partition(&table, &before).await;
+    // A repair leaves entries without an entity alone for an hour.
+    subject
+        .server()
+        .clock()
+        .advance(Duration::from_secs(2 * 3600));
+    in_other_partitions(&subject.other().table("Elsewhere"), &before_elsewhere).await;
+}
 
-    let dry = table.repair::<Employee>().dry_run().await.unwrap();
-    let counts = |report: &RepairReport| (report.missing, report.stale, report.orphaned);
+async fn in_the_partition(table: &TableClient, before: &Versions) {
     let found = async |email| table.get(ByEmail::key("Sales", email)).await.unwrap();
-    assert!(
-        found("grace@contoso.com").await.is_some() && found("jones@contoso.com").await.is_none()
-    );
-    let report = table.repair::<Employee>().await.unwrap();
+    assert!(found("grace@contoso.com").await.is_some());
+    assert!(found("jones@contoso.com").await.is_none());
     // Missing: the entry under the other email, and both of the new employee. Stale: the entry by the name of the employee with the
     // other email. Without an employee: the entry under the email before, and both of the deleted employee.
-    assert_eq!((counts(&dry), counts(&report)), ((3, 1, 3), (3, 1, 3)));
-    assert!(report.is_right(), "{report:?}");
-
-    checked(&table).await;
+    repair::<Employee>(table, (3, 1, 3)).await;
+    checked(table).await;
     assert_eq!(found("hopper@contoso.com").await.unwrap().id, 2);
     assert_eq!(found("jones@contoso.com").await.unwrap().id, 5);
-    let after = rows(&table).await;
-    let unchanged = before.iter().filter(|(key, row)| {
-        let now = after.get(*key);
-        now.is_some_and(|now| now.etag() == row.etag())
-    });
-    let unchanged: BTreeSet<&str> = unchanged.map(|(key, _)| key.as_str()).collect();
     let of_others = [
-        "email_ada@contoso.com",
-        "empid_000001",
-        "empid_000003",
-        "name_Hopper_000003",
-        "name_Lovelace_000001",
+        ("Sales", "email_ada@contoso.com"),
+        ("Sales", "empid_000001"),
+        ("Sales", "empid_000003"),
+        ("Sales", "name_Hopper_000003"),
+        ("Sales", "name_Lovelace_000001"),
     ];
-    assert_eq!(unchanged, BTreeSet::from(of_others));
-    assert_eq!(table.repair::<Employee>().await.unwrap().mended(), 0);
+    assert_eq!(unchanged(table, before).await, owned(&of_others));
+}
+
+async fn in_other_partitions(table: &TableClient, before: &Versions) {
+    repair::<elsewhere::Employee>(table, (1, 1, 1)).await;
+    let by_name = |name| {
+        let query = table.query::<elsewhere::CompanyByName>();
+        query.partition(elsewhere::CompanyByName::partition(name))
+    };
+    let hopper = by_name("Hopper").follow().collect().await.unwrap();
+    assert_eq!(hopper[0].email.as_deref(), Some("hopper@contoso.com"));
+    assert_eq!(by_name("Jones").unverified().count().await.unwrap(), 1);
+    assert_eq!(by_name("Turing").unverified().count().await.unwrap(), 0);
+    let of_others = [
+        ("Sales", "empid_000001"),
+        ("Sales", "empid_000003"),
+        ("name_Hopper", "in_Sales_000003"),
+        ("name_Lovelace", "in_Sales_000001"),
+    ];
+    assert_eq!(unchanged(table, before).await, owned(&of_others));
+}
+
+/// Repairs, after a dry run that finds the same: missing, stale and without an entity. Nothing is left for a second one.
+async fn repair<E: WritableEntity>(table: &TableClient, expected: (u64, u64, u64)) {
+    let counts = |report: &RepairReport| (report.missing, report.stale, report.orphaned);
+    let dry = table.repair::<E>().dry_run().await.unwrap();
+    assert_eq!(counts(&dry), expected);
+    let report = table.repair::<E>().await.unwrap();
+    assert_eq!(counts(&report), expected);
+    assert!(report.is_right(), "{report:?}");
+    assert_eq!(table.repair::<E>().await.unwrap().mended(), 0);
+}
+
+type Key = (String, String);
+type Versions = BTreeMap<Key, ETag>;
+
+async fn versions(table: &TableClient) -> Versions {
+    let rows = table.query::<DynamicEntity>().collect().await.unwrap();
+    let rows = rows.iter().map(|row| {
+        let key = (row.partition_key().to_owned(), row.row_key().to_owned());
+        (key, row.etag().clone())
+    });
+    rows.collect()
+}
+
+/// The keys of the entities that have not been written since.
+async fn unchanged(table: &TableClient, before: &Versions) -> BTreeSet<Key> {
+    let now = versions(table).await;
+    let same = before
+        .iter()
+        .filter(|(key, etag)| now.get(*key) == Some(*etag));
+    same.map(|(key, _)| key.clone()).collect()
+}
+
+fn owned(keys: &[(&str, &str)]) -> BTreeSet<Key> {
+    let keys = keys.iter();
+    keys.map(|&(partition, row)| (partition.to_owned(), row.to_owned()))
+        .collect()
 }

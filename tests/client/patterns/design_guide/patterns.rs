@@ -22,6 +22,24 @@ struct Employee {
     email: String,
 }
 
+#[derive(Clone, TableEntity)]
+#[table(
+    rename_all = "PascalCase",
+    partition_key = "{department}",
+    row_key = "empid_{id:06}"
+)]
+#[table(index(
+    CompanyByName,
+    partition_key = "name_{last_name}",
+    row_key = "in_{department}_{id:06}"
+))]
+struct OfCompany {
+    department: String,
+    id: u32,
+    last_name: String,
+    email: String,
+}
+
 /// The employees with the same last name, by hand.
 #[derive(Clone, TableEntity)]
 #[table(
@@ -57,6 +75,7 @@ pub(super) async fn run(costs: &mut Costs) {
         table.insert(&employee(id)).await.unwrap();
     }
     indexes(costs, &table).await;
+    indexes_elsewhere(costs).await;
     index_entities(costs, &table).await;
     denormalization(costs).await;
     compound_key(costs).await;
@@ -89,6 +108,93 @@ async fn indexes(costs: &mut Costs, table: &TableClient) {
         assert_eq!(found.len(), 1);
     };
     costs.way("naive: a filter", scan()).await;
+}
+
+async fn indexes_elsewhere(costs: &mut Costs) {
+    let table = costs.table("Company").await;
+    let of_company = |id: u32| {
+        let Employee {
+            last_name, email, ..
+        } = employee(id);
+        let department = format!("Department{}", id % 7);
+        OfCompany {
+            department,
+            id,
+            last_name,
+            email,
+        }
+    };
+    for id in 0..1_000 {
+        table.insert(&of_company(id)).await.unwrap();
+    }
+    let pattern = "Inter-partition secondary index";
+    costs.task(
+        pattern,
+        "the 10 of 1,000 employees with a last name, in 7 departments",
+    );
+    let jones = || {
+        table
+            .query::<CompanyByName>()
+            .partition(CompanyByName::partition("Jones"))
+    };
+    let follow = async { assert_eq!(jones().follow().collect().await.unwrap().len(), 10) };
+    costs
+        .way("a query of the index, and `follow`: the employees", follow)
+        .await;
+    let unverified = async { assert_eq!(jones().unverified().collect().await.unwrap().len(), 10) };
+    costs
+        .way(
+            "a query of the index, `unverified`: the entries",
+            unverified,
+        )
+        .await;
+    let scan = async {
+        let query = table
+            .query::<OfCompany>()
+            .filter(|e| e.last_name.eq("Jones"));
+        assert_eq!(query.collect().await.unwrap().len(), 10);
+    };
+    costs.way("naive: a filter", scan).await;
+
+    costs.task(
+        pattern,
+        "insert one employee more, and give her another name",
+    );
+    let insert = async {
+        let mut new = table.insert(&of_company(1_000)).await.unwrap();
+        new.last_name = "Smith".into();
+        table.replace(&mut new).await.unwrap();
+    };
+    costs.way("`insert` and `replace`", insert).await;
+    let by_hand = async {
+        let entity = |partition: &str, row: &str, name: &str| {
+            let entity = DynamicEntity::new(partition, row).with("LastName", name);
+            entity.with("Email", "1000@contoso.com")
+        };
+        table
+            .insert(&entity("Sales", "1000", "Jones"))
+            .await
+            .unwrap();
+        table
+            .insert(&entity("Jones", "Sales_1000", "Jones"))
+            .await
+            .unwrap();
+        table
+            .upsert_replace(&entity("Sales", "1000", "Smith"))
+            .await
+            .unwrap();
+        table
+            .insert(&entity("Smith", "Sales_1000", "Smith"))
+            .await
+            .unwrap();
+        assert!(table.delete(("Jones", "Sales_1000")).await.unwrap());
+    };
+    costs
+        .way(
+            "naive: entries by hand, which a stopped program leaves wrong",
+            by_hand,
+        )
+        .await;
 }
 
 async fn index_entities(costs: &mut Costs, table: &TableClient) {
