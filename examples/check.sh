@@ -58,6 +58,12 @@ check departments \
     'Hopper: floor 1' \
     'Turing: floor 2'
 
+check messages \
+    '09:00 ##' \
+    '17:00 ############' \
+    '2024-03-14: 1 messages' \
+    '2024-03-15: 15 messages'
+
 check employees \
     'email_jonesj@contoso.com' \
     'Jones, number 223' \
