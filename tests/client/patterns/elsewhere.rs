@@ -11,7 +11,7 @@ use futures::future::join_all;
 use harness::{client_with, seeds};
 use tablesdk::{DynamicEntity, Error, ErrorKind, RetryPolicy, TableClient, TableEntity, Value};
 use tablesdk_server::TableServer;
-use tablesdk_server::testing::{Fault, InjectedFault};
+use tablesdk_server::testing::{Fault, InjectedFault, Op};
 use tokio::time::sleep;
 
 use super::on_both_transports;
@@ -355,6 +355,92 @@ async fn a_client_that_stops_leaves_no_entity_without_its_entry() {
             }
         }
     }
+}
+
+/// A late insert finds the entry that existed before it.
+#[tokio::test(start_paused = true)]
+async fn an_entry_that_existed_stays_for_an_insert_of_unknown_outcome() {
+    let (server, table) = company(RetryPolicy::none()).await;
+    let left_behind = DynamicEntity::new("name_King", "in_Sales_000003")
+        .with("LastName", "King")
+        .with("Age", 1)
+        .with("TablesdkIndex", "Employee.ByName");
+    table.insert(&left_behind).await.unwrap();
+    let late = Fault::reset().applied_after(Duration::from_secs(30));
+    let late = server.faults().next(Op::EntityGroupTransaction, late);
+    let insert = table.insert(&employee("Sales", 3, "King")).await;
+    assert!(insert.unwrap_err().is_outcome_unknown());
+    assert_eq!(late.hits(), 1);
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(table.query::<Employee>().count().await.unwrap(), 3);
+    none_missing(&table).await;
+}
+
+/// One write changes a property, a later one changes it back before the first has replaced the entry.
+#[tokio::test(start_paused = true)]
+async fn a_slow_write_does_not_replace_the_entry_of_a_later_one() {
+    let (server, table) = company(RetryPolicy::exponential()).await;
+    let slow = Fault::delay(Duration::from_secs(10));
+    let slow = server.faults().next(Op::UpdateEntity, slow);
+    let set_age = async |age: i32| {
+        let mut jones = table.get(Employee::key("Sales", 1)).await.unwrap().unwrap();
+        jones.age = age;
+        table.replace(&mut jones).await.unwrap();
+    };
+    let back = async {
+        sleep(Duration::from_secs(1)).await;
+        set_age(36).await;
+    };
+    tokio::join!(set_age(37), back);
+    assert_eq!(slow.hits(), 1);
+    exact(&table).await;
+}
+
+/// A write of an older version, which is refused without a response, sees an entry that another write has just inserted.
+#[tokio::test(start_paused = true)]
+async fn a_refused_write_of_unknown_outcome_leaves_the_entry_of_a_write_under_way() {
+    let (server, table) = company(RetryPolicy::none()).await;
+    let mut older = table.get(Employee::key("Sales", 1)).await.unwrap().unwrap();
+    let rename = async |name: &'static str| {
+        let renamed = table.modify(Employee::key("Sales", 1), |e| {
+            e.last_name = Some(name.to_owned());
+            Ok(())
+        });
+        renamed.await.unwrap();
+    };
+    rename("King").await;
+    let batch = Op::EntityGroupTransaction;
+    let slow = Fault::delay(Duration::from_secs(10));
+    let slow = server.faults().next(batch, slow);
+    let lost = server.faults().next(batch, Fault::lost_response());
+    let refused = async {
+        sleep(Duration::from_secs(1)).await;
+        older.age += 1;
+        table.replace(&mut older).await
+    };
+    let ((), refused) = tokio::join!(rename("Jones"), refused);
+    assert!(refused.unwrap_err().is_outcome_unknown());
+    assert_eq!((slow.hits(), lost.hits()), (1, 1));
+    none_missing(&table).await;
+    exact(&table).await;
+}
+
+/// No version of an entity shows that it was inserted and deleted between the two requests of an insert.
+#[tokio::test(start_paused = true)]
+async fn an_insert_writes_the_entry_again_that_a_delete_of_the_same_entity_removed() {
+    let (server, table) = company(RetryPolicy::exponential()).await;
+    let slow = Fault::delay(Duration::from_secs(10));
+    let slow = server.faults().next(Op::EntityGroupTransaction, slow);
+    let king = employee("Sales", 3, "King");
+    let inserted_and_deleted = async {
+        sleep(Duration::from_secs(1)).await;
+        let stored = table.insert(&king).await.unwrap();
+        assert!(table.delete_stored(&stored).await.unwrap());
+    };
+    let (inserted, ()) = tokio::join!(table.insert(&king), inserted_and_deleted);
+    inserted.unwrap();
+    assert_eq!(slow.hits(), 1);
+    exact(&table).await;
 }
 
 const WRITERS: u64 = 4;

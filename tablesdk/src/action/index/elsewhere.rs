@@ -24,6 +24,7 @@ use tablesdk_protocol::wire::json::{MetadataLevel, read_entity};
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, TableName, Timestamp};
 
 use super::changes::Entry;
+use crate::action::write::ambiguous_write::malformed_success;
 use crate::action::write::change::{ChangeKind, EntityChange};
 use crate::action::{EncodedEntity, refused};
 use crate::entity::index::{AnyIndex, EntryOf};
@@ -55,8 +56,8 @@ struct Pending<'c> {
 
 /// The entry before the entity is written.
 enum Before {
-    /// It is as it has to be, or it has never been there.
-    Right,
+    /// It is not there, and need not be.
+    Missing,
     /// It was inserted for this change.
     Inserted(ETag),
     /// It exists, in this version.
@@ -83,7 +84,7 @@ impl<'c> Elsewhere<'c> {
                     body,
                     is_gained,
                     is_of_insert: matches!(change.change, Change::Insert(_)),
-                    before: Before::Right,
+                    before: Before::Missing,
                 };
                 if let Some(Entry { key, body }) = after {
                     entries.push(pending(key, Some(body), before != Some(key)));
@@ -147,14 +148,12 @@ impl<'c> Elsewhere<'c> {
         }
     }
 
-    /// Makes the entries what they have to be, where it is not known whether the entities were written. What was inserted for them stays:
-    /// they may be written late.
+    /// Makes the entries what they have to be, where it is not known whether the entities were written. What no entity has stays: these
+    /// entities may be written late, and another write may have begun with the version that was read.
     pub(super) async fn settle(&self, run: &mut OperationRun<'_>) {
         for entry in &self.entries {
-            match &entry.before {
-                Before::Present(etag) => entry.settle(run, self.table, Some(etag)).await,
-                Before::Inserted(_) => entry.settle(run, self.table, None).await,
-                Before::Right => {}
+            if !matches!(entry.before, Before::Missing) {
+                entry.settle(run, self.table, None).await;
             }
         }
     }
@@ -168,12 +167,12 @@ impl Pending<'_> {
     ) -> Result<(), Error> {
         if !self.is_gained {
             let found = read(run, table, self.key).await?;
-            self.before = match (found, self.body) {
-                (Some(found), Some(body)) if found.equals(body) => Before::Right,
-                (Some(found), _) => Before::Present(found.etag),
-                (None, None) => Before::Right,
+            self.before = match found {
+                // It is replaced even if it has these properties: a write that came before, and is slower, must not succeed.
+                Some(found) => Before::Present(found.etag),
+                None if self.body.is_none() => Before::Missing,
                 // A program that does not know the index has deleted it.
-                (None, Some(_)) => self.gain(run, table).await?,
+                None => self.gain(run, table).await?,
             };
             return Ok(());
         }
@@ -186,14 +185,14 @@ impl Pending<'_> {
         loop {
             round += 1;
             let body = self.body.cloned().unwrap_or_default();
-            let error = match write(run, table, ChangeKind::Insert, self.key, body).await {
-                Ok(etag) => return Ok(etag.map_or(Before::Right, Before::Inserted)),
+            let error = match insert(run, table, self.key, body).await {
+                Ok(etag) => return Ok(Before::Inserted(etag)),
                 Err(error) if error.is_conflict() || error.is_outcome_unknown() => error,
                 Err(error) => return Err(error),
             };
             // Its properties are those of a stored entity, or of a write that comes first.
             match self.touch(run, table, IfMatch::Any).await {
-                Ok(etag) => return Ok(etag.map_or(Before::Right, Before::Present)),
+                Ok(etag) => return Ok(Before::Present(etag)),
                 Err(missing) if missing.is_missing() => {}
                 Err(error) => return Err(error),
             }
@@ -209,11 +208,12 @@ impl Pending<'_> {
         run: &mut OperationRun<'_>,
         table: &TableName,
         if_match: IfMatch,
-    ) -> Result<Option<ETag>, Error> {
+    ) -> Result<ETag, Error> {
         let empty = write_values(self.key, &[]);
         let empty = empty.map_err(|error| run.annotate(Error::input(error)))?;
         let touch = ChangeKind::Update(Mode::Merge, Some(if_match));
-        write(run, table, touch, self.key, empty).await
+        let etag = write(run, table, touch, self.key, empty).await?;
+        etag.ok_or_else(|| run.annotate(malformed_success(NO_ETAG)))
     }
 
     async fn complete(&self, run: &mut OperationRun<'_>, table: &TableName) -> Result<(), Error> {
@@ -222,7 +222,7 @@ impl Pending<'_> {
                 let touched = self.touch(run, table, IfMatch::ETag(etag.clone())).await;
                 touched.map(drop)
             }
-            (Before::Right | Before::Inserted(_), _) => return Ok(()),
+            (Before::Missing | Before::Inserted(_), _) => return Ok(()),
             (Before::Present(etag), Some(body)) => replace(run, table, self.key, etag, body).await,
             (Before::Present(etag), None) => delete(run, table, self.key, etag).await,
         };
@@ -265,10 +265,7 @@ impl Pending<'_> {
                 (Some(entry), EntryOf::Entry(body)) => {
                     replace(run, table, self.key, &entry.etag, &body).await
                 }
-                (None, EntryOf::Entry(body)) => {
-                    let inserted = write(run, table, ChangeKind::Insert, self.key, body).await;
-                    inserted.map(drop)
-                }
+                (None, EntryOf::Entry(body)) => insert(run, table, self.key, body).await.map(drop),
                 (Some(entry), EntryOf::None) => {
                     if known != Some(&entry.etag) && !entry.is_old() {
                         return Ok(());
@@ -303,6 +300,16 @@ async fn write(
     let entity = EncodedEntity::standalone(key.clone(), body);
     let change = EntityChange::of(table.clone(), kind, entity);
     change.write(run, None).await
+}
+
+async fn insert(
+    run: &mut OperationRun<'_>,
+    table: &TableName,
+    key: &EntityKey,
+    body: Bytes,
+) -> Result<ETag, Error> {
+    let etag = write(run, table, ChangeKind::Insert, key, body).await?;
+    etag.ok_or_else(|| run.annotate(malformed_success(NO_ETAG)))
 }
 
 async fn replace(
@@ -379,7 +386,7 @@ pub(super) async fn read(
             content,
         } => Ok(Some(Found { content, etag, now })),
         Response { etag: None, .. } => {
-            let error = Error::response("the response has no ETag");
+            let error = Error::response(NO_ETAG);
             Err(run.annotate(error).with_key(key))
         }
     }
@@ -388,6 +395,7 @@ pub(super) async fn read(
 /// The longest time from the write of an entry to that of its entity.
 const GRACE: Duration = Duration::from_secs(3600);
 const ROUNDS: u32 = 16;
+const NO_ETAG: &str = "the response has no ETag";
 const DEADLINE: &str =
     "the deadline of a write with entries in other partitions is at most half an hour";
 const WAITED: &str =
