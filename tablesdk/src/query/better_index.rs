@@ -57,20 +57,17 @@ impl fmt::Display for BetterIndex {
 fn answer(index: &dyn AnyIndex, terms: &[&Tree]) -> Option<(usize, BetterIndex)> {
     let name = index.name();
     let [partition, row] = index.key_parts();
-    let in_partition = |property| property == KeyKind::PartitionKey.property();
     let mut calls = Vec::new();
     let mut given = 0;
-    if partition.iter().all(|part| in_partition(part.property)) {
-        if stated(terms, KeyKind::PartitionKey.property()) != Stated::Value {
-            calls.push("partition(…)".to_owned());
-        }
-    } else {
+    if index.is_elsewhere() {
         let mut parts = partition.iter();
         if !parts.all(|part| stated(terms, part.property) == Stated::Value) {
             return None;
         }
         given += partition.len();
         calls.push(format!("partition({name}::partition(…))"));
+    } else if stated(terms, KeyKind::PartitionKey.property()) != Stated::Value {
+        calls.push("partition(…)".to_owned());
     }
     let mut rows = String::new();
     let fields = index.schema().row_key()?.fields();
@@ -87,6 +84,9 @@ fn answer(index: &dyn AnyIndex, terms: &[&Tree]) -> Option<(usize, BetterIndex)>
     }
     if !rows.is_empty() {
         calls.push(format!("rows(){rows}"));
+    }
+    if index.is_elsewhere() {
+        calls.push("follow()".to_owned());
     }
     let calls = calls.join(" and ");
     (given > 0).then_some((given, BetterIndex { name, calls }))

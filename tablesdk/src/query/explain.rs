@@ -44,7 +44,7 @@ impl Explanation {
 
     /// The name of the [index](crate::guide::indexes) that would answer the query, where the query itself reads all entities of a
     /// partition, or of the table, and its filter gives leading parts of the keys of that index. Printed, the explanation names the
-    /// methods to call. An index in the partitions of its entities answers for one partition.
+    /// methods to call. An index in the partitions of its entities answers for one partition, and one in other partitions for the whole table.
     ///
     /// ```
     #[doc = include_str!("../docs/indexed.md")]

@@ -18,6 +18,11 @@ use super::entity::{ByEmail, ByName, Employee};
 #[table(index(ByCrew, row_key = "crew_{crew:05}_{name}_{number:04}"))]
 #[table(index(ByTitle, row_key = "name_{name}", unique))]
 #[table(index(ByNumber, row_key = "number_{number:04}_{crew:05}"))]
+#[table(index(
+    ByCaptain,
+    partition_key = "captain_{captain}",
+    row_key = "of_{fleet}_{number:04}"
+))]
 struct Ship {
     fleet: String,
     #[table(store)]
@@ -26,6 +31,7 @@ struct Ship {
     name: String,
     harbour: String,
     crew: u32,
+    captain: Option<String>,
 }
 
 #[tokio::test]
@@ -91,6 +97,18 @@ async fn explain_names_the_index_that_narrows_the_query_most() {
             table.query::<Ship>().filter(|s| s.name.eq("Erebus")),
             Some("ByTitle with partition(…) and rows().name(…)"),
         ),
+        // Entries in other partitions answer for all of the table.
+        (
+            table.query::<Ship>().filter(|s| s.captain.eq("Ross")),
+            Some("ByCaptain with partition(ByCaptain::partition(…)) and follow()"),
+        ),
+        (
+            ships().filter(|s| s.captain.eq("Ross")),
+            Some(
+                "ByCaptain with partition(ByCaptain::partition(…)) and rows().fleet(…) and follow()",
+            ),
+        ),
+        (ships().filter(|s| s.captain.ge("Ross")), None),
     ] {
         let explanation = query.explain().unwrap();
         let expected = expected.map(|calls| {
