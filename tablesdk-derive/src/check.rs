@@ -35,6 +35,8 @@ pub(crate) struct Model<'a> {
     pub(crate) keys_type: Option<Ident>,
     /// Of the entries of an index: what they are entries of.
     pub(crate) index_of: Option<IndexOf>,
+    /// The types that are computed from it and written with it.
+    pub(crate) copies: Vec<Path>,
     pub(crate) lints: Vec<TokenStream>,
 }
 
@@ -138,6 +140,7 @@ pub(crate) fn check(input: Input<'_>) -> syn::Result<Model<'_>> {
         keys,
         keys_type: attributes.keys.clone(),
         index_of,
+        copies: attributes.copies.clone(),
         lints,
     };
     diagnostics.finish(Some(model))

@@ -5,6 +5,7 @@
 
 use proc_macro2::Ident;
 use syn::ext::IdentExt as _;
+use syn::spanned::Spanned as _;
 use syn::{GenericArgument, LitStr, PathArguments, Type};
 
 use crate::attr::{FieldAttributes, IndexAttribute, StructAttributes};
@@ -20,10 +21,14 @@ pub(crate) fn models<'a>(
     attributes: &'a StructAttributes,
 ) -> syn::Result<Vec<Model<'a>>> {
     let mut diagnostics = Diagnostics::new();
+    if let (Some(copy), Some(problem)) = (attributes.copies.first(), problem_of(entity, "copy")) {
+        diagnostics.error(copy.span(), problem);
+    }
     let Some(first) = attributes.indexes.first() else {
         return diagnostics.finish(Some(Vec::new()));
     };
-    if let Some(problem) = problem_of(entity) {
+    let problem = problem_of(entity, "index").or_else(|| problem_of_older(entity));
+    if let Some(problem) = problem {
         diagnostics.error(first.ident.span(), problem);
         return diagnostics.finish(None);
     }
@@ -42,25 +47,27 @@ pub(crate) fn models<'a>(
     diagnostics.finish(Some(models))
 }
 
-/// Why a struct cannot have an index.
-fn problem_of(entity: &Model<'_>) -> Option<String> {
+/// Why a struct cannot have an index or a copy.
+fn problem_of(entity: &Model<'_>, word: &str) -> Option<String> {
     let name = entity.ident.unraw();
-    let older = entity.entity_type.as_ref().map(|known| &known.older);
     Some(if entity.target == Target::Group {
-        "a flattened struct has no key: move `index` to the entity".to_owned()
+        format!("a flattened struct has no key: move `{word}` to the entity")
     } else if entity.projection {
-        "a projection is a part of an entity: move `index` to the whole struct".to_owned()
+        format!("a projection is a part of an entity: move `{word}` to the whole struct")
     } else if !entity.generics.params.is_empty() {
         format!(
-            "`{name}` has parameters, and the entries of an index have none: remove them, or the `index`"
-        )
-    } else if older.is_some_and(|older| !older.is_empty()) {
-        format!(
-            "`{name}` reads older versions with `from`, which the entries of an index do not: remove one of the two"
+            "`{name}` has parameters, and the entries of an index and copies have none: remove them, or the `{word}`"
         )
     } else {
         return None;
     })
+}
+
+fn problem_of_older(entity: &Model<'_>) -> Option<String> {
+    let older = entity.entity_type.as_ref().map(|known| &known.older);
+    let has_older = older.is_some_and(|older| !older.is_empty());
+    let name = entity.ident.unraw();
+    has_older.then(|| format!("`{name}` reads older versions with `from`, which the entries of an index do not: remove one of the two"))
 }
 
 /// The entries of an index, as if they had been written as a struct.
@@ -109,6 +116,7 @@ fn input_of<'a>(
         generics: entity.generics,
         attributes: StructAttributes {
             entity_type,
+            copies: Vec::new(),
             indexes: Vec::new(),
             keys: None,
             partition_key: index

@@ -20,6 +20,8 @@ use crate::name::RenameRule;
 /// The attributes of the struct.
 #[derive(Clone, Default)]
 pub(crate) struct StructAttributes {
+    /// The types that are computed from the entity.
+    pub(crate) copies: Vec<Path>,
     pub(crate) entity_type: EntityTypeAttributes,
     pub(crate) indexes: Vec<IndexAttribute>,
     pub(crate) keys: Option<Ident>,
@@ -36,6 +38,10 @@ impl StructAttributes {
     pub(crate) fn parse(attributes: &[Attribute], diagnostics: &mut Diagnostics) -> Self {
         let mut parsed = Self::default();
         parsed.unclear = each(attributes, &STRUCT, diagnostics, |word, item| match word {
+            "copy" => {
+                parsed.copies.push(copy_type(item)?);
+                Ok(())
+            }
             "crate" => once(&mut parsed.krate, item, crate_path(item)?),
             "index" => {
                 parsed.indexes.push(IndexAttribute::parse(item)?);
@@ -478,6 +484,20 @@ pub(crate) fn path(item: &Item, example: &str, good: &str) -> syn::Result<Path> 
     })
 }
 
+/// The type in `copy(ManagerOf)`.
+fn copy_type(item: &Item) -> syn::Result<Path> {
+    let path = match &item.value {
+        Value::List(tokens) => syn::parse2(tokens.clone()).ok(),
+        Value::None | Value::Text(_) | Value::Other => None,
+    };
+    path.ok_or_else(|| {
+        item.error(
+            "`copy` takes one type that implements `CopyOf`: write `#[table(copy(ManagerOf))]`"
+                .to_owned(),
+        )
+    })
+}
+
 /// The name of a type that the derive generates.
 fn type_name(item: &Item, example: &str) -> syn::Result<Ident> {
     let text = item.text(example)?;
@@ -516,8 +536,9 @@ pub(crate) const FIELD_WORDS: [&str; 15] = [
     "timestamp",
     "with",
 ];
-pub(crate) const STRUCT_WORDS: [&str; 11] = [
+pub(crate) const STRUCT_WORDS: [&str; 12] = [
     "alias",
+    "copy",
     "crate",
     "entity_type",
     "entity_type_property",

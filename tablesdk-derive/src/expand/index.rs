@@ -7,7 +7,7 @@ use syn::ext::IdentExt as _;
 
 use super::expand;
 use super::keys::{key_parts, key_value};
-use super::write_statements;
+use super::{with_bounds, write_statements};
 use crate::check::Model;
 use crate::input::{IndexOf, InputField};
 use crate::name::KeyName;
@@ -17,16 +17,61 @@ use crate::tokens::local;
 /// The constants about indexes, of an entity with indexes and of an entry; none where they have their defaults.
 pub(super) fn const_indexes(entity: &Model<'_>, indexes: &[Model<'_>]) -> TokenStream {
     let private = entity.private();
-    let is_standalone = indexes.is_empty() && entity.index_of.is_none();
+    let has_others = !indexes.is_empty() || !entity.copies.is_empty();
+    let is_standalone = !has_others && entity.index_of.is_none();
     let standalone = (!is_standalone).then(|| quote! { const IS_STANDALONE: bool = false; });
     let idents = indexes.iter().map(|index| &index.ident);
-    let indexes = (!indexes.is_empty()).then(|| {
+    let copies = &entity.copies;
+    let indexes = has_others.then(|| {
         quote! {
-            const INDEXES: &'static [#private::Index<Self>] =
-                &[#(#private::Index::of::<#idents>()),*];
+            const INDEXES: &'static [#private::Index<Self>] = &[
+                #(#private::Index::of::<#idents>(),)*
+                #(#private::Index::<Self>::copy::<#copies>(),)*
+            ];
         }
     });
     quote! { #indexes #standalone }
+}
+
+/// How a projection with both keys is written, where it is computed from another entity.
+pub(super) fn impl_copied(model: &Model<'_>) -> Option<TokenStream> {
+    let has_keys = KeyName::BOTH
+        .iter()
+        .all(|name| model.keys.get(*name).is_some());
+    if !model.projection || !has_keys {
+        return None;
+    }
+    let private = model.private();
+    let (ident, lints, writer) = (&model.ident, &model.lints, local("writer"));
+    let generics = with_bounds(model);
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    let own = |field: &InputField<'_>| {
+        let member = field.member();
+        quote! { &self.#member }
+    };
+    let key = key_value(model, &quote! { Self }, own);
+    let statements = write_statements(model, &writer, own);
+    Some(quote! {
+        #[automatically_derived]
+        #(#lints)*
+        impl #impl_generics #private::Copied for #ident #type_generics #where_clause {
+            const IS_PART: bool = true;
+
+            fn copy_key(
+                &self,
+            ) -> ::core::result::Result<#private::EntityKey, #private::EntityError> {
+                #key
+            }
+
+            fn write_copy(
+                &self,
+                #writer: &mut #private::PropertyWriter<'_>,
+            ) -> ::core::result::Result<(), #private::EntityError> {
+                #statements
+                ::core::result::Result::Ok(())
+            }
+        }
+    })
 }
 
 /// The struct of the entries, and its implementations.

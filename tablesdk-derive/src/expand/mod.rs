@@ -22,7 +22,7 @@ use syn::{Generics, Ident, Path, Type, parse_quote};
 
 use self::columns::{columns_struct, columns_value};
 use self::group::impl_group;
-use self::index::{const_indexes, expand_index};
+use self::index::{const_indexes, expand_index, impl_copied};
 use self::keys::{fn_entity_key, impl_keys, key_bounds, key_checks, schema_keys};
 use self::read::{fn_read, fn_written_as};
 use crate::check::{Form, Kind, Model, Property};
@@ -39,12 +39,14 @@ pub(crate) fn expand(model: &Model<'_>, indexes: &[Model<'_>]) -> TokenStream {
     match model.target {
         Target::Entity => {
             let entity = impl_entity(model, indexes);
+            let is_standalone = indexes.is_empty() && model.copies.is_empty();
             let writable = model
                 .is_writable()
-                .then(|| impl_writable(model, indexes.is_empty()));
+                .then(|| impl_writable(model, is_standalone));
+            let copied = impl_copied(model);
             let keys = impl_keys(model);
             let indexes = indexes.iter().map(|index| expand_index(model, index));
-            quote! { #entity #writable #keys #columns #checks #(#indexes)* }
+            quote! { #entity #writable #copied #keys #columns #checks #(#indexes)* }
         }
         Target::Group => {
             let group = impl_group(model);

@@ -111,7 +111,7 @@ exactly_once_options!(
 
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error(
-    "the ETag is not that of the entity that was read, whose entries in indexes would be deleted"
+    "the ETag is not that of the entity that was read, whose entries in indexes and copies would be deleted"
 )]
 struct OtherVersion;
 

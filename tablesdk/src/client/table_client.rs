@@ -780,7 +780,7 @@ impl TableClient {
     }
 
     /// Compares the entries of the [indexes](derive@crate::TableEntity#index) of `E` with the entities, and mends what differs: missing
-    /// and stale entries are written, and entries without their entity are deleted.
+    /// and stale entries are written, and entries without their entity are deleted. So it does with [copies](derive@crate::TableEntity#copy).
     ///
     /// Writes of this client keep the entries right. A repair is for an index that was added to a type with stored entities, and
     /// after a program wrote entities that does not know the index. It runs beside writers: deploy the programs that write the index,

@@ -57,6 +57,22 @@ impl<P: Into<EntityProblem>> From<P> for EntityError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EntityProblem {
+    /// A copy is in another partition than its source.
+    #[error(
+        "it is in the partition {partition:?}, and one transaction writes one partition: see the guide `patterns`"
+    )]
+    CopyElsewhere {
+        /// The partition key of the copy.
+        partition: String,
+    },
+    /// A copy of the entity breaks a rule.
+    #[error("its copy {copy}: {problem}")]
+    CopyRefused {
+        /// The name of the type of the copy.
+        copy: &'static str,
+        /// What is wrong with the copy.
+        problem: Box<Self>,
+    },
     /// Two properties of one name, which is what no service sends.
     #[error("property {property:?} came twice")]
     DuplicateProperty {
@@ -225,6 +241,14 @@ impl EntityProblem {
     pub(crate) fn of_entry(index: &'static str, error: EntityError) -> Self {
         Self::Entry {
             index,
+            problem: error.0,
+        }
+    }
+
+    /// What is wrong with a copy of an entity.
+    pub(crate) fn of_copy(copy: &'static str, error: EntityError) -> Self {
+        Self::CopyRefused {
+            copy,
             problem: error.0,
         }
     }

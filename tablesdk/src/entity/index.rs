@@ -1,4 +1,4 @@
-//! The indexes of an entity: how an entry is made of the entity, and which entries a stored entity has.
+//! The indexes and copies of an entity: how an entry is made of the entity, and which entries a stored entity has.
 //!
 //! An entry is an entity of its own. Knows nothing of how entries are written.
 
@@ -7,7 +7,9 @@ use tablesdk_protocol::EntityKey;
 use tablesdk_protocol::wire::json::{JsonEntity, read_entity};
 
 use super::writer::write;
-use super::{EntityError, PropertyReader, PropertyWriter, Schema, TableEntity, WritableEntity};
+use super::{
+    EntityError, EntityProblem, PropertyReader, PropertyWriter, Schema, TableEntity, WritableEntity,
+};
 
 /// An entry of an index: the properties of an entity under another row key, or under two other keys. What
 /// [`#[table(index(…))]`](derive@crate::TableEntity#index) generates is one.
@@ -67,11 +69,11 @@ impl EntryKeyPart {
     }
 }
 
-/// An entity without indexes: each write of it is complete by itself. What derives [`TableEntity`] without
-/// [`#[table(index(…))]`](derive@crate::TableEntity#index) is one.
+/// An entity without indexes and copies: each write of it is complete by itself. What derives [`TableEntity`] without
+/// [`#[table(index(…))]`](derive@crate::TableEntity#index) and [`#[table(copy(…))]`](derive@crate::TableEntity#copy) is one.
 #[diagnostic::on_unimplemented(
-    message = "this write does not know which entries of the indexes of `{Self}` are stale",
-    label = "this type has indexes",
+    message = "this write does not know which entries of the indexes and which copies of `{Self}` are stale",
+    label = "this type has indexes, or copies",
     note = "use `insert`, `modify`, or `get` and then `replace` or `delete_stored`: they know what was stored",
     note = "a type whose `WritableEntity` is written by hand also implements `Standalone`"
 )]
@@ -81,7 +83,7 @@ pub trait Standalone: WritableEntity {}
 pub(crate) const fn check_standalone<E: TableEntity>() {
     assert!(
         E::IS_STANDALONE,
-        "this write does not know which entries of indexes are stale: use `modify`, or get the entity and then use `replace` or `delete_stored`"
+        "this write does not know which entries of indexes and copies are stale: use `modify`, or get the entity and then use `replace` or `delete_stored`"
     );
 }
 
@@ -101,40 +103,104 @@ pub(crate) const fn check_verified<E: TableEntity>(is_unverified: bool) {
     );
 }
 
-/// An index of the entities `E`.
+/// An index of the entities `E`, or their copies of one type.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Index<E> {
     schema: &'static Schema,
-    is_unique: bool,
-    key_parts: [&'static [EntryKeyPart]; 2],
-    entry_key: fn(&E) -> Result<Option<EntityKey>, EntityError>,
-    write_entry: fn(&E, &mut PropertyWriter<'_>) -> Result<(), EntityError>,
-    read_owner: fn(&JsonEntity<'_>) -> Result<EntityKey, EntityError>,
+    kind: Kind,
+    keys: fn(&E) -> Vec<EntityKey>,
+    entries: fn(&E) -> Result<Vec<Entry>, EntityError>,
+    owner: fn(&JsonEntity<'_>) -> Owner,
+}
+
+/// What is derived from an entity.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    /// Entries of an index.
+    Index {
+        is_unique: bool,
+        key_parts: [&'static [EntryKeyPart]; 2],
+    },
+    /// Entities that are copies.
+    Copies,
+    /// Parts of other entities.
+    Part,
+}
+
+/// An entry of an index or a copy, as it is sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) key: EntityKey,
+    pub(crate) body: Bytes,
+    /// The properties that a part of an entity does not have.
+    pub(crate) absent: Vec<String>,
 }
 
 impl<E> Index<E> {
     /// The index with these entries.
     pub const fn of<I: IndexEntry<Entity = E>>() -> Self {
-        Self {
-            schema: const { &I::SCHEMA },
+        let kind = Kind::Index {
             is_unique: I::IS_UNIQUE,
             key_parts: I::KEY_PARTS,
-            entry_key: I::entry_key,
-            write_entry: I::write_entry,
-            read_owner: |entry| I::read(&mut PropertyReader::new(entry, None))?.key_of_entity(),
+        };
+        Self::new(
+            const { &I::SCHEMA },
+            kind,
+            // What cannot be a key is not stored.
+            |entity| I::entry_key(entity).ok().flatten().into_iter().collect(),
+            |entity| {
+                let Some(key) = I::entry_key(entity)? else {
+                    return Ok(Vec::new());
+                };
+                let body = write(&key, |writer| I::write_entry(entity, writer))?;
+                let absent = Vec::new();
+                Ok(vec![Entry { key, body, absent }])
+            },
+            owner::<I>,
+        )
+    }
+
+    pub(super) const fn new(
+        schema: &'static Schema,
+        kind: Kind,
+        keys: fn(&E) -> Vec<EntityKey>,
+        entries: fn(&E) -> Result<Vec<Entry>, EntityError>,
+        owner: fn(&JsonEntity<'_>) -> Owner,
+    ) -> Self {
+        Self {
+            schema,
+            kind,
+            keys,
+            entries,
+            owner,
         }
     }
 
-    /// The key of the entry of an entity.
-    pub(crate) fn entry_key(&self, entity: &E) -> Result<Option<EntityKey>, EntityError> {
-        (self.entry_key)(entity)
+    /// The entries of an entity.
+    pub(crate) fn entries(&self, entity: &E) -> Result<Vec<Entry>, EntityError> {
+        (self.entries)(entity).map_err(|error| {
+            let problem = match self.kind {
+                Kind::Index { .. } => EntityProblem::of_entry,
+                Kind::Copies | Kind::Part => EntityProblem::of_copy,
+            };
+            problem(self.schema.entity(), error).into()
+        })
     }
+}
 
-    /// The entry of an entity, as it is sent.
-    pub(crate) fn write_entry(&self, entity: &E, key: &EntityKey) -> Result<Bytes, EntityError> {
-        write(key, |writer| (self.write_entry)(entity, writer))
+/// The entity that has an entry.
+fn owner<I: IndexEntry>(entry: &JsonEntity<'_>) -> Owner {
+    let is_entry = I::SCHEMA.entity_type().is_none_or(|entity_type| {
+        let found = entry.text(entity_type.property()).ok().flatten();
+        found == Some(entity_type.name())
+    });
+    if !is_entry {
+        return Owner::NoEntry;
     }
+    let entry = I::read(&mut PropertyReader::new(entry, None));
+    let key = entry.and_then(|entry| entry.key_of_entity());
+    key.map_or(Owner::Damaged, Owner::Entity)
 }
 
 /// What an entity under a key of an index is.
@@ -165,11 +231,48 @@ pub(crate) trait AnyIndex: Send + Sync {
     /// The schema of its entries.
     fn schema(&self) -> &'static Schema;
 
-    /// Whether two entities of a partition never have an entry with the same key.
-    fn is_unique(&self) -> bool;
+    fn kind(&self) -> Kind;
+
+    /// What messages call it.
+    fn noun(&self) -> &'static str {
+        match self.kind() {
+            Kind::Index { .. } => "index",
+            Kind::Copies | Kind::Part => "copy",
+        }
+    }
+
+    /// What messages call one of its entries.
+    fn label(&self) -> String {
+        match self.kind() {
+            Kind::Index { .. } => format!("entry in the index {}", self.name()),
+            Kind::Copies | Kind::Part => format!("copy {}", self.name()),
+        }
+    }
+
+    /// Whether an entry may belong to another entity than the one that should have it.
+    fn is_unique(&self) -> bool {
+        match self.kind() {
+            Kind::Index { is_unique, .. } => is_unique,
+            Kind::Copies => true,
+            Kind::Part => false,
+        }
+    }
+
+    /// Whether what is derived is a part of an entity that belongs to no other.
+    fn is_part(&self) -> bool {
+        matches!(self.kind(), Kind::Part)
+    }
 
     /// The parts of the partition key of its entries, and those of the row key.
-    fn key_parts(&self) -> [&'static [EntryKeyPart]; 2];
+    fn key_parts(&self) -> [&'static [EntryKeyPart]; 2] {
+        match self.kind() {
+            Kind::Index { key_parts, .. } => key_parts,
+            Kind::Copies | Kind::Part => [&[], &[]],
+        }
+    }
+
+    /// The filter for the copies among the entities of their type.
+    fn marked(&self) -> Option<String>;
 
     /// Whether the entries are in other partitions than their entities.
     fn is_elsewhere(&self) -> bool {
@@ -192,28 +295,18 @@ impl<E: TableEntity> AnyIndex for Index<E> {
         self.schema
     }
 
-    fn is_unique(&self) -> bool {
-        self.is_unique
+    fn kind(&self) -> Kind {
+        self.kind
     }
 
-    fn key_parts(&self) -> [&'static [EntryKeyPart]; 2] {
-        self.key_parts
+    fn marked(&self) -> Option<String> {
+        let is_copy = matches!(self.kind, Kind::Copies);
+        let (source, copy) = (E::SCHEMA.entity(), self.name());
+        is_copy.then(|| format!("{} eq '{source}.{copy}'", super::copy::MARK))
     }
 
     fn owner_of(&self, entry: &Bytes) -> Owner {
-        let Ok(entry) = read_entity(entry) else {
-            return Owner::Damaged;
-        };
-        let entity_type = self.schema.entity_type();
-        let is_entry = entity_type.is_none_or(|entity_type| {
-            let found = entry.text(entity_type.property()).ok().flatten();
-            found == Some(entity_type.name())
-        });
-        if !is_entry {
-            return Owner::NoEntry;
-        }
-        let owner = (self.read_owner)(&entry);
-        owner.map_or(Owner::Damaged, Owner::Entity)
+        read_entity(entry).map_or(Owner::Damaged, |entry| (self.owner)(&entry))
     }
 
     fn entry_of(&self, entity: &Bytes, entry: &EntityKey) -> EntryOf {
@@ -223,33 +316,39 @@ impl<E: TableEntity> AnyIndex for Index<E> {
         let Ok(entity) = E::read(&mut PropertyReader::new(&entity, None)) else {
             return EntryOf::Unknown;
         };
-        match self.entry_key(&entity) {
-            Ok(Some(key)) if key == *entry => self
-                .write_entry(&entity, &key)
-                .map_or(EntryOf::Unknown, EntryOf::Entry),
-            // What cannot be a key is not stored.
-            Ok(_) | Err(_) => EntryOf::None,
+        if !(self.keys)(&entity).contains(entry) {
+            return EntryOf::None;
         }
+        let entries = (self.entries)(&entity).unwrap_or_default();
+        let found = entries.into_iter().find(|found| found.key == *entry);
+        found.map_or(EntryOf::Unknown, |found| EntryOf::Entry(found.body))
     }
 }
 
-/// The keys of the entries that a stored entity has, in the order of its indexes. Empty for an entity without indexes.
+/// The keys of the entries that a stored entity has, each with the position of its index.
 #[derive(Clone, Default)]
-pub(crate) struct EntryKeys(Vec<Option<EntityKey>>);
+pub(crate) struct EntryKeys(Vec<(usize, EntityKey)>);
 
 impl EntryKeys {
     pub(crate) fn of<E: TableEntity>(entity: &E) -> Self {
-        // What cannot be a key is not stored.
-        let key = |index: &Index<E>| index.entry_key(entity).ok().flatten();
-        Self(E::INDEXES.iter().map(key).collect())
+        let indexes = E::INDEXES.iter().enumerate();
+        let keys = indexes.flat_map(|(position, index)| {
+            let keys = (index.keys)(entity).into_iter();
+            keys.map(move |key| (position, key))
+        });
+        Self(keys.collect())
     }
 
     pub(crate) fn contains(&self, key: &EntityKey) -> bool {
-        self.0.iter().flatten().any(|known| known == key)
+        self.0.iter().any(|(_, known)| known == key)
     }
 
-    /// The key of the entry in an index.
-    pub(crate) fn get(&self, index: usize) -> Option<&EntityKey> {
-        self.0.get(index)?.as_ref()
+    /// The keys of the entries in an index.
+    pub(crate) fn of_index(&self, index: usize) -> impl Iterator<Item = &EntityKey> {
+        let of_index = self
+            .0
+            .iter()
+            .filter(move |(position, _)| *position == index);
+        of_index.map(|(_, key)| key)
     }
 }

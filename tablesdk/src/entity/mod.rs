@@ -7,6 +7,7 @@
 //! Knows nothing of HTTP or of credentials.
 
 pub(crate) mod column_scope;
+pub(crate) mod copy;
 pub(crate) mod dynamic;
 pub(crate) mod entity_type;
 mod error;
@@ -29,6 +30,7 @@ pub(crate) mod variants;
 mod writer;
 
 pub use crate::value_error::ValueError;
+pub use copy::CopyOf;
 pub use dynamic::{DynamicColumn, DynamicColumns};
 pub use entity_type::EntityType;
 pub use error::{EntityError, EntityProblem};

@@ -110,9 +110,10 @@ impl<E> Stored<E> {
         entries.is_some_and(|entries| entries.contains(key))
     }
 
-    /// The key of the entry in an index that the stored entity has.
-    pub(crate) fn entry_key(&self, index: usize) -> Option<&EntityKey> {
-        self.known.entries.as_ref()?.get(index)
+    /// The keys of the entries in an index that the stored entity has.
+    pub(crate) fn entry_keys(&self, index: usize) -> impl Iterator<Item = &EntityKey> {
+        let entries = self.known.entries.iter();
+        entries.flat_map(move |entries| entries.of_index(index))
     }
 
     /// The value alone.

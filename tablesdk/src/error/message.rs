@@ -20,6 +20,7 @@ impl Error {
         }
         if let Some(entry) = &self.0.taken_entry {
             let TakenEntry {
+                noun,
                 index,
                 row_key,
                 owner,
@@ -27,7 +28,7 @@ impl Error {
             let owner = Excerpt(owner);
             let _ = write!(
                 text,
-                "the index {index} has another entity, {owner}, at {row_key:?}: "
+                "the {noun} {index} has another entity, {owner}, at {row_key:?}: "
             );
         }
         match &self.0.source {

@@ -64,10 +64,13 @@ struct Inner {
     next_page: Option<String>,
     batch_size: Option<usize>,
     taken_entry: Option<Box<TakenEntry>>,
+    /// The copy that has no entity to go into.
+    copy: Option<&'static str>,
 }
 
 /// The entry of an index that another entity has.
 struct TakenEntry {
+    noun: &'static str,
     index: &'static str,
     row_key: String,
     owner: EntityKey,
@@ -266,15 +269,23 @@ impl Error {
     /// Adds that another entity has the entry of an index which the operation would have written.
     pub(crate) fn with_taken_entry(
         mut self,
+        noun: &'static str,
         index: &'static str,
         row_key: &str,
         owner: &EntityKey,
     ) -> Self {
         self.0.taken_entry = Some(Box::new(TakenEntry {
+            noun,
             index,
             row_key: row_key.to_owned(),
             owner: owner.clone(),
         }));
+        self
+    }
+
+    /// Adds that a copy has no entity to go into.
+    pub(crate) fn with_copy(mut self, copy: &'static str) -> Self {
+        self.0.copy = Some(copy);
         self
     }
 
@@ -305,6 +316,7 @@ impl Error {
             next_page: None,
             batch_size: None,
             taken_entry: None,
+            copy: None,
         }))
     }
 
@@ -347,7 +359,8 @@ impl Error {
     }
 
     /// The [unique index](derive@crate::TableEntity#index) in which another entity has the entry that the operation would have written:
-    /// the name of the type of its entries.
+    /// the name of the type of its entries. Also the name of a [copy](derive@crate::TableEntity#copy) whose key another entity has, or
+    /// that has no entity to go into.
     ///
     /// ```
     #[doc = include_str!("../docs/indexed.md")]
@@ -359,7 +372,8 @@ impl Error {
     /// # }
     /// ```
     pub fn index(&self) -> Option<&str> {
-        self.0.taken_entry.as_ref().map(|entry| entry.index)
+        let taken = self.0.taken_entry.as_ref().map(|entry| entry.index);
+        taken.or(self.0.copy)
     }
 
     /// The token of the next page, when [`page`](crate::action::QueryEntities::page) returned an entity that cannot be read: for

@@ -1,6 +1,8 @@
 //! The patterns of the table design guide as the client has them.
 
 mod better_index;
+mod copies;
+mod copy_faults;
 mod costs;
 mod design_guide;
 mod elsewhere;
@@ -9,5 +11,6 @@ mod index_faults;
 mod indexes;
 mod repair;
 mod rolling;
+mod staff;
 
 use harness::on_both_transports;

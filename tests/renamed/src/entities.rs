@@ -1,6 +1,6 @@
 //! `TableEntity` and `TableProperties`, with every attribute.
 
-use renamed::entity::{EntityError, ValueError};
+use renamed::entity::{CopyOf, EntityError, ValueError};
 use renamed::key::{Desc, Escaped, Shard};
 use renamed::{DynamicEntity, ETag, Properties, TableEntity, TableProperties, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -496,5 +496,65 @@ mod tests {
             .map(|error| error.to_string());
         let words = "property \"Pay\": the value -1 is out of range: money is not negative";
         assert_eq!(error.as_deref(), Some(words));
+    }
+}
+
+/// An entity with copies.
+#[derive(Clone, Debug, TableEntity)]
+#[table(
+    crate = "renamed",
+    partition_key = "{team}",
+    row_key = "member_{id:04}"
+)]
+#[table(copy(Mail), copy(Head))]
+pub struct Member {
+    /// The partition.
+    pub team: String,
+    /// Its number.
+    pub id: u32,
+    /// Copied.
+    pub r#type: Option<String>,
+}
+
+/// A copy that is an entity.
+#[derive(Clone, Debug, TableEntity)]
+#[table(crate = "renamed", partition_key = "{team}", row_key = "mail_{id:04}")]
+pub struct Mail {
+    /// The partition.
+    pub team: String,
+    /// The number of the member.
+    pub id: u32,
+}
+
+/// A part of a team.
+#[derive(Clone, Debug, TableEntity)]
+#[table(
+    crate = "renamed",
+    projection,
+    partition_key = "{team}",
+    row_key = "team_"
+)]
+pub struct Head {
+    /// The partition.
+    pub team: String,
+    /// Raw.
+    pub r#type: Option<String>,
+}
+
+impl CopyOf<Member> for Mail {
+    fn copies_of(member: &Member) -> impl IntoIterator<Item = Self> {
+        [Self {
+            team: member.team.clone(),
+            id: member.id,
+        }]
+    }
+}
+
+impl CopyOf<Member> for Head {
+    fn copies_of(member: &Member) -> impl IntoIterator<Item = Self> {
+        member.r#type.clone().map(|r#type| Self {
+            team: member.team.clone(),
+            r#type: Some(r#type),
+        })
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! Placeholders stand for values that differ in each run: `BASE`, `GUID`, `ETAG`.
 
+mod copy;
 mod elsewhere;
 mod index;
 mod marker;

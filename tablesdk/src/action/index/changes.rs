@@ -3,14 +3,13 @@
 use std::fmt;
 use std::pin::Pin;
 
-use bytes::Bytes;
 use tablesdk_protocol::{ETag, EntityKey};
 
 use super::entries::carry_out;
 use crate::action::write::change::EntityChange;
 use crate::action::write::exactly_once::KeepMarker;
-use crate::entity::index::{AnyIndex, Index};
-use crate::entity::{EntityError, EntityProblem, Stored, TableEntity, WritableEntity};
+use crate::entity::index::{AnyIndex, Entry};
+use crate::entity::{EntityError, Stored, TableEntity, WritableEntity};
 use crate::error::Error;
 use crate::pipeline::OperationRun;
 
@@ -34,7 +33,7 @@ type CarryOut = for<'r, 'p> fn(
 
 type EtagsFuture<'r> = Pin<Box<dyn Future<Output = Result<Vec<Option<ETag>>, Error>> + Send + 'r>>;
 
-/// What a change of an entity does to its entry in one index.
+/// What a change of an entity does to one of its entries in an index.
 #[derive(Clone)]
 pub(in crate::action) struct EntryChange {
     pub(super) index: &'static dyn AnyIndex,
@@ -42,55 +41,53 @@ pub(in crate::action) struct EntryChange {
     pub(super) after: Option<Entry>,
 }
 
-/// An entry, as it is sent.
-#[derive(Clone)]
-pub(super) struct Entry {
-    pub(super) key: EntityKey,
-    pub(super) body: Bytes,
-}
-
 impl EntryChanges {
     pub(in crate::action) const NONE: Self = Self(None);
 
     /// Of an entity that is inserted.
     pub(in crate::action) fn inserted<E: WritableEntity>(entity: &E) -> Result<Self, EntityError> {
-        Self::all(|_| None, Some(entity))
+        Self::all(|_| [].into_iter(), Some(entity))
     }
 
     /// Of an entity that replaces what was read.
     pub(in crate::action) fn of<E: WritableEntity>(
         entity: &Stored<E>,
     ) -> Result<Self, EntityError> {
-        Self::all(|index| entity.entry_key(index).cloned(), Some(&**entity))
+        Self::all(|index| entity.entry_keys(index), Some(&**entity))
     }
 
     /// Of an entity that was read and is deleted.
     pub(in crate::action) fn removed<E: TableEntity>(entity: &Stored<E>) -> Self {
         // Nothing is written, so nothing can be refused.
-        Self::all::<E>(|index| entity.entry_key(index).cloned(), None).unwrap_or(Self::NONE)
+        Self::all::<E, _>(|index| entity.entry_keys(index), None).unwrap_or(Self::NONE)
     }
 
-    fn all<E: TableEntity>(
-        before: impl Fn(usize) -> Option<EntityKey>,
+    fn all<'e, E: TableEntity, K: Iterator<Item = &'e EntityKey>>(
+        before: impl Fn(usize) -> K,
         after: Option<&E>,
     ) -> Result<Self, EntityError> {
         if const { E::INDEXES.is_empty() } {
             return Ok(Self::NONE);
         }
-        let changes = E::INDEXES.iter().enumerate().map(|(position, index)| {
-            let refused = |error| EntityProblem::of_entry(index.name(), error);
-            let after = match after {
-                Some(entity) => Entry::of(index, entity).map_err(refused)?,
-                None => None,
-            };
-            Ok(EntryChange {
-                index,
-                before: before(position),
-                after,
-            })
-        });
+        let mut changes = Vec::new();
+        for (position, index) in E::INDEXES.iter().enumerate() {
+            let mut before = before(position).cloned();
+            let after = after.map(|entity| index.entries(entity)).transpose()?;
+            let mut after = after.into_iter().flatten();
+            loop {
+                let (before, after) = (before.next(), after.next());
+                if before.is_none() && after.is_none() {
+                    break;
+                }
+                changes.push(EntryChange {
+                    index,
+                    before,
+                    after,
+                });
+            }
+        }
         let known = Known {
-            changes: changes.collect::<Result<_, EntityError>>()?,
+            changes,
             carry_out: |run, changes, exactly_once| Box::pin(carry_out(run, changes, exactly_once)),
         };
         Ok(Self(Some(Box::new(known))))
@@ -100,9 +97,10 @@ impl EntryChanges {
         self.0.is_none()
     }
 
-    /// Whether an entry with that key is among them.
+    /// Whether an entry with that key is among them. A part goes into an entity that also changes without it.
     pub(in crate::action) fn contain(&self, key: &EntityKey) -> bool {
-        self.iter().any(|entry| {
+        let mut entries = self.iter().filter(|entry| !entry.index.is_part());
+        entries.any(|entry| {
             let after = entry.after.as_ref().map(|after| &after.key);
             entry.before.as_ref() == Some(key) || after == Some(key)
         })
@@ -115,16 +113,6 @@ impl EntryChanges {
     /// What carries out the change together with these.
     pub(in crate::action) fn carry_out(&self) -> Option<CarryOut> {
         Some(self.0.as_ref()?.carry_out)
-    }
-}
-
-impl Entry {
-    fn of<E>(index: &Index<E>, entity: &E) -> Result<Option<Self>, EntityError> {
-        let Some(key) = index.entry_key(entity)? else {
-            return Ok(None);
-        };
-        let body = index.write_entry(entity, &key)?;
-        Ok(Some(Self { key, body }))
     }
 }
 

@@ -23,11 +23,10 @@ use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::wire::json::{MetadataLevel, read_entity};
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, TableName, Timestamp};
 
-use super::changes::Entry;
 use crate::action::write::ambiguous_write::malformed_success;
 use crate::action::write::change::{ChangeKind, EntityChange};
 use crate::action::{EncodedEntity, refused};
-use crate::entity::index::{AnyIndex, EntryOf};
+use crate::entity::index::{AnyIndex, Entry, EntryOf};
 use crate::entity::write_values;
 use crate::error::{CurrentEntity, Error};
 use crate::pipeline::{Effect, OperationRun};
@@ -86,7 +85,7 @@ impl<'c> Elsewhere<'c> {
                     is_of_insert: matches!(change.change, Change::Insert(_)),
                     before: Before::Missing,
                 };
-                if let Some(Entry { key, body }) = after {
+                if let Some(Entry { key, body, .. }) = after {
                     entries.push(pending(key, Some(body), before != Some(key)));
                 }
                 let lost = before.filter(|key| after.is_none_or(|after| after.key != **key));

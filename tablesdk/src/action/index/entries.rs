@@ -13,13 +13,14 @@ use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, TableName};
 
-use super::changes::{Entry, EntryChange};
+use super::changes::EntryChange;
 use super::elsewhere::{Elsewhere, read};
+use super::part::{NoEntityError, is_merged, replaced};
 use crate::action::write::change::{ChangeKind, EntityChange};
 use crate::action::write::exactly_once::KeepMarker;
 use crate::action::write::together::send_together;
 use crate::action::{EncodedEntity, refused};
-use crate::entity::index::{AnyIndex, EntryOf, Owner};
+use crate::entity::index::{AnyIndex, Entry, EntryOf, Owner};
 use crate::error::Error;
 use crate::pipeline::OperationRun;
 
@@ -33,6 +34,8 @@ pub(in crate::action) enum EntryState {
     Taken {
         owner: EntityKey,
     },
+    /// It is a part of an entity that does not exist.
+    NoEntity(NoEntityError),
 }
 
 impl EntryChange {
@@ -43,11 +46,20 @@ impl EntryChange {
         table: &TableName,
         entity: &EntityKey,
     ) -> Result<Option<(&'static str, &EntityKey, EntryState)>, Error> {
-        let Some(Entry { key, body }) = &self.after else {
+        let Some(entry @ Entry { key, body, .. }) = &self.after else {
             return Ok(None);
         };
+        let name = self.index.name();
         let state = match read(run, table, key).await? {
+            None if self.index.is_part() => EntryState::NoEntity(NoEntityError::new(name, entry)),
             None => EntryState::Missing,
+            Some(found) if self.index.is_part() => {
+                if is_merged(&found.content, entry) {
+                    EntryState::Right
+                } else {
+                    EntryState::Stale
+                }
+            }
             Some(found) => {
                 let of_other = match self.index.owner_of(&found.content) {
                     Owner::Entity(owner) if owner != *entity => {
@@ -63,7 +75,7 @@ impl EntryChange {
                 }
             }
         };
-        Ok(Some((self.index.name(), key, state)))
+        Ok(Some((name, key, state)))
     }
 }
 
@@ -202,14 +214,13 @@ async fn together(
         }
         // The entry is not as expected: it was changed by another client, or by a program that does not know the index.
         if let Some(owner) = slot.look(run, table, changes).await? {
-            let (index, row_key) = (slot.index.name(), slot.key.row_key().as_str());
-            return Err(error.with_taken_entry(index, row_key, &owner));
+            let (noun, name) = (slot.index.noun(), slot.index.name());
+            return Err(error.with_taken_entry(noun, name, slot.key.row_key().as_str(), &owner));
         }
         if round == ROUNDS || !run.pause_before_round(round).await {
             // Not the error of the entry: its status would be taken for that of the entity.
-            let (index, row_key) = (slot.index.name(), slot.key.row_key().as_str());
-            let message =
-                format!("the entry {row_key:?} of the index {index} was written again and again");
+            let (label, row_key) = (slot.index.label(), slot.key.row_key().as_str());
+            let message = format!("the {label} at {row_key:?} was written again and again");
             return Err(run
                 .annotate(Error::timeout(message))
                 .with_batch_index(slot.owner));
@@ -247,7 +258,7 @@ struct Slot {
     /// The change that an error of the entry belongs to: the one that writes it, if any does.
     owner: usize,
     before: Option<usize>,
-    after: Option<(usize, Bytes)>,
+    after: Option<(usize, Entry)>,
     stored: StoredEntry,
 }
 
@@ -258,6 +269,8 @@ enum StoredEntry {
     /// Of another entity than the one that gives it up or keeps it.
     Foreign,
     Present(ETag),
+    /// The entity that a part goes into has to be replaced by this content.
+    Reduced(ETag, Bytes),
 }
 
 /// The keys that the changes are about, each once. Refuses two entities that would have one entry.
@@ -278,17 +291,20 @@ fn slots_of(changes: &[EntityChange]) -> Result<Vec<Slot>, Error> {
                 let slot = slots.entry(key.clone()).or_insert_with(|| new(key));
                 slot.before = Some(position);
             }
-            if let Some(Entry { key, body }) = &entry.after {
+            if let Some(after @ Entry { key, .. }) = &entry.after {
+                let (label, row_key) = (entry.index.label(), key.row_key().as_str().to_owned());
+                let failed = |problem| {
+                    let error = refused(change.operation, problem).with_key(&change.key);
+                    error.with_batch_index(position)
+                };
+                if changes.iter().any(|change| change.key == *key) {
+                    return Err(failed(Problem::Changed { label, row_key }));
+                }
                 let slot = slots.entry(key.clone()).or_insert_with(|| new(key));
                 if slot.after.is_some() {
-                    let problem = Problem::Twice {
-                        index: entry.index.name(),
-                        row_key: key.row_key().as_str().to_owned(),
-                    };
-                    let error = refused(change.operation, problem).with_key(&change.key);
-                    return Err(error.with_batch_index(position));
+                    return Err(failed(Problem::Twice { label, row_key }));
                 }
-                slot.after = Some((position, body.clone()));
+                slot.after = Some((position, after.clone()));
                 slot.owner = position;
             }
         }
@@ -299,12 +315,25 @@ fn slots_of(changes: &[EntityChange]) -> Result<Vec<Slot>, Error> {
 impl Slot {
     /// Whether the entry may belong to another entity than expected.
     fn is_read_first(&self) -> bool {
+        let has_absent = |(_, after): &(usize, Entry)| !after.absent.is_empty();
         self.index.is_unique() && self.before.is_some()
+            || self.after.as_ref().is_some_and(has_absent)
     }
 
     /// The change of the entry; `None` where it is left as it is.
     fn change(&self, table: &TableName) -> Option<EntityChange> {
+        let mut body = self.after.as_ref().map(|(_, entry)| &entry.body);
         let kind = match (&self.stored, &self.after) {
+            (StoredEntry::Unread, _) if self.index.is_part() => {
+                ChangeKind::Update(Mode::Merge, Some(IfMatch::Any))
+            }
+            (StoredEntry::Present(etag), _) if self.index.is_part() => {
+                ChangeKind::Update(Mode::Merge, Some(IfMatch::ETag(etag.clone())))
+            }
+            (StoredEntry::Reduced(etag, whole), _) => {
+                body = Some(whole);
+                ChangeKind::Update(Mode::Replace, Some(IfMatch::ETag(etag.clone())))
+            }
             (StoredEntry::Foreign, _) | (StoredEntry::Missing, None) => return None,
             (StoredEntry::Missing, Some(_)) => ChangeKind::Insert,
             (StoredEntry::Present(etag), after) => {
@@ -320,8 +349,8 @@ impl Slot {
             // Writes a missing entry, too.
             (StoredEntry::Unread, Some(_)) => ChangeKind::Update(Mode::Replace, None),
         };
-        let body = self.after.as_ref().map(|(_, body)| body.clone());
-        let entity = EncodedEntity::standalone(self.key.clone(), body.unwrap_or_default());
+        let body = body.cloned().unwrap_or_default();
+        let entity = EncodedEntity::standalone(self.key.clone(), body);
         Some(EntityChange::of(table.clone(), kind, entity))
     }
 
@@ -335,7 +364,23 @@ impl Slot {
         table: &TableName,
         changes: &[EntityChange],
     ) -> Result<Option<EntityKey>, Error> {
-        let Some(found) = read(run, table, &self.key).await? else {
+        let found = read(run, table, &self.key).await?;
+        if let (true, Some((_, part))) = (self.index.is_part(), &self.after) {
+            let Some(found) = found else {
+                let problem = NoEntityError::new(self.index.name(), part);
+                let error = run
+                    .annotate(Error::input(problem))
+                    .with_copy(self.index.name());
+                return Err(error.with_batch_index(self.owner));
+            };
+            let reduced = replaced(&found.content, part).map_err(|error| run.annotate(error))?;
+            self.stored = match reduced {
+                Some(body) => StoredEntry::Reduced(found.etag, body),
+                None => StoredEntry::Present(found.etag),
+            };
+            return Ok(None);
+        }
+        let Some(found) = found else {
             self.stored = StoredEntry::Missing;
             return Ok(None);
         };
@@ -369,18 +414,19 @@ fn is_changed(changes: &[EntityChange], entity: &EntityKey) -> bool {
 #[derive(Clone, Debug, thiserror::Error)]
 enum Problem {
     #[error(
-        "a batch has at most {max} changes, and these {changes} are {with_entries} with the entries of their indexes"
+        "a batch has at most {max} changes, and these {changes} are {with_entries} with the entries of their indexes and their copies"
     )]
     Count {
         changes: usize,
         with_entries: usize,
         max: usize,
     },
-    #[error("two entities of the batch have one entry in the index {index}, at {row_key:?}")]
-    Twice {
-        index: &'static str,
-        row_key: String,
-    },
+    #[error(
+        "the {label} at {row_key:?} is an entity that the batch changes, or that the transaction has read"
+    )]
+    Changed { label: String, row_key: String },
+    #[error("two entities of the batch have one {label}, at {row_key:?}")]
+    Twice { label: String, row_key: String },
 }
 
 const ROUNDS: u32 = 16;

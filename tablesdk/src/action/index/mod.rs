@@ -4,4 +4,5 @@ pub(super) mod changes;
 mod elsewhere;
 pub(super) mod entries;
 pub(super) mod follow;
+mod part;
 pub(super) mod repair;

@@ -35,7 +35,7 @@ pub struct Repair<'a, E> {
     entity: PhantomData<fn() -> E>,
 }
 
-/// What [`repair`](crate::TableClient::repair) has found, and mended unless it was a dry run.
+/// What [`repair`](crate::TableClient::repair) has found, and mended unless it was a dry run. An entry is one of an index, or a copy.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RepairReport {
@@ -61,11 +61,11 @@ pub struct RepairReport {
     is_dry: bool,
 }
 
-/// Two entities that would have the same entry in a unique index.
+/// Two entities that would have the same entry in a unique index, or the same copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IndexConflict {
-    /// The name of the type of the entries.
+    /// The name of the type of the entries, or of the copy.
     pub index: &'static str,
     /// The key of the entry.
     pub entry: EntityKey,
@@ -153,9 +153,13 @@ impl<'a, E: WritableEntity> Repair<'a, E> {
 
         let is_of_partition = partition.is_some();
         let indexes = E::INDEXES.iter().map(|index| index as &dyn AnyIndex);
+        let indexes = indexes.filter(|index| !index.is_part());
         for index in indexes.filter(|index| !(is_of_partition && index.is_elsewhere())) {
             let mut query =
                 QueryEntities::<DynamicEntity>::of_schema(table.clone(), index.schema());
+            if let Some(copies) = index.marked() {
+                query = query.odata(&copies);
+            }
             if let Some(partition) = &partition {
                 query = query.partition(partition.as_str());
             }
@@ -255,7 +259,7 @@ async fn in_rounds<E: WritableEntity>(
         // A merge without properties: it keeps the entity, and is refused if the entity was written since.
         let body = write_values(&key, &[]).map_err(failed)?;
         let report = compare(run, name, &key, &entries).await?;
-        if is_dry || report.mended() == 0 {
+        if is_dry || report.mended() == 0 || !report.unreadable.is_empty() {
             return Ok(report);
         }
         let if_match = IfMatch::ETag(entity.etag().clone());
@@ -304,6 +308,13 @@ async fn compare(
             None | Some((_, _, EntryState::Right)) => {}
             Some((_, _, EntryState::Missing)) => report.missing += 1,
             Some((_, _, EntryState::Stale)) => report.stale += 1,
+            Some((_, _, EntryState::NoEntity(problem))) => {
+                let error = run.annotate(Error::input(problem)).with_key(entity);
+                return Ok(RepairReport {
+                    entities: 1,
+                    ..RepairReport::unreadable(&error)
+                });
+            }
             Some((index, entry, EntryState::Taken { owner })) => {
                 report.conflicts.push(IndexConflict {
                     index,

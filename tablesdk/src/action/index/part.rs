@@ -1,0 +1,74 @@
+//! A part of an entity that is computed from another entity of the partition: it is merged into the entity, which must exist.
+//!
+//! A merge does not remove a property. Where the part has no value for a property that the entity has, the entity is replaced without it.
+
+use bytes::Bytes;
+use tablesdk_protocol::wire::json::{JsonEntity, read_entity};
+
+use crate::entity::index::Entry;
+use crate::entity::write_values;
+use crate::error::Error;
+
+/// The content of the entity with the part, if it has properties that the part does not have; `None` where a merge is enough.
+pub(super) fn replaced(entity: &Bytes, part: &Entry) -> Result<Option<Bytes>, Error> {
+    let is_absent = |name: &str| part.absent.iter().any(|absent| absent == name);
+    let entity = read_entity(entity).map_err(Error::response)?;
+    let mut is_reduced = false;
+    let mut values = Vec::new();
+    for property in entity.properties() {
+        let Some(value) = property.to_value().map_err(Error::response)? else {
+            continue;
+        };
+        if is_absent(property.name()) {
+            is_reduced = true;
+        } else {
+            values.push((property.name().to_owned(), value));
+        }
+    }
+    if !is_reduced {
+        return Ok(None);
+    }
+    let part_of = read_entity(&part.body).map_err(Error::input)?;
+    for property in part_of.properties() {
+        if let Some(value) = property.to_value().map_err(Error::input)? {
+            values.retain(|(name, _)| name != property.name());
+            values.push((property.name().to_owned(), value));
+        }
+    }
+    let body = write_values(&part.key, &values).map_err(Error::input)?;
+    Ok(Some(body))
+}
+
+/// Whether an entity has the properties of the part, and none of those that the part does not have.
+pub(super) fn is_merged(entity: &Bytes, part: &Entry) -> bool {
+    let (Ok(entity), Ok(part_of)) = (read_entity(entity), read_entity(&part.body)) else {
+        return false;
+    };
+    let value = |entity: &JsonEntity<'_>, name: &str| {
+        let property = entity.property(name)?;
+        property.to_value().ok().flatten()
+    };
+    let mut properties = part_of.properties();
+    let mut absent = part.absent.iter();
+    properties.all(|property| value(&entity, property.name()) == value(&part_of, property.name()))
+        && absent.all(|name| value(&entity, name).is_none())
+}
+
+/// The entity that a part goes into does not exist.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("the copy {copy} has no entity ({partition_key:?}, {row_key:?}) to go into")]
+pub(in crate::action) struct NoEntityError {
+    copy: &'static str,
+    partition_key: String,
+    row_key: String,
+}
+
+impl NoEntityError {
+    pub(in crate::action) fn new(copy: &'static str, part: &Entry) -> Self {
+        Self {
+            copy,
+            partition_key: part.key.partition_key().as_str().to_owned(),
+            row_key: part.key.row_key().as_str().to_owned(),
+        }
+    }
+}
