@@ -1,7 +1,8 @@
 //! What the patterns of the design guide store, byte for byte as the client sends it, in `*.http` beside this file. The guide
 //! `stored_forms` shows the entities of these files.
 //!
-//! Placeholders stand for values that differ in each run: `BASE`, `GUID`, `ETAG`.
+//! Lines of a batch end with CR LF, and with a line feed in the files. Placeholders stand for values that differ in each run:
+//! `BASE`, `GUID`, `ETAG`.
 
 mod copy;
 mod elsewhere;
