@@ -70,7 +70,8 @@ check employees \
     'Jones 224' \
     'taken in the index ByEmail' \
     'Smith 223' \
-    '2 employees, 1 orphaned entry deleted'
+    'Legal 1' \
+    '1 orphaned entry deleted, 1 of this hour left'
 
 check login_log \
     '2100 logins in 7 tables' \

@@ -1,13 +1,14 @@
 //! Employees by their number, their email and their last name: `cargo run --example employees`.
 //!
 //! An employee is stored under its number. Two indexes find it by other properties: an entry under the email, which no two employees of a
-//! department share, and one under the last name. Writes of an employee keep both.
-//! See the [intra-partition secondary index pattern].
+//! department share, and one under the last name. A third index finds employees of all departments by their last name. Writes of an
+//! employee keep all of them. See the [intra-partition] and the [inter-partition secondary index pattern].
 //!
 //! Without a connection string, it starts the bundled server in this process. With one, as the argument or in
 //! `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with a new name, and deletes it at the end.
 //!
-//! [intra-partition secondary index pattern]: https://learn.microsoft.com/azure/storage/tables/table-storage-design-patterns#intra-partition-secondary-index-pattern
+//! [intra-partition]: https://learn.microsoft.com/azure/storage/tables/table-storage-design-patterns#intra-partition-secondary-index-pattern
+//! [inter-partition secondary index pattern]: https://learn.microsoft.com/azure/storage/tables/table-storage-design-patterns#inter-partition-secondary-index-pattern
 
 use std::error::Error;
 
@@ -22,6 +23,11 @@ use tablesdk_examples::{connect, unique_name};
 )]
 #[table(index(ByEmail, row_key = "email_{email}", unique))]
 #[table(index(ByLastName, row_key = "name_{last_name}_{id:06}"))]
+#[table(index(
+    InCompany,
+    partition_key = "name_{last_name}",
+    row_key = "in_{department}_{id:06}"
+))]
 struct Employee {
     department: String,
     id: u32,
@@ -43,7 +49,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 async fn tour(table: &TableClient) -> Result<(), Box<dyn Error>> {
-    println!("1. Each insert is one transaction, with the entries:");
+    println!("1. Each insert writes the entries, too. Those of the department:");
     for (id, last_name, email) in [
         (223, "Jones", Some("jonesj@contoso.com")),
         (224, "Jones", None),
@@ -77,11 +83,21 @@ async fn tour(table: &TableClient) -> Result<(), Box<dyn Error>> {
     table.replace(&mut jones).await?;
     print_by_last_name(table, "Smith").await?;
 
-    println!("\n6. What a program did that does not know the indexes is repaired:");
+    println!("\n6. In all departments:");
+    let mut legal = employee(1, "Smith", None);
+    legal.department = "Legal".to_owned();
+    table.insert(&legal).await?;
+    let smiths = InCompany::partition("Smith");
+    let smiths = table.query::<InCompany>().partition(smiths).follow();
+    for employee in smiths.collect().await? {
+        println!("   {} {}", employee.department, employee.id);
+    }
+
+    println!("\n7. What a program did that does not know the indexes is repaired:");
     table.delete(("Sales", "empid_000224")).await?;
     let report = table.repair::<Employee>().await?;
-    let (employees, orphaned) = (report.entities, report.orphaned);
-    println!("   {employees} employees, {orphaned} orphaned entry deleted");
+    let (orphaned, recent) = (report.orphaned, report.recent);
+    println!("   {orphaned} orphaned entry deleted, {recent} of this hour left");
     Ok(())
 }
 

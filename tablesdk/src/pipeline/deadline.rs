@@ -34,6 +34,12 @@ impl Deadline {
         }
     }
 
+    /// The time until the deadline, if there is one.
+    pub(crate) fn remaining(self) -> Option<Duration> {
+        let now = Instant::now();
+        self.end.map(|end| end.saturating_duration_since(now))
+    }
+
     pub(crate) fn elapsed(self) -> Duration {
         self.began.elapsed()
     }

@@ -13,9 +13,12 @@
 //! An entry that no entity has may be that of a write between steps 1 and 2. So a repair deletes it only when it is older than `GRACE`,
 //! and step 2 is not begun later than half of that after step 1. A write that gains the entry later writes it again, under another ETag.
 
+use std::mem;
+use std::pin::pin;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
 use http::header::DATE;
 use tablesdk_protocol::operation::batch::Change;
 use tablesdk_protocol::operation::get_entity::{Request, Response};
@@ -32,21 +35,21 @@ use crate::error::{CurrentEntity, Error};
 use crate::pipeline::{Effect, OperationRun};
 
 /// The entries in other partitions that changes are about.
-pub(super) struct Elsewhere<'c> {
-    table: &'c TableName,
+pub(super) struct Elsewhere {
+    table: TableName,
     began: Timestamp,
-    entries: Vec<Pending<'c>>,
+    entries: Vec<Pending>,
 }
 
 /// An entry, and what remains to be done with it.
-struct Pending<'c> {
+struct Pending {
     index: &'static dyn AnyIndex,
-    key: &'c EntityKey,
+    key: EntityKey,
     /// The entity that has or had it, and the position of its change.
-    entity: &'c EntityKey,
+    entity: EntityKey,
     position: usize,
     /// What it has to be; `None` where the entity no longer has it.
-    body: Option<&'c Bytes>,
+    body: Option<Bytes>,
     is_gained: bool,
     /// Whether the entity is inserted.
     is_of_insert: bool,
@@ -63,24 +66,29 @@ enum Before {
     Present(ETag),
 }
 
-impl<'c> Elsewhere<'c> {
-    pub(super) fn of(
-        run: &OperationRun<'_>,
-        table: &'c TableName,
-        changes: &'c [EntityChange],
-    ) -> Self {
+/// What is done with each entry, before or after the entities are written.
+#[derive(Clone, Copy)]
+enum Step {
+    Prepare,
+    Complete,
+    Withdraw,
+    Settle,
+}
+
+impl Elsewhere {
+    pub(super) fn of(run: &OperationRun<'_>, table: &TableName, changes: &[EntityChange]) -> Self {
         let mut entries = Vec::new();
         for (position, change) in changes.iter().enumerate() {
             let elsewhere = change.entries.iter();
             for entry in elsewhere.filter(|entry| entry.index.is_elsewhere()) {
                 let before = entry.before.as_ref();
                 let after = entry.after.as_ref();
-                let pending = |key, body, is_gained| Pending {
+                let pending = |key: &EntityKey, body: Option<&Bytes>, is_gained| Pending {
                     index: entry.index,
-                    key,
-                    entity: &change.key,
+                    key: key.clone(),
+                    entity: change.key.clone(),
                     position,
-                    body,
+                    body: body.cloned(),
                     is_gained,
                     is_of_insert: matches!(change.change, Change::Insert(_)),
                     before: Before::Missing,
@@ -93,7 +101,7 @@ impl<'c> Elsewhere<'c> {
             }
         }
         Self {
-            table,
+            table: table.clone(),
             began: run.pipeline().now(),
             entries,
         }
@@ -109,73 +117,97 @@ impl<'c> Elsewhere<'c> {
         if run.pipeline().time_limit() > GRACE / 2 {
             return Err(refused(run.operation(), DEADLINE));
         }
-        let prepared = self.prepare_each(run).await;
+        let mut prepared = self.each(run, Step::Prepare).await;
+        // The time that a computer sleeps does not count for a deadline.
+        let waited = run.pipeline().now().abs_diff(self.began);
+        if prepared.is_ok() && waited > GRACE / 2 {
+            prepared = Err(run.annotate(Error::timeout(WAITED.to_owned())));
+        }
         if prepared.is_err() {
             self.withdraw(run).await;
         }
         prepared
     }
 
-    async fn prepare_each(&mut self, run: &mut OperationRun<'_>) -> Result<(), Error> {
-        for entry in &mut self.entries {
-            let prepared = entry.prepare(run, self.table).await;
-            prepared.map_err(|error| error.with_batch_index(entry.position))?;
-        }
-        // The time that a computer sleeps does not count for a deadline.
-        let waited = run.pipeline().now().abs_diff(self.began);
-        if waited > GRACE / 2 {
-            return Err(run.annotate(Error::timeout(WAITED.to_owned())));
-        }
-        Ok(())
-    }
-
     /// What comes after the entities were written. The writes have succeeded whatever becomes of it.
-    pub(super) async fn complete(self, run: &mut OperationRun<'_>) {
-        for entry in &self.entries {
-            if let Err(error) = entry.complete(run, self.table).await {
-                run.warn_of_entry(entry.index.name(), &error);
-            }
-        }
+    pub(super) async fn complete(&mut self, run: &OperationRun<'_>) {
+        drop(self.each(run, Step::Complete).await);
     }
 
     /// Deletes what was inserted for entities that were not written. They are read: the refusal may be that of a duplicate.
-    pub(super) async fn withdraw(&self, run: &mut OperationRun<'_>) {
-        for entry in &self.entries {
-            if let Before::Inserted(etag) = &entry.before {
-                entry.settle(run, self.table, Some(etag)).await;
-            }
-        }
+    pub(super) async fn withdraw(&mut self, run: &OperationRun<'_>) {
+        drop(self.each(run, Step::Withdraw).await);
     }
 
     /// Makes the entries what they have to be, where it is not known whether the entities were written. What no entity has stays: these
     /// entities may be written late, and another write may have begun with the version that was read.
-    pub(super) async fn settle(&self, run: &mut OperationRun<'_>) {
-        for entry in &self.entries {
-            if !matches!(entry.before, Before::Missing) {
-                entry.settle(run, self.table, None).await;
+    pub(super) async fn settle(&mut self, run: &OperationRun<'_>) {
+        drop(self.each(run, Step::Settle).await);
+    }
+
+    /// Takes a step with each entry, several at a time, and with all of them to its end: it has to be known what was inserted.
+    async fn each(&mut self, run: &OperationRun<'_>, step: Step) -> Result<(), Error> {
+        let mut handle = run.pipeline().clone();
+        handle.deadline = run.deadline().remaining();
+        let entries = mem::take(&mut self.entries);
+        let done = stream::iter(entries).map(|mut entry| {
+            let (handle, table) = (handle.clone(), self.table.clone());
+            async move {
+                let mut run = handle.begin(OPERATION);
+                let done = entry.take(step, &mut run, &table).await;
+                if let (Err(error), false) = (&done, matches!(step, Step::Prepare)) {
+                    run.warn_of_entry(entry.index.name(), error);
+                }
+                (run.end(done), entry)
             }
+        });
+        let mut done = pin!(done.buffered(CONCURRENCY));
+        let mut result = Ok(());
+        while let Some((done, entry)) = done.next().await {
+            let done = done.map_err(|error| error.with_batch_index(entry.position));
+            result = result.and(done);
+            self.entries.push(entry);
         }
+        result
     }
 }
 
-impl Pending<'_> {
+impl Pending {
+    async fn take(
+        &mut self,
+        step: Step,
+        run: &mut OperationRun<'_>,
+        table: &TableName,
+    ) -> Result<(), Error> {
+        match (step, &self.before) {
+            (Step::Prepare, _) => self.prepare(run, table).await,
+            (Step::Complete, _) => self.complete(run, table).await,
+            (Step::Withdraw, Before::Inserted(etag)) => {
+                self.reconcile(run, table, Some(etag)).await
+            }
+            (Step::Settle, Before::Inserted(_) | Before::Present(_)) => {
+                self.reconcile(run, table, None).await
+            }
+            (Step::Withdraw | Step::Settle, _) => Ok(()),
+        }
+    }
+
     async fn prepare(
         &mut self,
         run: &mut OperationRun<'_>,
         table: &TableName,
     ) -> Result<(), Error> {
-        if !self.is_gained {
-            let found = read(run, table, self.key).await?;
-            self.before = match found {
+        self.before = if self.is_gained {
+            self.gain(run, table).await?
+        } else {
+            match read(run, table, &self.key).await? {
                 // It is replaced even if it has these properties: a write that came before, and is slower, must not succeed.
                 Some(found) => Before::Present(found.etag),
                 None if self.body.is_none() => Before::Missing,
                 // A program that does not know the index has deleted it.
                 None => self.gain(run, table).await?,
-            };
-            return Ok(());
-        }
-        self.before = self.gain(run, table).await?;
+            }
+        };
         Ok(())
     }
 
@@ -183,8 +215,8 @@ impl Pending<'_> {
         let mut round = 0;
         loop {
             round += 1;
-            let body = self.body.cloned().unwrap_or_default();
-            let error = match insert(run, table, self.key, body).await {
+            let body = self.body.clone().unwrap_or_default();
+            let error = match insert(run, table, &self.key, body).await {
                 Ok(etag) => return Ok(Before::Inserted(etag)),
                 Err(error) if error.is_conflict() || error.is_outcome_unknown() => error,
                 Err(error) => return Err(error),
@@ -208,33 +240,27 @@ impl Pending<'_> {
         table: &TableName,
         if_match: IfMatch,
     ) -> Result<ETag, Error> {
-        let empty = write_values(self.key, &[]);
+        let empty = write_values(&self.key, &[]);
         let empty = empty.map_err(|error| run.annotate(Error::input(error)))?;
         let touch = ChangeKind::Update(Mode::Merge, Some(if_match));
-        let etag = write(run, table, touch, self.key, empty).await?;
+        let etag = write(run, table, touch, &self.key, empty).await?;
         etag.ok_or_else(|| run.annotate(malformed_success(NO_ETAG)))
     }
 
     async fn complete(&self, run: &mut OperationRun<'_>, table: &TableName) -> Result<(), Error> {
-        let done = match (&self.before, self.body) {
+        let done = match (&self.before, &self.body) {
             (Before::Inserted(etag), _) if self.is_of_insert => {
                 let touched = self.touch(run, table, IfMatch::ETag(etag.clone())).await;
                 touched.map(drop)
             }
             (Before::Missing | Before::Inserted(_), _) => return Ok(()),
-            (Before::Present(etag), Some(body)) => replace(run, table, self.key, etag, body).await,
-            (Before::Present(etag), None) => delete(run, table, self.key, etag).await,
+            (Before::Present(etag), Some(body)) => replace(run, table, &self.key, etag, body).await,
+            (Before::Present(etag), None) => delete(run, table, &self.key, etag).await,
         };
         match done {
             // Another write was faster. What it left is compared with the entity.
             Err(error) if is_passed(&error) => self.reconcile(run, table, None).await,
             done => done,
-        }
-    }
-
-    async fn settle(&self, run: &mut OperationRun<'_>, table: &TableName, known: Option<&ETag>) {
-        if let Err(error) = self.reconcile(run, table, known).await {
-            run.warn_of_entry(self.index.name(), &error);
         }
     }
 
@@ -249,10 +275,10 @@ impl Pending<'_> {
         let mut round = 0;
         loop {
             round += 1;
-            let entry = read(run, table, self.key).await?;
-            let entity = read(run, table, self.entity).await?;
+            let entry = read(run, table, &self.key).await?;
+            let entity = read(run, table, &self.entity).await?;
             let wanted = entity.map_or(EntryOf::None, |entity| {
-                self.index.entry_of(&entity.content, self.key)
+                self.index.entry_of(&entity.content, &self.key)
             });
             let done = match (entry, wanted) {
                 (_, EntryOf::Unknown) | (None, EntryOf::None) => return Ok(()),
@@ -262,14 +288,14 @@ impl Pending<'_> {
                     touched.map(drop)
                 }
                 (Some(entry), EntryOf::Entry(body)) => {
-                    replace(run, table, self.key, &entry.etag, &body).await
+                    replace(run, table, &self.key, &entry.etag, &body).await
                 }
-                (None, EntryOf::Entry(body)) => insert(run, table, self.key, body).await.map(drop),
+                (None, EntryOf::Entry(body)) => insert(run, table, &self.key, body).await.map(drop),
                 (Some(entry), EntryOf::None) => {
                     if known != Some(&entry.etag) && !entry.is_old() {
                         return Ok(());
                     }
-                    delete(run, table, self.key, &entry.etag).await
+                    delete(run, table, &self.key, &entry.etag).await
                 }
             };
             match done {
@@ -394,6 +420,9 @@ pub(super) async fn read(
 /// The longest time from the write of an entry to that of its entity.
 const GRACE: Duration = Duration::from_secs(3600);
 const ROUNDS: u32 = 16;
+/// How many entries are written at a time.
+const CONCURRENCY: usize = 8;
+const OPERATION: &str = "write entry of an index";
 const NO_ETAG: &str = "the response has no ETag";
 const DEADLINE: &str =
     "the deadline of a write with entries in other partitions is at most half an hour";
