@@ -180,7 +180,8 @@ pub trait Client: Clone + Eq + Hash + Debug {
 
     fn answer(&mut self, answer: Answer);
 
-    /// The moment of the observation on which the next request rests ([`Rows::now`]); 0 once that was more than H ago.
+    /// The moment of the observation on which the next request rests ([`Rows::now`]); 0 once that was more than H ago, or if it rests on
+    /// none.
     fn base(&mut self) -> &mut u8;
 
     /// Whether this client takes its steps after all others have ended, and never meets a fault.
@@ -357,7 +358,7 @@ impl<C: Client> World<C> {
             let base = client.base();
             *base = if *base <= born { 0 } else { *base };
         }
-        self.late.retain(|late| late.base > born);
+        self.late.retain(|late| late.base == 0 || late.base > born);
     }
 
     /// Leaves no gaps in the numbers, so that states that differ only in them are one.
@@ -450,9 +451,11 @@ impl Hasher for FastHasher {
 
 /// Visits every state that the world can reach. Returns their number, or the shortest trace to a violation.
 ///
-/// `TABLESDK_PROTOCOLS_FAULTS` is added to the number of faults.
+/// `TABLESDK_PROTOCOLS_FAULTS` is added to the number of faults, if there are any.
 pub fn explore<C: Client>(mut start: World<C>) -> Result<usize, String> {
-    if let Ok(faults) = std::env::var("TABLESDK_PROTOCOLS_FAULTS") {
+    if start.faults > 0
+        && let Ok(faults) = std::env::var("TABLESDK_PROTOCOLS_FAULTS")
+    {
         start.faults += faults.parse::<u8>().expect("a number of faults");
     }
     let hash = |world: &World<C>| BuildHasherDefault::<FastHasher>::default().hash_one(world);

@@ -3,50 +3,42 @@
 use std::fmt;
 
 use super::history::History;
-use super::{Entry, Key, Mutant, NUMBERS, POINTERS, Role, Row, Step, Target, last};
-use crate::explore::{Answer, Change, Client, Found, Next, Refusal, Rows};
+use super::view::{Seen, View, entries, first, head, target};
+use super::{Entry, Head, Key, Mutant, NUMBERS, POINTERS, Role, Row, Step, Target};
+use crate::explore::{Answer, Change, Client, Next, Rows};
 use At::{
-    Announce, Begin, Commit, DeleteEntity, DropOwnPointer, DropPointer, End, Finish, PutBack,
-    ReadHead, ReadLog, ReadPointers, ReadTarget, SetAside, SweepGrave, SweepTarget, WriteTarget,
+    Bury, Commit, DeleteEntity, End, Forget, MoveHead, PutBack, ReadDead, ReadHead, ReadPointers,
+    ReadTarget, ReadView, ReadViewAgain, Remove, SetAside, SweepGrave, SweepTarget, WritePointer,
+    WriteTarget,
 };
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum At {
-    Begin,
-    Announce,
+    // A writer, or an operator.
     ReadHead,
+    ReadDead,
+    WritePointer,
     Commit,
-    ReadPointers,
-    ReadLog,
-    ReadTarget,
-    WriteTarget(Option<u8>, Option<Target>),
-    Finish,
-    SetAside,
-    SweepTarget(Option<u8>),
-    SweepGrave,
-    DropPointer(u8),
     PutBack,
-    DropOwnPointer,
+    /// Replaces the head, so that what rests on an older one is refused.
+    MoveHead,
+    // A writer after its commit, or a worker.
+    ReadPointers,
+    ReadView,
+    ReadViewAgain,
+    ReadTarget(u8),
+    WriteTarget(u8, Option<u8>, Option<Target>),
+    /// Removes the applied steps from the log.
+    Remove,
+    /// Moves an applied delete step out of the log.
+    Bury(u8),
+    SetAside(u8),
+    SweepTarget(u8, Option<u8>),
+    SweepGrave(u8),
+    /// Deletes the pointer of a write that has no entries any more.
+    Forget(u8),
     DeleteEntity,
     End,
-}
-
-/// The row on which a client works.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct Job {
-    number: u8,
-    etag: u8,
-    entry: Entry,
-    /// The greatest number of a grave.
-    grave: u8,
-}
-
-/// A pointer as a worker found it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct Seen {
-    etag: u8,
-    /// Its write can no longer be committed: it was, or the pointer is older than H.
-    is_settled: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -54,176 +46,288 @@ pub struct Outbox {
     role: Role,
     at: At,
     base: u8,
-    /// The own pointer. It is odd; the next one is for a client that has paused.
+    /// The own pointer.
     own: u8,
-    head: Option<(u8, u8)>,
-    pointers: [Option<Seen>; POINTERS as usize],
-    job: Option<Job>,
+    view: View,
+    /// Whether the step of this number was applied, and is in the log.
+    applied: [bool; NUMBERS as usize],
+    /// Whether an entry with this pointer was in the log.
+    known: [bool; POINTERS as usize],
+    /// The ETags of the pointers that a worker has found.
+    pointers: [Option<u8>; POINTERS as usize],
+    /// Whether the head was replaced since.
+    has_moved_head: bool,
     mutant: Mutant,
 }
 
 impl fmt::Debug for Outbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let number = self.job.map(|job| job.number);
-        write!(f, "{:?} at {:?}, job {number:?}", self.role, self.at)
+        write!(f, "{:?} at {:?}", self.role, self.at)
     }
 }
 
 impl Outbox {
     pub fn new(role: Role, own: u8, mutant: Mutant) -> Self {
-        let at = match role {
-            Role::Writer { .. } if mutant == Mutant::PointerAfterCommit => ReadHead,
-            Role::Writer { .. } | Role::Operator => Begin,
-            Role::Worker { .. } if mutant == Mutant::RowsReadBeforePointers => ReadLog,
-            Role::Worker { .. } => ReadPointers,
-            Role::Last => ReadLog,
-            Role::Deleter => DeleteEntity,
-        };
         Self {
             role,
-            at,
+            at: match role {
+                Role::Writer { .. } if mutant == Mutant::PointerBeforeHead => WritePointer,
+                Role::Writer { .. } | Role::Operator => ReadHead,
+                Role::Worker { .. } | Role::Last => ReadPointers,
+                Role::Deleter => DeleteEntity,
+            },
             base: 0,
             own,
-            head: None,
-            pointers: [None; POINTERS as usize],
-            job: None,
+            view: View::default(),
+            applied: Default::default(),
+            known: Default::default(),
+            pointers: Default::default(),
+            has_moved_head: false,
             mutant,
         }
     }
 
-    fn entry(&self) -> Entry {
-        let Role::Writer { step, .. } = self.role else {
-            unreachable!("only a writer commits")
-        };
-        Entry {
-            pointer: self.own,
-            step,
-        }
-    }
-
-    fn is_later(&self) -> bool {
-        matches!(self.role, Role::Writer { is_later: true, .. })
-    }
-
-    fn job(&self) -> Job {
-        self.job.expect("the log was read")
-    }
-
+    /// Ends, or starts over where it is the last client. Forgets all, so that states that differ only in it are one.
     fn end(&mut self) {
-        *self = Self {
-            at: End,
-            role: Role::Deleter,
-            ..Self::new(Role::Deleter, 0, self.mutant)
+        *self = Self::new(self.role, self.own, self.mutant);
+        self.at = match self.role {
+            Role::Last => ReadPointers,
+            _ => End,
         };
     }
 
-    /// Forgets the job, so that states that differ only in it are one.
-    fn read_log_again(&mut self) {
-        self.job = None;
-        self.at = ReadLog;
+    fn read_view(&mut self) {
+        self.view = View::default();
+        self.applied = Default::default();
+        self.at = ReadView;
     }
 
-    /// Whether the next request rests on an observation that is too old.
+    fn seen(&self, number: u8) -> Seen {
+        self.view.log[usize::from(number)].expect("it was in the log")
+    }
+
+    /// The commit of a writer follows the head and the pointer.
+    fn after(&self, at: At) -> At {
+        match (at, self.role) {
+            (WritePointer, Role::Operator) => PutBack,
+            (WritePointer, _) if self.mutant == Mutant::PointerBeforeHead => ReadHead,
+            (ReadHead, Role::Operator) => ReadDead,
+            (ReadHead, _) if self.mutant == Mutant::PointerBeforeHead => Commit,
+            (ReadHead, _) if self.mutant == Mutant::PointerAfterCommit => Commit,
+            (ReadHead, _)
+                if self.mutant == Mutant::PointerNotWrittenAgain && self.has_moved_head =>
+            {
+                Commit
+            }
+            (ReadHead, _) => WritePointer,
+            (WritePointer, _) if self.mutant == Mutant::PointerAfterCommit => ReadView,
+            _ => Commit,
+        }
+    }
+
+    /// Takes the view that was read.
+    fn take(&mut self, view: View) {
+        for (known, pointer) in self.known.iter_mut().zip(1..) {
+            *known |= view.has(pointer, Mutant::None);
+        }
+        self.view = view;
+        self.applied = Default::default();
+        self.go_on();
+    }
+
+    /// What comes next, after the view or a part of it was dealt with.
+    fn go_on(&mut self) {
+        let mutant = self.mutant;
+        let has_applied = self.applied.contains(&true);
+        if let Some((number, seen)) = first(&self.view.log) {
+            let is_blocked = first(&self.view.dead).is_some_and(|(dead, _)| dead < number);
+            let is_delete = seen.entry.step == Step::Delete;
+            self.at = match is_blocked && mutant != Mutant::DeadOvertaken {
+                true => SetAside(number),
+                false if is_delete && has_applied && mutant != Mutant::DeleteBeforeRemoval => {
+                    Remove
+                }
+                false => ReadTarget(number),
+            };
+            return;
+        }
+        if has_applied {
+            self.at = Remove;
+            return;
+        }
+        let is_worker = matches!(self.role, Role::Worker { .. } | Role::Last);
+        let mut graves = (0..).zip(self.view.graves);
+        let old = graves.find(|(_, grave)| grave.is_some_and(|grave| grave.is_old));
+        if let Some((number, _)) = old
+            && is_worker
+        {
+            self.at = SweepTarget(number, None);
+            return;
+        }
+        for pointer in 1..=POINTERS {
+            let index = usize::from(pointer) - 1;
+            let is_lost = !self.known[index] && self.pointers[index].is_some();
+            if self.view.has(pointer, mutant) || !(self.known[index] || is_lost) {
+                continue;
+            }
+            let needs_head = is_lost && mutant != Mutant::HeadNotMoved;
+            self.at = if needs_head && !self.has_moved_head {
+                MoveHead
+            } else {
+                Forget(pointer)
+            };
+            return;
+        }
+        self.end();
+    }
+
+    /// Whether what is sent to the target rests on a log that was read too long ago.
     fn has_paused(&self) -> bool {
-        let is_ignored = match self.mutant {
-            Mutant::PauseIgnored => true,
-            Mutant::TargetReadIsBase => self.at == ReadTarget,
-            _ => false,
-        };
-        self.base == 0 && !is_ignored
+        self.base == 0
     }
 
-    fn choose(&mut self, rows: &Rows<Key, Row>) {
-        let entries = |key: fn(u8) -> Key| {
-            (1..NUMBERS).filter_map(move |number| {
-                let found = rows.get(key(number))?;
-                let Row::Entry(entry) = found.row else {
-                    return None;
-                };
-                let grave = last(rows, Key::Grave, NUMBERS);
-                let job = Job {
-                    number,
-                    etag: found.etag,
-                    entry,
-                    grave,
-                };
-                let is_behind = |key| last(rows, key, number) > 0;
-                Some((found.old, job, is_behind(Key::Dead), is_behind(Key::Entry)))
-            })
-        };
-        let sweep = entries(Key::Grave).find(|&(is_old, _, dead, entry)| is_old && !dead && !entry);
-        if let Some((_, job, ..)) = sweep {
-            (self.at, self.job) = (SweepTarget(None), Some(job));
-            return;
-        }
-        if let Some((_, job, is_behind_dead, _)) = entries(Key::Entry).next() {
-            let goes_aside = is_behind_dead && self.mutant != Mutant::LaterStepsOvertakeDead;
-            (self.at, self.job) = (if goes_aside { SetAside } else { ReadTarget }, Some(job));
-            return;
-        }
-        let drop = (1..).zip(self.pointers).find(|&(pointer, seen)| {
-            let ignores_age = self.mutant == Mutant::YoungPointerDeleted;
-            seen.is_some_and(|seen| seen.is_settled || ignores_age) && !self.is_used(pointer, rows)
-        });
-        match (drop, self.role) {
-            (Some((pointer, _)), _) => self.at = DropPointer(pointer),
-            (None, Role::Last) => self.read_log_again(),
-            (None, Role::Worker { .. }) if self.reads_rows_first() => self.at = ReadPointers,
-            (None, _) => self.end(),
-        }
-    }
-
-    fn reads_rows_first(&self) -> bool {
-        self.mutant == Mutant::RowsReadBeforePointers && matches!(self.role, Role::Worker { .. })
-    }
-
-    fn read_pointers(&mut self, rows: &Rows<Key, Row>) {
-        for (pointer, seen) in (1..).zip(&mut self.pointers) {
-            *seen = rows.get(Key::Pointer(pointer)).map(|found| Seen {
-                etag: found.etag,
-                is_settled: found.old,
-            });
-        }
-    }
-
-    fn is_used(&self, pointer: u8, rows: &Rows<Key, Row>) -> bool {
-        let mut rows = rows.iter();
-        rows.any(|(key, found)| {
-            let counts =
-                self.mutant != Mutant::PointerIgnoresGraves || !matches!(key, Key::Grave(_));
-            counts && matches!(found.row, Row::Entry(entry) if entry.pointer == pointer)
-        })
-    }
-
-    fn read_target(&mut self, found: Option<Found<Row>>) {
-        let Job {
-            number,
-            entry,
-            grave,
-            ..
-        } = self.job();
-        let target = found.map(|found| match found.row {
-            Row::Target(target) => (found.etag, target),
-            _ => unreachable!("the key is a target's"),
-        });
-        let stamp = target.map_or(0, |(_, target)| target.stamp);
+    fn read_target(&mut self, number: u8, found: Option<(u8, Target)>) {
+        let step = self.seen(number).entry.step;
+        let stamp = found.map_or(0, |(_, target)| target.stamp);
         let is_done = match self.mutant {
-            Mutant::StampComparedByGreater => stamp > number,
+            Mutant::StampsComparedByGreater => stamp > number,
             _ => stamp >= number,
         };
         // An earlier step came late, after a delete: the target is absent but for it.
-        let is_ghost = stamp < grave && grave < number && self.mutant != Mutant::GravesIgnored;
-        let now = target
-            .filter(|_| !is_ghost)
-            .map(|(_, target)| target.properties);
-        let next = entry.step.on(now).map(|properties| Target {
+        let graves = (0_u8..).zip(self.view.graves);
+        let graves = graves.filter_map(|(number, grave)| grave.map(|_| number));
+        let grave = graves.max();
+        let is_late =
+            grave.is_some_and(|grave| stamp < grave) && self.mutant != Mutant::GravesIgnored;
+        let target = found.map(|(_, target)| target.properties);
+        let next = step.on(target.filter(|_| !is_late));
+        let next = next.map(|properties| Target {
             stamp: number,
             properties,
         });
-        self.at = match (is_done, target, next) {
-            (true, ..) | (_, None, None) => Finish,
-            (_, target, next) => WriteTarget(target.map(|(etag, _)| etag), next),
-        };
+        if is_done || (found.is_none() && next.is_none()) {
+            self.done(number);
+        } else {
+            self.at = WriteTarget(number, found.map(|(etag, _)| etag), next);
+        }
+    }
+
+    /// The step was applied.
+    fn done(&mut self, number: u8) {
+        if self.seen(number).entry.step == Step::Delete {
+            self.at = Bury(number);
+            return;
+        }
+        self.applied[usize::from(number)] = true;
+        self.view.log[usize::from(number)] = None;
+        self.go_on();
+    }
+
+    /// The change of the head of the view that makes it this one.
+    fn replace_head(&self, head: Head) -> Change<Key, Row> {
+        match self.view.head {
+            _ if self.mutant == Mutant::HeadNotInCommit => {
+                Change::Upsert(Key::Head, Row::Head(head))
+            }
+            Some((etag, _)) => Change::Replace(Key::Head, Row::Head(head), etag),
+            None => Change::Insert(Key::Head, Row::Head(head)),
+        }
+    }
+
+    fn head(&self) -> Head {
+        let none = Head { next: 1, moves: 0 };
+        self.view.head.map_or(none, |(_, head)| head)
+    }
+
+    /// The head with one more move.
+    fn moved_head(&self) -> Change<Key, Row> {
+        let head = self.head();
+        self.replace_head(Head {
+            moves: head.moves + 1,
+            ..head
+        })
+    }
+
+    fn request(&self) -> Vec<Change<Key, Row>> {
+        match self.at {
+            DeleteEntity => vec![Change::Delete(Key::Entity, None)],
+            WritePointer => vec![Change::Upsert(Key::Pointer(self.own), Row::Pointer)],
+            Commit => {
+                let Role::Writer {
+                    step, is_refused, ..
+                } = self.role
+                else {
+                    unreachable!("only a writer commits")
+                };
+                let (pointer, head) = (self.own, self.head());
+                let next = Head {
+                    next: head.next + 1,
+                    ..head
+                };
+                let entry = Row::Entry(Entry { pointer, step });
+                let mut changes = vec![
+                    self.replace_head(next),
+                    Change::Insert(Key::Entry(head.next), entry),
+                ];
+                if is_refused {
+                    changes.push(Change::Insert(Key::Entity, Row::Entity));
+                }
+                changes
+            }
+            PutBack => {
+                let (number, seen) = first(&self.view.dead).expect("one is dead");
+                let entry = Entry {
+                    pointer: self.own,
+                    ..seen.entry
+                };
+                vec![
+                    self.moved_head(),
+                    Change::Delete(Key::Dead(number), Some(seen.etag)),
+                    Change::Insert(Key::Entry(number), Row::Entry(entry)),
+                ]
+            }
+            MoveHead => vec![self.replace_head(self.head())],
+            WriteTarget(_, etag, next) => vec![match (etag, next.map(Row::Target)) {
+                (_, Some(row)) if self.mutant == Mutant::TargetUnconditional => {
+                    Change::Upsert(Key::Target, row)
+                }
+                (None, Some(row)) => Change::Insert(Key::Target, row),
+                (Some(etag), Some(row)) => Change::Replace(Key::Target, row, etag),
+                (etag, None) => Change::Delete(Key::Target, etag),
+            }],
+            Remove => {
+                let applied = (0..).zip(self.applied).filter(|(_, applied)| *applied);
+                applied
+                    .map(|(number, _)| Change::Delete(Key::Entry(number), None))
+                    .collect()
+            }
+            Bury(number) => {
+                let seen = self.seen(number);
+                let delete = Change::Delete(Key::Entry(number), Some(seen.etag));
+                let grave = Change::Insert(Key::Grave(number), Row::Entry(seen.entry));
+                match self.mutant {
+                    Mutant::GraveDropped => vec![delete],
+                    _ => vec![delete, grave],
+                }
+            }
+            SetAside(number) => {
+                let seen = self.seen(number);
+                vec![
+                    self.moved_head(),
+                    Change::Delete(Key::Entry(number), Some(seen.etag)),
+                    Change::Insert(Key::Dead(number), Row::Entry(seen.entry)),
+                ]
+            }
+            SweepTarget(_, etag) => vec![Change::Delete(Key::Target, etag)],
+            SweepGrave(number) => vec![Change::Delete(Key::Grave(number), None)],
+            Forget(pointer) => {
+                let index = usize::from(pointer) - 1;
+                let etag = self.pointers[index].filter(|_| !self.known[index]);
+                let etag = etag.filter(|_| self.mutant != Mutant::PointerDeletedUnconditionally);
+                vec![Change::Delete(Key::Pointer(pointer), etag)]
+            }
+            _ => Vec::new(),
+        }
     }
 }
 
@@ -233,227 +337,175 @@ impl Client for Outbox {
     type Rules = History;
 
     fn next(&self) -> Vec<Next<Key, Row>> {
-        let send = |change: Change<Key, Row>| vec![Next::Send(vec![change])];
-        let entry = Key::Entry(self.job.map_or(0, |job| job.number));
         match self.at {
             End => Vec::new(),
-            DeleteEntity => send(Change::Delete(Key::Entity, None)),
-            Begin | ReadHead | ReadPointers | ReadLog => vec![Next::Read],
-            DropOwnPointer => send(Change::Delete(Key::Pointer(self.own), None)),
-            _ if self.has_paused() => vec![Next::Read],
-            ReadTarget => {
-                let mut next = vec![Next::Read];
-                if matches!(self.role, Role::Worker { sets_aside: true }) {
-                    let row = Row::Entry(self.job().entry);
-                    let dead = Key::Dead(self.job().number);
-                    next.push(Next::Send(vec![
-                        Change::Delete(entry, Some(self.job().etag)),
-                        Change::Insert(dead, row),
-                    ]));
-                }
-                next
+            WriteTarget(..) if self.has_paused() => vec![Next::Read],
+            ReadTarget(number) if matches!(self.role, Role::Worker { sets_aside: true }) => {
+                let at = SetAside(number);
+                let set_aside = Self { at, ..*self }.request();
+                vec![Next::Read, Next::Send(set_aside)]
             }
-            SweepTarget(None) => vec![Next::Read],
-            Announce => send(Change::Insert(Key::Pointer(self.own), Row::Pointer)),
-            Commit => {
-                let (etag, next) = self.head.unwrap_or((0, 1));
-                let head = Row::Head(next + 1);
-                let mut changes = vec![match etag {
-                    _ if self.mutant == Mutant::HeadNotInCommit => Change::Upsert(Key::Head, head),
-                    0 => Change::Insert(Key::Head, head),
-                    etag => Change::Replace(Key::Head, head, etag),
-                }];
-                changes.push(Change::Insert(Key::Entry(next), Row::Entry(self.entry())));
-                if matches!(
-                    self.role,
-                    Role::Writer {
-                        is_refused: true,
-                        ..
-                    }
-                ) {
-                    changes.push(Change::Insert(Key::Entity, Row::Entity));
-                }
-                vec![Next::Send(changes)]
-            }
-            WriteTarget(etag, next) => {
-                let key = Key::Target;
-                send(match (etag, next.map(Row::Target)) {
-                    (_, Some(row)) if self.mutant == Mutant::TargetUnconditional => {
-                        Change::Upsert(key, row)
-                    }
-                    (None, Some(row)) => Change::Insert(key, row),
-                    (Some(etag), Some(row)) => Change::Replace(key, row, etag),
-                    (etag, None) => Change::Delete(key, etag),
-                })
-            }
-            Finish => {
-                let job = self.job();
-                let mut changes = vec![Change::Delete(entry, Some(job.etag))];
-                if job.entry.step == Step::Delete && self.mutant != Mutant::GraveDropped {
-                    changes.push(Change::Insert(
-                        Key::Grave(job.number),
-                        Row::Entry(job.entry),
-                    ));
-                }
-                vec![Next::Send(changes)]
-            }
-            SetAside => vec![Next::Send(vec![
-                Change::Delete(entry, Some(self.job().etag)),
-                Change::Insert(Key::Dead(self.job().number), Row::Entry(self.job().entry)),
-            ])],
-            SweepTarget(etag) => send(Change::Delete(Key::Target, etag)),
-            SweepGrave => send(Change::Delete(
-                Key::Grave(self.job().number),
-                Some(self.job().etag),
-            )),
-            DropPointer(pointer) => {
-                let seen = self.pointers[usize::from(pointer) - 1].expect("it was chosen");
-                send(Change::Delete(Key::Pointer(pointer), Some(seen.etag)))
-            }
-            PutBack => {
-                let Job {
-                    number,
-                    etag,
-                    entry,
-                    ..
-                } = self.job();
-                let entry = Entry {
-                    pointer: self.own,
-                    ..entry
-                };
-                vec![Next::Send(vec![
-                    Change::Delete(Key::Dead(number), Some(etag)),
-                    Change::Insert(Key::Entry(number), Row::Entry(entry)),
-                ])]
-            }
+            SweepTarget(_, None) => vec![Next::Read],
+            _ => match self.request() {
+                none if none.is_empty() => vec![Next::Read],
+                request => vec![Next::Send(request)],
+            },
         }
     }
 
     fn read(&mut self, rows: &Rows<Key, Row>) {
         match self.at {
-            Begin => {
-                self.base = rows.now();
-                self.at = Announce;
-            }
-            // The clock was looked at before the request was sent. An announcement of unknown outcome is as old as its first request.
-            Announce | Commit | PutBack if self.has_paused() => {
-                self.head = None;
-                match self.own % 2 {
-                    _ if self.mutant == Mutant::SamePointerAgain => self.at = Begin,
-                    1 => (self.own, self.at) = (self.own + 1, Begin),
-                    _ => self.end(),
-                }
-            }
             ReadHead => {
-                if self.mutant == Mutant::PointerAfterCommit {
-                    self.base = rows.now();
-                }
-                self.head = rows.get(Key::Head).map(|found| match found.row {
-                    Row::Head(next) => (found.etag, next),
-                    _ => unreachable!("the key is the head's"),
-                });
-                self.at = Commit;
+                self.view.head = head(rows);
+                self.at = self.after(ReadHead);
             }
-            ReadPointers => {
-                self.read_pointers(rows);
-                let old = self
-                    .pointers
-                    .iter()
-                    .position(|seen| seen.is_some_and(|seen| seen.is_settled));
-                match (1..).nth(old.unwrap_or(0)) {
-                    Some(pointer) if self.reads_rows_first() && old.is_some() => {
-                        self.at = DropPointer(pointer);
-                    }
-                    _ if self.reads_rows_first() => self.end(),
-                    _ => self.at = ReadLog,
-                }
-            }
-            ReadLog if self.role == Role::Operator => {
-                self.job = rows.iter().find_map(|(key, found)| match (key, found.row) {
-                    (Key::Dead(number), Row::Entry(entry)) => Some(Job {
-                        number,
-                        etag: found.etag,
-                        entry,
-                        grave: 0,
-                    }),
-                    _ => None,
-                });
-                match self.job {
-                    Some(_) => self.at = PutBack,
+            ReadDead if self.role == Role::Operator => {
+                self.view.dead = entries(rows, Key::Dead);
+                match first(&self.view.dead) {
+                    Some(_) => self.at = WritePointer,
                     None => self.end(),
                 }
             }
-            ReadLog => {
+            ReadPointers => {
+                for (pointer, etag) in (1..).zip(&mut self.pointers) {
+                    *etag = rows.get(Key::Pointer(pointer)).map(|found| found.etag);
+                }
+                self.at = ReadView;
+                // What it reads in several steps is the same, since no other client is left.
                 if self.role == Role::Last {
-                    self.read_pointers(rows);
+                    let dead = entries(rows, Key::Dead);
+                    self.base = rows.now();
+                    self.take(View {
+                        dead,
+                        ..View::page(rows)
+                    });
                 }
-                self.base = rows.now();
-                for (pointer, seen) in (1..).zip(self.pointers) {
-                    let is_settled = self.is_used(pointer, rows);
-                    if let Some(seen) = seen.filter(|_| is_settled) {
-                        let settled = Seen { is_settled, ..seen };
-                        self.pointers[usize::from(pointer) - 1] = Some(settled);
-                    }
-                }
-                self.choose(rows);
             }
-            _ if self.has_paused() => self.read_log_again(),
-            ReadTarget => {
+            ReadView => {
+                self.base = rows.now();
+                let page = View::page(rows);
+                if page.moves() == 0 {
+                    self.take(page);
+                } else {
+                    self.view = page;
+                    self.at = ReadDead;
+                }
+            }
+            ReadDead => {
+                self.view.dead = entries(rows, Key::Dead);
+                match self.mutant {
+                    Mutant::ViewReadOnce => self.take(self.view),
+                    _ => self.at = ReadViewAgain,
+                }
+            }
+            ReadViewAgain => {
+                self.base = rows.now();
+                let dead = self.view.dead;
+                let page = View {
+                    dead,
+                    ..View::page(rows)
+                };
+                if page.moves() == self.view.moves() {
+                    self.take(page);
+                } else {
+                    self.view = page;
+                    self.at = ReadDead;
+                }
+            }
+            // The clock was looked at before the request was sent.
+            WriteTarget(..) => self.read_view(),
+            ReadTarget(number) => {
                 if self.mutant == Mutant::TargetReadIsBase {
                     self.base = rows.now();
                 }
-                self.read_target(rows.get(Key::Target));
+                self.read_target(number, target(rows));
             }
-            SweepTarget(_) => {
-                let job = self.job();
-                let found = rows.get(Key::Target);
-                let ghost = found.filter(
-                    |found| matches!(found.row, Row::Target(target) if target.stamp < job.number),
-                );
-                self.at = ghost.map_or(SweepGrave, |found| SweepTarget(Some(found.etag)));
+            SweepTarget(number, _) => {
+                let late = target(rows).filter(|(_, target)| target.stamp < number);
+                self.at = late.map_or(SweepGrave(number), |(etag, _)| {
+                    SweepTarget(number, Some(etag))
+                });
             }
-            _ => unreachable!("{:?} is no read", self.at),
+            at => unreachable!("{at:?} is no read"),
         }
     }
 
     fn answer(&mut self, answer: Answer) {
-        match (self.at, answer) {
-            // An announcement that was lost is sent again: nothing rests on it yet.
-            (Announce, Answer::Unknown) => {}
-            (Announce, _) => {
-                self.at = match self.role {
-                    Role::Operator => ReadLog,
-                    _ if self.mutant == Mutant::PointerAfterCommit => ReadLog,
-                    _ => ReadHead,
-                };
+        let is_done = matches!(answer, Answer::Done(_));
+        match self.at {
+            WritePointer if answer == Answer::Unknown => {}
+            WritePointer => self.at = self.after(WritePointer),
+            Commit => match answer {
+                Answer::Refused(0, _) => {
+                    self.has_moved_head = true;
+                    self.at = Self::new(self.role, self.own, self.mutant).at;
+                }
+                Answer::Refused(..) if self.mutant == Mutant::RefusalNotFenced => {
+                    self.known[usize::from(self.own) - 1] = true;
+                    self.view = View::default();
+                    self.at = Forget(self.own);
+                }
+                Answer::Refused(..) => self.at = MoveHead,
+                Answer::Done(_) if self.mutant == Mutant::PointerAfterCommit => {
+                    self.at = WritePointer;
+                }
+                Answer::Done(_) if !matches!(self.role, Role::Writer { is_later: true, .. }) => {
+                    self.has_moved_head = false;
+                    self.read_view();
+                }
+                _ => self.end(),
+            },
+            // Another pointer for each, which is one of the same client.
+            PutBack if self.own + 1 < POINTERS => {
+                self.own += 1;
+                self.view = View::default();
+                self.at = ReadHead;
             }
-            (Commit, Answer::Refused(0, _)) => self.at = ReadHead,
-            (Commit, Answer::Refused(..)) if self.mutant == Mutant::PointerDeletedAfterRefusal => {
-                self.at = DropOwnPointer;
+            MoveHead if !is_done => self.end(),
+            MoveHead => {
+                self.has_moved_head = true;
+                match self.role {
+                    Role::Writer { .. } => {
+                        self.known[usize::from(self.own) - 1] = true;
+                        self.view = View::default();
+                        self.at = Forget(self.own);
+                    }
+                    _ => self.go_on(),
+                }
             }
-            (Commit, Answer::Done(_)) if self.mutant == Mutant::PointerAfterCommit => {
-                self.at = Announce;
+            WriteTarget(number, ..) if is_done => self.done(number),
+            WriteTarget(number, ..) => self.at = ReadTarget(number),
+            Remove if is_done => {
+                self.applied = Default::default();
+                self.go_on();
             }
-            (Commit, Answer::Done(_)) if !self.is_later() => {
-                // The pointer was written once, so this is its ETag.
-                self.pointers[usize::from(self.own) - 1] = Some(Seen {
-                    etag: 1,
-                    is_settled: true,
+            Bury(number) if is_done => {
+                let index = usize::from(number);
+                let seen = self.view.log[index].take();
+                self.view.graves[index] = seen.map(|seen| Seen {
+                    is_old: false,
+                    ..seen
                 });
-                self.head = None;
-                self.at = ReadLog;
+                self.go_on();
             }
-            (Commit | PutBack | DropOwnPointer | DeleteEntity, _) => self.end(),
-            (WriteTarget(..), Answer::Done(_)) => self.at = Finish,
-            (WriteTarget(..), _) => self.at = ReadTarget,
-            (SweepTarget(_), _) => self.at = SweepTarget(None),
-            (DropPointer(pointer), Answer::Done(_) | Answer::Refused(_, Refusal::Missing)) => {
-                self.pointers[usize::from(pointer) - 1] = None;
-                self.at = ReadLog;
+            Remove | Bury(_) | SetAside(_) | ReadTarget(_) => self.read_view(),
+            SweepTarget(number, _) => self.at = SweepTarget(number, None),
+            SweepGrave(number) => {
+                let grave = &mut self.view.graves[usize::from(number)];
+                if is_done {
+                    *grave = None;
+                } else if let Some(grave) = grave {
+                    // A later drain tries again.
+                    grave.is_old = false;
+                }
+                self.go_on();
             }
-            (DropPointer(_), _) => self.at = ReadPointers,
-            (Finish | SetAside | SweepGrave | ReadTarget, _) => self.read_log_again(),
-            (at, answer) => unreachable!("{answer:?} at {at:?}"),
+            Forget(pointer) => {
+                let index = usize::from(pointer) - 1;
+                (self.known[index], self.pointers[index]) = (false, None);
+                self.go_on();
+            }
+            _ => self.end(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! The rules of the outbox: each committed step has its effect on the target, once and in order, and can be found until then.
 
+use super::view::target;
 use super::{Key, NUMBERS, Row, Step, Target};
 use crate::explore::{Found, Rows, Rules};
 
@@ -98,14 +99,6 @@ impl History {
     }
 }
 
-fn target(rows: &Rows<Key, Row>) -> Option<(u8, Target)> {
-    let found = rows.get(Key::Target)?;
-    match found.row {
-        Row::Target(target) => Some((found.etag, target)),
-        _ => unreachable!("the key is the target's"),
-    }
-}
-
 impl Rules<Key, Row> for History {
     fn observe(&mut self, before: &Rows<Key, Row>, after: &Rows<Key, Row>) -> Result<(), String> {
         self.observe_steps(before, after)?;
@@ -136,10 +129,10 @@ impl Rules<Key, Row> for History {
                 return Err(format!("{key:?} is left"));
             }
         }
-        // Steps behind a dead one wait for the operator. The dead one may have had its effect before it was set aside.
+        // Steps behind a dead one wait for the operator. Dead ones may have had their effect before they were set aside.
         let dead = (1..NUMBERS).find(|&number| rows.get(Key::Dead(number)).is_some());
         let before_dead = dead.unwrap_or(NUMBERS) - 1;
-        let expected = self.expected(self.last.clamp(before_dead, before_dead + 1));
+        let expected = self.expected(self.last.max(before_dead));
         let properties = target(rows).map(|(_, target)| target.properties);
         if properties != expected {
             return Err(format!(

@@ -5,8 +5,9 @@
 
 mod client;
 mod history;
+mod view;
 
-use super::explore::{self, Rows, World, explore};
+use super::explore::{self, World, explore};
 use client::Outbox;
 use history::History;
 
@@ -29,18 +30,25 @@ pub enum Key {
 
 impl explore::Key for Key {
     fn ages(self) -> bool {
-        matches!(self, Self::Pointer(_) | Self::Grave(_))
+        matches!(self, Self::Grave(_))
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Row {
     Pointer,
-    /// The next number.
-    Head(u8),
+    Head(Head),
     Entry(Entry),
     Target(Target),
     Entity,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Head {
+    /// The number of the next entry.
+    next: u8,
+    /// How often entries were set aside or put back.
+    moves: u8,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -75,32 +83,26 @@ impl Step {
     }
 }
 
-/// The greatest number, less than `end`, of a row of this kind; 0 if there is none.
-fn last(rows: &Rows<Key, Row>, key: fn(u8) -> Key, end: u8) -> u8 {
-    let mut numbers = (1..end).rev();
-    numbers
-        .find(|&number| rows.get(key(number)).is_some())
-        .unwrap_or(0)
-}
-
-/// A part of the protocol left out, which the model has to notice.
+/// A part of the protocol left out or done otherwise, which the model has to notice.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Mutant {
     None,
     PointerAfterCommit,
-    YoungPointerDeleted,
-    RowsReadBeforePointers,
-    PauseIgnored,
-    SamePointerAgain,
-    PointerIgnoresGraves,
-    PointerDeletedAfterRefusal,
+    PointerBeforeHead,
+    PointerNotWrittenAgain,
+    PointerDeletedUnconditionally,
+    HeadNotMoved,
     HeadNotInCommit,
-    StampComparedByGreater,
-    TargetUnconditional,
-    TargetReadIsBase,
+    RefusalNotFenced,
+    GravesNotCounted,
     GraveDropped,
     GravesIgnored,
-    LaterStepsOvertakeDead,
+    StampsComparedByGreater,
+    TargetUnconditional,
+    TargetReadIsBase,
+    DeleteBeforeRemoval,
+    DeadOvertaken,
+    ViewReadOnce,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -153,14 +155,16 @@ const SETS_ASIDE: Role = Role::Worker { sets_aside: true };
 /// Steps that were committed before, clients, and the number of faults.
 struct Scenario(&'static [Step], &'static [Role], u8);
 
-const TWO_WRITERS: Scenario = Scenario(&[], &[writer(REPLACE), later(MERGE)], 1);
-const ONE_WRITER: Scenario = Scenario(&[], &[writer(REPLACE), WORKER], 1);
+const TWO_WRITERS: Scenario = Scenario(&[], &[writer(REPLACE), later(MERGE), WORKER], 0);
+const TWO_WRITERS_ALONE: Scenario = Scenario(&[], &[writer(REPLACE), writer(MERGE)], 1);
+const ONE_WRITER: Scenario = Scenario(&[], &[writer(REPLACE), WORKER], 2);
 const REFUSED_WRITER: Scenario = Scenario(&[], &[REFUSED, Role::Deleter, WORKER], 1);
-const REPLACED: Scenario = Scenario(&[REPLACE, MERGE, REPLACE], &[WORKER, WORKER], 1);
-const DELETED: Scenario = Scenario(&[REPLACE, MERGE, DELETE], &[WORKER, WORKER], 1);
+const REPLACED: Scenario = Scenario(&[REPLACE, MERGE, REPLACE], &[WORKER, WORKER], 2);
+const DELETED: Scenario = Scenario(&[REPLACE, MERGE, DELETE], &[WORKER, WORKER], 2);
 const DELETED_TWICE: Scenario = Scenario(&[DELETE, REPLACE, DELETE], &[WORKER, WORKER], 1);
-const MERGED_AGAIN: Scenario = Scenario(&[REPLACE, DELETE, MERGE], &[WORKER, WORKER], 2);
-const SET_ASIDE: Scenario = Scenario(&[REPLACE, MERGE], &[SETS_ASIDE, Role::Operator, WORKER], 0);
+const MERGED_AGAIN: Scenario = Scenario(&[REPLACE, DELETE, MERGE], &[WORKER, WORKER], 1);
+const SET_ASIDE: Scenario = Scenario(&[REPLACE, MERGE], &[SETS_ASIDE, WORKER], 1);
+const PUT_BACK: Scenario = Scenario(&[REPLACE, MERGE], &[SETS_ASIDE, Role::Operator], 1);
 
 /// Explores the scenario, with a client that drains in the end.
 fn run(&Scenario(steps, roles, faults): &Scenario, mutant: Mutant) -> Result<usize, String> {
@@ -175,7 +179,11 @@ fn run(&Scenario(steps, roles, faults): &Scenario, mutant: Mutant) -> Result<usi
         let pointer = POINTERS;
         let entry = Row::Entry(Entry { pointer, step });
         world = world.with(Key::Pointer(pointer), Row::Pointer);
-        world = world.with(Key::Head, Row::Head(number + 1));
+        let head = Head {
+            next: number + 1,
+            moves: 0,
+        };
+        world = world.with(Key::Head, Row::Head(head));
         world = world.with(Key::Entry(number), entry);
     }
     explore(world)
@@ -197,6 +205,7 @@ fn finds(mutant: Mutant, scenario: &Scenario, violation: &str) {
 #[test]
 fn two_writers_number_their_steps() {
     holds(&TWO_WRITERS);
+    holds(&TWO_WRITERS_ALONE);
 }
 
 #[test]
@@ -219,6 +228,7 @@ fn workers_apply_steps_in_order() {
 #[test]
 fn steps_that_were_set_aside_are_put_back_in_order() {
     holds(&SET_ASIDE);
+    holds(&PUT_BACK);
 }
 
 #[test]
@@ -231,37 +241,46 @@ fn the_model_finds_a_pointer_after_the_commit() {
 }
 
 #[test]
-fn the_model_finds_a_young_pointer_deleted() {
+fn the_model_finds_a_pointer_before_the_head() {
     finds(
-        Mutant::YoungPointerDeleted,
+        Mutant::PointerBeforeHead,
         &ONE_WRITER,
         "no pointer leads to Entry",
     );
 }
 
 #[test]
-fn the_model_finds_rows_read_before_pointers() {
+fn the_model_finds_a_pointer_not_written_again() {
     finds(
-        Mutant::RowsReadBeforePointers,
+        Mutant::PointerNotWrittenAgain,
         &ONE_WRITER,
         "no pointer leads to Entry",
     );
 }
 
 #[test]
-fn the_model_finds_a_pause_before_the_commit_ignored() {
+fn the_model_finds_a_pointer_deleted_without_condition() {
     finds(
-        Mutant::PauseIgnored,
+        Mutant::PointerDeletedUnconditionally,
         &ONE_WRITER,
         "no pointer leads to Entry",
     );
 }
 
 #[test]
-fn the_model_finds_the_same_pointer_announced_again() {
+fn the_model_finds_a_pointer_deleted_while_the_head_is_the_same() {
     finds(
-        Mutant::SamePointerAgain,
+        Mutant::HeadNotMoved,
         &ONE_WRITER,
+        "no pointer leads to Entry",
+    );
+}
+
+#[test]
+fn the_model_finds_a_pointer_deleted_after_a_refusal() {
+    finds(
+        Mutant::RefusalNotFenced,
+        &REFUSED_WRITER,
         "no pointer leads to Entry",
     );
 }
@@ -269,26 +288,17 @@ fn the_model_finds_the_same_pointer_announced_again() {
 #[test]
 fn the_model_finds_the_pointer_of_a_grave_deleted() {
     finds(
-        Mutant::PointerIgnoresGraves,
+        Mutant::GravesNotCounted,
         &DELETED,
         "no pointer leads to Grave",
     );
 }
 
 #[test]
-fn the_model_finds_a_pointer_deleted_after_a_refusal() {
-    finds(
-        Mutant::PointerDeletedAfterRefusal,
-        &REFUSED_WRITER,
-        "no pointer leads to Entry",
-    );
-}
-
-#[test]
-fn the_model_finds_a_head_that_is_not_in_the_commit() {
+fn the_model_finds_a_commit_without_the_head() {
     finds(
         Mutant::HeadNotInCommit,
-        &ONE_WRITER,
+        &TWO_WRITERS_ALONE,
         "step 1 is committed twice",
     );
 }
@@ -296,9 +306,9 @@ fn the_model_finds_a_head_that_is_not_in_the_commit() {
 #[test]
 fn the_model_finds_stamps_compared_by_greater() {
     finds(
-        Mutant::StampComparedByGreater,
+        Mutant::StampsComparedByGreater,
         &REPLACED,
-        "step 1 has its effect after step 1",
+        "has its effect after step",
     );
 }
 
@@ -312,7 +322,7 @@ fn the_model_finds_a_target_written_without_condition() {
 }
 
 #[test]
-fn the_model_finds_the_read_of_the_target_taken_for_the_read_of_the_log() {
+fn the_model_finds_the_read_of_the_target_taken_for_that_of_the_log() {
     finds(
         Mutant::TargetReadIsBase,
         &DELETED,
@@ -339,10 +349,20 @@ fn the_model_finds_a_merge_into_a_deleted_target() {
 }
 
 #[test]
-fn the_model_finds_steps_that_overtake_one_set_aside() {
+fn the_model_finds_a_delete_before_earlier_steps_are_removed() {
     finds(
-        Mutant::LaterStepsOvertakeDead,
-        &SET_ASIDE,
-        "instead of Some((1, 2))",
+        Mutant::DeleteBeforeRemoval,
+        &DELETED,
+        "has its effect after",
     );
+}
+
+#[test]
+fn the_model_finds_steps_that_overtake_one_set_aside() {
+    finds(Mutant::DeadOvertaken, &SET_ASIDE, "instead of Some((1, 2))");
+}
+
+#[test]
+fn the_model_finds_steps_set_aside_read_without_the_head() {
+    finds(Mutant::ViewReadOnce, &PUT_BACK, "instead of");
 }
