@@ -2,4 +2,5 @@
 
 mod entries;
 mod explore;
+mod moves;
 mod outbox;
