@@ -73,6 +73,17 @@ check employees \
     'Legal 1' \
     '1 orphaned entry deleted, 1 of this hour left'
 
+check archive \
+    'Employee 7 is in the archive' \
+    'in the table: false' \
+    'changed: true' \
+    'in the archive: false' \
+    'conflict: true' \
+    'Smith has replaced Employee 7' \
+    '249 would be moved' \
+    '249 moved by 6 requests' \
+    '250 employees are left'
+
 check login_log \
     '2100 logins in 7 tables' \
     '2024-03-11 22:04:48' \

@@ -156,6 +156,7 @@ fn modules_of_the_client_use_only_modules_below_them() {
                 "entity",
                 "error",
                 "pipeline",
+                "query",
                 "sas",
                 "transport",
             ],

@@ -44,7 +44,8 @@
 //! [`sweep_markers`](crate::TableClient::sweep_markers) and [`drop_before`](crate::rolling::RollingTable::drop_before) for each
 //! request, [`create_table().wait(…)`](CreateTable::wait) for each
 //! attempt to create the table, and
-//! [`delete_all`](QueryEntities::delete_all) and [`bulk`](crate::TableClient::bulk) for each page and each batch.
+//! [`delete_all`](QueryEntities::delete_all) and [`bulk`](crate::TableClient::bulk) for each page and each batch,
+//! and [`move_to`](crate::TableClient::move_to) for each request.
 
 #[macro_use]
 mod macros;
@@ -60,6 +61,7 @@ mod index;
 mod insert_entity;
 mod many;
 mod modify;
+mod moves;
 mod patch;
 mod query;
 mod query_entities;
@@ -75,7 +77,9 @@ mod write;
 pub use crate::error::{ClosureError, CurrentEntity, CurrentState};
 pub use crate::pipeline::OperationReport;
 pub use batch::{Batch, BatchResult};
-pub use bulk::{Bulk, BulkEntity, BulkError, BulkFailure, BulkProgress, BulkReport, DeleteAll};
+pub use bulk::{
+    Bulk, BulkEntity, BulkError, BulkFailure, BulkProgress, BulkReport, DeleteAll, MoveAll,
+};
 pub use create_table::CreateTable;
 pub use delete_entity::DeleteEntity;
 pub use get_entity::{GetEntity, ResolveEntity};
@@ -84,6 +88,7 @@ pub use index::repair::{IndexConflict, Repair, RepairReport};
 pub use insert_entity::InsertEntity;
 pub use many::GetMany;
 pub use modify::{Modified, Modify};
+pub use moves::MoveEntity;
 pub use patch::{Patch, PatchProperties};
 pub use query::parallel::ParallelQuery;
 pub use query_entities::QueryEntities;

@@ -557,7 +557,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
 }
 
 impl<E, S> QueryEntities<E, S> {
-    fn map_selection<T>(self, map: impl FnOnce(S) -> T) -> QueryEntities<E, T> {
+    pub(super) fn map_selection<T>(self, map: impl FnOnce(S) -> T) -> QueryEntities<E, T> {
         QueryEntities {
             table: self.table,
             conditions: self.conditions,

@@ -1,6 +1,7 @@
 //! The two clients, of an account and of a table: each verb makes an action.
 
 mod builder;
+mod move_to;
 mod service_client;
 mod table_client;
 

@@ -17,6 +17,8 @@ impl Error {
                 let _ = write!(text, " ({current})");
             }
             text.push_str(": ");
+        } else if let Some(current) = &self.0.current {
+            let _ = write!(text, "{current}: ");
         }
         if let Some(entry) = &self.0.taken_entry {
             let TakenEntry {

@@ -230,6 +230,12 @@ impl Error {
         self
     }
 
+    /// Adds what is there instead of what was to be written.
+    pub(crate) fn with_current(mut self, current: CurrentState) -> Self {
+        self.0.current = Some(current);
+        self
+    }
+
     pub(crate) fn with_batch_index(mut self, index: usize) -> Self {
         self.0.batch_index = Some(index);
         self
@@ -398,7 +404,8 @@ impl Error {
         self.0.elapsed
     }
 
-    /// The current state of the entity, after a write with an [unknown outcome](ErrorKind::OutcomeUnknown).
+    /// The current state of the entity, after a write with an [unknown outcome](ErrorKind::OutcomeUnknown); and the entity that the target
+    /// of a [move](crate::TableClient::move_to) has under the key, where the move is refused for it.
     pub fn current(&self) -> Option<&CurrentState> {
         self.0.current.as_ref()
     }

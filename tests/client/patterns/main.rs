@@ -9,6 +9,8 @@ mod elsewhere;
 mod entity;
 mod index_faults;
 mod indexes;
+mod move_faults;
+mod moves;
 mod repair;
 mod rolling;
 mod staff;

@@ -48,6 +48,7 @@ macro_rules! each_error {
             "upsert" => table.upsert_merge(&ada),
             "patch" => table.patch(key()).set(|e| e.age, 37),
             "delete" => table.delete(key()),
+            "move_to" => table.move_to(&service.table("Other"), $stored.clone()),
             "modify" => table.modify(key(), Employee::grow_older),
             "batch" => table.batch("Sales").merge(&mut two),
             "sweep_markers" => table.sweep_markers("Sales"),

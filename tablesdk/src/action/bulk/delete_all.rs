@@ -3,9 +3,11 @@
 use std::fmt;
 use std::pin::Pin;
 
+use futures_util::stream::BoxStream;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use tablesdk_protocol::{ETag, EntityKey, IfMatch};
 
+use super::input::SourceError;
 use super::report::{Cause, Outcome, ReportBuilder};
 use super::run::BulkRun;
 use super::send::Verb;
@@ -82,7 +84,7 @@ impl<'a> DeleteAll<'a> {
         let if_unchanged = self.if_unchanged;
         let found = (self.find)(self.bulk.table.clone(), if_unchanged);
         if self.dry_run {
-            return count(found, self.bulk.progress).await;
+            return count(found.map_err(Into::into).boxed(), self.bulk.progress).await;
         }
         let inputs = found.map_err(Into::into).map_ok(move |(key, etag)| {
             let if_match = etag.filter(|_| if_unchanged).map(IfMatch::ETag);
@@ -95,8 +97,9 @@ impl<'a> DeleteAll<'a> {
     }
 }
 
-async fn count(
-    mut found: Found,
+/// Counts what a run would read.
+pub(super) async fn count<T>(
+    mut found: BoxStream<'_, Result<T, SourceError>>,
     mut progress: impl FnMut(&BulkProgress),
 ) -> Result<BulkReport, BulkError> {
     let mut report = ReportBuilder::new(0);
@@ -113,8 +116,7 @@ async fn count(
             }
             Ok(None) => return Ok(report.finish(count)),
             Err(error) => {
-                let cause = Cause::Source(error.into());
-                return Err(BulkError::new(report.finish(count), cause));
+                return Err(BulkError::new(report.finish(count), Cause::Source(error)));
             }
         }
     }

@@ -2,6 +2,7 @@
 
 mod delete_all;
 mod input;
+mod move_all;
 mod pack;
 mod report;
 mod run;
@@ -10,6 +11,7 @@ mod send;
 pub use delete_all::DeleteAll;
 pub use input::BulkEntity;
 use input::BulkKey;
+pub use move_all::MoveAll;
 pub use report::{BulkError, BulkFailure, BulkProgress, BulkReport};
 
 use std::fmt;

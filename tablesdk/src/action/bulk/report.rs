@@ -31,16 +31,16 @@ use crate::error::{Error, find_cause, push_causes};
 pub struct BulkProgress {
     /// Read from the input so far.
     pub read: u64,
-    /// Written; of deletes, deleted.
+    /// Written; of deletes, deleted; of moves, moved.
     pub written: u64,
-    /// To be deleted, but not found: deleted by another program, never there, or deleted by an attempt of this run whose response
+    /// To be deleted or moved, but not found: deleted by another program, never there, or deleted by an attempt of this run whose response
     /// was lost.
     pub missing: u64,
-    /// To be deleted only if unchanged, but changed. They were not deleted.
+    /// To be deleted or moved only if unchanged, but changed. They stay.
     pub changed: u64,
     /// Failed.
     pub failed: u64,
-    /// Requests that were sent: batches, and single changes after a batch was rejected.
+    /// Requests that were sent: batches, and single changes after a batch was rejected. An entity that is moved alone counts as one.
     pub requests: u64,
     /// Everything in the input before this index is done: written, or itself rejected. A run that begins here continues this run.
     /// See [`Bulk::resume_at`](super::Bulk::resume_at).

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -22,6 +23,8 @@ pub(super) struct BulkRun<'a> {
     pub(super) table: Table,
     verb: Verb,
     inputs: Inputs<'a>,
+    /// Sends a batch instead of [`send`].
+    send: Option<SendBatch>,
     pub(super) concurrency: usize,
     pub(super) batch_size: usize,
     pub(super) buffer: usize,
@@ -31,6 +34,11 @@ pub(super) struct BulkRun<'a> {
     pub(super) progress: Box<dyn FnMut(&BulkProgress) + Send + 'a>,
 }
 
+/// Sends a batch. Known only to a run that needs it, so that a program without such a run does not contain it.
+pub(super) type SendBatch = Box<dyn Fn(Vec<Item>) -> SentBatch + Send>;
+
+pub(super) type SentBatch = Pin<Box<dyn Future<Output = BatchOutcome> + Send>>;
+
 impl<'a> BulkRun<'a> {
     /// A run with an empty input.
     pub(super) fn new(table: Table) -> Self {
@@ -38,6 +46,7 @@ impl<'a> BulkRun<'a> {
             table,
             verb: Verb::Insert,
             inputs: empty().boxed(),
+            send: None,
             concurrency: 16,
             batch_size: BATCH_CHANGES_MAX,
             buffer: 10_000,
@@ -52,6 +61,14 @@ impl<'a> BulkRun<'a> {
             verb,
             inputs,
             ..self
+        }
+    }
+
+    /// As [`with_input`](Self::with_input), with another way to send a batch.
+    pub(super) fn with_sender(self, verb: Verb, inputs: Inputs<'a>, send: SendBatch) -> Self {
+        Self {
+            send: Some(send),
+            ..self.with_input(verb, inputs)
         }
     }
 
@@ -89,7 +106,15 @@ impl<'a> BulkRun<'a> {
                 let Some(batch) = packer.take() else {
                     break;
                 };
-                let sent = send(self.table.clone(), verb, batch.items, self.batch_size > 1);
+                let sent = match &self.send {
+                    Some(send) => send(batch.items),
+                    None => Box::pin(send(
+                        self.table.clone(),
+                        verb,
+                        batch.items,
+                        self.batch_size > 1,
+                    )),
+                };
                 in_flight.push(Box::pin(async move { (sent.await, batch.keys) }));
             }
             let reads = cause.is_none() && !has_ended && packer.closed() < concurrency;

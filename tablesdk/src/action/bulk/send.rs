@@ -42,11 +42,11 @@ pub(super) struct BatchOutcome {
     /// An error of the table or of the credential, which ends the run.
     pub(super) fatal: Option<Arc<Error>>,
     /// The error of a batch that may have been carried out, whose entities are now sent one by one.
-    ambiguous: Option<Arc<Error>>,
+    pub(super) ambiguous: Option<Arc<Error>>,
 }
 
 impl BatchOutcome {
-    fn failed(&mut self, item: &Item, error: &Arc<Error>, is_rejected: bool) {
+    pub(super) fn failed(&mut self, item: &Item, error: &Arc<Error>, is_rejected: bool) {
         // A failure of the single change does not prove that the batch did not carry it out.
         let (error, is_rejected) = match &self.ambiguous {
             Some(ambiguous) if !error.is_outcome_unknown() => (ambiguous, false),
@@ -60,8 +60,16 @@ impl BatchOutcome {
         });
     }
 
+    /// Adds the outcome of other changes.
+    pub(super) fn add(&mut self, other: Self) {
+        self.outcomes.extend(other.outcomes);
+        self.failures.extend(other.failures);
+        self.requests += other.requests;
+        self.fatal = self.fatal.take().or(other.fatal);
+    }
+
     /// All of these failed with one error, which is not about one of them.
-    fn all_failed(&mut self, items: &[Item], error: Error) {
+    pub(super) fn all_failed(&mut self, items: &[Item], error: Error) {
         let error = Arc::new(error);
         if is_fatal(&error) {
             self.fatal = Some(Arc::clone(&error));
@@ -185,16 +193,21 @@ async fn send_one(table: &Table, verb: Verb, item: &Item, batches: bool) -> Resu
 }
 
 impl Item {
-    fn encoded(&self) -> EncodedEntity {
+    pub(super) fn encoded(&self) -> EncodedEntity {
         EncodedEntity::standalone(self.key.clone(), self.body.clone())
     }
 
-    fn if_match(&self) -> IfMatch {
+    pub(super) fn if_match(&self) -> IfMatch {
         self.if_match.clone().unwrap_or(IfMatch::Any)
     }
 }
 
-fn batch(table: &Table, verb: Verb, partition: PartitionKey, items: &[Item]) -> Batch<'static> {
+pub(super) fn batch(
+    table: &Table,
+    verb: Verb,
+    partition: PartitionKey,
+    items: &[Item],
+) -> Batch<'static> {
     let batch = Batch::new(table.clone(), Ok(partition));
     items.iter().fold(batch, |batch, item| {
         let kind = match verb {
@@ -207,7 +220,7 @@ fn batch(table: &Table, verb: Verb, partition: PartitionKey, items: &[Item]) -> 
 }
 
 /// Whether the client or the service rejected this entity. Every other error says nothing about the entity.
-fn is_rejection(error: &Error) -> bool {
+pub(super) fn is_rejection(error: &Error) -> bool {
     let is_final = |status: StatusCode| {
         status.is_client_error()
             && status != StatusCode::UNAUTHORIZED
@@ -284,7 +297,7 @@ impl Measure for Sizes {
 }
 
 /// After so many rejections, the entities of a batch are sent one by one.
-const MAX_REJECTIONS: u32 = 3;
+pub(super) const MAX_REJECTIONS: usize = 3;
 /// An upper bound for the headers of a change with the name of a table, without URL, keys and condition.
 const MAX_HEAD_BYTES: usize = 1024;
 /// A quote in a key is doubled, and both are percent-encoded.
