@@ -186,6 +186,100 @@ async fn a_copy_in_another_partition_is_refused() {
     assert_eq!(table.query::<DynamicEntity>().count().await.unwrap(), 0);
 }
 
+#[derive(Clone, Debug, TableEntity)]
+#[table(partition_key = "{department}", row_key = "listed_{id:04}")]
+#[table(index(
+    Everywhere,
+    partition_key = "name_{name}",
+    row_key = "in_{department}_{id:04}"
+))]
+#[table(copy(Initial), copy(Newest))]
+struct Indexed {
+    department: String,
+    id: u32,
+    name: String,
+}
+
+#[derive(Clone, Debug, TableEntity)]
+#[table(partition_key = "{department}", row_key = "initial_{letter}_{id:04}")]
+struct Initial {
+    department: String,
+    letter: String,
+    id: u32,
+}
+
+#[derive(Clone, Debug, TableEntity)]
+#[table(projection, partition_key = "{department}", row_key = "dept_")]
+struct Newest {
+    department: String,
+    newest: u32,
+}
+
+impl CopyOf<Indexed> for Initial {
+    fn copies_of(indexed: &Indexed) -> impl IntoIterator<Item = Self> {
+        indexed.name.chars().next().map(|letter| Self {
+            department: indexed.department.clone(),
+            letter: letter.to_string(),
+            id: indexed.id,
+        })
+    }
+}
+
+impl CopyOf<Indexed> for Newest {
+    fn copies_of(indexed: &Indexed) -> impl IntoIterator<Item = Self> {
+        [Self {
+            department: indexed.department.clone(),
+            newest: indexed.id,
+        }]
+    }
+}
+
+/// Entries in other partitions are written before the transaction of the copies, and withdrawn if it is refused.
+#[tokio::test]
+async fn copies_and_entries_in_other_partitions_go_together() {
+    let server = TableServer::in_process();
+    let table = client(&server).table("Company");
+    table.create_table().await.unwrap();
+    let keys = async || -> Vec<String> {
+        let rows = table.query::<DynamicEntity>().values().collect().await;
+        let rows = rows.unwrap().into_iter();
+        rows.map(|row| format!("{} {}", row.partition_key(), row.row_key()))
+            .collect()
+    };
+    let ada = Indexed {
+        department: "Sales".into(),
+        id: 1,
+        name: "Ada".into(),
+    };
+    let error = table.insert(&ada).await.unwrap_err();
+    assert_eq!(error.index(), Some("Newest"));
+    assert_eq!(keys().await, [""; 0]);
+
+    open(&table).await;
+    let mut ada = table.insert(&ada).await.unwrap();
+    ada.name = "Lovelace".into();
+    table.replace(&mut ada).await.unwrap();
+    assert_eq!(
+        keys().await,
+        [
+            "Sales dept_",
+            "Sales initial_L_0001",
+            "Sales listed_0001",
+            "name_Lovelace in_Sales_0001"
+        ]
+    );
+    assert!(
+        table
+            .repair::<Indexed>()
+            .dry_run()
+            .await
+            .unwrap()
+            .is_right()
+    );
+    assert!(table.delete_stored(&ada).await.unwrap());
+    assert_eq!(keys().await, ["Sales dept_"]);
+}
+
 /// Requests of writes: with copies as without, but for those that are read before they are replaced or removed.
 #[tokio::test]
 async fn a_write_with_copies_costs_a_read_for_each_that_was_stored() {

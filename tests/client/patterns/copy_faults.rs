@@ -352,6 +352,13 @@ async fn repair_mends_what_other_programs_left() {
     assert_eq!(department(&table).await.manager_email, None);
     assert_eq!(table.repair::<Staff>().await.unwrap().mended(), 0);
 
+    // The part has a property that it should not have, and nothing else is wrong.
+    let email = DynamicEntity::new("Sales", "dept_").with("manager_email", "ada@contoso.com");
+    table.merge_unconditional(&email).await.unwrap();
+    let report = table.repair::<Staff>().await.unwrap();
+    assert_eq!(counts(&report), (0, 1, 0));
+    assert_eq!(department(&table).await.manager_email, None);
+
     // Two owners are reported, and so is a part without its entity.
     let rival = Staff {
         badge: Some(7),

@@ -259,7 +259,7 @@ async fn in_rounds<E: WritableEntity>(
         // A merge without properties: it keeps the entity, and is refused if the entity was written since.
         let body = write_values(&key, &[]).map_err(failed)?;
         let report = compare(run, name, &key, &entries).await?;
-        if is_dry || report.mended() == 0 || !report.unreadable.is_empty() {
+        if is_dry || report.mended() == 0 {
             return Ok(report);
         }
         let if_match = IfMatch::ETag(entity.etag().clone());
