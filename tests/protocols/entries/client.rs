@@ -416,6 +416,10 @@ impl Client for Index {
                 *self.before(value) = Before::Touched(etag);
                 self.prepare(value + 1);
             }
+            // The entry is there, but may have the ETag that it had before.
+            (TouchEntry(value), Answer::Unknown) if self.mutant == Mutant::UnknownTouchTaken => {
+                self.at = ReadEntry(value);
+            }
             (TouchEntry(value), _) => self.at = InsertEntry(value),
             (Commit, answer) => {
                 self.outcome = Some(match answer {

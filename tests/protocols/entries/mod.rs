@@ -70,6 +70,7 @@ enum Mutant {
     EntriesAfterCommit,
     PauseIgnored,
     PresentNotTouched,
+    UnknownTouchTaken,
     LostReadAfterCommit,
     LostDeletedUnconditionally,
     RefusedDeletesTouched,
@@ -288,4 +289,14 @@ fn the_model_finds_an_entity_read_before_its_entry() {
 #[test]
 fn the_model_finds_a_read_entry_deleted_after_an_ambiguous_outcome() {
     finds(Mutant::ReadIsKnown, &MOVED_TWICE, STRICT, "has no entry");
+}
+
+#[test]
+fn the_model_finds_an_unknown_touch_taken_for_done() {
+    finds(
+        Mutant::UnknownTouchTaken,
+        &MOVED_BACK,
+        STRICT,
+        "has no entry",
+    );
 }

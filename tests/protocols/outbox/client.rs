@@ -433,7 +433,10 @@ impl Client for Outbox {
     fn answer(&mut self, answer: Answer) {
         let is_done = matches!(answer, Answer::Done(_));
         match self.at {
-            WritePointer if answer == Answer::Unknown => {}
+            // The pointer is there, but may have the ETag that it had before.
+            WritePointer
+                if answer == Answer::Unknown
+                    && !(self.mutant == Mutant::UnknownPointerTaken && self.has_moved_head) => {}
             WritePointer => self.at = self.after(WritePointer),
             Commit => match answer {
                 Answer::Refused(0, _) => {

@@ -90,6 +90,7 @@ enum Mutant {
     PointerAfterCommit,
     PointerBeforeHead,
     PointerNotWrittenAgain,
+    UnknownPointerTaken,
     PointerDeletedUnconditionally,
     HeadNotMoved,
     HeadNotInCommit,
@@ -365,4 +366,13 @@ fn the_model_finds_steps_that_overtake_one_set_aside() {
 #[test]
 fn the_model_finds_steps_set_aside_read_without_the_head() {
     finds(Mutant::ViewReadOnce, &PUT_BACK, "instead of");
+}
+
+#[test]
+fn the_model_finds_an_unknown_pointer_taken_for_written() {
+    finds(
+        Mutant::UnknownPointerTaken,
+        &ONE_WRITER,
+        "no pointer leads to Entry",
+    );
 }
