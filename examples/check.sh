@@ -58,12 +58,6 @@ check departments \
     'Hopper: floor 1' \
     'Turing: floor 2'
 
-check messages \
-    '09:00 ##' \
-    '17:00 ############' \
-    '2024-03-14: 1 messages' \
-    '2024-03-15: 15 messages'
-
 check employees \
     'email_jonesj@contoso.com' \
     'Jones, number 223' \
@@ -91,6 +85,13 @@ check login_log \
     '700 deleted by 7 batches' \
     '4 tables, without a look at their logins' \
     '600 logins are left'
+
+check outbox \
+    'Sales and service' \
+    '1 waiting' \
+    'mail 2: you are Sales and service now' \
+    '1 handled, 0 waiting' \
+    '0 set aside after 10 attempts'
 
 check bulk_load \
     'Wrote 20000 entities in 200 requests' \

@@ -12,6 +12,8 @@ use tablesdk_protocol::operation::batch::Change;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, PartitionKey};
 
+use super::outbox::step::Step;
+use super::outbox::steps::{Steps, Transaction};
 use super::patch::{self, PatchProperties};
 use super::update_entity::encode_stored;
 use super::write::ambiguous_write::resolve;
@@ -76,6 +78,8 @@ pub struct Batch<'e> {
     added: usize,
     /// The first error of a change.
     refused_change: Option<Error>,
+    steps: Option<Steps>,
+    is_later: bool,
     exactly_once: Option<KeepMarker>,
 }
 
@@ -85,6 +89,9 @@ struct Item<'e> {
     /// Of a patch: the type that its entity must have.
     owner: Option<ColumnOwner>,
 }
+
+/// What a batch consists of.
+type Parts<'e> = (PartitionKey, Vec<Item<'e>>, Option<Steps>);
 
 /// Puts the new ETag into an entity that was written.
 type Written<'e> = Box<dyn FnOnce(ETag) + Send + 'e>;
@@ -100,6 +107,8 @@ impl<'e> Batch<'e> {
             hasher: RandomState::new(),
             added: 0,
             refused_change: None,
+            steps: None,
+            is_later: false,
             exactly_once: None,
         }
     }
@@ -274,6 +283,46 @@ impl<'e> Batch<'e> {
         self.add(kind, key.map(EncodedEntity::of_key), None)
     }
 
+    /// Adds a step that follows the batch: a change in another partition or table, or a message. It is stored together with the changes, and
+    /// applied in the order of the steps of this partition: now, as far as that succeeds, and otherwise by a worker
+    /// ([`Outbox::drain`](super::Outbox::drain)). See [the guide](crate::guide::outbox).
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// use tablesdk::action::Step;
+    ///
+    /// let names = service.table("Names");
+    /// names.create_table().await?;
+    /// let by_name = Employee::new("Ada", "Sales 1", "Ada");
+    /// table
+    ///     .batch("Sales")
+    ///     .insert(&Employee::new("Sales", "1", "Ada"))
+    ///     .then(Step::upsert_replace(&names, &by_name))
+    ///     .await?;
+    /// assert!(names.get(Employee::key("Ada", "Sales 1")).await?.is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// `Ok` means that the changes and the steps are stored, and not that the steps are applied. Each step is one of the 100 changes of the
+    /// batch, and so is the head of the outbox.
+    pub fn then(mut self, step: Step) -> Self {
+        self.push_step(step);
+        self
+    }
+
+    /// Leaves the steps to workers, and returns without applying them. Without [steps](Self::then), it has no effect.
+    pub const fn later(mut self) -> Self {
+        self.is_later = true;
+        self
+    }
+
+    pub(super) fn push_step(&mut self, step: Step) {
+        if self.refused_change.is_none() {
+            self.refused_change = Steps::add(&mut self.steps, &self.table, step).err();
+        }
+    }
+
     async fn run(self) -> Result<BatchResult, Error> {
         let size = self.added;
         let result = self.carried_out().await;
@@ -281,10 +330,12 @@ impl<'e> Batch<'e> {
     }
 
     async fn carried_out(self) -> Result<BatchResult, Error> {
-        let (table, exactly_once) = (self.table.clone(), self.exactly_once);
-        let mut items = self.into_items()?;
+        let (table, exactly_once, is_later) =
+            (self.table.clone(), self.exactly_once, self.is_later);
+        let (partition, mut items, steps) = self.into_items()?;
         let count = items.len();
         let problem = match count {
+            0 if steps.is_some() => None,
             BATCH_CHANGES_MAX if exactly_once.is_some() => Some(BatchProblem::MarkerExceeds),
             1..=BATCH_CHANGES_MAX => None,
             _ => Some(BatchProblem::Count { count }),
@@ -298,8 +349,25 @@ impl<'e> Batch<'e> {
         }
         let items = items.into_iter().map(|item| (item.change, item.written));
         let (changes, writes): (Vec<_>, Vec<_>) = items.unzip();
-        let etags = send(&mut run, &changes, exactly_once).await;
+        let etags = match &steps {
+            None => send(&mut run, &changes, exactly_once).await,
+            Some(steps) => {
+                let name = table.checked_name(OPERATION)?;
+                let transaction = Transaction {
+                    table: &name,
+                    partition: &partition,
+                    changes: &changes,
+                    steps,
+                    exactly_once,
+                };
+                let sent = Steps::commit(&mut run, transaction).await;
+                resolved(&mut run, &changes, sent).await
+            }
+        };
         let etags = run.end(etags)?;
+        if let Some(steps) = steps.filter(|_| !is_later) {
+            steps.apply(&table, &partition).await;
+        }
         for (written, etag) in writes.into_iter().zip(&etags) {
             if let (Some(written), Some(etag)) = (written, etag) {
                 written(etag.clone());
@@ -320,17 +388,17 @@ impl<'e> Batch<'e> {
         self.add(kind, encoded, Some(Box::new(|etag| entity.written(etag))))
     }
 
-    /// The changes, unless the partition or one of them is refused.
-    pub(super) fn into_changes(self) -> Result<Vec<EntityChange>, Error> {
+    /// The changes and the steps, unless the partition or one of them is refused.
+    pub(super) fn into_changes(self) -> Result<(Vec<EntityChange>, Option<Steps>), Error> {
         let size = self.added;
         let items = self.into_items();
-        let items = items.map_err(|error| error.with_batch_size(size))?;
-        Ok(items.into_iter().map(|item| item.change).collect())
+        let (_, items, steps) = items.map_err(|error| error.with_batch_size(size))?;
+        Ok((items.into_iter().map(|item| item.change).collect(), steps))
     }
 
-    fn into_items(self) -> Result<Vec<Item<'e>>, Error> {
-        self.partition?;
-        self.refused_change.map_or(Ok(self.items), Err)
+    fn into_items(self) -> Result<Parts<'e>, Error> {
+        let parts = (self.partition?, self.items, self.steps);
+        self.refused_change.map_or(Ok(parts), Err)
     }
 
     /// The size of the request with the changes so far.
@@ -406,6 +474,7 @@ impl fmt::Debug for Batch<'_> {
             .field("table", &self.table)
             .field("partition", &self.partition)
             .field("changes", &changes.collect::<Vec<_>>())
+            .field("steps", &self.steps)
             .field("refused", &self.refused_change)
             .finish()
     }
@@ -462,7 +531,17 @@ async fn send(
     changes: &[EntityChange],
     exactly_once: Option<KeepMarker>,
 ) -> Result<Vec<Option<ETag>>, Error> {
-    let error = match carry_out(run, changes, exactly_once).await {
+    let sent = carry_out(run, changes, exactly_once).await;
+    resolved(run, changes, sent).await
+}
+
+/// Resolves an ambiguous outcome.
+async fn resolved(
+    run: &mut OperationRun<'_>,
+    changes: &[EntityChange],
+    sent: Result<Vec<Option<ETag>>, Error>,
+) -> Result<Vec<Option<ETag>>, Error> {
+    let error = match sent {
         Ok(etags) => {
             run.report().entities = changes.len();
             return Ok(etags);

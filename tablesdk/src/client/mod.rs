@@ -2,6 +2,7 @@
 
 mod builder;
 mod move_to;
+mod outbox;
 mod service_client;
 mod table_client;
 

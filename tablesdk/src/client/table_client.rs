@@ -48,6 +48,10 @@ impl TableClient {
         Self { table }
     }
 
+    pub(super) const fn table(&self) -> &Table {
+        &self.table
+    }
+
     /// A client of the table of a URL with a shared access signature, as [`sas`](Self::sas) and the Azure portal create it. For
     /// more options, use [`SasUrl`].
     ///

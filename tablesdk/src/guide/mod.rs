@@ -9,15 +9,16 @@
 //! 5. [Patterns](patterns): what there is for each section of the table design guide, and what each way costs.
 //! 6. [Relationships](relationships): one-to-many, one-to-one, joins in the client, inheritance.
 //! 7. [Indexes](indexes): entities by other properties than their row key.
-//! 8. [Stored forms](stored_forms): what the client stores beside the entities of a program.
-//! 9. [Concurrency](concurrency): several clients that write the same entity.
-//! 10. [Errors and retries](errors_and_retries): what an error contains, which requests are retried, what is known when responses
+//! 8. [Outbox](outbox): changes in several partitions and messages, which follow a transaction for certain.
+//! 9. [Stored forms](stored_forms): what the client stores beside the entities of a program.
+//! 10. [Concurrency](concurrency): several clients that write the same entity.
+//! 11. [Errors and retries](errors_and_retries): what an error contains, which requests are retried, what is known when responses
 //!     are lost.
-//! 11. [Credentials](credentials): connection strings, keys, signatures, tokens, transports.
-//! 12. [Observability](observability): logs, spans, reports, request ids.
-//! 13. [Web services](web_services): statuses for errors, versions and page tokens over HTTP, a repository behind a trait.
-//! 14. [Testing](testing): a table service in the process of the test.
-//! 15. [Emulators](emulators): how Azurite differs from the service.
+//! 12. [Credentials](credentials): connection strings, keys, signatures, tokens, transports.
+//! 13. [Observability](observability): logs, spans, reports, request ids.
+//! 14. [Web services](web_services): statuses for errors, versions and page tokens over HTTP, a repository behind a trait.
+//! 15. [Testing](testing): a table service in the process of the test.
+//! 16. [Emulators](emulators): how Azurite differs from the service.
 //!
 //! For users of other libraries: [the official SDKs](official_sdks) for .NET, Python, JavaScript, Go and Java, and
 //! [`azure_data_tables`](moving_from_the_old_crate), the unofficial Rust crate.
@@ -49,11 +50,15 @@ pub mod patterns {}
 pub mod relationships {}
 
 #[doc = include_str!("indexes.md")]
-#[doc = "\n\n---\n\nBefore: [Relationships](crate::guide::relationships) · [All guides](crate::guide) · Next: [Stored forms](crate::guide::stored_forms)"]
+#[doc = "\n\n---\n\nBefore: [Relationships](crate::guide::relationships) · [All guides](crate::guide) · Next: [Outbox](crate::guide::outbox)"]
 pub mod indexes {}
 
+#[doc = include_str!("outbox.md")]
+#[doc = "\n\n---\n\nBefore: [Indexes](crate::guide::indexes) · [All guides](crate::guide) · Next: [Stored forms](crate::guide::stored_forms)"]
+pub mod outbox {}
+
 #[doc = include_str!("stored_forms.md")]
-#[doc = "\n\n---\n\nBefore: [Indexes](crate::guide::indexes) · [All guides](crate::guide) · Next: [Concurrency](crate::guide::concurrency)"]
+#[doc = "\n\n---\n\nBefore: [Outbox](crate::guide::outbox) · [All guides](crate::guide) · Next: [Concurrency](crate::guide::concurrency)"]
 pub mod stored_forms {}
 
 #[doc = include_str!("concurrency.md")]

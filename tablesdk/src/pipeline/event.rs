@@ -4,11 +4,13 @@
 
 #[cfg(not(feature = "tracing"))]
 pub(super) use disabled::{
-    Timer, cancelled, ended, entry_left, exhausted, outcome_unknown, retried, starts_over,
+    Timer, cancelled, ended, entry_left, exhausted, no_handler, outcome_unknown, retried,
+    starts_over, step_left,
 };
 #[cfg(feature = "tracing")]
 pub(super) use enabled::{
-    Timer, cancelled, ended, entry_left, exhausted, outcome_unknown, retried, starts_over,
+    Timer, cancelled, ended, entry_left, exhausted, no_handler, outcome_unknown, retried,
+    starts_over, step_left,
 };
 
 use tablesdk_protocol::Endpoint;
@@ -210,6 +212,36 @@ mod enabled {
         );
     }
 
+    /// A step of the outbox failed, or the steps of a transaction were stored and could not be looked at.
+    pub(in crate::pipeline) fn step_left(table: Option<&str>, step: Option<u64>, error: &Error) {
+        warn!(
+            target: TARGET,
+            operation = error.operation(),
+            table,
+            step,
+            status = status(error),
+            code = code(error),
+            reason = error.reason(),
+            request_id = error.request_id(),
+            "a step of the outbox was not applied, and waits for a worker"
+        );
+    }
+
+    /// A worker has no function for a message.
+    pub(in crate::pipeline) fn no_handler(
+        operation: &'static str,
+        table: Option<&str>,
+        message: &str,
+    ) {
+        warn!(
+            target: TARGET,
+            operation,
+            table,
+            message_name = message,
+            "a message of the outbox has no handler in this worker"
+        );
+    }
+
     fn location(request: RequestName<'_>) -> Option<&'static str> {
         request.is_at_secondary.then_some("secondary")
     }
@@ -290,4 +322,8 @@ mod disabled {
     pub(in crate::pipeline) const fn entry_left(_: &OperationReport, _: &'static str, _: &Error) {}
 
     pub(in crate::pipeline) const fn cancelled(_: &OperationReport) {}
+
+    pub(in crate::pipeline) const fn step_left(_: Option<&str>, _: Option<u64>, _: &Error) {}
+
+    pub(in crate::pipeline) const fn no_handler(_: &str, _: Option<&str>, _: &str) {}
 }

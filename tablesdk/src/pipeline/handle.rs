@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 
 use super::attempt::Effect;
+use super::event;
 use super::operation_run::OperationRun;
 use super::operation_span::{OperationSpan, PagedOperation};
 use super::{Pipeline, RetryPolicy};
@@ -86,6 +87,16 @@ impl PipelineHandle {
 
     fn span(&self, operation: &'static str) -> OperationSpan {
         OperationSpan::new(self, operation, self.table.as_deref())
+    }
+
+    /// Warns that a step of the outbox was not applied, or that steps were not looked at.
+    pub(crate) fn warn_step_left(&self, step: Option<u64>, error: &Error) {
+        event::step_left(self.table.as_deref(), step, error);
+    }
+
+    /// Warns that a message waits for a worker that handles it.
+    pub(crate) fn warn_no_handler(&self, operation: &'static str, message: &str) {
+        event::no_handler(operation, self.table.as_deref(), message);
     }
 
     /// Sends the only request of an operation, and returns the response of success.

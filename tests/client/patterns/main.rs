@@ -11,6 +11,8 @@ mod indexes;
 mod move_faults;
 mod moves;
 mod other_partitions;
+mod outbox;
+mod outbox_faults;
 mod repair;
 mod rolling;
 mod staff;

@@ -14,7 +14,7 @@ use tablesdk_protocol::{EntityKey, KeyKind};
 
 use super::request::{OPERATION, QueryRequest};
 use crate::action::refused;
-use crate::action::write::exactly_once::is_marker;
+use crate::action::write::reserved::is_reserved;
 use crate::entity::TableEntity;
 use crate::error::Error;
 use crate::pipeline::{Effect, OperationRun, PagedOperation, Table};
@@ -161,9 +161,9 @@ impl<S> PagedQuery<S> {
             &content,
             S::LISTS,
             |entity| {
-                // Markers are skipped in the client. A filter against them would cost every query something, and a type that cannot be
-                // read from a marker would fail for as long as the marker exists.
-                let is_entity = !key_text(&entity, KeyKind::RowKey).is_some_and(is_marker);
+                // Markers and the outbox are skipped in the client. A filter against them would cost every query something, and a type that cannot be
+                // read from one would fail for as long as one exists.
+                let is_entity = !key_text(&entity, KeyKind::RowKey).is_some_and(is_reserved);
                 is_entity.then(|| self.read_item::<E>(entity))
             },
             |item| match item {

@@ -7,11 +7,12 @@
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
 use tablesdk_protocol::operation::batch::Change;
 use tablesdk_protocol::operation::update_entity::Mode;
-use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch, TableName};
+use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch, PartitionKey, TableName};
 
 use super::OPERATION;
 use super::read::Read;
 use crate::action::batch::as_a_whole;
+use crate::action::outbox::steps::{Steps, Transaction};
 use crate::action::write::ambiguous_write::resolve;
 use crate::action::write::change::{ChangeKind, EntityChange};
 use crate::action::write::exactly_once::KeepMarker;
@@ -29,6 +30,7 @@ pub(super) struct Commit {
     depends_on_read: Vec<bool>,
     /// The number of changes of the closure.
     of_closure: usize,
+    steps: Option<Steps>,
     exactly_once: Option<KeepMarker>,
 }
 
@@ -44,6 +46,7 @@ impl Commit {
     pub(super) fn new(
         table: &TableName,
         changes: Vec<EntityChange>,
+        steps: Option<Steps>,
         reads: &[Read],
         exactly_once: Option<KeepMarker>,
     ) -> Result<Self, Error> {
@@ -52,10 +55,11 @@ impl Commit {
             changes: Vec::new(),
             depends_on_read: Vec::new(),
             of_closure,
+            steps,
             exactly_once,
         };
         // Without a change, there is nothing that could be checked together with it.
-        if changes.is_empty() {
+        if changes.is_empty() && commit.steps.is_none() {
             return Ok(commit);
         }
         for read in reads {
@@ -111,13 +115,29 @@ impl Commit {
         self.changes.len()
     }
 
-    /// Carries the changes out, all or none. Without a change, nothing is sent.
-    pub(super) async fn send(self, run: &mut OperationRun<'_>) -> Result<(), Failure> {
-        if self.changes.is_empty() {
-            return Ok(());
-        }
-        let Err(error) = carry_out(run, &self.changes, self.exactly_once).await else {
-            return Ok(());
+    /// Carries the changes out, all or none, and returns the steps that are stored with them. Without a change, nothing is sent.
+    pub(super) async fn send(
+        self,
+        run: &mut OperationRun<'_>,
+        table: &TableName,
+        partition: &PartitionKey,
+    ) -> Result<Option<Steps>, Failure> {
+        let sent = match &self.steps {
+            None if self.changes.is_empty() => return Ok(None),
+            None => carry_out(run, &self.changes, self.exactly_once).await,
+            Some(steps) => {
+                let transaction = Transaction {
+                    table,
+                    partition,
+                    changes: &self.changes,
+                    steps,
+                    exactly_once: self.exactly_once,
+                };
+                Steps::commit(run, transaction).await
+            }
+        };
+        let Err(error) = sent else {
+            return Ok(self.steps);
         };
         let is_conflict = !error.is_ambiguous() && self.is_conflict(&error);
         let error = self.explain(run, error).await;

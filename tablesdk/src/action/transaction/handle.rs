@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use super::OPERATION;
 use super::read::Found;
 use crate::action::batch::{Batch, check_partition};
+use crate::action::outbox::step::Step;
 use crate::action::update_entity::encode_stored;
 use crate::action::write::change::ChangeKind;
 use crate::action::{EncodedEntity, refused};
@@ -199,6 +200,32 @@ impl Transaction {
         const { check_no_entry::<E>() }
         let kind = ChangeKind::Delete(IfMatch::ETag(entity.etag().clone()));
         self.push(kind, Ok(EncodedEntity::of_stored(entity)))
+    }
+
+    /// Adds a step that follows the transaction: see [`Batch::then`](crate::action::Batch::then).
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/employees.md")]
+    /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+    /// use tablesdk::action::Step;
+    ///
+    /// let archive = service.table("Archive");
+    /// archive.create_table().await?;
+    /// let retire = table.transaction("Sales", async |tx| {
+    ///     let ada = tx.get(Employee::key("Sales", "1")).await?.ok_or("no such employee")?;
+    ///     tx.delete_stored(&ada).then(Step::upsert_replace(&archive, &*ada));
+    ///     Ok(())
+    /// });
+    /// retire.await?;
+    /// assert!(archive.get(Employee::key("Sales", "1")).await?.is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn then(&self, step: Step) -> &Self {
+        if let Some(batch) = &mut *self.changes.batch() {
+            batch.push_step(step);
+        }
+        self
     }
 
     fn delete_when(&self, if_match: IfMatch, key: impl IntoEntityKey) -> &Self {

@@ -23,6 +23,7 @@ use self::handle::ReadRequest;
 use self::read::{Found, Read};
 use super::batch::Batch;
 use super::get_entity::fetch;
+use super::outbox::steps::Steps;
 use super::write::change::EntityChange;
 use super::write::exactly_once::KeepMarker;
 use crate::entity::EntityError;
@@ -53,6 +54,7 @@ pub struct RunTransaction<'a, T> {
     partition: Result<PartitionKey, EntityError>,
     decide: Decide<'a, T>,
     rounds: u32,
+    is_later: bool,
     exactly_once: Option<KeepMarker>,
 }
 
@@ -74,6 +76,7 @@ impl<'a, T: Send + 'a> RunTransaction<'a, T> {
             partition,
             decide: Box::new(move |transaction| Box::pin(decide(transaction))),
             rounds: ROUNDS,
+            is_later: false,
             exactly_once: None,
         }
     }
@@ -87,6 +90,12 @@ impl<'a, T: Send + 'a> RunTransaction<'a, T> {
         self
     }
 
+    /// Leaves the [steps](Transaction::then) to workers, as [`Batch::later`](super::Batch::later).
+    pub const fn later(mut self) -> Self {
+        self.is_later = true;
+        self
+    }
+
     async fn run(mut self) -> Result<T, Error> {
         if self.rounds == 0 {
             let error = "a transaction needs at least one round";
@@ -97,8 +106,12 @@ impl<'a, T: Send + 'a> RunTransaction<'a, T> {
         let table = self.table.clone();
         let name = table.checked_name(OPERATION)?;
         let mut run = table.pipeline.begin(OPERATION);
-        let value = self.in_rounds(&mut run, &name, &partition).await;
-        run.end(value)
+        let committed = self.in_rounds(&mut run, &name, &partition).await;
+        let (value, steps) = run.end(committed)?;
+        if let Some(steps) = steps.filter(|_| !self.is_later) {
+            steps.apply(&table, &partition).await;
+        }
+        Ok(value)
     }
 
     async fn in_rounds(
@@ -106,19 +119,19 @@ impl<'a, T: Send + 'a> RunTransaction<'a, T> {
         run: &mut OperationRun<'_>,
         table: &TableName,
         partition: &PartitionKey,
-    ) -> Result<T, Error> {
+    ) -> Result<(T, Option<Steps>), Error> {
         let mut round = 0;
         loop {
             round += 1;
-            let (value, changes, reads) = self.decide(run, partition).await?;
-            let commit = Commit::new(table, changes, &reads, self.exactly_once);
+            let (value, (changes, steps), reads) = self.decide(run, partition).await?;
+            let commit = Commit::new(table, changes, steps, &reads, self.exactly_once);
             let commit = commit.map_err(|error| run.annotate(error))?;
             run.report().entities = match commit.len() {
                 0 => reads.iter().filter(|read| read.found.is_some()).count(),
                 changed_or_checked => changed_or_checked,
             };
-            match commit.send(run).await {
-                Ok(()) => return Ok(value),
+            match commit.send(run, table, partition).await {
+                Ok(steps) => return Ok((value, steps)),
                 Err(Failure { error, is_conflict }) => {
                     let starts_over =
                         is_conflict && round < self.rounds && run.pause_before_round(round).await;
@@ -135,7 +148,7 @@ impl<'a, T: Send + 'a> RunTransaction<'a, T> {
         &mut self,
         run: &mut OperationRun<'_>,
         partition: &PartitionKey,
-    ) -> Result<(T, Vec<EntityChange>, Vec<Read>), Error> {
+    ) -> Result<(T, (Vec<EntityChange>, Option<Steps>), Vec<Read>), Error> {
         let batch = Batch::new(self.table.clone(), Ok(partition.clone()));
         let (transaction, changes, requests) = Transaction::new(partition.clone(), batch);
         let mut reads = Vec::new();
@@ -158,11 +171,12 @@ impl<'a, T: Send + 'a> RunTransaction<'a, T> {
         };
         match decided {
             Some(Ok(value)) => {
-                let changes = changes.end().map_or(Ok(Vec::new()), Batch::into_changes);
+                let changes = changes.end().map(Batch::into_changes).transpose();
                 let changes = changes.map_err(|error| run.annotate(error))?;
+                let changes = changes.unwrap_or_default();
                 match unread {
                     // The changes may depend on it, and could not be checked.
-                    Some(key) if !changes.is_empty() => {
+                    Some(key) if !changes.0.is_empty() || changes.1.is_some() => {
                         let error = super::refused(OPERATION, Unread).with_key(&key);
                         Err(run.annotate(error))
                     }

@@ -1,0 +1,266 @@
+//! `Outbox::drain`: a worker, which applies the steps that writers have left.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{StreamExt as _, stream};
+use tablesdk_protocol::{ETag, IfMatch, PartitionKey, TableName};
+
+use super::entry::Entry;
+use super::head::{Pointer, directories};
+use super::poisoned::{PoisonedStep, poisoned};
+use super::view::{END, age, read_all};
+use super::work::Worker;
+use crate::action::write::reserved::OUTBOX;
+use crate::action::{Action, refused};
+use crate::entity::EntityError;
+use crate::entity::key::IntoPartitionKey;
+use crate::error::{ClosureError, Error};
+use crate::pipeline::Table;
+
+/// The steps that transactions of a table have left to workers. See [the guide](crate::guide::outbox).
+///
+/// Any number of workers may run at the same time, in any number of processes.
+///
+/// ```
+#[doc = include_str!("../../docs/employees.md")]
+/// use tablesdk::action::{Outbox, Step};
+///
+/// let names = service.table("Names");
+/// names.create_table().await?;
+/// let ada = Employee::new("Sales", "1", "Ada");
+/// let by_name = Employee::new("Ada", "Sales 1", "Ada");
+/// table.batch("Sales").insert(&ada).then(Step::upsert_replace(&names, &by_name)).later().await?;
+///
+/// let outbox = Outbox::new(&table);
+/// let report = outbox.drain().await?;
+/// assert_eq!((report.applied, report.waiting), (1, 0));
+/// assert_eq!(names.query::<Employee>().partition("Ada").count().await?, 1);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Outbox {
+    pub(super) table: Table,
+    handlers: Handlers,
+}
+
+/// Functions that take messages, by the names of the messages.
+#[derive(Clone, Default)]
+pub(super) struct Handlers(Vec<(&'static str, Handler)>);
+
+pub(super) type Handler = Arc<dyn Fn(&Entry, &PartitionKey) -> Handled + Send + Sync>;
+pub(super) type Handled = Pin<Box<dyn Future<Output = Result<(), ClosureError>> + Send>>;
+
+impl Handlers {
+    pub(super) fn get(&self, name: &str) -> Option<&Handler> {
+        let mut handlers = self.0.iter();
+        handlers
+            .find(|(known, _)| *known == name)
+            .map(|(_, handler)| handler)
+    }
+}
+
+impl Outbox {
+    pub(crate) fn of(table: Table) -> Self {
+        Self {
+            table,
+            handlers: Handlers::default(),
+        }
+    }
+
+    #[cfg(feature = "json")]
+    pub(super) fn with_handler(mut self, name: &'static str, handler: Handler) -> Self {
+        self.handlers.0.retain(|(known, _)| *known != name);
+        self.handlers.0.push((name, handler));
+        self
+    }
+
+    /// Applies the steps that can be applied now, in the order of each partition, and returns. Call it again and again: the loop, its pauses
+    /// and its end are the program's.
+    ///
+    /// A step that fails is tried again by a later call: after 30 seconds, and then after twice the time of before, up to 10 minutes. The steps
+    /// behind it in its partition wait. After 10 attempts it is [set aside](Self::poisoned). A busy service is no such failure.
+    ///
+    /// # Errors
+    ///
+    /// Those of the service about the outbox itself, such as `TableNotFound`. What fails for one step is counted in the report, and logged
+    /// as a warning.
+    pub fn drain(&self) -> DrainOutbox {
+        DrainOutbox {
+            table: self.table.clone(),
+            handlers: self.handlers.clone(),
+            partition: None,
+        }
+    }
+
+    /// Reads the steps that were set aside after 10 attempts, and those behind them that change the same entity.
+    ///
+    /// # Errors
+    ///
+    /// Those of the service, such as `TableNotFound`.
+    pub fn poisoned(&self) -> Action<Vec<PoisonedStep>> {
+        Action::of_table(&self.table, poisoned)
+    }
+}
+
+/// Applies steps. See [`Outbox::drain`].
+#[must_use = "actions do nothing until awaited"]
+pub struct DrainOutbox {
+    table: Table,
+    handlers: Handlers,
+    partition: Option<Result<PartitionKey, EntityError>>,
+}
+
+/// What [`Outbox::drain`] has done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DrainReport {
+    /// The number of steps that were applied, and of messages that were handled.
+    pub applied: u64,
+    /// The number of steps that are left for later, or to other workers.
+    pub waiting: u64,
+    /// The number of attempts that failed.
+    pub failed: u64,
+    /// The number of steps that were set aside.
+    pub set_aside: u64,
+}
+
+impl DrainOutbox {
+    /// Applies the steps of one partition only, without looking for others. A program that knows from elsewhere which partition has steps,
+    /// such as from a queue, so saves the search.
+    pub fn partition(mut self, partition: impl IntoPartitionKey) -> Self {
+        self.partition = Some(partition.into_partition_key());
+        self
+    }
+
+    async fn run(self) -> Result<DrainReport, Error> {
+        let name = self.table.checked_name(OPERATION)?;
+        let partitions = match self.partition {
+            Some(partition) => {
+                let partition = partition.map_err(|error| refused(OPERATION, error))?;
+                BTreeMap::from([(partition, Vec::new())])
+            }
+            None => read_pointers(&self.table, &name).await?,
+        };
+        let (table, handlers) = (&self.table, &self.handlers);
+        let drained = partitions.into_iter().map(|(partition, pointers)| {
+            let name = name.clone();
+            async move { drain(table, name, handlers, &partition, pointers).await }
+        });
+        // An error of one partition does not end the others.
+        let drained: Vec<_> = stream::iter(drained)
+            .buffer_unordered(CONCURRENCY)
+            .collect()
+            .await;
+        let mut report = DrainReport::default();
+        for of_partition in drained {
+            let of_partition = of_partition?;
+            report.applied += of_partition.applied;
+            report.waiting += of_partition.waiting;
+            report.failed += of_partition.failed;
+            report.set_aside += of_partition.set_aside;
+        }
+        Ok(report)
+    }
+}
+
+async fn drain(
+    table: &Table,
+    name: TableName,
+    handlers: &Handlers,
+    partition: &PartitionKey,
+    pointers: Vec<StoredPointer>,
+) -> Result<DrainReport, Error> {
+    let mut worker = Worker::new(table, name.clone(), partition, Some(handlers));
+    let view = worker.work().await?;
+    let is_lost = |stored: &&StoredPointer| {
+        let id = &stored.pointer.id;
+        stored.age > PATIENCE && !view.has(id) && !worker.pointers.contains(id)
+    };
+    let lost: Vec<_> = pointers.iter().filter(is_lost).collect();
+    // A commit that rests on an older head is refused from now on. Its writer then writes the pointer again.
+    if view.is_complete
+        && !lost.is_empty()
+        && worker.send(&[view.head.store(&name, partition)?]).await?
+    {
+        for stored in lost {
+            let if_match = IfMatch::ETag(stored.etag.clone());
+            worker
+                .send(&[stored.pointer.delete(&name, if_match)])
+                .await?;
+        }
+    }
+    Ok(worker.report)
+}
+
+/// A pointer as it is stored.
+pub(super) struct StoredPointer {
+    pointer: Pointer,
+    etag: ETag,
+    age: Duration,
+}
+
+/// The partitions that have entries, by the pointers to them.
+pub(super) async fn read_pointers(
+    table: &Table,
+    name: &TableName,
+) -> Result<BTreeMap<PartitionKey, Vec<StoredPointer>>, Error> {
+    let reads = directories().map(|directory| async move {
+        let mut run = table.pipeline.begin(OPERATION);
+        let rows = read_all(&mut run, name, &directory, (OUTBOX, END)).await;
+        run.end(rows)
+    });
+    let reads: Vec<_> = stream::iter(reads).buffer_unordered(16).collect().await;
+    let mut partitions: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for rows in reads {
+        let rows = rows?;
+        for row in rows.found {
+            if let Some((pointer, partition)) = Pointer::read(&row) {
+                let stored = StoredPointer {
+                    pointer,
+                    age: age(rows.now, row.timestamp),
+                    etag: row.etag,
+                };
+                partitions.entry(partition).or_default().push(stored);
+            }
+        }
+    }
+    Ok(partitions)
+}
+
+action!(impl[] DrainOutbox, table.pipeline => DrainReport);
+
+impl fmt::Debug for Outbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outbox")
+            .field("table", &self.table)
+            .field("handlers", &self.handlers)
+            .finish()
+    }
+}
+
+impl fmt::Debug for DrainOutbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DrainOutbox")
+            .field("table", &self.table)
+            .field("handlers", &self.handlers)
+            .field("partition", &self.partition)
+            .finish()
+    }
+}
+
+impl fmt::Debug for Handlers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.0.iter().map(|(name, _)| name);
+        f.debug_list().entries(names).finish()
+    }
+}
+
+const OPERATION: &str = "drain outbox";
+const CONCURRENCY: usize = 8;
+/// A write that is in flight for longer is refused, and starts over.
+const PATIENCE: Duration = Duration::from_secs(60);
