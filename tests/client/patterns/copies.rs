@@ -128,6 +128,28 @@ on_both_transports! {
         assert_eq!(checked(&table).await, []);
     }
 
+    async fn what_belongs_to_another_source_is_neither_replaced_nor_removed(subject: Subject) {
+        let table = subject.table().await;
+        table.insert(&Staff { badge: Some(7), ..Staff::new(1, "Ada", &[]) }).await.unwrap();
+        // By programs that do not know the copies.
+        let grace = DynamicEntity::new("Sales", "staff_000002")
+            .with("name", "Grace")
+            .with("skills", r#"["Rust"]"#)
+            .with("badge", 7)
+            .with("is_manager", false);
+        table.insert(&grace).await.unwrap();
+        table.insert(&DynamicEntity::new("Sales", "skill_Rust_000002").with("Level", 3)).await.unwrap();
+        let mut grace = table.get(Staff::key("Sales", 2)).await.unwrap().unwrap();
+        grace.name = "Hopper".into();
+        table.replace(&mut grace).await.unwrap();
+        let owner = async || table.get(Badge::key("Sales", 7)).await.unwrap().unwrap().owner.clone();
+        assert_eq!(owner().await, "Ada");
+        table.delete_stored(&grace).await.unwrap();
+        assert_eq!(owner().await, "Ada");
+        let kept = table.get::<DynamicEntity>(("Sales", "skill_Rust_000002")).await.unwrap().unwrap();
+        assert_eq!(kept.properties().read::<i32>("Level").unwrap(), 3);
+    }
+
     async fn two_entities_cannot_have_one_copy(subject: Subject) {
         let table = subject.table().await;
         let with_badge = |id, name| Staff { badge: Some(7), ..Staff::new(id, name, &[]) };
