@@ -59,7 +59,7 @@ impl<P: Into<EntityProblem>> From<P> for EntityError {
 pub enum EntityProblem {
     /// A copy is in another partition than its source.
     #[error(
-        "it is in the partition {partition:?}, and one transaction writes one partition: see the guide `patterns`"
+        "it is in the partition {partition:?}, and one transaction writes one partition: see the guide `outbox`"
     )]
     CopyElsewhere {
         /// The partition key of the copy.

@@ -203,7 +203,7 @@ async fn a_copy_in_another_partition_is_refused() {
     };
     let error = table.insert(&listed).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input);
-    let message = r#"its copy Directory: it is in the partition "a", and one transaction writes one partition: see the guide `patterns`"#;
+    let message = r#"its copy Directory: it is in the partition "a", and one transaction writes one partition: see the guide `outbox`"#;
     assert!(error.to_string().contains(message), "{error}");
     assert_eq!(table.query::<DynamicEntity>().count().await.unwrap(), 0);
 }
