@@ -9,7 +9,9 @@ use std::time::Duration;
 use fastrand::Rng;
 use futures::future::join_all;
 use harness::{client_with, seeds};
-use tablesdk::{DynamicEntity, Error, ErrorKind, RetryPolicy, TableClient, TableEntity, Value};
+use tablesdk::{
+    DynamicEntity, Error, ErrorCode, ErrorKind, RetryPolicy, TableClient, TableEntity, Value,
+};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, InjectedFault, Op};
 use tokio::time::sleep;
@@ -441,6 +443,34 @@ async fn an_insert_writes_the_entry_again_that_a_delete_of_the_same_entity_remov
     inserted.unwrap();
     assert_eq!(slow.hits(), 1);
     exact(&table).await;
+}
+
+/// The service fails to write an entry again, which an earlier write is about to delete, and then the client stops after the commit.
+#[tokio::test(start_paused = true)]
+async fn an_entry_that_may_not_have_been_written_again_is_not_relied_on() {
+    let (server, table) = company(RetryPolicy::none()).await;
+    let rename = async |name: &'static str| {
+        let renamed = table.modify(Employee::key("Sales", 1), |e| {
+            e.last_name = Some(name.to_owned());
+            Ok(())
+        });
+        renamed.await.unwrap();
+    };
+    let faults = server.faults();
+    let slow = faults.next(Op::DeleteEntity, Fault::delay(Duration::from_secs(10)));
+    let back = async {
+        sleep(Duration::from_secs(1)).await;
+        let slow = Fault::delay(Duration::from_secs(20));
+        let slow = faults.next(Op::EntityGroupTransaction, slow);
+        let failed = Fault::error(ErrorCode::InternalError);
+        let failed = faults.next(Op::MergeEntity, failed);
+        let stopped = faults.next(Op::UpdateEntity, Fault::reset());
+        rename("Jones").await;
+        assert_eq!((slow.hits(), failed.hits(), stopped.hits()), (1, 1, 1));
+    };
+    tokio::join!(rename("King"), back);
+    assert_eq!(slow.hits(), 1);
+    none_missing(&table).await;
 }
 
 const WRITERS: u64 = 4;

@@ -216,19 +216,23 @@ impl Pending {
         loop {
             round += 1;
             let body = self.body.clone().unwrap_or_default();
-            let error = match insert(run, table, &self.key, body).await {
+            match insert(run, table, &self.key, body).await {
                 Ok(etag) => return Ok(Before::Inserted(etag)),
-                Err(error) if error.is_conflict() || error.is_outcome_unknown() => error,
-                Err(error) => return Err(error),
-            };
-            // Its properties are those of a stored entity, or of a write that comes first.
-            match self.touch(run, table, IfMatch::Any).await {
-                Ok(etag) => return Ok(Before::Present(etag)),
-                Err(missing) if missing.is_missing() => {}
+                Err(error) if error.is_conflict() || error.is_outcome_unknown() => {}
                 Err(error) => return Err(error),
             }
+            // Its properties are those of a stored entity, or of a write that comes first. It is written under the version that was
+            // read: without one, a write of unknown outcome would count as done, since the entry has the properties of it anyway.
+            if let Some(found) = read(run, table, &self.key).await? {
+                match self.touch(run, table, found.etag).await {
+                    Ok(etag) => return Ok(Before::Present(etag)),
+                    Err(error) if is_passed(&error) || error.is_outcome_unknown() => {}
+                    Err(error) => return Err(error),
+                }
+            }
             if round == ROUNDS || !run.pause_before_round(round).await {
-                return Err(error);
+                // Not the error of the entry: its status would be taken for that of the entity.
+                return Err(run.annotate(Error::timeout(AGAIN.to_owned())));
             }
         }
     }
@@ -238,11 +242,11 @@ impl Pending {
         &self,
         run: &mut OperationRun<'_>,
         table: &TableName,
-        if_match: IfMatch,
+        etag: ETag,
     ) -> Result<ETag, Error> {
         let empty = write_values(&self.key, &[]);
         let empty = empty.map_err(|error| run.annotate(Error::input(error)))?;
-        let touch = ChangeKind::Update(Mode::Merge, Some(if_match));
+        let touch = ChangeKind::Update(Mode::Merge, Some(IfMatch::ETag(etag)));
         let etag = write(run, table, touch, &self.key, empty).await?;
         etag.ok_or_else(|| run.annotate(malformed_success(NO_ETAG)))
     }
@@ -250,7 +254,7 @@ impl Pending {
     async fn complete(&self, run: &mut OperationRun<'_>, table: &TableName) -> Result<(), Error> {
         let done = match (&self.before, &self.body) {
             (Before::Inserted(etag), _) if self.is_of_insert => {
-                let touched = self.touch(run, table, IfMatch::ETag(etag.clone())).await;
+                let touched = self.touch(run, table, etag.clone()).await;
                 touched.map(drop)
             }
             (Before::Missing | Before::Inserted(_), _) => return Ok(()),
@@ -284,7 +288,7 @@ impl Pending {
                 (_, EntryOf::Unknown) | (None, EntryOf::None) => return Ok(()),
                 (Some(entry), EntryOf::Entry(body)) if entry.equals(&body) => {
                     // Against a delete under way that has seen this version.
-                    let touched = self.touch(run, table, IfMatch::ETag(entry.etag)).await;
+                    let touched = self.touch(run, table, entry.etag).await;
                     touched.map(drop)
                 }
                 (Some(entry), EntryOf::Entry(body)) => {
@@ -424,6 +428,7 @@ const ROUNDS: u32 = 16;
 const CONCURRENCY: usize = 8;
 const OPERATION: &str = "write entry of an index";
 const NO_ETAG: &str = "the response has no ETag";
+const AGAIN: &str = "the entry of an index was written again and again, or its writes failed";
 const DEADLINE: &str =
     "the deadline of a write with entries in other partitions is at most half an hour";
 const WAITED: &str =
