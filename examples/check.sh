@@ -86,6 +86,12 @@ check login_log \
     '4 tables, without a look at their logins' \
     '600 logins are left'
 
+check messages \
+    '09:00 ##' \
+    '17:00 ############' \
+    '2024-03-14: 1 messages' \
+    '2024-03-15: 15 messages'
+
 check outbox \
     'Sales and service' \
     '1 waiting' \
