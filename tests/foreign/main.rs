@@ -1,7 +1,7 @@
 //! Values of every type, between our client and the official ones for Go, Java, Python and JavaScript, over our server: our client reads the
 //! values that they write, they read the values that our client writes, and they write the values that they read, with the same EDM
 //! type and the same value. `limits.rs` lists the values that a client cannot represent; the tests check that the list is current.
-//! `indexes.rs` has a program in Python beside our client, on entities with indexes.
+//! `indexes.rs` and `outbox.rs` have programs in Python beside our client, on entities with indexes and on an outbox.
 //!
 //! Each client is one process for a whole test. These tests are ignored unless they are asked for, because they need the clients:
 //! `tests/interop/install.sh` installs them, and `tests/interop/run.sh` runs the tests.
@@ -15,6 +15,7 @@ mod every_type;
 mod form;
 mod indexes;
 mod limits;
+mod outbox;
 
 use fastrand::Rng;
 use harness::{Subject, seeded};

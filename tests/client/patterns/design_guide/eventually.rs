@@ -1,13 +1,95 @@
-//! Changes in several tables.
+//! Changes in several partitions and tables.
 
+use serde::{Deserialize, Serialize};
+use tablesdk::action::{Message, Outbox, Received, Step};
 use tablesdk::{DynamicEntity, TableClient};
 
 use super::Costs;
 
+#[derive(Serialize, Deserialize)]
+struct Renamed {
+    department: u32,
+}
+
+impl Message for Renamed {
+    const NAME: &'static str = "renamed";
+}
+
 const SECTION: &str = "Eventually consistent transactions";
 
 pub(super) async fn run(costs: &mut Costs) {
+    steps(costs).await;
+    messages(costs).await;
     archive(costs).await;
+}
+
+fn department(id: u32) -> DynamicEntity {
+    DynamicEntity::new("Sales", format!("{id:06}")).with("Title", "Sales and service")
+}
+
+fn title(id: u32) -> DynamicEntity {
+    DynamicEntity::new(format!("{id:06}"), "title").with("Title", "Sales and service")
+}
+
+async fn steps(costs: &mut Costs) {
+    let (table, titles) = (costs.table("Divisions").await, costs.table("Titles").await);
+    costs.task(SECTION, "an entity, and one in another table");
+    let at_once = async {
+        let batch = table.batch("Sales").insert(&department(1));
+        let step = Step::upsert_replace(&titles, &title(1));
+        batch.then(step).await.unwrap();
+    };
+    costs.way("`batch` with `then`", at_once).await;
+    let later = async {
+        let batch = table.batch("Sales").insert(&department(2));
+        let step = Step::upsert_replace(&titles, &title(2));
+        batch.then(step).later().await.unwrap();
+    };
+    costs.way("`batch` with `then` and `later`", later).await;
+    let worker = async {
+        let drain = Outbox::new(&table).drain().partition("Sales");
+        assert_eq!(drain.await.unwrap().applied, 1);
+    };
+    costs
+        .way("and a worker, of that partition: `drain`", worker)
+        .await;
+    let idle = async {
+        assert_eq!(Outbox::new(&table).drain().await.unwrap().applied, 0);
+    };
+    costs
+        .way(
+            "a worker that finds nothing, of all partitions: `drain`",
+            idle,
+        )
+        .await;
+    let by_hand = async {
+        table.insert(&department(3)).await.unwrap();
+        titles.upsert_replace(&title(3)).await.unwrap();
+    };
+    costs
+        .way(
+            "naive: one after the other, of which one may be lost",
+            by_hand,
+        )
+        .await;
+}
+
+async fn messages(costs: &mut Costs) {
+    let table = costs.table("Notified").await;
+    costs.task(SECTION, "an entity, and a message that a worker handles");
+    let message = async {
+        let batch = table.batch("Sales").insert(&department(1));
+        let message = Step::message(&Renamed { department: 1 });
+        batch.then(message).later().await.unwrap();
+        let outbox = Outbox::new(&table).on(async |renamed: Received<Renamed>| {
+            assert_eq!(renamed.department, 1);
+            Ok(())
+        });
+        assert_eq!(outbox.drain().partition("Sales").await.unwrap().applied, 1);
+    };
+    costs
+        .way("`then` and `later`, and `drain` of that partition", message)
+        .await;
 }
 
 fn employee(id: u32) -> DynamicEntity {
