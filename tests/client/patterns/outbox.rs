@@ -236,7 +236,7 @@ async fn messages_are_handled_in_their_order() {
     let outbox = Outbox::new(&table).on(move |message: Received<Renamed>| {
         let (title, number) = (message.title.clone(), message.number());
         assert_eq!(message.partition(), "Sales");
-        assert!(message.id().ends_with(&format!("/{number:020}")));
+        assert!(message.id().ends_with(&format!(".{number:020}")));
         log.lock().unwrap().push((title, number));
         async { Ok(()) }
     });
@@ -245,6 +245,25 @@ async fn messages_are_handled_in_their_order() {
     let expected = expected.map(|(title, number)| (title.to_owned(), number));
     assert_eq!(*seen.lock().unwrap(), expected);
     assert_eq!(outbox_rows(&server), ["head"]);
+}
+
+/// A function that notes in a table which messages it has handled.
+#[tokio::test(start_paused = true)]
+async fn the_id_of_a_message_can_be_a_key() {
+    let (_server, table, titles) = company().await;
+    let batch = table.batch("Sales").insert(&department("a"));
+    batch.then(renamed("a")).await.unwrap();
+    let handled = titles.clone();
+    let outbox = Outbox::new(&table).on(move |message: Received<Renamed>| {
+        let handled = handled.clone();
+        async move {
+            let note = DynamicEntity::new(message.id(), message.id());
+            handled.insert(&note).await?;
+            Ok(())
+        }
+    });
+    assert_eq!(outbox.drain().await.unwrap(), report(1, 0, 0, 0));
+    assert_eq!(titles.query::<DynamicEntity>().count().await.unwrap(), 1);
 }
 
 #[tokio::test(start_paused = true)]

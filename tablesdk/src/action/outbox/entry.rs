@@ -153,8 +153,8 @@ impl Entry {
 
     /// The number in a stamp, if it is of the same outbox.
     pub(super) fn order_of(&self, stamp: Option<&str>) -> Option<u64> {
-        let (stream, number) = stamp?.rsplit_once('/')?;
-        let (own, _) = self.text(STAMP)?.rsplit_once('/')?;
+        let (stream, number) = stamp?.rsplit_once('.')?;
+        let (own, _) = self.text(STAMP)?.rsplit_once('.')?;
         (stream == own).then(|| number.parse().ok()).flatten()
     }
 
@@ -229,9 +229,9 @@ fn key(partition: &str, state: State, number: u64) -> Result<EntityKey, Error> {
 }
 
 /// What an entity carries that a step wrote: the id of the outbox, and the number of the step. No number of an outbox is used twice, and
-/// a head that is made anew is another outbox.
+/// a head that is made anew is another outbox. It is also the id of a message, and has no character that keys cannot have.
 pub(super) fn stamp(stream: &str, number: u64) -> String {
-    format!("{stream}/{number:020}")
+    format!("{stream}.{number:020}")
 }
 
 /// Whether a property of an entry is not one of its entity.

@@ -28,7 +28,7 @@ pub struct Received<M> {
 }
 
 impl<M> Received<M> {
-    /// The same string each time that this message is handled, and no other message has it.
+    /// The same string each time that this message is handled, and no other message has it. It can be a partition key or a row key.
     pub fn id(&self) -> &str {
         &self.id
     }
