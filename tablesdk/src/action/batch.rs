@@ -365,13 +365,14 @@ impl<'e> Batch<'e> {
             }
         };
         let etags = run.end(etags)?;
-        if let Some(steps) = steps.filter(|_| !is_later) {
-            steps.apply(&table, &partition).await;
-        }
         for (written, etag) in writes.into_iter().zip(&etags) {
             if let (Some(written), Some(etag)) = (written, etag) {
                 written(etag.clone());
             }
+        }
+        // Last: a caller that drops the future meanwhile has the new ETags.
+        if let Some(steps) = steps.filter(|_| !is_later) {
+            steps.apply(&table, &partition).await;
         }
         Ok(BatchResult { etags })
     }

@@ -10,7 +10,7 @@ use tablesdk::action::{DrainReport, Message, Outbox, PoisonedStep, Received, Ste
 use tablesdk::{DynamicEntity, ErrorCode, ErrorKind, RetryPolicy, TableClient, TableServiceClient};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::entity::{Employee, checked};
 
@@ -183,6 +183,24 @@ async fn steps_of_every_kind_follow_in_their_order() {
     server.clock().advance(HOUR + Duration::from_secs(60));
     outbox.drain().await.unwrap();
     assert_eq!(outbox_rows(&server), ["head"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn entities_have_their_new_etags_before_steps_are_applied() {
+    let (server, table, titles) = company().await;
+    table.insert(&department("a")).await.unwrap();
+    let key = ("Sales", "dept");
+    let mut sales = table.get::<DynamicEntity>(key).await.unwrap().unwrap();
+    let old = sales.etag().clone();
+    let slow = server.faults().on_writes().table("Titles");
+    let injected = slow.inject(Fault::delay(HOUR));
+    let step = Step::upsert_replace(&titles, &title("a"));
+    let batch = table.batch("Sales").replace(&mut sales).then(step);
+    let limited = timeout(Duration::from_secs(1), batch.into_future()).await;
+    assert!(limited.is_err());
+    assert_eq!(injected.hits(), 1);
+    assert_ne!(*sales.etag(), old);
+    table.replace(&mut sales).await.unwrap();
 }
 
 /// A property of the entity that no step has stays after a merge, and not after a replace.
