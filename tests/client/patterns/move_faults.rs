@@ -10,7 +10,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use futures::future::join_all;
 use harness::{client, client_with, seeds};
-use tablesdk::{Error, RetryPolicy, TableClient};
+use tablesdk::{DynamicEntity, Error, RetryPolicy, TableClient, TableEntity};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::Fault;
 use tokio::time::sleep;
@@ -273,6 +273,78 @@ async fn a_rival_write_stays_with_the_entity() {
                 if here == Some(8) && matches!(way, Way::One | Way::All) {
                     assert_eq!(there, None, "{what}");
                 }
+            }
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, TableEntity)]
+#[table(partition_key = "{department}", row_key = "empid_{id:06}")]
+#[table(index(
+    PersonByName,
+    partition_key = "name_{name}",
+    row_key = "in_{department}_{id:06}"
+))]
+struct Person {
+    department: String,
+    id: u32,
+    name: String,
+}
+
+fn person(name: &str) -> Person {
+    Person {
+        department: "Sales".to_owned(),
+        id: 1,
+        name: name.to_owned(),
+    }
+}
+
+/// All row keys of a table.
+async fn row_keys(table: &TableClient) -> Vec<String> {
+    let rows = table.query::<DynamicEntity>().values();
+    let rows = rows.collect().await.expect("the table can be read");
+    rows.iter().map(|row| row.row_key().to_owned()).collect()
+}
+
+/// A fault at each request, and a repair after the move was run again.
+#[tokio::test(start_paused = true)]
+async fn entries_in_other_partitions_move_with_their_entity() {
+    for fault in [Fault::reset, Fault::lost_response, Fault::duplicate] {
+        for nth in 1.. {
+            let server = TableServer::in_process();
+            let (table, archive) = tables(&client(&server)).await;
+            table.insert(&person("Ada")).await.unwrap();
+            archive.insert(&person("King")).await.unwrap();
+            let service = client_with(&server, |builder| builder.retry(RetryPolicy::none()));
+            let (mover, target) = (service.table("Company"), service.table("Archive"));
+            let injected = server.faults().on_any().nth(nth).inject(fault());
+            let get = async || table.get(Person::key("Sales", 1)).await.unwrap();
+            let first = get().await.unwrap();
+            let result = mover.move_to(&target, first).overwrite().await;
+            let hits = injected.hits();
+            server.faults().clear();
+            if let Some(again) = get().await {
+                table.move_to(&archive, again).overwrite().await.unwrap();
+            }
+            let what = format!("request {nth}, {result:?}");
+            let of_ada = archive
+                .query::<PersonByName>()
+                .partition(PersonByName::partition("Ada"));
+            assert_eq!(of_ada.follow().collect().await.unwrap().len(), 1, "{what}");
+            // The time passes in which an entry may belong to a write under way.
+            server.clock().advance(Duration::from_secs(2 * 3600));
+            for table in [&table, &archive] {
+                assert!(table.repair::<Person>().await.unwrap().is_right(), "{what}");
+            }
+            assert_eq!(row_keys(&table).await, [""; 0], "{what}");
+            assert_eq!(
+                row_keys(&archive).await,
+                ["empid_000001", "in_Sales_000001"],
+                "{what}"
+            );
+            if hits == 0 {
+                assert!(nth > 6 && result.is_ok(), "{what}");
+                break;
             }
         }
     }
