@@ -52,7 +52,7 @@ impl<E: WritableEntity> MoveEntity<E> {
         let (content, etag) = read(&table, key).await?;
         let failed = |error: Error| error.with_operation(OPERATION).with_key(key);
         let found: Stored<E> = stored(&content, etag.as_ref()).map_err(failed)?;
-        if found.etag() != self.entity.etag() {
+        if !is_same_version(found.etag(), self.entity.etag()) {
             return Err(changed(&table, key));
         }
         let whole: Stored<DynamicEntity> = stored(&content, etag.as_ref()).map_err(failed)?;
@@ -197,7 +197,7 @@ async fn put(
             Err(error) => return Err(error),
         };
         let here = current(table, &moving.inserted).await?;
-        if IfMatch::ETag(here.etag().clone()) != moving.if_match {
+        if !matches!(&moving.if_match, IfMatch::ETag(etag) if is_same_version(etag, here.etag())) {
             return Err(changed(table, key));
         }
         if !overwrite && !there.equals_sent() {
@@ -254,6 +254,15 @@ async fn write(
         written => written.map(Ok),
     };
     run.end(written)
+}
+
+/// Whether two ETags are of one version. An ETag of a page may be made of the timestamp, and have another spelling than that of an
+/// entity that was read alone.
+fn is_same_version(one: &ETag, other: &ETag) -> bool {
+    one == other
+        || one
+            .timestamp()
+            .is_some_and(|at| other.timestamp() == Some(at))
 }
 
 /// The error of an entity that is no longer the version that is to be moved.

@@ -12,7 +12,8 @@ use futures::future::join_all;
 use harness::{client, client_with, seeds};
 use tablesdk::{DynamicEntity, Error, RetryPolicy, TableClient, TableEntity};
 use tablesdk_server::TableServer;
-use tablesdk_server::testing::Fault;
+use tablesdk_server::testing::{Fault, Op};
+use tokio::sync::Mutex;
 use tokio::time::sleep;
 
 use super::entity::{Employee, checked};
@@ -350,13 +351,51 @@ async fn entries_in_other_partitions_move_with_their_entity() {
     }
 }
 
+/// Another mover writes over the copy before this one removes it.
+#[tokio::test(start_paused = true)]
+async fn a_copy_that_another_mover_has_written_over_is_not_removed() {
+    let server = TableServer::in_process();
+    let (table, archive) = tables(&client(&server)).await;
+    let first = table.insert(&Plain::new("1", 1)).await.unwrap();
+    let slow = Fault::delay(Duration::from_secs(1));
+    let deletes = |table| server.faults().on(Op::DeleteEntity).table(table).nth(1);
+    let at_source = deletes("Company").inject(slow.clone());
+    let of_copy = deletes("Archive").inject(slow);
+    let rivals = async {
+        sleep(Duration::from_millis(500)).await;
+        let second = table.replace_unconditional(&Plain::new("1", 2));
+        second.await.unwrap();
+        sleep(Duration::from_secs(1)).await;
+        let second = Plain::find(&table, "1").await.unwrap();
+        table.move_to(&archive, second).overwrite().await
+    };
+    let (moved, rival) = tokio::join!(table.move_to(&archive, first), rivals);
+    assert!(moved.unwrap_err().is_precondition_failed());
+    assert_eq!(rival.unwrap().version, 2);
+    assert_eq!((at_source.hits(), of_copy.hits()), (1, 1));
+    assert_eq!(
+        (read(&table, "1").await, read(&archive, "1").await),
+        (None, Some(2))
+    );
+}
+
 const ROUNDS: u32 = 60;
 const IDS: [&str; 3] = ["1", "2", "3"];
+
+/// What the workers share about an entity.
+#[derive(Default)]
+struct Shared {
+    /// The greatest version whose write was acknowledged.
+    latest: AtomicI64,
+    /// Held by the only worker that may insert the entity: otherwise it could insert an old version after another one was inserted and
+    /// moved.
+    inserts: Mutex<()>,
+}
 
 /// One random step. Each write makes a version of its own, which is greater than all before.
 async fn random_step(
     (table, archive): (&TableClient, &TableClient),
-    latest: &[AtomicI64; 3],
+    shared: &[Shared; 3],
     rng: &mut Rng,
 ) -> Result<(), Error> {
     let which = rng.usize(..IDS.len());
@@ -381,17 +420,20 @@ async fn random_step(
             if let Some(mut found) = table.get(key()).await? {
                 found.version += 1;
                 table.replace(&mut found).await?;
-                latest[which].fetch_max(found.version, Ordering::SeqCst);
+                let latest = &shared[which].latest;
+                latest.fetch_max(found.version, Ordering::SeqCst);
             }
         }
         _ => {
             // It comes back from the archive, as a newer version.
+            let _only = shared[which].inserts.lock().await;
             if let (None, Some(found)) = (table.get(key()).await?, archive.get(key()).await?) {
                 let back = Plain::new(IDS[which], found.version + 1);
                 // No late attempt of it brings back an old version.
                 let kept = Duration::from_secs(600);
                 table.insert(&back).exactly_once().keep_marker(kept).await?;
-                latest[which].fetch_max(back.version, Ordering::SeqCst);
+                let latest = &shared[which].latest;
+                latest.fetch_max(back.version, Ordering::SeqCst);
             }
         }
     }
@@ -408,7 +450,7 @@ async fn random_histories_with_faults_lose_no_version() {
         for id in IDS {
             reader.insert(&Plain::new(id, 1)).await.unwrap();
         }
-        let latest = [const { AtomicI64::new(1) }; 3];
+        let shared: [Shared; 3] = Default::default();
         let faults = server.faults();
         let late = Fault::reset().applied_after(Duration::from_secs(5));
         let late = faults.on_writes().probability(0.05).seed(seed).inject(late);
@@ -416,12 +458,12 @@ async fn random_histories_with_faults_lose_no_version() {
         let workers = (0..4_u64).map(|worker| {
             let service = client_with(&server, |builder| builder.retry(RetryPolicy::exponential()));
             let mut rng = Rng::with_seed(seed ^ (worker << 8));
-            let latest = &latest;
+            let shared = &shared;
             async move {
                 let (table, archive) = (service.table("Company"), service.table("Archive"));
                 let mut done = 0;
                 for _ in 0..ROUNDS {
-                    match random_step((&table, &archive), latest, &mut rng).await {
+                    match random_step((&table, &archive), shared, &mut rng).await {
                         Ok(()) => done += 1,
                         Err(error) => {
                             let is_of_rival = error.is_conflict()
@@ -440,8 +482,8 @@ async fn random_histories_with_faults_lose_no_version() {
         });
         let watch = async {
             loop {
-                for (id, latest) in IDS.iter().zip(&latest) {
-                    let least = latest.load(Ordering::SeqCst);
+                for (id, shared) in IDS.iter().zip(&shared) {
+                    let least = shared.latest.load(Ordering::SeqCst);
                     // In this order: what is no longer in the table is in the archive.
                     let here = read(&reader, id).await;
                     let there = read(&reader_archive, id).await;
@@ -460,9 +502,9 @@ async fn random_histories_with_faults_lose_no_version() {
         };
         faults.clear();
         sleep(Duration::from_secs(60)).await;
-        for (id, latest) in IDS.iter().zip(&latest) {
+        for (id, shared) in IDS.iter().zip(&shared) {
             let found = max(read(&reader, id).await, read(&reader_archive, id).await);
-            assert!(found >= Some(latest.load(Ordering::SeqCst)), "{id}");
+            assert!(found >= Some(shared.latest.load(Ordering::SeqCst)), "{id}");
         }
         assert!(done > 60, "{done} steps succeeded");
         assert!(
