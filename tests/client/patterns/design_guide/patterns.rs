@@ -81,6 +81,7 @@ pub(super) async fn run(costs: &mut Costs) {
     denormalization(costs).await;
     compound_key(costs).await;
     log_tail(costs).await;
+    archive(costs).await;
     high_volume_delete(costs).await;
     data_series(costs).await;
     wide_entities(costs).await;
@@ -448,6 +449,35 @@ async fn high_volume_delete(costs: &mut Costs) {
     };
     costs
         .way("naive: a query, and `delete` for each", naive)
+        .await;
+}
+
+async fn archive(costs: &mut Costs) {
+    let employees = || -> Vec<_> {
+        let ids = (0..1_000).map(|id| format!("empid_{id:06}"));
+        let employees = ids.map(|id| DynamicEntity::new("Sales", id).with("LastName", "Jones"));
+        employees.collect()
+    };
+    let archive = costs.table("FormerArchive").await;
+    costs.task("The archive", "1,000 employees into another table");
+    let table = costs.table_with("Former", employees()).await;
+    let all = table.query::<DynamicEntity>().partition("Sales");
+    costs
+        .way("a query and `move_to`", async {
+            let report = all.move_to(&archive).concurrency(1).await.unwrap();
+            assert_eq!(report.progress().written, 1_000);
+        })
+        .await;
+    let table = costs.table_with("FormerByHand", employees()).await;
+    let archive = costs.table("FormerArchiveByHand").await;
+    let naive = async {
+        for employee in table.query::<DynamicEntity>().collect().await.unwrap() {
+            archive.insert(&*employee).await.unwrap();
+            assert!(table.delete_stored(&employee).await.unwrap());
+        }
+    };
+    costs
+        .way("naive: `insert` and `delete_stored` for each", naive)
         .await;
 }
 
