@@ -6,7 +6,7 @@ use tablesdk::key::Shard;
 use tablesdk::rolling::{Period, RollingTable};
 use tablesdk::{DynamicEntity, TableClient, TableEntity, Timestamp};
 
-use super::Costs;
+use super::{Costs, eventually};
 
 #[derive(Clone, TableEntity)]
 #[table(
@@ -77,6 +77,7 @@ pub(super) async fn run(costs: &mut Costs) {
     }
     indexes(costs, &table).await;
     indexes_elsewhere(costs).await;
+    eventually::run(costs).await;
     index_entities(costs, &table).await;
     denormalization(costs).await;
     compound_key(costs).await;
