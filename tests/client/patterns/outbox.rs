@@ -427,6 +427,34 @@ async fn a_write_whose_pointer_is_lost_is_not_of_unknown_outcome() {
     assert_eq!(outbox_rows(&server), ["head"]);
 }
 
+/// A worker has moved the head to delete the pointer, which the writer then has to write again, under another ETag.
+#[tokio::test(start_paused = true)]
+async fn a_writer_that_was_taken_for_lost_writes_its_pointer_again() {
+    let (server, table, titles) = company().await;
+    let batches = server.faults().on(Op::EntityGroupTransaction);
+    let slow = batches
+        .times(1)
+        .inject(Fault::delay(Duration::from_secs(25)));
+    let deletes = server.faults().on(Op::DeleteEntity).table("Company");
+    let late = deletes
+        .times(1)
+        .inject(Fault::delay(Duration::from_secs(20)));
+    let batch = table.batch("Sales").insert(&department("a"));
+    let step = Step::upsert_replace(&titles, &title("a"));
+    let write = async { batch.then(step).later().await };
+    let worker = async {
+        sleep(Duration::from_secs(1)).await;
+        server.clock().advance(Duration::from_secs(61));
+        Outbox::new(&table).drain().await
+    };
+    let (written, drained) = tokio::join!(write, worker);
+    written.unwrap();
+    assert_eq!(drained.unwrap(), report(0, 0, 0, 0));
+    assert_eq!((slow.hits(), late.hits()), (1, 1));
+    assert_eq!(Outbox::new(&table).drain().await.unwrap().applied, 1);
+    assert_eq!(outbox_rows(&server), ["head"]);
+}
+
 /// Both writers read the head before either of them commits.
 #[tokio::test(start_paused = true)]
 async fn two_writers_of_a_partition_both_succeed() {
@@ -761,6 +789,81 @@ async fn a_deleted_entity_that_comes_back_is_deleted_again() {
     outbox.drain().await.unwrap();
     assert_eq!(stored_title(&titles).await, None);
     assert_eq!(outbox_rows(&server), ["head"]);
+}
+
+/// The entity shows that the step was applied, although its entry was not deleted: what the program wrote since stays.
+#[tokio::test(start_paused = true)]
+async fn a_step_that_was_applied_is_not_applied_again() {
+    let (server, table, titles) = company().await;
+    let deletes = server.faults().on(Op::DeleteEntity).table("Company");
+    let injected = deletes.inject(Fault::reset());
+    let batch = table.batch("Sales").insert(&department("a"));
+    batch
+        .then(Step::upsert_replace(&titles, &title("a")))
+        .await
+        .unwrap();
+    assert!(injected.hits() > 0);
+    server.faults().clear();
+    let key = ("Titles", "Sales");
+    let mut read = titles.get::<DynamicEntity>(key).await.unwrap().unwrap();
+    read.properties_mut().set("Title", "edited");
+    titles.replace(&mut read).await.unwrap();
+    assert_eq!(
+        Outbox::new(&table).drain().await.unwrap(),
+        report(1, 0, 0, 0)
+    );
+    assert_eq!(stored_title(&titles).await.as_deref(), Some("edited"));
+    assert_eq!(outbox_rows(&server), ["head"]);
+}
+
+/// Else the worker that comes after would write the deleted entity anew.
+#[tokio::test(start_paused = true)]
+async fn an_applied_step_is_removed_before_a_delete_step_begins() {
+    let (server, table, titles) = company().await;
+    let batch = table
+        .batch("Sales")
+        .insert(&department("a"))
+        .then(Step::upsert_replace(&titles, &title("a")))
+        .then(Step::delete(&titles, ("Titles", "Sales")));
+    batch.later().await.unwrap();
+    let deletes = server.faults().on(Op::DeleteEntity).table("Company");
+    let injected = deletes.inject(Fault::reset());
+    let outbox = Outbox::new(&table);
+    drop(outbox.drain().await);
+    assert!(injected.hits() > 0);
+    server.faults().clear();
+    sleep(Duration::from_secs(31)).await;
+    outbox.drain().await.unwrap();
+    assert_eq!(stored_title(&titles).await, None);
+}
+
+/// A worker that is slow for hours does not write what was deleted meanwhile, when the delete is not looked at any more.
+#[tokio::test(start_paused = true)]
+async fn a_worker_reads_the_log_again_after_a_long_pause() {
+    let (server, table, titles) = company().await;
+    for step in [
+        Step::upsert_replace(&titles, &title("a")),
+        Step::delete(&titles, ("Titles", "Sales")),
+    ] {
+        let batch = table.batch("Sales").upsert_replace(&department("a"));
+        batch.then(step).later().await.unwrap();
+    }
+    let patient = RetryPolicy::none().try_timeout(HOUR * 3).deadline(HOUR * 3);
+    let slow = client_with(&server, |builder| builder.retry(patient)).table("Company");
+    let reads = server.faults().on(Op::QueryEntity).table("Titles");
+    let pause = Fault::delayed_response(HOUR * 2);
+    let injected = reads.times(1).inject(pause);
+    let others = async {
+        for pause in [60, 60, 3_700, 60] {
+            sleep(Duration::from_secs(pause)).await;
+            Outbox::new(&table).drain().await.unwrap();
+        }
+        assert_eq!(outbox_rows(&server), ["head"]);
+    };
+    let slow = Outbox::new(&slow);
+    let (drained, ()) = tokio::join!(slow.drain(), others);
+    assert_eq!((drained.unwrap(), injected.hits()), (report(0, 0, 0, 0), 1));
+    assert_eq!(stored_title(&titles).await, None);
 }
 
 #[tokio::test(start_paused = true)]

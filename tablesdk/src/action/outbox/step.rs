@@ -5,9 +5,11 @@ use std::fmt;
 use tablesdk_protocol::{Endpoint, EntityKey, TableName, Value};
 
 use super::entry::{
-    self, ATTEMPTS, BODY, ERROR, ERROR_MAX, Kind, MESSAGE, PARTITION_KEY, POINTER, ROW_KEY, STAMP,
-    STEP, TABLE, is_own,
+    self, ATTEMPTS, ERROR, ERROR_MAX, Kind, PARTITION_KEY, POINTER, ROW_KEY, STAMP, STEP, TABLE,
+    is_own,
 };
+#[cfg(feature = "json")]
+use super::entry::{BODY, MESSAGE};
 use crate::action::refused;
 use crate::entity::key::IntoEntityKey;
 use crate::entity::{Standalone, values_of, write_values};
