@@ -73,8 +73,8 @@ use super::{EntityError, EntityProblem, PropertyWriter, TableEntity, WritableEnt
     note = "implement `CopyOf<{Source}> for {Self}`"
 )]
 pub trait CopyOf<Source>: Copied {
-    /// The copies of an entity. A pure function: the copies to remove are computed from the entity as it was read, so it is called for
-    /// each entity that is read, too. After a change of the function, the copies that the one before made remain until a
+    /// The copies of an entity. A pure function of what is stored, and not of a field with `skip`: the copies to remove are computed from
+    /// the entity as it was read, so it is called for each entity that is read, too. Copies with the same key are the same. After a change of the function, the copies that the one before made remain until a
     /// [`repair`](crate::TableClient::repair).
     fn copies_of(source: &Source) -> impl IntoIterator<Item = Self>;
 }

@@ -150,6 +150,15 @@ on_both_transports! {
         assert_eq!(kept.properties().read::<i32>("Level").unwrap(), 3);
     }
 
+    async fn a_copy_that_is_computed_twice_is_one_copy(subject: Subject) {
+        let table = subject.table().await;
+        let mut ada = table.insert(&Staff::new(1, "Ada", &["Rust", "Rust"])).await.unwrap();
+        assert_eq!(table.query::<Skilled>().partition("Sales").count().await.unwrap(), 1);
+        ada.skills.pop();
+        table.replace(&mut ada).await.unwrap();
+        assert_eq!(checked(&table).await.len(), 1);
+    }
+
     async fn two_entities_cannot_have_one_copy(subject: Subject) {
         let table = subject.table().await;
         let with_badge = |id, name| Staff { badge: Some(7), ..Staff::new(id, name, &[]) };

@@ -187,6 +187,24 @@ on_both_transports! {
         assert_eq!(rows(&table).await, before);
     }
 
+    async fn an_entity_of_another_type_under_the_key_of_an_entry_is_left_alone(subject: Subject) {
+        let table = subject.table().await;
+        let office = DynamicEntity::new("name_Jones", "in_Sales_000001").with("Street", "Main Street");
+        table.insert(&office).await.unwrap();
+        let before = rows(&table).await;
+        let error = table.insert(&employee("Sales", 1, "Jones")).await.unwrap_err();
+        assert!(error.is_conflict() && error.index() == Some("ByName"), "{error}");
+        assert_eq!(rows(&table).await, before);
+
+        let mut stored = table.insert(&employee("Sales", 1, "King")).await.unwrap();
+        table.delete(("name_King", "in_Sales_000001")).await.unwrap();
+        table.insert(&DynamicEntity::new("name_King", "in_Sales_000001")).await.unwrap();
+        stored.age += 1;
+        table.replace(&mut stored).await.unwrap();
+        assert!(table.delete_stored(&stored).await.unwrap());
+        assert_eq!(rows(&table).await.len(), 2, "the two entities of another type");
+    }
+
     async fn a_repair_adds_an_index_to_stored_entities(subject: Subject) {
         let table = subject.table().await;
         for id in 1..=3 {

@@ -29,7 +29,7 @@ use tablesdk_protocol::{ETag, EntityKey, IfMatch, TableName, Timestamp};
 use crate::action::write::ambiguous_write::malformed_success;
 use crate::action::write::change::{ChangeKind, EntityChange};
 use crate::action::{EncodedEntity, refused};
-use crate::entity::index::{AnyIndex, Entry, EntryOf};
+use crate::entity::index::{AnyIndex, Entry, EntryOf, Owner};
 use crate::entity::write_values;
 use crate::error::{CurrentEntity, Error};
 use crate::pipeline::{Effect, OperationRun};
@@ -58,7 +58,7 @@ struct Pending {
 
 /// The entry before the entity is written.
 enum Before {
-    /// It is not there, and need not be.
+    /// It is not there, and need not be; or an entity of another type has its key.
     Missing,
     /// It was inserted for this change.
     Inserted(ETag),
@@ -201,6 +201,7 @@ impl Pending {
             self.gain(run, table).await?
         } else {
             match read(run, table, &self.key).await? {
+                Some(found) if self.is_of_other_type(&found) => Before::Missing,
                 // It is replaced even if it has these properties: a write that came before, and is slower, must not succeed.
                 Some(found) => Before::Present(found.etag),
                 None if self.body.is_none() => Before::Missing,
@@ -216,14 +217,19 @@ impl Pending {
         loop {
             round += 1;
             let body = self.body.clone().unwrap_or_default();
-            match insert(run, table, &self.key, body).await {
+            let error = match insert(run, table, &self.key, body).await {
                 Ok(etag) => return Ok(Before::Inserted(etag)),
-                Err(error) if error.is_conflict() || error.is_outcome_unknown() => {}
+                Err(error) if error.is_conflict() || error.is_outcome_unknown() => error,
                 Err(error) => return Err(error),
-            }
+            };
             // Its properties are those of a stored entity, or of a write that comes first. It is written under the version that was
             // read: without one, a write of unknown outcome would count as done, since the entry has the properties of it anyway.
             if let Some(found) = read(run, table, &self.key).await? {
+                if self.is_of_other_type(&found) {
+                    let (noun, name) = (self.index.noun(), self.index.name());
+                    let row_key = self.key.row_key().as_str();
+                    return Err(error.with_taken_entry(noun, name, row_key, &self.key));
+                }
                 match self.touch(run, table, found.etag).await {
                     Ok(etag) => return Ok(Before::Present(etag)),
                     Err(error) if is_passed(&error) || error.is_outcome_unknown() => {}
@@ -235,6 +241,11 @@ impl Pending {
                 return Err(run.annotate(Error::timeout(AGAIN.to_owned())));
             }
         }
+    }
+
+    /// Whether another program stores something else under the key. It is left as it is.
+    fn is_of_other_type(&self, found: &Found) -> bool {
+        matches!(self.index.owner_of(&found.content), Owner::NoEntry)
     }
 
     /// Writes the entry without a change: it gets another ETag.
@@ -280,6 +291,9 @@ impl Pending {
         loop {
             round += 1;
             let entry = read(run, table, &self.key).await?;
+            if entry.as_ref().is_some_and(|it| self.is_of_other_type(it)) {
+                return Ok(());
+            }
             let entity = read(run, table, &self.entity).await?;
             let wanted = entity.map_or(EntryOf::None, |entity| {
                 self.index.entry_of(&entity.content, &self.key)

@@ -301,8 +301,15 @@ fn slots_of(changes: &[EntityChange]) -> Result<Vec<Slot>, Error> {
                     return Err(failed(Problem::Changed { label, row_key }));
                 }
                 let slot = slots.entry(key.clone()).or_insert_with(|| new(key));
-                if slot.after.is_some() {
-                    return Err(failed(Problem::Twice { label, row_key }));
+                match &slot.after {
+                    None => {}
+                    Some((owner, known)) if *owner == position => {
+                        if known.body == after.body {
+                            continue;
+                        }
+                        return Err(failed(Problem::Different { label, row_key }));
+                    }
+                    Some(_) => return Err(failed(Problem::Twice { label, row_key })),
                 }
                 slot.after = Some((position, after.clone()));
                 slot.owner = position;
@@ -427,6 +434,8 @@ enum Problem {
     Changed { label: String, row_key: String },
     #[error("two entities of the batch have one {label}, at {row_key:?}")]
     Twice { label: String, row_key: String },
+    #[error("the entity has two different forms of the {label}, at {row_key:?}")]
+    Different { label: String, row_key: String },
 }
 
 const ROUNDS: u32 = 16;
