@@ -3,11 +3,13 @@
 //! Knows nothing of how copies are written.
 
 use tablesdk_protocol::wire::json::{JsonEntity, read_entity};
-use tablesdk_protocol::{EntityKey, ValueRef};
+use tablesdk_protocol::{ETag, EntityKey, Timestamp, ValueRef};
 
 use super::index::{Entry, Index, Kind, Owner, Standalone};
-use super::writer::write;
-use super::{EntityError, EntityProblem, PropertyWriter, TableEntity, WritableEntity};
+use super::writer::{write, write_entity};
+use super::{
+    EntityError, EntityProblem, PropertyReader, PropertyWriter, TableEntity, WritableEntity,
+};
 
 /// What is computed from an entity of type `Source`, and written together with it:
 /// [`#[table(copy(…))]`](derive@crate::TableEntity#copy) of the source names it.
@@ -73,8 +75,8 @@ use super::{EntityError, EntityProblem, PropertyWriter, TableEntity, WritableEnt
     note = "implement `CopyOf<{Source}> for {Self}`"
 )]
 pub trait CopyOf<Source>: Copied {
-    /// The copies of an entity. A pure function of what is stored, and not of a field with `skip`: the copies to remove are computed from
-    /// the entity as it was read, so it is called for each entity that is read, too. Copies with the same key are the same. After a change of the function, the copies that the one before made remain until a
+    /// The copies of an entity. A pure function of what is stored: it gets the entity as it is read after the write, and it is called for
+    /// each entity that is read, because the copies to remove are computed from it. Copies with the same key are the same. After a change of the function, the copies that the one before made remain until a
     /// [`repair`](crate::TableClient::repair).
     fn copies_of(source: &Source) -> impl IntoIterator<Item = Self>;
 }
@@ -119,8 +121,19 @@ impl<E: WritableEntity> Index<E> {
             keys::<E, C>,
             copies::<E, C>,
             source::<E, C>,
+            as_stored,
         )
     }
+}
+
+/// The value as it is read after a write: fields may be skipped, and times are rounded.
+fn as_stored<E: WritableEntity>(entity: &E) -> Option<E> {
+    let key = entity.entity_key().ok()?;
+    let body = write_entity(entity, &key).ok()?;
+    let written = read_entity(&body).ok()?;
+    // For fields that contain it. Copies cannot depend on it: it is not known before the write.
+    let etag = ETag::from_timestamp(Timestamp::UNIX_EPOCH);
+    E::read(&mut PropertyReader::new(&written, Some(&etag))).ok()
 }
 
 /// The keys of the copies of a stored entity, which may have to be removed. Parts remain.

@@ -112,6 +112,8 @@ pub struct Index<E> {
     keys: fn(&E) -> Vec<EntityKey>,
     entries: fn(&E) -> Result<Vec<Entry>, EntityError>,
     owner: fn(&JsonEntity<'_>) -> Owner,
+    /// The value as it is read after a write, where what is derived may depend on the difference.
+    as_stored: fn(&E) -> Option<E>,
 }
 
 /// What is derived from an entity.
@@ -158,6 +160,7 @@ impl<E> Index<E> {
                 Ok(vec![Entry { key, body, absent }])
             },
             owner::<I>,
+            |_| None,
         )
     }
 
@@ -167,6 +170,7 @@ impl<E> Index<E> {
         keys: fn(&E) -> Vec<EntityKey>,
         entries: fn(&E) -> Result<Vec<Entry>, EntityError>,
         owner: fn(&JsonEntity<'_>) -> Owner,
+        as_stored: fn(&E) -> Option<E>,
     ) -> Self {
         Self {
             schema,
@@ -174,12 +178,14 @@ impl<E> Index<E> {
             keys,
             entries,
             owner,
+            as_stored,
         }
     }
 
-    /// The entries of an entity.
+    /// The entries of an entity that is written.
     pub(crate) fn entries(&self, entity: &E) -> Result<Vec<Entry>, EntityError> {
-        (self.entries)(entity).map_err(|error| {
+        let stored = (self.as_stored)(entity);
+        (self.entries)(stored.as_ref().unwrap_or(entity)).map_err(|error| {
             let problem = match self.kind {
                 Kind::Index { .. } => EntityProblem::of_entry,
                 Kind::Copies | Kind::Part => EntityProblem::of_copy,
@@ -330,10 +336,23 @@ impl<E: TableEntity> AnyIndex for Index<E> {
 pub(crate) struct EntryKeys(Vec<(usize, EntityKey)>);
 
 impl EntryKeys {
+    /// Of an entity that was read.
     pub(crate) fn of<E: TableEntity>(entity: &E) -> Self {
+        Self::all(|index: &Index<E>| (index.keys)(entity))
+    }
+
+    /// Of an entity that was written.
+    pub(crate) fn of_written<E: TableEntity>(entity: &E) -> Self {
+        Self::all(|index: &Index<E>| {
+            let stored = (index.as_stored)(entity);
+            (index.keys)(stored.as_ref().unwrap_or(entity))
+        })
+    }
+
+    fn all<E: TableEntity>(keys: impl Fn(&Index<E>) -> Vec<EntityKey>) -> Self {
         let indexes = E::INDEXES.iter().enumerate();
         let keys = indexes.flat_map(|(position, index)| {
-            let keys = (index.keys)(entity).into_iter();
+            let keys = keys(index).into_iter();
             keys.map(move |key| (position, key))
         });
         Self(keys.collect())

@@ -50,10 +50,17 @@ struct Known {
 
 impl Known {
     fn of<E: TableEntity>(value: &E) -> Self {
-        let entries = (!E::INDEXES.is_empty()).then(|| Box::new(EntryKeys::of(value)));
+        Self::with_entries::<E>(|| EntryKeys::of(value))
+    }
+
+    fn of_written<E: TableEntity>(value: &E) -> Self {
+        Self::with_entries::<E>(|| EntryKeys::of_written(value))
+    }
+
+    fn with_entries<E: TableEntity>(entries: impl FnOnce() -> EntryKeys) -> Self {
         Self {
             content: None,
-            entries,
+            entries: (!E::INDEXES.is_empty()).then(|| Box::new(entries())),
         }
     }
 }
@@ -167,7 +174,7 @@ impl<E: TableEntity> Stored<E> {
         self.timestamp = etag.timestamp();
         self.value.written_as(&etag);
         self.etag = etag;
-        self.known = Known::of(&self.value);
+        self.known = Known::of_written(&self.value);
     }
 }
 

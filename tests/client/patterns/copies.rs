@@ -8,6 +8,31 @@ use tablesdk_server::TableServer;
 use super::on_both_transports;
 use super::staff::{Badge, Department, ManagerOf, Skilled, Staff, checked, department, open};
 
+/// Its tag is not stored.
+#[derive(Clone, Debug, TableEntity)]
+#[table(partition_key = "{topic}", row_key = "note_{id}", copy(Tagged))]
+struct Note {
+    topic: String,
+    id: u32,
+    #[table(skip)]
+    tag: String,
+}
+
+#[derive(TableEntity)]
+#[table(partition_key = "{topic}", row_key = "tag_{tag}_{id}")]
+struct Tagged {
+    topic: String,
+    tag: String,
+    id: u32,
+}
+
+impl CopyOf<Note> for Tagged {
+    fn copies_of(note: &Note) -> impl IntoIterator<Item = Self> {
+        let Note { topic, id, tag } = note.clone();
+        [Self { topic, tag, id }]
+    }
+}
+
 on_both_transports! {
     async fn every_verb_keeps_the_copies(subject: Subject) {
         let table = subject.table().await;
@@ -148,6 +173,19 @@ on_both_transports! {
         assert_eq!(owner().await, "Ada");
         let kept = table.get::<DynamicEntity>(("Sales", "skill_Rust_000002")).await.unwrap().unwrap();
         assert_eq!(kept.properties().read::<i32>("Level").unwrap(), 3);
+    }
+
+    async fn copies_are_computed_from_what_is_stored(subject: Subject) {
+        let table = subject.table().await;
+        let mut note = table.insert(&Note { topic: "t".into(), id: 1, tag: "a".into() }).await.unwrap();
+        note.tag = "b".into();
+        table.replace(&mut note).await.unwrap();
+        note.tag = "c".into();
+        table.replace(&mut note).await.unwrap();
+        let tagged = table.query::<Tagged>().partition("t").collect().await.unwrap();
+        assert_eq!(tagged.iter().map(|tagged| tagged.tag.as_str()).collect::<Vec<_>>(), [""]);
+        assert!(table.delete_stored(&note).await.unwrap());
+        assert_eq!(table.query::<DynamicEntity>().count().await.unwrap(), 0);
     }
 
     async fn a_copy_that_is_computed_twice_is_one_copy(subject: Subject) {

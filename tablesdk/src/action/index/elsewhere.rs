@@ -126,7 +126,8 @@ impl Elsewhere {
         if prepared.is_err() {
             self.withdraw(run).await;
         }
-        prepared
+        // The entities were not written, whatever became of an entry.
+        prepared.map_err(Error::into_not_done)
     }
 
     /// What comes after the entities were written. The writes have succeeded whatever becomes of it.
