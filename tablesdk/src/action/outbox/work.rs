@@ -137,13 +137,14 @@ impl<'w> Worker<'w> {
             let why = format!("step {before} of the same entity was set aside");
             return self.set_aside(view, entry, &why).await;
         }
-        let handler = entry.text(MESSAGE).and_then(|name| {
+        let message = entry.text(MESSAGE).filter(|_| entry.kind == Kind::Message);
+        let handler = message.and_then(|name| {
             let handlers = self.handlers?;
             handlers.get(name)
         });
         if !is_table_step(entry.kind) && handler.is_none() {
             if self.handlers.is_some() {
-                let name = entry.text(MESSAGE).unwrap_or(entry.kind.as_str());
+                let name = message.unwrap_or(entry.kind.as_str());
                 self.table.pipeline.warn_no_handler(OPERATION, name);
             }
             return Ok(Outcome::Left);
