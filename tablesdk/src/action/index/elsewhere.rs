@@ -118,9 +118,7 @@ impl Elsewhere {
             return Err(refused(run.operation(), DEADLINE));
         }
         let mut prepared = self.each(run, Step::Prepare).await;
-        // The time that a computer sleeps does not count for a deadline.
-        let waited = run.pipeline().now().abs_diff(self.began);
-        if prepared.is_ok() && waited > GRACE / 2 {
+        if prepared.is_ok() && self.has_waited(run) {
             prepared = Err(run.annotate(Error::timeout(WAITED.to_owned())));
         }
         if prepared.is_err() {
@@ -130,9 +128,20 @@ impl Elsewhere {
         prepared.map_err(Error::into_not_done)
     }
 
+    /// Whether the entities may not be written any more. The time that a computer sleeps does not count for a deadline.
+    fn has_waited(&self, run: &OperationRun<'_>) -> bool {
+        run.pipeline().now().abs_diff(self.began) > GRACE / 2
+    }
+
     /// What comes after the entities were written. The writes have succeeded whatever becomes of it.
     pub(super) async fn complete(&mut self, run: &OperationRun<'_>) {
-        drop(self.each(run, Step::Complete).await);
+        // After a longer pause, a repair may have deleted what was inserted.
+        let step = if self.has_waited(run) {
+            Step::Settle
+        } else {
+            Step::Complete
+        };
+        drop(self.each(run, step).await);
     }
 
     /// Deletes what was inserted for entities that were not written. They are read: the refusal may be that of a duplicate.
