@@ -304,8 +304,8 @@ impl<'e> Batch<'e> {
     /// # }
     /// ```
     ///
-    /// `Ok` means that the changes and the steps are stored, and not that the steps are applied. Each step is one of the 100 changes of the
-    /// batch, and so is the head of the outbox.
+    /// `Ok` means that the changes and the steps are stored, and not that the steps are applied: what is not applied before the deadline of the
+    /// call is left to workers. Each step is one of the 100 changes of the batch, and so is the head of the outbox.
     pub fn then(mut self, step: Step) -> Self {
         self.push_step(step);
         self
@@ -364,6 +364,7 @@ impl<'e> Batch<'e> {
                 resolved(&mut run, &changes, sent).await
             }
         };
+        let deadline = run.deadline();
         let etags = run.end(etags)?;
         for (written, etag) in writes.into_iter().zip(&etags) {
             if let (Some(written), Some(etag)) = (written, etag) {
@@ -372,7 +373,7 @@ impl<'e> Batch<'e> {
         }
         // Last: a caller that drops the future meanwhile has the new ETags.
         if let Some(steps) = steps.filter(|_| !is_later) {
-            steps.apply(&table, &partition).await;
+            steps.apply(&table, &partition, deadline).await;
         }
         Ok(BatchResult { etags })
     }

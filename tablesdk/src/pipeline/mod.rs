@@ -18,6 +18,7 @@ mod table;
 mod task;
 
 pub(crate) use attempt::Effect;
+pub(crate) use deadline::Deadline;
 pub(crate) use handle::PipelineHandle;
 pub(crate) use operation_run::{OperationRun, SendOptions};
 pub use operation_span::OperationReport;

@@ -203,6 +203,71 @@ async fn entities_have_their_new_etags_before_steps_are_applied() {
     table.replace(&mut sales).await.unwrap();
 }
 
+fn by_number(titles: &TableClient, n: usize) -> Step {
+    Step::upsert_replace(titles, &DynamicEntity::new("Titles", n.to_string()))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_writer_does_not_apply_a_long_log_of_others() {
+    let (server, table, titles) = company().await;
+    for round in 0..3 {
+        let mut batch = table.batch("Sales");
+        for n in 0..99 {
+            batch = batch.then(by_number(&titles, round * 99 + n));
+        }
+        batch.later().await.unwrap();
+    }
+    let journal = server.journal();
+    let batch = table.batch("Sales").insert(&department("a"));
+    batch.then(by_number(&titles, 297)).await.unwrap();
+    // The head, the pointer, the batch, the log, 100 steps, their deletes, and the pointer of the first batch.
+    assert_eq!(journal.requests().count(), 206);
+    assert_eq!(titles.query::<DynamicEntity>().count().await.unwrap(), 100);
+    let outbox = Outbox::new(&table);
+    assert_eq!(outbox.drain().await.unwrap(), report(198, 0, 0, 0));
+    assert_eq!(outbox_rows(&server), ["head"]);
+}
+
+/// The other writer commits after this one, and before this one reads the log.
+#[tokio::test(start_paused = true)]
+async fn a_writer_does_not_apply_the_steps_behind_its_own() {
+    let (server, table, titles) = company().await;
+    let reads = server.faults().on(Op::QueryEntities).nth(2);
+    let injected = reads.inject(Fault::delay(Duration::from_secs(10)));
+    let batch = table.batch("Sales").insert(&department("a"));
+    let own = batch.then(by_number(&titles, 1)).into_future();
+    let other = async {
+        sleep(Duration::from_secs(5)).await;
+        let batch = table.batch("Sales").then(by_number(&titles, 2));
+        batch.later().await
+    };
+    let (own, other) = tokio::join!(own, other);
+    own.and(other).unwrap();
+    assert_eq!(injected.hits(), 1);
+    assert_eq!(titles.query::<DynamicEntity>().count().await.unwrap(), 1);
+    assert_eq!(Outbox::new(&table).drain().await.unwrap().applied, 1);
+    assert_eq!(outbox_rows(&server), ["head"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_deadline_of_a_batch_limits_its_steps() {
+    let (server, table, titles) = company().await;
+    let slow = server.faults().on_any().table("Titles");
+    slow.inject(Fault::delay(Duration::from_secs(2)));
+    let mut batch = table.batch("Sales").insert(&department("a"));
+    for n in 0..20 {
+        batch = batch.then(by_number(&titles, n));
+    }
+    // One step takes 4 seconds.
+    let limit = Duration::from_secs(5);
+    timeout(limit * 2, batch.deadline(limit).into_future())
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(titles.query::<DynamicEntity>().count().await.unwrap(), 1);
+    assert_eq!(Outbox::new(&table).drain().await.unwrap().applied, 20);
+}
+
 /// A property of the entity that no step has stays after a merge, and not after a replace.
 #[tokio::test(start_paused = true)]
 async fn a_step_merges_into_what_the_program_has_written() {

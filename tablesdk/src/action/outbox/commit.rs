@@ -36,7 +36,7 @@ pub(super) async fn commit(
         };
         return Err(run.annotate(Error::input(problem)));
     }
-    let pointer = Pointer::new()?;
+    let pointer = Pointer::of(steps.pointer.clone())?;
     let mut round = 0;
     let (error, head) = loop {
         round += 1;

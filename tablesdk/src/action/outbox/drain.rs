@@ -13,7 +13,7 @@ use super::entry::Entry;
 use super::head::{Pointer, directories};
 use super::poisoned::{PoisonedStep, poisoned};
 use super::view::{END, age, read_all};
-use super::work::Worker;
+use super::work::{Role, Worker};
 use crate::action::write::reserved::OUTBOX;
 use crate::action::{Action, refused};
 use crate::entity::EntityError;
@@ -175,7 +175,7 @@ async fn drain(
     partition: &PartitionKey,
     pointers: Vec<StoredPointer>,
 ) -> Result<DrainReport, Error> {
-    let mut worker = Worker::new(table, name.clone(), partition, Some(handlers));
+    let mut worker = Worker::new(table, name.clone(), partition, Role::Worker(handlers));
     let view = worker.work().await?;
     let is_lost = |stored: &&StoredPointer| {
         let id = &stored.pointer.id;

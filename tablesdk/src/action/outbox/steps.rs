@@ -12,11 +12,14 @@ use super::work::apply_now;
 use crate::action::write::change::EntityChange;
 use crate::action::write::exactly_once::KeepMarker;
 use crate::error::Error;
-use crate::pipeline::{OperationRun, Table};
+use crate::pipeline::{Deadline, OperationRun, Table};
+use crate::random::random_guid;
 
 /// The steps that follow a transaction, in order.
 pub(in crate::action) struct Steps {
     pub(super) prepared: Vec<Prepared>,
+    /// The id of their pointer, and of their entries.
+    pub(super) pointer: String,
     commit: CommitSteps,
     apply: ApplySteps,
 }
@@ -30,8 +33,12 @@ type CommitSteps = for<'r, 'p> fn(
 >;
 
 /// [`apply_now`].
-type ApplySteps =
-    for<'r> fn(&'r Table, &'r PartitionKey) -> Pin<Box<dyn Future<Output = ()> + Send + 'r>>;
+type ApplySteps = for<'r> fn(
+    &'r Steps,
+    &'r Table,
+    &'r PartitionKey,
+    Deadline,
+) -> Pin<Box<dyn Future<Output = ()> + Send + 'r>>;
 
 /// What is committed together.
 #[derive(Clone, Copy)]
@@ -52,8 +59,11 @@ impl Steps {
     ) -> Result<(), Error> {
         let steps = steps.get_or_insert_with(|| Self {
             prepared: Vec::new(),
+            pointer: random_guid().to_string(),
             commit: |run, transaction| Box::pin(commit(run, transaction)),
-            apply: |table, partition| Box::pin(apply_now(table, partition)),
+            apply: |steps, table, partition, deadline| {
+                Box::pin(apply_now(&steps.pointer, table, partition, deadline))
+            },
         });
         steps.prepared.push(step.into_prepared(table.endpoint())?);
         Ok(())
@@ -68,9 +78,14 @@ impl Steps {
         (transaction.steps.commit)(run, transaction).await
     }
 
-    /// Applies the steps that are stored in a partition, as far as this client can. The rest is left to workers.
-    pub(in crate::action) async fn apply(&self, table: &Table, partition: &PartitionKey) {
-        (self.apply)(table, partition).await;
+    /// Applies the steps, as far as this client can until the deadline of the transaction. The rest is left to workers.
+    pub(in crate::action) async fn apply(
+        &self,
+        table: &Table,
+        partition: &PartitionKey,
+        deadline: Deadline,
+    ) {
+        (self.apply)(self, table, partition, deadline).await;
     }
 }
 

@@ -17,18 +17,35 @@ use super::view::View;
 use crate::action::write::change::EntityChange;
 use crate::action::write::together::send_together;
 use crate::error::{Error, ErrorKind};
-use crate::pipeline::{OperationRun, Table};
+use crate::pipeline::{Deadline, OperationRun, Table};
 
 /// Applies the outbox of one partition.
 pub(super) struct Worker<'w> {
     table: &'w Table,
     name: TableName,
     partition: &'w PartitionKey,
-    /// `None` of a writer, which has just committed steps.
-    handlers: Option<&'w Handlers>,
+    role: Role<'w>,
     pub(super) report: DrainReport,
     /// The pointers of the entries that it has seen.
     pub(super) pointers: BTreeSet<String>,
+}
+
+/// Who applies the outbox.
+#[derive(Clone, Copy)]
+pub(super) enum Role<'w> {
+    /// A worker with these functions.
+    Worker(&'w Handlers),
+    /// A writer that has just committed the steps of this pointer. It applies them, and what is before them.
+    Writer(&'w str),
+}
+
+impl<'w> Role<'w> {
+    const fn handlers(self) -> Option<&'w Handlers> {
+        match self {
+            Self::Worker(handlers) => Some(handlers),
+            Self::Writer(_) => None,
+        }
+    }
 }
 
 /// What came of an entry.
@@ -43,13 +60,23 @@ enum Outcome {
     Changed,
 }
 
-/// Applies the steps that a transaction has just committed. What fails is left to workers.
-pub(super) async fn apply_now(table: &Table, partition: &PartitionKey) {
+/// Applies the steps that a transaction has just committed. What fails, and what is left at its deadline, is left to workers.
+pub(super) async fn apply_now(
+    pointer: &str,
+    table: &Table,
+    partition: &PartitionKey,
+    deadline: Deadline,
+) {
     let Ok(name) = table.checked_name(OPERATION) else {
         return;
     };
-    let mut worker = Worker::new(table, name, partition, None);
-    if let Err(error) = worker.work().await {
+    let mut worker = Worker::new(table, name, partition, Role::Writer(pointer));
+    let worked = deadline.limit(worker.work()).await;
+    let worked = worked.unwrap_or_else(|| {
+        let error = Error::timeout("the deadline of the transaction has passed".to_owned());
+        Err(table.pipeline.locate(error).with_operation(OPERATION))
+    });
+    if let Err(error) = worked {
         table.pipeline.warn_step_left(None, &error);
     }
 }
@@ -59,13 +86,13 @@ impl<'w> Worker<'w> {
         table: &'w Table,
         name: TableName,
         partition: &'w PartitionKey,
-        handlers: Option<&'w Handlers>,
+        role: Role<'w>,
     ) -> Self {
         Self {
             table,
             name,
             partition,
-            handlers,
+            role,
             report: DrainReport::default(),
             pointers: BTreeSet::new(),
         }
@@ -98,6 +125,9 @@ impl<'w> Worker<'w> {
     async fn pass(&mut self, view: &mut View, basis: Basis) -> Result<bool, Error> {
         let mut applied = Vec::new();
         while let Some(mut entry) = view.log.first().cloned() {
+            if self.leaves(view, applied.len()) {
+                break;
+            }
             // A step of an entity must not be tried again after a delete of it, and no message after a later one.
             let is_last_of_these = !matches!(entry.kind, Kind::Merge | Kind::Replace)
                 || applied.len() == BATCH_CHANGES_MAX;
@@ -120,11 +150,22 @@ impl<'w> Worker<'w> {
         if !self.remove(&mut applied).await? {
             return Ok(false);
         }
-        if self.handlers.is_some() {
+        if self.role.handlers().is_some() {
             self.sweep(view).await?;
         }
         self.forget(view).await;
         Ok(true)
+    }
+
+    /// Whether the rest of the log is for others: a writer does not pay for what others have left, and returns when its own steps are applied.
+    fn leaves(&self, view: &View, applied: usize) -> bool {
+        let Role::Writer(pointer) = self.role else {
+            return false;
+        };
+        let before = self.report.applied + self.report.set_aside;
+        let before = usize::try_from(before).unwrap_or(usize::MAX);
+        before.saturating_add(applied) >= BATCH_CHANGES_MAX
+            || !view.log.iter().any(|entry| entry.pointer == pointer)
     }
 
     async fn entry(
@@ -139,11 +180,11 @@ impl<'w> Worker<'w> {
         }
         let message = entry.text(MESSAGE).filter(|_| entry.kind == Kind::Message);
         let handler = message.and_then(|name| {
-            let handlers = self.handlers?;
+            let handlers = self.role.handlers()?;
             handlers.get(name)
         });
         if !is_table_step(entry.kind) && handler.is_none() {
-            if self.handlers.is_some() {
+            if self.role.handlers().is_some() {
                 let name = message.unwrap_or(entry.kind.as_str());
                 self.table.pipeline.warn_no_handler(OPERATION, name);
             }
@@ -159,7 +200,7 @@ impl<'w> Worker<'w> {
         }
         let mut run = self.table.pipeline.begin(OPERATION);
         // A writer has no time to lose: its first attempt is not counted.
-        let counts = self.handlers.is_some() || entry.attempts > 0;
+        let counts = self.role.handlers().is_some() || entry.attempts > 0;
         if counts {
             // That it is still there is newer than the view.
             basis = Basis::now(run.pipeline());

@@ -107,9 +107,10 @@ impl<'a, T: Send + 'a> RunTransaction<'a, T> {
         let name = table.checked_name(OPERATION)?;
         let mut run = table.pipeline.begin(OPERATION);
         let committed = self.in_rounds(&mut run, &name, &partition).await;
+        let deadline = run.deadline();
         let (value, steps) = run.end(committed)?;
         if let Some(steps) = steps.filter(|_| !self.is_later) {
-            steps.apply(&table, &partition).await;
+            steps.apply(&table, &partition, deadline).await;
         }
         Ok(value)
     }
