@@ -113,14 +113,14 @@ impl<'e> Batch<'e> {
         }
     }
 
-    /// The number of changes in the batch.
+    /// The number of changes in the batch, without its [steps](Self::then).
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether the batch has no changes.
+    /// Whether the batch has no changes and no steps.
     pub fn is_empty(&self) -> bool {
-        self.items.is_empty()
+        self.items.is_empty() && self.steps.is_none()
     }
 
     /// Inserts an entity that must not exist yet.

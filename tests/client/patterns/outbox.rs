@@ -10,6 +10,7 @@ use tablesdk::action::{DrainReport, Message, Outbox, PoisonedStep, Received, Ste
 use tablesdk::{DynamicEntity, ErrorCode, ErrorKind, RetryPolicy, TableClient, TableServiceClient};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
+use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use super::entity::{Employee, checked};
@@ -796,6 +797,72 @@ async fn a_message_that_ends_its_worker_is_set_aside() {
 }
 
 /// A client that announced its write, and ended before the commit.
+/// Another worker sets it aside during its last attempt, of which the delete is not sent at first.
+#[tokio::test(start_paused = true)]
+async fn a_message_that_is_set_aside_during_its_last_attempt_is_found() {
+    let (server, table, _titles) = company().await;
+    let batch = table.batch("Sales").insert(&department("a"));
+    batch.then(renamed("a")).later().await.unwrap();
+    let (calls, goes_on) = (Arc::new(Mutex::new(0)), Arc::new(Notify::new()));
+    let wait = Arc::clone(&goes_on);
+    let outbox = Outbox::new(&table).on(move |_: Received<Renamed>| {
+        let wait = Arc::clone(&wait);
+        *calls.lock().unwrap() += 1;
+        let fails = *calls.lock().unwrap() < 10;
+        async move {
+            if fails {
+                return Err("the mail server is down".into());
+            }
+            wait.notified().await;
+            Ok(())
+        }
+    });
+    for _ in 0..9 {
+        assert_eq!(outbox.drain().await.unwrap().failed, 1);
+        server.clock().advance(Duration::from_secs(700));
+    }
+    let other = async {
+        sleep(Duration::from_secs(1)).await;
+        server.clock().advance(Duration::from_secs(700));
+        let report = outbox.drain().await.unwrap();
+        let deletes = server.faults().on(Op::DeleteEntity).times(1);
+        let injected = deletes.inject(Fault::reset());
+        goes_on.notify_one();
+        (report, injected)
+    };
+    let (slow, (other, injected)) = tokio::join!(outbox.drain().into_future(), other);
+    slow.unwrap();
+    assert_eq!((other.set_aside, injected.hits()), (1, 1));
+    assert_eq!(outbox.poisoned().await.unwrap().len(), 1);
+}
+
+/// The worker that applied it has the log of the table that was deleted since.
+#[tokio::test(start_paused = true)]
+async fn a_late_delete_does_not_remove_a_step_of_a_table_made_again() {
+    let (server, table, titles) = company().await;
+    let write = async |name: &str| {
+        let batch = table.batch("Sales").insert(&department(name));
+        batch
+            .then(Step::upsert_replace(&titles, &title(name)))
+            .later()
+            .await
+    };
+    write("old").await.unwrap();
+    let deletes = server.faults().on(Op::DeleteEntity).times(1);
+    let late = Fault::reset().applied_after(Duration::from_secs(60));
+    let injected = deletes.inject(late);
+    let outbox = Outbox::new(&table);
+    let once = outbox.drain().retry(RetryPolicy::none());
+    drop(once.await);
+    assert_eq!(injected.hits(), 1);
+    table.delete_table().await.unwrap();
+    table.create_table().await.unwrap();
+    write("new").await.unwrap();
+    sleep(Duration::from_secs(90)).await;
+    assert_eq!(outbox.drain().await.unwrap().applied, 1);
+    assert_eq!(stored_title(&titles).await.as_deref(), Some("new"));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_pointer_without_entries_is_deleted_when_no_commit_can_follow() {
     let server = TableServer::in_process();

@@ -121,7 +121,7 @@ pub struct DrainOutbox {
 pub struct DrainReport {
     /// The number of steps that were applied, and of messages that were handled.
     pub applied: u64,
-    /// The number of steps that are left for later, or to other workers.
+    /// The number of steps that are left for later, or to other workers, of those that were read: at most 1,000 of a partition.
     pub waiting: u64,
     /// The number of attempts that failed.
     pub failed: u64,

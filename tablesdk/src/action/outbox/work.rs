@@ -71,12 +71,12 @@ pub(super) async fn apply_now(
         return;
     };
     let mut worker = Worker::new(table, name, partition, Role::Writer(pointer));
-    let worked = deadline.limit(worker.work()).await;
-    let worked = worked.unwrap_or_else(|| {
+    let result = deadline.limit(worker.work()).await;
+    let result = result.unwrap_or_else(|| {
         let error = Error::timeout("the deadline of the transaction has passed".to_owned());
         Err(table.pipeline.locate(error).with_operation(OPERATION))
     });
-    if let Err(error) = worked {
+    if let Err(error) = result {
         table.pipeline.warn_step_left(None, &error);
     }
 }
@@ -263,8 +263,9 @@ impl<'w> Worker<'w> {
                 send_together(run, &moved, None).await.map(|_| ())
             }
             Kind::Message | Kind::Unknown => {
+                // Whatever other workers have noted in it since: it was handled.
                 let delete = entry.delete(&self.name, IfMatch::Any);
-                delete.write(run, None).await.map(|_| ())
+                delete.send_alone(run).await.map(|_| ())
             }
         };
         match removed {
@@ -340,7 +341,7 @@ impl<'w> Worker<'w> {
         }
         let deletes: Vec<_> = applied
             .iter()
-            .map(|entry| entry.delete(&self.name, IfMatch::Any))
+            .map(|entry| entry.delete(&self.name, IfMatch::ETag(entry.etag.clone())))
             .collect();
         if !self.send(&deletes).await? {
             return Ok(false);
@@ -359,7 +360,9 @@ impl<'w> Worker<'w> {
                 let swept = sweep(&mut run, &grave).await;
                 // Otherwise a later drain tries again.
                 is_swept = run.end(swept).is_ok()
-                    && self.send(&[grave.delete(&self.name, IfMatch::Any)]).await?;
+                    && self
+                        .send(&[grave.delete(&self.name, IfMatch::ETag(grave.etag.clone()))])
+                        .await?;
             }
             if !is_swept {
                 view.removed.push(grave);
@@ -381,11 +384,12 @@ impl<'w> Worker<'w> {
         }
     }
 
-    /// Sends changes of the outbox. `false` where one of its entities is not as it was read.
+    /// Sends changes of the outbox. `false` where one of its entities is not as it was read. What is gone was perhaps moved by another
+    /// worker, and not deleted by a request without a response: so such a delete does not count as done.
     pub(super) async fn send(&self, changes: &[EntityChange]) -> Result<bool, Error> {
         let mut run = self.table.pipeline.begin(OPERATION);
         let sent = match changes {
-            [change] => change.clone().write(&mut run, None).await.map(|_| ()),
+            [change] => change.send_alone(&mut run).await.map(|_| ()),
             changes => send_together(&mut run, changes, None).await.map(|_| ()),
         };
         match sent {

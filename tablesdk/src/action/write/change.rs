@@ -175,7 +175,11 @@ impl EntityChange {
         Ok(etag)
     }
 
-    async fn send_alone(&self, run: &mut OperationRun<'_>) -> Result<Option<ETag>, Error> {
+    /// Carries it out. An [ambiguous](Error::is_ambiguous) error is not resolved.
+    pub(in crate::action) async fn send_alone(
+        &self,
+        run: &mut OperationRun<'_>,
+    ) -> Result<Option<ETag>, Error> {
         let request = self.change.encode(&run.pipeline().endpoint);
         let response = run.send(Effect::Write, &request).await?;
         let statuses: &[_] = match self.change {
