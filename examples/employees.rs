@@ -85,7 +85,7 @@ async fn tour(table: &TableClient) -> Result<(), Box<dyn Error>> {
 
     println!("\n6. In all departments:");
     let mut legal = employee(1, "Smith", None);
-    legal.department = "Legal".to_owned();
+    legal.department = "Legal".into();
     table.insert(&legal).await?;
     let smiths = InCompany::partition("Smith");
     let smiths = table.query::<InCompany>().partition(smiths).follow();

@@ -101,7 +101,7 @@ async fn rename(
     let rename = company.transaction("sales", async |tx| {
         let key = Department::key("sales");
         let mut sales = tx.get(key).await?.ok_or("no such department")?;
-        sales.title = to.to_owned();
+        sales.title = to.into();
         let (id, title) = (sales.id.clone(), sales.title.clone());
         tx.replace(sales)
             .then(Step::upsert_replace(
