@@ -67,6 +67,24 @@ on_both_transports! {
         archive.replace(&mut archived).await.unwrap();
     }
 
+    async fn a_moved_entity_is_not_that_of_a_step_any_more(subject: Subject) {
+        let (table, archive) = tables(&subject.service).await;
+        let moved = async |row: &str| {
+            let step = DynamicEntity::new("Sales", row).with("version", 1).with("TablesdkStepOf", "x.00000000000000000001");
+            table.insert(&step).await.unwrap();
+            let found = table.get::<DynamicEntity>(("Sales", row)).await.unwrap().unwrap();
+            if row == "1" {
+                drop(table.move_to(&archive, found).await.unwrap());
+            } else {
+                drop(table.query::<DynamicEntity>().move_to(&archive).await.unwrap());
+            }
+            let there = archive.get::<DynamicEntity>(("Sales", row)).await.unwrap().unwrap();
+            assert!(there.properties().get("TablesdkStepOf").is_none(), "{there:?}");
+        };
+        moved("1").await;
+        moved("2").await;
+    }
+
     async fn another_entity_in_the_target_is_a_conflict(subject: Subject) {
         let (table, archive) = tables(&subject.service).await;
         let stored = table.insert(&Plain::new("1", 2)).await.unwrap();

@@ -258,7 +258,7 @@ pub(super) const MESSAGE: &str = "TablesdkMessage";
 pub(super) const PARTITION_KEY: &str = "TablesdkPartitionKey";
 pub(super) const POINTER: &str = "TablesdkPointer";
 pub(super) const ROW_KEY: &str = "TablesdkRowKey";
-pub(super) const STAMP: &str = "TablesdkStepOf";
+pub(in crate::action) const STAMP: &str = "TablesdkStepOf";
 pub(super) const STEP: &str = "TablesdkStep";
 pub(super) const TABLE: &str = "TablesdkTable";
 /// The length of an error in an entry, in characters.

@@ -18,3 +18,5 @@ pub(super) mod step;
 pub(super) mod steps;
 mod view;
 mod work;
+
+pub(super) use entry::STAMP;
