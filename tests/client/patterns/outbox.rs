@@ -655,6 +655,7 @@ async fn a_message_is_set_aside_after_10_attempts_and_can_be_retried() {
         panic!("{poisoned:?}")
     };
     assert_eq!((step.partition(), step.number()), ("Sales", 1));
+    assert_eq!(step.message(), Some("renamed"));
     assert!(step.error().contains("the mail server is down"), "{step}");
     assert!(
         step.to_string().starts_with(
@@ -796,7 +797,6 @@ async fn a_message_that_ends_its_worker_is_set_aside() {
     assert_eq!(poisoned[0].error(), "the worker did not survive it");
 }
 
-/// A client that announced its write, and ended before the commit.
 /// Another worker sets it aside during its last attempt, of which the delete is not sent at first.
 #[tokio::test(start_paused = true)]
 async fn a_message_that_is_set_aside_during_its_last_attempt_is_found() {

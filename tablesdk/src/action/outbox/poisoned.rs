@@ -34,6 +34,11 @@ impl PoisonedStep {
         self.entry.number
     }
 
+    /// The `NAME` of its message; `None` if it is a step that writes an entity.
+    pub fn message(&self) -> Option<&str> {
+        self.entry.text(MESSAGE)
+    }
+
     /// The error of the last attempt.
     pub fn error(&self) -> &str {
         self.entry.text(ERROR).unwrap_or_default()
