@@ -87,9 +87,8 @@ async fn tour(table: &TableClient) -> Result<(), Box<dyn Error>> {
     let mut legal = employee(1, "Smith", None);
     legal.department = "Legal".into();
     table.insert(&legal).await?;
-    let smiths = InCompany::partition("Smith");
-    let smiths = table.query::<InCompany>().partition(smiths).follow();
-    for employee in smiths.collect().await? {
+    let smiths = table.query().partition(InCompany::partition("Smith"));
+    for employee in smiths.follow().collect().await? {
         println!("   {} {}", employee.department, employee.id);
     }
 
