@@ -5,7 +5,6 @@
 use std::time::Duration;
 
 use fastrand::Rng;
-use futures::future::join_all;
 use harness::{client, client_with, seeds};
 use tablesdk::action::RepairReport;
 use tablesdk::{DynamicEntity, Error, RetryPolicy, TableClient};
@@ -13,6 +12,7 @@ use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
 use tokio::time::sleep;
 
+use super::faults::{self, random_history};
 use super::staff::{Department, Skilled, Staff, checked, department, open};
 
 /// A server with a department, its manager and an employee, and a client with that policy.
@@ -95,28 +95,15 @@ async fn write(table: &TableClient, name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Runs each write with the fault at its first request, then at its second, and so on, until no request is hit.
+/// Runs each write with the fault at each of its requests.
 async fn at_each_request(
     retry: fn() -> RetryPolicy,
     fault: fn() -> Fault,
     expect: impl Fn(&str, Result<(), Error>),
 ) {
-    for name in WRITES {
-        for nth in 1.. {
-            let (server, table) = company(retry()).await;
-            let injected = server.faults().on_any().nth(nth).inject(fault());
-            let result = write(&table, name).await;
-            let hits = injected.hits();
-            server.faults().clear();
-            sleep(Duration::from_secs(60)).await;
-            checked(&table).await;
-            if hits == 0 {
-                assert!(nth > 1, "{name}");
-                break;
-            }
-            expect(name, result);
-        }
-    }
+    let check = async |table: &TableClient| drop(checked(table).await);
+    let company = || company(retry());
+    faults::at_each_request(&WRITES, company, write, check, fault, expect).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -172,8 +159,6 @@ async fn a_part_does_not_undo_a_rival_write_of_its_entity() {
     assert_eq!(budget.unwrap(), 100);
 }
 
-const WRITERS: u64 = 4;
-const ROUNDS: u32 = 60;
 const SKILLS: [&str; 4] = ["Maths", "Navy", "Rust", "Welsh"];
 
 /// Only the first employee is a manager.
@@ -229,57 +214,11 @@ async fn random_histories_with_faults_leave_the_copies_right() {
         println!("TABLESDK_COPY_SEED={seed}");
         fastrand::seed(seed);
         let (server, table) = company(RetryPolicy::exponential()).await;
-        let faults = server.faults();
-        let late = Fault::reset().applied_after(Duration::from_secs(5));
-        let batches = faults.on(Op::EntityGroupTransaction);
-        let late = batches.probability(0.1).seed(seed).inject(late);
-        let injected = faults.chaos(seed);
-        let writers = (0..WRITERS).map(|writer| {
-            let table = table.clone();
-            let mut rng = Rng::with_seed(seed ^ (writer << 8));
-            async move {
-                let mut done = 0;
-                for _ in 0..ROUNDS {
-                    match random_write(&table, &mut rng).await {
-                        Ok(()) => done += 1,
-                        Err(error) => {
-                            let is_of_rival = error.is_conflict()
-                                || error.is_not_found()
-                                || error.is_precondition_failed();
-                            assert!(
-                                is_of_rival || error.is_outcome_unknown() || error.attempts() > 1,
-                                "{error}"
-                            );
-                        }
-                    }
-                    sleep(Duration::from_millis(rng.u64(..100))).await;
-                }
-                done
-            }
-        });
-        let watch = async {
-            loop {
-                checked(&table).await;
-                sleep(Duration::from_millis(50)).await;
-            }
+        let check = async |table: &TableClient| drop(checked(table).await);
+        let repair = async |table: &TableClient| {
+            drop(table.repair::<Staff>().concurrency(3).await);
         };
-        // It finds nothing wrong, and breaks nothing.
-        let repair = async {
-            loop {
-                drop(table.repair::<Staff>().concurrency(3).await);
-                sleep(Duration::from_millis(20)).await;
-            }
-        };
-        let done: u32 = tokio::select! {
-            done = join_all(writers) => done.into_iter().sum(),
-            () = watch => unreachable!(),
-            () = repair => unreachable!(),
-        };
-        faults.clear();
-        sleep(Duration::from_secs(60)).await;
-        checked(&table).await;
-        assert!(done > 60, "{done} writes succeeded");
-        assert!(injected.hits() > 20 && late.hits() > 0);
+        random_history(seed, &server, &table, &table, random_write, check, repair).await;
     }
 }
 

@@ -6,6 +6,7 @@ mod copy_faults;
 mod costs;
 mod design_guide;
 mod entity;
+mod faults;
 mod index_faults;
 mod indexes;
 mod move_faults;

@@ -17,6 +17,7 @@ use tokio::sync::Mutex;
 use tokio::time::sleep;
 
 use super::entity::{Employee, checked};
+use super::faults::{is_expected, random_writes};
 use super::moves::{Plain, tables};
 
 /// A way to move the first entity, or all. `before` says what the archive has.
@@ -457,27 +458,12 @@ async fn random_histories_with_faults_lose_no_version() {
         let injected = faults.chaos(seed);
         let workers = (0..4_u64).map(|worker| {
             let service = client_with(&server, |builder| builder.retry(RetryPolicy::exponential()));
-            let mut rng = Rng::with_seed(seed ^ (worker << 8));
+            let rng = Rng::with_seed(seed ^ (worker << 8));
             let shared = &shared;
             async move {
                 let (table, archive) = (service.table("Company"), service.table("Archive"));
-                let mut done = 0;
-                for _ in 0..ROUNDS {
-                    match random_step((&table, &archive), shared, &mut rng).await {
-                        Ok(()) => done += 1,
-                        Err(error) => {
-                            let is_of_rival = error.is_conflict()
-                                || error.is_not_found()
-                                || error.is_precondition_failed();
-                            assert!(
-                                is_of_rival || error.is_outcome_unknown() || error.attempts() > 1,
-                                "{error}"
-                            );
-                        }
-                    }
-                    sleep(Duration::from_millis(rng.u64(..100))).await;
-                }
-                done
+                let step = async |rng: &mut Rng| random_step((&table, &archive), shared, rng).await;
+                random_writes(rng, ROUNDS, step, is_expected).await
             }
         });
         let watch = async {

@@ -16,6 +16,7 @@ use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, InjectedFault, Op};
 use tokio::time::sleep;
 
+use super::faults::random_writes;
 use super::on_both_transports;
 
 #[derive(Clone, Debug, PartialEq, TableEntity)]
@@ -571,26 +572,12 @@ async fn random_histories_with_faults_leave_no_entity_without_its_entry() {
             let late = faults.on_any().probability(0.05).seed(seed).inject(late);
             let injected = faults.chaos(seed + epoch);
             let writers = (0..WRITERS).map(|writer| {
-                let table = table.clone();
-                let mut rng = Rng::with_seed(seed ^ (writer << 8) ^ (epoch << 16));
-                async move {
-                    let mut done = 0;
-                    for _ in 0..ROUNDS {
-                        match random_write(&table, &mut rng).await {
-                            Ok(()) => done += 1,
-                            // Of a rival, or of a fault.
-                            Err(error) => {
-                                let kind = error.kind();
-                                assert!(
-                                    !matches!(kind, ErrorKind::Input | ErrorKind::Data),
-                                    "{error}"
-                                );
-                            }
-                        }
-                        sleep(Duration::from_millis(rng.u64(..100))).await;
-                    }
-                    done
-                }
+                let rng = Rng::with_seed(seed ^ (writer << 8) ^ (epoch << 16));
+                let write = async |rng: &mut Rng| random_write(&table, rng).await;
+                // Of a rival, or of a fault.
+                let is_expected =
+                    |error: &Error| !matches!(error.kind(), ErrorKind::Input | ErrorKind::Data);
+                random_writes(rng, ROUNDS, write, is_expected)
             });
             let watch = async {
                 loop {
