@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use bytes::Bytes;
+use http::Response as HttpResponse;
 use tablesdk_protocol::operation::get_entity::{Request, Response};
 use tablesdk_protocol::wire::json::{MetadataLevel, read_entity_by};
 use tablesdk_protocol::{ETag, EntityKey, TableName};
@@ -231,6 +232,18 @@ pub(super) async fn request(
     key: &EntityKey,
     select: Option<Vec<String>>,
 ) -> Result<Response, Error> {
+    let response = send(run, effect, table, key, select).await?;
+    Ok(Response::decode(response))
+}
+
+/// As [`request`], with all headers of the response.
+pub(super) async fn send(
+    run: &mut OperationRun<'_>,
+    effect: Effect,
+    table: TableName,
+    key: &EntityKey,
+    select: Option<Vec<String>>,
+) -> Result<HttpResponse<Bytes>, Error> {
     let request = Request {
         table,
         key: key.clone(),
@@ -238,7 +251,7 @@ pub(super) async fn request(
         level: MetadataLevel::Minimal,
     };
     let request = request.encode(&run.pipeline().endpoint);
-    Ok(Response::decode(run.send(effect, &request).await?))
+    run.send(effect, &request).await
 }
 
 const OPERATION: &str = "get entity";

@@ -469,6 +469,11 @@ impl Error {
         self.is_service_response(StatusCode::PRECONDITION_FAILED)
     }
 
+    /// The entity is not as the write expected it: it exists, does not exist, or has another version.
+    pub(crate) fn is_out_of_date(&self) -> bool {
+        self.is_conflict() || self.is_not_found() || self.is_precondition_failed()
+    }
+
     /// The credential is not valid, or does not cover the operation.
     pub fn is_denied(&self) -> bool {
         self.has_status(StatusCode::UNAUTHORIZED) || self.has_status(StatusCode::FORBIDDEN)

@@ -21,14 +21,14 @@ use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use http::header::DATE;
 use tablesdk_protocol::operation::batch::Change;
-use tablesdk_protocol::operation::get_entity::{Request, Response};
+use tablesdk_protocol::operation::get_entity::Response;
 use tablesdk_protocol::operation::update_entity::Mode;
-use tablesdk_protocol::wire::json::{MetadataLevel, read_entity};
+use tablesdk_protocol::wire::json::read_entity;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, TableName, Timestamp};
 
 use crate::action::write::ambiguous_write::malformed_success;
 use crate::action::write::change::{ChangeKind, EntityChange};
-use crate::action::{EncodedEntity, refused};
+use crate::action::{EncodedEntity, get_entity, refused};
 use crate::entity::index::{AnyIndex, Entry, EntryOf, Owner};
 use crate::entity::write_values;
 use crate::error::{CurrentEntity, Error};
@@ -242,7 +242,7 @@ impl Pending {
                 }
                 match self.touch(run, table, found.etag).await {
                     Ok(etag) => return Ok(Before::Present(etag)),
-                    Err(error) if is_passed(&error) || error.is_outcome_unknown() => {}
+                    Err(error) if error.is_out_of_date() || error.is_outcome_unknown() => {}
                     Err(error) => return Err(error),
                 }
             }
@@ -284,7 +284,7 @@ impl Pending {
         };
         match done {
             // Another write was faster. What it left is compared with the entity.
-            Err(error) if is_passed(&error) => self.reconcile(run, table, None).await,
+            Err(error) if error.is_out_of_date() => self.reconcile(run, table, None).await,
             done => done,
         }
     }
@@ -327,7 +327,7 @@ impl Pending {
                 }
             };
             match done {
-                Err(error) if is_passed(&error) && round < ROUNDS => {
+                Err(error) if error.is_out_of_date() && round < ROUNDS => {
                     if !run.pause_before_round(round).await {
                         return Err(error);
                     }
@@ -336,11 +336,6 @@ impl Pending {
             }
         }
     }
-}
-
-/// Whether another write was faster.
-fn is_passed(error: &Error) -> bool {
-    error.is_conflict() || error.is_precondition_failed() || error.is_missing()
 }
 
 async fn write(
@@ -416,14 +411,8 @@ pub(super) async fn read(
     table: &TableName,
     key: &EntityKey,
 ) -> Result<Option<Found>, Error> {
-    let request = Request {
-        table: table.clone(),
-        key: key.clone(),
-        select: None,
-        level: MetadataLevel::Minimal,
-    };
-    let request = request.encode(&run.pipeline().endpoint);
-    let response = match run.send(Effect::ReadNow, &request).await {
+    let sent = get_entity::send(run, Effect::ReadNow, table.clone(), key, None).await;
+    let response = match sent {
         Ok(response) => response,
         Err(error) if error.is_not_found() => return Ok(None),
         Err(error) => return Err(error.with_key(key)),

@@ -209,7 +209,7 @@ async fn together(
             return Err(error);
         };
         let error = error.with_batch_index(slot.owner);
-        if error.is_ambiguous() || !is_out_of_date(&error) {
+        if error.is_ambiguous() || !error.is_out_of_date() {
             return Err(error);
         }
         // The entry is not as expected: it was changed by another client, or by a program that does not know the index.
@@ -226,11 +226,6 @@ async fn together(
                 .with_batch_index(slot.owner));
         }
     }
-}
-
-/// Whether the error of an entry shows that another state of it was expected.
-fn is_out_of_date(error: &Error) -> bool {
-    error.is_conflict() || error.is_not_found() || error.is_precondition_failed()
 }
 
 fn check_count(

@@ -417,8 +417,7 @@ const fn is_table_step(kind: Kind) -> bool {
 
 /// Whether another client has written or deleted what was to be changed.
 fn is_changed(error: &Error) -> bool {
-    let error_is = error.is_not_found() || error.is_precondition_failed() || error.is_conflict();
-    error_is || error.is_ambiguous()
+    error.is_out_of_date() || error.is_ambiguous()
 }
 
 /// Whether another attempt would fail in the same way, as far as the error shows. A busy service and a network are not the step's fault.
