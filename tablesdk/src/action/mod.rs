@@ -120,7 +120,7 @@ use tablesdk_protocol::limits::URL_BYTES_MAX;
 use tablesdk_protocol::{EntityKey, IfMatch};
 
 use self::index::changes::EntryChanges;
-use crate::entity::{Stored, TableEntity, WritableEntity, write_entity};
+use crate::entity::{Stored, TableEntity, WritableEntity, write_entity_as};
 use crate::error::Error;
 
 /// The running form of an action.
@@ -188,10 +188,15 @@ impl EncodedEntity {
         }
     }
 
-    fn new<E: WritableEntity>(operation: &'static str, entity: &E) -> Result<Self, Error> {
+    /// `is_new` unless the entity must exist.
+    fn new<E: WritableEntity>(
+        operation: &'static str,
+        is_new: bool,
+        entity: &E,
+    ) -> Result<Self, Error> {
         let refused = |error| refused(operation, error);
         let key = entity.entity_key().map_err(refused)?;
-        let encoded = write_entity(entity, &key).and_then(|body| {
+        let encoded = write_entity_as(entity, &key, is_new).and_then(|body| {
             let entries = EntryChanges::inserted(entity)?;
             Ok((body, entries))
         });

@@ -200,7 +200,7 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
         let failed = |run: &OperationRun<'_>, error: Error| run.annotate(error).with_key(key);
         let value = (self.change)(&mut entity);
         let value = value.map_err(|error| failed(run, Error::called_off(error)))?;
-        let encoded = EncodedEntity::new(OPERATION, &entity)?;
+        let encoded = EncodedEntity::new(OPERATION, true, &entity)?;
         if encoded.key != *key {
             return Err(failed(run, Error::input(OtherKey { made: encoded.key })));
         }

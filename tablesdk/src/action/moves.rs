@@ -11,11 +11,10 @@ use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch};
 
 use super::get_entity::{fetch, stored};
 use super::index::changes::EntryChanges;
-use super::outbox::STAMP;
 use super::write::ambiguous_write::malformed_success;
 use super::write::change::{ChangeKind, EntityChange};
 use super::{EncodedEntity, refused};
-use crate::entity::{DynamicEntity, EntityError, Stored, WritableEntity, write_entity};
+use crate::entity::{DynamicEntity, Stored, WritableEntity, write_entity_as};
 use crate::error::{CurrentEntity, CurrentState, Error};
 use crate::pipeline::{Effect, Table};
 
@@ -61,7 +60,7 @@ impl<E: WritableEntity> MoveEntity<E> {
         let moving = Moving {
             inserted: EncodedEntity {
                 key: key.clone(),
-                body: encode_moved(&whole).map_err(refused)?,
+                body: write_entity_as(&*whole, key, true).map_err(refused)?,
                 entries: EntryChanges::inserted(&*found).map_err(refused)?,
             },
             deleted: EncodedEntity::of_stored(&found),
@@ -271,16 +270,6 @@ fn changed(table: &Table, key: &EntityKey) -> Error {
     let error = Error::service(ErrorCode::UpdateConditionNotSatisfied);
     let error = error.with_operation(OPERATION).with_key(key);
     table.pipeline.locate(error)
-}
-
-/// An entity as it is inserted into another table. There it is a new one, which no step of an outbox has written.
-pub(super) fn encode_moved(entity: &Stored<DynamicEntity>) -> Result<Bytes, EntityError> {
-    if entity.properties().get(STAMP).is_none() {
-        return write_entity::<DynamicEntity>(entity, entity.key());
-    }
-    let mut moved = DynamicEntity::clone(entity);
-    moved.properties_mut().remove(STAMP);
-    write_entity(&moved, entity.key())
 }
 
 pub(super) const OPERATION: &str = "move entity";

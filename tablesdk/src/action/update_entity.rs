@@ -46,7 +46,7 @@ impl WriteEntity {
         entity: &E,
     ) -> Self {
         let kind = ChangeKind::Update(mode, if_match);
-        let entity = EncodedEntity::new(kind.operation(), entity);
+        let entity = EncodedEntity::new(kind.operation(), kind.inserts(), entity);
         Self {
             table,
             kind,

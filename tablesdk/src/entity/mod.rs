@@ -57,4 +57,4 @@ pub(crate) use stored::{Stored, read_key};
 pub(crate) use traits::{TableEntity, WritableEntity};
 pub(crate) use variant::{EntityVariant, VariantAccess};
 pub(crate) use variants::VariantRows;
-pub(crate) use writer::{values_of, write_entity, write_values};
+pub(crate) use writer::{STEP_OF, values_of, write_entity, write_entity_as, write_values};

@@ -4,7 +4,7 @@ use tablesdk_protocol::limits::PROPERTIES_MAX;
 use tablesdk_protocol::wire::json::{RawProperty, SYSTEM_PROPERTIES};
 use tablesdk_protocol::{ShortString, Value, check_property_name};
 
-use super::{EntityError, EntityProblem, PropertyValue, PropertyWriter, ValueError};
+use super::{EntityError, EntityProblem, PropertyValue, PropertyWriter, STEP_OF, ValueError};
 use crate::sealed::Seal;
 
 /// Properties with their names and exact EDM types, in the order in which they were read or set.
@@ -160,6 +160,9 @@ impl Properties {
     ) -> Result<(), EntityError> {
         self.check_values()?;
         for (name, value) in self.iter() {
+            if writer.is_new && name == STEP_OF {
+                continue;
+            }
             let problem = if SYSTEM_PROPERTIES.contains(&name) {
                 Some("the service has a property of its own under its name".to_owned())
             } else if let Some(owner) = taken_by(name) {

@@ -17,7 +17,12 @@ pub struct PropertyWriter<'a> {
     prefix: String,
     count: usize,
     bytes: usize,
+    /// Whether the entity is not the one that was read, but a new one.
+    pub(super) is_new: bool,
 }
+
+/// What an entity carries that a step of an outbox wrote: the id of the outbox, and the number of the step.
+pub(crate) const STEP_OF: &str = "TablesdkStepOf";
 
 impl PropertyWriter<'_> {
     /// Writes a property.
@@ -98,7 +103,7 @@ pub(crate) fn values_of<E: WritableEntity>(
     key: &EntityKey,
 ) -> Result<Vec<(String, Value)>, EntityError> {
     let mut sink = Sink::Values(Vec::new());
-    fill(&mut sink, key, |writer| entity.write(writer))?;
+    fill(&mut sink, key, false, |writer| entity.write(writer))?;
     Ok(match sink {
         Sink::Values(values) => values,
         Sink::Json(_) => Vec::new(),
@@ -110,7 +115,16 @@ pub(crate) fn write_entity<E: WritableEntity>(
     entity: &E,
     key: &EntityKey,
 ) -> Result<Bytes, EntityError> {
-    write(key, |writer| entity.write(writer))
+    write_entity_as(entity, key, false)
+}
+
+/// Writes an entity with its keys. A new one has been written by no step of an outbox.
+pub(crate) fn write_entity_as<E: WritableEntity>(
+    entity: &E,
+    key: &EntityKey,
+    is_new: bool,
+) -> Result<Bytes, EntityError> {
+    to_json(key, is_new, |writer| entity.write(writer))
 }
 
 /// Writes properties with the keys of the entity that they belong to.
@@ -128,12 +142,20 @@ pub(super) fn write(
     key: &EntityKey,
     properties: impl FnOnce(&mut PropertyWriter<'_>) -> Result<(), EntityError>,
 ) -> Result<Bytes, EntityError> {
+    to_json(key, false, properties)
+}
+
+fn to_json(
+    key: &EntityKey,
+    is_new: bool,
+    properties: impl FnOnce(&mut PropertyWriter<'_>) -> Result<(), EntityError>,
+) -> Result<Bytes, EntityError> {
     let (partition_key, row_key) = (key.partition_key().as_str(), key.row_key().as_str());
     let mut json = EntityWriter::new();
     json.property("PartitionKey", &ValueRef::String(partition_key.into()));
     json.property("RowKey", &ValueRef::String(row_key.into()));
     let mut sink = Sink::Json(json);
-    fill(&mut sink, key, properties)?;
+    fill(&mut sink, key, is_new, properties)?;
     Ok(match sink {
         Sink::Json(json) => json.finish(),
         Sink::Values(_) => Bytes::new(),
@@ -144,6 +166,7 @@ pub(super) fn write(
 fn fill(
     sink: &mut Sink,
     key: &EntityKey,
+    is_new: bool,
     properties: impl FnOnce(&mut PropertyWriter<'_>) -> Result<(), EntityError>,
 ) -> Result<(), EntityError> {
     let key_units = utf16_len(key.partition_key().as_str()) + utf16_len(key.row_key().as_str());
@@ -152,6 +175,7 @@ fn fill(
         prefix: String::new(),
         count: 0,
         bytes: 4 + key_units * 2,
+        is_new,
     };
     properties(&mut writer)?;
     if writer.count > PROPERTIES_MAX {

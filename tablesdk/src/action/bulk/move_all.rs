@@ -18,12 +18,12 @@ use super::send::{BatchOutcome, MAX_REJECTIONS, Verb, batch, is_rejection, send}
 use super::{BulkError, BulkProgress, BulkReport};
 use crate::action::index::changes::EntryChanges;
 use crate::action::moves::{
-    Moving, OPERATION, check_tables, encode_moved, move_version, remove_copy, with_options,
+    Moving, OPERATION, check_tables, move_version, remove_copy, with_options,
 };
 use crate::action::query_entities::QueryEntities;
 use crate::action::{EncodedEntity, refused};
 use crate::entity::index::check_standalone;
-use crate::entity::{DynamicEntity, Stored, TableEntity};
+use crate::entity::{DynamicEntity, Stored, TableEntity, write_entity_as};
 use crate::error::CurrentState;
 use crate::pipeline::Table;
 use crate::query::{Keys, Resolve, Selection};
@@ -144,7 +144,7 @@ impl<'a> MoveAll<'a> {
 /// What is written into the target, and the ETag under which it is deleted.
 fn encode(entity: &Stored<DynamicEntity>) -> Input {
     let key = entity.key().clone();
-    match encode_moved(entity) {
+    match write_entity_as(&**entity, &key, true) {
         Ok(body) => {
             let if_match = IfMatch::ETag(entity.etag().clone());
             Ok((EncodedEntity::standalone(key, body), Some(if_match)))

@@ -6,6 +6,7 @@ use super::view::Row;
 use crate::action::EncodedEntity;
 use crate::action::write::change::{ChangeKind, EntityChange};
 use crate::action::write::reserved::OUTBOX;
+pub(super) use crate::entity::STEP_OF as STAMP;
 use crate::entity::write_values;
 use crate::error::Error;
 
@@ -258,7 +259,6 @@ pub(super) const MESSAGE: &str = "TablesdkMessage";
 pub(super) const PARTITION_KEY: &str = "TablesdkPartitionKey";
 pub(super) const POINTER: &str = "TablesdkPointer";
 pub(super) const ROW_KEY: &str = "TablesdkRowKey";
-pub(in crate::action) const STAMP: &str = "TablesdkStepOf";
 pub(super) const STEP: &str = "TablesdkStep";
 pub(super) const TABLE: &str = "TablesdkTable";
 /// The length of an error in an entry, in characters.

@@ -18,5 +18,3 @@ pub(super) mod step;
 pub(super) mod steps;
 mod view;
 mod work;
-
-pub(super) use entry::STAMP;

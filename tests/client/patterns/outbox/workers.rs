@@ -1,0 +1,162 @@
+//! The outbox: workers, and how they find what is left.
+
+use std::time::Duration;
+
+use harness::{client, client_with};
+use tablesdk::action::{Outbox, Step};
+use tablesdk::{DynamicEntity, RetryPolicy};
+use tablesdk_server::TableServer;
+use tablesdk_server::testing::{Fault, Op};
+use tokio::time::sleep;
+
+use super::{company, department, outbox_rows, renamed, report, stored_title, title};
+
+#[tokio::test(start_paused = true)]
+async fn a_step_for_later_is_applied_by_a_worker() {
+    let (server, table, titles) = company().await;
+    let journal = server.journal();
+    let batch = table.batch("Sales").insert(&department("Sales"));
+    let step = Step::upsert_replace(&titles, &title("Sales"));
+    batch.then(step).later().await.unwrap();
+    assert_eq!(journal.requests().count(), 3);
+    assert_eq!(stored_title(&titles).await, None);
+    let outbox = Outbox::new(&table);
+    assert_eq!(outbox.drain().await.unwrap(), report(1, 0, 0, 0));
+    assert_eq!(stored_title(&titles).await.as_deref(), Some("Sales"));
+    assert_eq!(outbox_rows(&server), ["head"]);
+    assert_eq!(outbox.drain().await.unwrap(), report(0, 0, 0, 0));
+}
+
+/// By the outbox of a worker of one partition, without the search for others.
+#[tokio::test(start_paused = true)]
+async fn a_worker_drains_one_partition() {
+    let (server, table, titles) = company().await;
+    for department in ["Sales", "Legal"] {
+        let entity = DynamicEntity::new(department, "dept");
+        let step = Step::upsert_replace(&titles, &DynamicEntity::new("Titles", department));
+        let batch = table.batch(department).insert(&entity).then(step);
+        batch.later().await.unwrap();
+    }
+    let journal = server.journal();
+    let drain = Outbox::new(&table).drain().partition("Legal");
+    assert_eq!(drain.await.unwrap(), report(1, 0, 0, 0));
+    // The log, the attempt, the entity twice, the log, and the pointer.
+    assert_eq!(journal.requests().count(), 6);
+    assert!(
+        titles
+            .get::<DynamicEntity>(("Titles", "Legal"))
+            .await
+            .unwrap()
+            .is_some()
+    );
+    assert_eq!(Outbox::new(&table).drain().await.unwrap().applied, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_program_does_not_see_the_outbox() {
+    let (server, table, _titles) = company().await;
+    let batch = table.batch("Sales").insert(&department("a"));
+    batch.then(renamed("a")).await.unwrap();
+    assert_eq!(outbox_rows(&server).len(), 3);
+    assert_eq!(table.query::<DynamicEntity>().count().await.unwrap(), 1);
+    assert_eq!(
+        table
+            .query::<DynamicEntity>()
+            .collect()
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
+    let deleted = table.query::<DynamicEntity>().delete_all().await.unwrap();
+    assert_eq!(deleted.progress().written, 1);
+    assert_eq!(outbox_rows(&server).len(), 3);
+    assert_eq!(
+        client(&server)
+            .table("Company")
+            .query::<DynamicEntity>()
+            .count()
+            .await
+            .unwrap(),
+        0
+    );
+}
+
+/// The worker that applied it has the log of the table that was deleted since.
+#[tokio::test(start_paused = true)]
+async fn a_late_delete_does_not_remove_a_step_of_a_table_made_again() {
+    let (server, table, titles) = company().await;
+    let write = async |name: &str| {
+        let batch = table.batch("Sales").insert(&department(name));
+        batch
+            .then(Step::upsert_replace(&titles, &title(name)))
+            .later()
+            .await
+    };
+    write("old").await.unwrap();
+    let deletes = server.faults().on(Op::DeleteEntity).times(1);
+    let late = Fault::reset().applied_after(Duration::from_secs(60));
+    let injected = deletes.inject(late);
+    let outbox = Outbox::new(&table);
+    let once = outbox.drain().retry(RetryPolicy::none());
+    drop(once.await);
+    assert_eq!(injected.hits(), 1);
+    table.delete_table().await.unwrap();
+    table.create_table().await.unwrap();
+    write("new").await.unwrap();
+    sleep(Duration::from_secs(90)).await;
+    assert_eq!(outbox.drain().await.unwrap().applied, 1);
+    assert_eq!(stored_title(&titles).await.as_deref(), Some("new"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pointer_without_entries_is_deleted_when_no_commit_can_follow() {
+    let server = TableServer::in_process();
+    let service = client_with(&server, |builder| builder.retry(RetryPolicy::none()));
+    let (table, titles) = (service.table("Company"), service.table("Titles"));
+    table.create_table().await.unwrap();
+    titles.create_table().await.unwrap();
+    let batches = server.faults().on(Op::EntityGroupTransaction);
+    let late = Fault::reset().applied_after(Duration::from_secs(180));
+    let injected = batches.times(1).inject(late);
+    let batch = table.batch("Sales").insert(&department("a"));
+    let step = Step::upsert_replace(&titles, &title("a"));
+    let error = batch.then(step).await.unwrap_err();
+    assert!(
+        error.is_outcome_unknown() && injected.hits() == 1,
+        "{error}"
+    );
+    let outbox = Outbox::new(&table);
+    outbox.drain().await.unwrap();
+    assert_eq!(outbox_rows(&server).len(), 1, "the commit may be in flight");
+    sleep(Duration::from_secs(61)).await;
+    outbox.drain().await.unwrap();
+    assert_eq!(outbox_rows(&server), ["head"]);
+    // The commit arrives now, and is refused.
+    sleep(Duration::from_secs(180)).await;
+    assert_eq!(outbox_rows(&server), ["head"]);
+    assert_eq!(table.query::<DynamicEntity>().count().await.unwrap(), 0);
+}
+
+/// More entries than fit into a page.
+#[tokio::test(start_paused = true)]
+async fn a_long_log_is_applied_in_its_order() {
+    let (server, table, titles) = company().await;
+    let text = "x".repeat(30_000);
+    for round in 0..8 {
+        let mut batch = table.batch("Sales").upsert_replace(&department("a"));
+        for n in 0..12 {
+            let entity = title(&format!("{round}-{n}"))
+                .with("A", text.as_str())
+                .with("B", text.as_str());
+            batch = batch.then(Step::upsert_merge(&titles, &entity));
+        }
+        batch.later().await.unwrap();
+    }
+    let outbox = Outbox::new(&table);
+    assert_eq!(outbox.drain().await.unwrap(), report(96, 0, 0, 0));
+    assert_eq!(stored_title(&titles).await.as_deref(), Some("7-11"));
+    sleep(Duration::from_secs(61)).await;
+    outbox.drain().await.unwrap();
+    assert_eq!(outbox_rows(&server), ["head"]);
+}
