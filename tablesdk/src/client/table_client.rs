@@ -811,7 +811,7 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// `TableNotFound`, and other errors of the service; the repair can be run again. [`ErrorKind::Input`](crate::ErrorKind::Input) for an
+    /// `TableNotFound`, and other errors of the service; the repair can be run again, or [resumed](Repair::resume_at). [`ErrorKind::Input`](crate::ErrorKind::Input) for an
     /// entity whose entry cannot be written.
     pub fn repair<'a, E: WritableEntity>(&self) -> Repair<'a, E> {
         Repair::new(self.table.clone())

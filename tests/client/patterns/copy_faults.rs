@@ -317,3 +317,27 @@ async fn repair_mends_what_other_programs_left() {
     assert!(report.unreadable[0].contains(message), "{report:?}");
     assert!(!report.is_right());
 }
+
+#[tokio::test]
+async fn a_part_without_its_entity_does_not_keep_the_other_copies_from_repair() {
+    let (_server, table) = company(RetryPolicy::none()).await;
+    let manager = Staff {
+        is_manager: true,
+        ..Staff::new(3, "Alan", &["Maths", "Chess"])
+    };
+    table.delete(("Sales", "dept_")).await.unwrap();
+    table.insert(&foreign(&manager)).await.unwrap();
+    let report = table.repair::<Staff>().await.unwrap();
+    assert_eq!(
+        (report.missing, report.unreadable.len()),
+        (2, 2),
+        "{report:?}"
+    );
+    assert!(
+        table
+            .get(Skilled::key("Sales", "Chess", 3))
+            .await
+            .unwrap()
+            .is_some()
+    );
+}

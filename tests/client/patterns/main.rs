@@ -15,6 +15,7 @@ mod other_partitions;
 mod outbox;
 mod outbox_faults;
 mod repair;
+mod resumed_repair;
 mod rolling;
 mod staff;
 

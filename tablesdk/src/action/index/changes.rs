@@ -106,6 +106,15 @@ impl EntryChanges {
         })
     }
 
+    /// Leaves out the parts of these entities.
+    pub(super) fn leave_out_parts(&mut self, entities: &[EntityKey]) {
+        let Some(known) = &mut self.0 else { return };
+        known.changes.retain(|entry| {
+            let after = entry.after.as_ref().filter(|_| entry.index.is_part());
+            !after.is_some_and(|part| entities.contains(&part.key))
+        });
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &EntryChange> {
         self.0.iter().flat_map(|known| &known.changes)
     }

@@ -6,3 +6,4 @@ pub(super) mod entries;
 pub(super) mod follow;
 mod part;
 pub(super) mod repair;
+pub(super) mod token;

@@ -6,12 +6,13 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::pin::pin;
 
-use futures_util::{Stream, StreamExt as _};
+use futures_util::{StreamExt as _, stream};
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{EntityKey, IfMatch, PartitionKey, TableName};
 
 use super::changes::EntryChanges;
 use super::entries::{Compared, EntryState, remove_orphan};
+use super::token::{RepairToken, RepairTokenError};
 use crate::action::batch::as_a_whole;
 use crate::action::get_entity::{fetch, stored};
 use crate::action::query_entities::QueryEntities;
@@ -20,7 +21,9 @@ use crate::action::write::together::carry_out;
 use crate::action::{EncodedEntity, refused};
 use crate::entity::index::AnyIndex;
 use crate::entity::key::IntoPartitionKey;
-use crate::entity::{DynamicEntity, EntityError, Stored, WritableEntity, write_values};
+use crate::entity::{
+    DynamicEntity, EntityError, Stored, TableEntity, WritableEntity, write_values,
+};
 use crate::error::{Error, ErrorKind};
 use crate::pipeline::{Effect, OperationRun, Table};
 
@@ -31,6 +34,7 @@ pub struct Repair<'a, E> {
     partition: Option<Result<PartitionKey, EntityError>>,
     is_dry: bool,
     concurrency: usize,
+    resume_at: Option<RepairToken>,
     progress: Box<dyn FnMut(&RepairReport) + Send + 'a>,
     entity: PhantomData<fn() -> E>,
 }
@@ -58,6 +62,9 @@ pub struct RepairReport {
     /// What cannot be read as an entity of this type, or as an entry of its indexes, and entities whose entries cannot be written. They
     /// are left as they are.
     pub unreadable: Vec<String>,
+    /// In the report of [`progress`](Repair::progress), where another repair can [resume](Repair::resume_at) if this one does not end;
+    /// `None` when it has ended.
+    pub resume_at: Option<RepairToken>,
     is_dry: bool,
 }
 
@@ -95,6 +102,7 @@ impl<'a, E: WritableEntity> Repair<'a, E> {
             partition: None,
             is_dry: false,
             concurrency: CONCURRENCY,
+            resume_at: None,
             progress: Box::new(|_| ()),
             entity: PhantomData,
         }
@@ -120,7 +128,39 @@ impl<'a, E: WritableEntity> Repair<'a, E> {
         self
     }
 
-    /// Sets a function that is called with the report so far, after every 100 entities or entries and at the end.
+    /// Resumes a repair that did not end, because of an error or the end of its process, at the
+    /// [position](RepairReport::resume_at) that its [`progress`](Self::progress) was called with last. Up to a page of 1,000 entities
+    /// is compared once more. The report counts from there.
+    ///
+    /// The repair must be one of the same table, entity type and partition: anything else is
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input).
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/indexed.md")]
+    /// use tablesdk::action::RepairToken;
+    ///
+    /// let mut stored = String::new();
+    /// let progress = |report: &tablesdk::action::RepairReport| {
+    ///     stored = report.resume_at.as_ref().map(RepairToken::to_string).unwrap_or_default();
+    /// };
+    /// table.repair::<Employee>().progress(progress).await?;
+    ///
+    /// // After the process was started again.
+    /// let mut repair = table.repair::<Employee>();
+    /// if !stored.is_empty() {
+    ///     repair = repair.resume_at(stored.parse()?);
+    /// }
+    /// assert!(repair.await?.is_right());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn resume_at(mut self, position: RepairToken) -> Self {
+        self.resume_at = Some(position);
+        self
+    }
+
+    /// Sets a function that is called with the report so far: after every 100 entities or entries, after every page of them, and at the
+    /// end.
     pub fn progress(mut self, report: impl FnMut(&RepairReport) + Send + 'a) -> Self {
         self.progress = Box::new(report);
         self
@@ -136,57 +176,96 @@ impl<'a, E: WritableEntity> Repair<'a, E> {
         let partition = self.partition.take().transpose();
         let partition = partition.map_err(|error| refused(OPERATION, error))?;
         let name = self.table.checked_name(OPERATION)?;
+        let indexes = E::INDEXES.iter().map(|index| index as &dyn AnyIndex);
+        let indexes = indexes.filter(|index| !index.is_part());
+        let is_of_partition = partition.is_some();
+        let indexes = indexes.filter(|index| !(is_of_partition && index.is_elsewhere()));
+        let indexes: Vec<_> = indexes.collect();
+        if let Some(token) = &self.resume_at {
+            let mut passes = indexes.iter().map(|index| index.name());
+            if !passes.any(|pass| pass == token.pass()) && token.pass() != ENTITIES {
+                return Err(refused(OPERATION, RepairTokenError::OtherRepair));
+            }
+        }
+
         let mut report = RepairReport {
             is_dry: self.is_dry,
             ..RepairReport::default()
         };
-
         let (table, is_dry) = (self.table.clone(), self.is_dry);
-        let mut query = QueryEntities::<E>::new(table.clone());
-        if let Some(partition) = &partition {
-            query = query.partition(partition.as_str());
-        }
-        let entities = query
-            .stream()
-            .map(|found| mend::<E>(&table, &name, is_dry, found));
-        self.collect(&mut report, entities).await?;
-
-        let is_of_partition = partition.is_some();
-        let indexes = E::INDEXES.iter().map(|index| index as &dyn AnyIndex);
-        let indexes = indexes.filter(|index| !index.is_part());
-        for index in indexes.filter(|index| !(is_of_partition && index.is_elsewhere())) {
+        let entities = of_partition(QueryEntities::new(table.clone()), partition.as_ref());
+        let compare = |found| mend::<E>(&table, &name, is_dry, found);
+        self.pass(&mut report, ENTITIES, entities, compare).await?;
+        for index in indexes {
             let mut query =
                 QueryEntities::<DynamicEntity>::of_schema(table.clone(), index.schema());
             if let Some(copies) = index.marked() {
                 query = query.odata(&copies);
             }
-            if let Some(partition) = &partition {
-                query = query.partition(partition.as_str());
-            }
-            let entries = query
-                .stream()
-                .map(|found| orphan(&table, &name, index, is_dry, found));
-            self.collect(&mut report, entries).await?;
+            let entries = of_partition(query, partition.as_ref());
+            let compare = |found| orphan(&table, &name, index, is_dry, found);
+            self.pass(&mut report, index.name(), entries, compare)
+                .await?;
         }
+        report.resume_at = None;
         Ok(report)
     }
 
-    async fn collect(
+    /// Compares all that a query finds, page by page, from where the repair is resumed.
+    async fn pass<T: TableEntity, F>(
         &mut self,
         report: &mut RepairReport,
-        found: impl Stream<Item = impl Future<Output = Result<RepairReport, Error>>>,
-    ) -> Result<(), Error> {
-        let mut found = pin!(found.buffer_unordered(self.concurrency));
-        let mut count = 0_u64;
-        while let Some(found) = found.next().await {
-            report.add(found?);
-            count += 1;
-            if count.is_multiple_of(PER_PROGRESS) {
-                (self.progress)(report);
+        name: &'static str,
+        query: QueryEntities<T>,
+        compare: impl Fn(Result<Stored<T>, Error>) -> F + Send + Sync,
+    ) -> Result<(), Error>
+    where
+        F: Future<Output = Result<RepairReport, Error>> + Send,
+    {
+        let (query, pages) = query.into_paged()?;
+        let fingerprint = query.request().fingerprint();
+        let mut next = match self.resume_at.take_if(|token| token.pass() == name) {
+            Some(token) => {
+                let continuation = token.into_continuation(fingerprint);
+                continuation.map_err(|error| refused(OPERATION, error))?
             }
+            // It was made before the repair is resumed.
+            None if self.resume_at.is_some() => return Ok(()),
+            None => None,
+        };
+        let token = |next: Option<&_>| Some(RepairToken::new(name, fingerprint, next));
+        report.resume_at = token(next.as_ref());
+        let mut count = 0_u64;
+        loop {
+            let (found, following) = Box::pin(query.page::<T>(pages.top(None), next)).await?;
+            let found = stream::iter(found).map(&compare);
+            let mut found = pin!(found.buffer_unordered(self.concurrency));
+            while let Some(found) = found.next().await {
+                report.add(found?);
+                count += 1;
+                if count.is_multiple_of(PER_PROGRESS) {
+                    (self.progress)(report);
+                }
+            }
+            if following.is_none() {
+                query.end();
+                (self.progress)(report);
+                return Ok(());
+            }
+            report.resume_at = token(following.as_ref());
+            (self.progress)(report);
+            next = following;
         }
-        (self.progress)(report);
-        Ok(())
+    }
+}
+
+fn of_partition<T: TableEntity>(
+    query: QueryEntities<T>,
+    partition: Option<&PartitionKey>,
+) -> QueryEntities<T> {
+    match partition {
+        Some(partition) => query.partition(partition.as_str()),
+        None => query,
     }
 }
 
@@ -201,6 +280,7 @@ impl RepairReport {
             recent,
             conflicts,
             unreadable,
+            resume_at: _,
             is_dry: _,
         } = other;
         self.entities += entities;
@@ -252,13 +332,13 @@ async fn in_rounds<E: WritableEntity>(
         round += 1;
         let key = entity.key().clone();
         let failed = |error| run.annotate(Error::input(error)).with_key(&key);
-        let entries = match EntryChanges::of(&entity) {
+        let mut entries = match EntryChanges::of(&entity) {
             Ok(entries) => entries,
             Err(error) => return Ok(RepairReport::unreadable(&failed(error))),
         };
         // A merge without properties: it keeps the entity, and is refused if the entity was written since.
         let body = write_values(&key, &[]).map_err(failed)?;
-        let report = compare(run, name, &key, &entries).await?;
+        let report = compare(run, name, &key, &mut entries).await?;
         if is_dry || report.mended() == 0 {
             return Ok(report);
         }
@@ -293,27 +373,27 @@ async fn in_rounds<E: WritableEntity>(
     }
 }
 
+/// Leaves out of the entries a part whose entity does not exist: it cannot be written.
 async fn compare(
     run: &mut OperationRun<'_>,
     table: &TableName,
     entity: &EntityKey,
-    entries: &EntryChanges,
+    entries: &mut EntryChanges,
 ) -> Result<RepairReport, Error> {
     let mut report = RepairReport {
         entities: 1,
         ..RepairReport::default()
     };
+    let mut without_entity = Vec::new();
     for entry in entries.iter() {
         match entry.state(run, table, entity).await? {
             None | Some((_, _, EntryState::Right)) => {}
             Some((_, _, EntryState::Missing)) => report.missing += 1,
             Some((_, _, EntryState::Stale)) => report.stale += 1,
-            Some((_, _, EntryState::NoEntity(problem))) => {
+            Some((_, part, EntryState::NoEntity(problem))) => {
                 let error = run.annotate(Error::input(problem)).with_key(entity);
-                return Ok(RepairReport {
-                    entities: 1,
-                    ..RepairReport::unreadable(&error)
-                });
+                report.unreadable.push(error.to_string());
+                without_entity.push(part.clone());
             }
             Some((index, entry, EntryState::Taken { owner })) => {
                 report.conflicts.push(IndexConflict {
@@ -325,6 +405,7 @@ async fn compare(
             }
         }
     }
+    entries.leave_out_parts(&without_entity);
     Ok(report)
 }
 
@@ -370,11 +451,14 @@ impl<E> fmt::Debug for Repair<'_, E> {
             .field("partition", &self.partition)
             .field("is_dry", &self.is_dry)
             .field("concurrency", &self.concurrency)
+            .field("resume_at", &self.resume_at)
             .finish_non_exhaustive()
     }
 }
 
 const OPERATION: &str = "repair";
+/// The name of the pass over the entities; those over the entries have the names of their indexes.
+const ENTITIES: &str = "";
 const CONCURRENCY: usize = 16;
 const PER_PROGRESS: u64 = 100;
 const ROUNDS: u32 = 16;

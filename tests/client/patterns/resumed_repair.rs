@@ -1,0 +1,141 @@
+//! A repair that ended with an error, resumed from the token of its progress.
+
+use futures::stream;
+use harness::client_with;
+use tablesdk::action::{Repair, RepairReport, RepairToken};
+use tablesdk::{DynamicEntity, Error, ErrorCode, ErrorKind, RetryPolicy, TableClient};
+use tablesdk_server::TableServer;
+use tablesdk_server::testing::{Fault, Op};
+
+use super::entity::{Employee, checked};
+
+/// Of a client that does not retry.
+async fn company() -> (TableServer, TableClient) {
+    let server = TableServer::in_process();
+    let table = client_with(&server, |builder| builder.retry(RetryPolicy::none())).table("Company");
+    table.create_table().await.unwrap();
+    (server, table)
+}
+
+/// The result of the repair, and the position to resume it at, as it was stored.
+async fn run(repair: Repair<'_, Employee>) -> (Result<RepairReport, Error>, Option<String>) {
+    let mut stored = None;
+    let progress = |report: &RepairReport| {
+        stored = report.resume_at.as_ref().map(RepairToken::to_string);
+    };
+    let result = repair.progress(progress).await;
+    (result, stored)
+}
+
+/// Employees that another program wrote, without the entries of their indexes.
+async fn foreign(table: &TableClient, ids: std::ops::Range<u32>) {
+    let employees = ids.map(|id| {
+        Ok::<_, Error>(
+            DynamicEntity::new("Sales", format!("empid_{id:06}"))
+                .with("LastName", "Doe")
+                .with("Email", format!("{id}@contoso.com"))
+                .with("Age", 36),
+        )
+    });
+    table.bulk().insert(stream::iter(employees)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_resumed_repair_does_not_read_the_pages_before_its_token() {
+    let (server, table) = company().await;
+    foreign(&table, 0..1_200).await;
+    let fault = server.faults().on(Op::QueryEntities).nth(2);
+    fault.inject(Fault::error(ErrorCode::InternalError));
+    let (result, stored) = run(table.repair()).await;
+    assert_eq!(result.unwrap_err().code(), Some(&ErrorCode::InternalError));
+
+    // What another program does on the first page, meanwhile, is for the next repair.
+    let stale = DynamicEntity::new("Sales", "empid_000000").with("Age", 37);
+    table.merge_unconditional(&stale).await.unwrap();
+    let token: RepairToken = stored.unwrap().parse().unwrap();
+    let report = table.repair::<Employee>().resume_at(token).await.unwrap();
+    assert_eq!(
+        (report.entities, report.missing, report.stale),
+        (200, 400, 0)
+    );
+    assert_eq!((report.entries, report.resume_at), (2_400, None));
+    let report = table.repair::<Employee>().await.unwrap();
+    assert_eq!((report.missing, report.stale), (0, 2));
+    checked(&table).await;
+}
+
+#[tokio::test]
+async fn a_repair_with_an_error_at_each_request_is_resumed_to_the_end() {
+    for nth in 1.. {
+        let (server, table) = company().await;
+        foreign(&table, 1..3).await;
+        table
+            .insert(&Employee::new(3, "Hopper", None))
+            .await
+            .unwrap();
+        table.delete(("Sales", "empid_000003")).await.unwrap();
+        let failed = server
+            .faults()
+            .on_any()
+            .nth(nth)
+            .inject(Fault::error(ErrorCode::InternalError));
+        let (result, stored) = run(table.repair()).await;
+        if failed.hits() == 0 {
+            assert!(result.unwrap().resume_at.is_none());
+            assert!(nth > 10);
+            break;
+        }
+        result.unwrap_err();
+        let resumed = table.repair::<Employee>();
+        let resumed = match stored {
+            Some(token) => resumed.resume_at(token.parse().unwrap()),
+            None => resumed,
+        };
+        assert!(resumed.await.unwrap().is_right());
+        assert_eq!(checked(&table).await.len(), 2);
+        assert_eq!(table.repair::<Employee>().await.unwrap().mended(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_repair_refuses_the_token_of_another_one() {
+    let (server, table) = company().await;
+    table
+        .insert(&Employee::new(1, "Lovelace", Some("ada@contoso.com")))
+        .await
+        .unwrap();
+    let token = async |repair| run(repair).await.1.unwrap().parse::<RepairToken>().unwrap();
+    let whole = token(table.repair()).await;
+    let sales = token(table.repair().partition("Sales")).await;
+
+    let requests = server.journal();
+    let other_partition = table
+        .repair::<Employee>()
+        .partition("Legal")
+        .resume_at(sales.clone());
+    let without_partition = table.repair::<Employee>().resume_at(sales);
+    let other_type = table
+        .repair::<super::staff::Staff>()
+        .resume_at(whole.clone());
+    for refused in [
+        other_partition.await,
+        without_partition.await,
+        other_type.await,
+    ] {
+        let error = refused.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Input);
+        let rule = "the token comes from a repair of another table, entity type or partition";
+        assert!(error.to_string().contains(rule), "{error}");
+    }
+    assert_eq!(requests.requests().count(), 0, "nothing is sent");
+    let text = whole.to_string();
+    for end in 0..text.len() - "ByName".len() {
+        let parsed: Result<RepairToken, _> = text[..end].parse();
+        assert!(parsed.is_err() || parsed.is_ok_and(|token| token != whole));
+    }
+    let error = "a.b.c".parse::<RepairToken>().unwrap_err();
+    assert!(
+        error.to_string().contains("not a token of a repair"),
+        "{error}"
+    );
+}
