@@ -37,7 +37,8 @@ async fn foreign(table: &TableClient, ids: std::ops::Range<u32>) {
                 .with("Age", 36),
         )
     });
-    table.bulk().insert(stream::iter(employees)).await.unwrap();
+    let report = table.bulk().insert(stream::iter(employees)).await.unwrap();
+    assert!(report.is_success(), "{:?}", report.failures());
 }
 
 #[tokio::test]
