@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use proc_macro2::{Span, TokenStream};
 use syn::{Generics, Ident, LitStr, Path, Visibility, parse_quote};
 
-use crate::attr::{DefaultValue, FieldAttributes, Role, StructAttributes};
+use crate::attr::{CopyAttribute, DefaultValue, FieldAttributes, Role, StructAttributes};
 use crate::diagnostics::{Diagnostics, abbreviated};
 use crate::entity_type::EntityType;
 use crate::input::{IndexOf, Input, InputField, Target};
@@ -36,7 +36,7 @@ pub(crate) struct Model<'a> {
     /// Of the entries of an index: what they are entries of.
     pub(crate) index_of: Option<IndexOf>,
     /// The types that are computed from it and written with it.
-    pub(crate) copies: Vec<Path>,
+    pub(crate) copies: Vec<CopyAttribute>,
     pub(crate) lints: Vec<TokenStream>,
 }
 

@@ -74,7 +74,7 @@ impl EntityType {
         let aliases = given.aliases.iter().map(|(_, alias)| alias);
         let mut seen: Vec<String> = Vec::new();
         for name in [name].into_iter().chain(aliases) {
-            check_type_name(name, "Employee", diagnostics);
+            check_type_name(name, "an entity type", "Employee", diagnostics);
             if seen.contains(&name.value()) {
                 diagnostics.error(
                     name.span(),
@@ -100,16 +100,19 @@ impl EntityType {
 }
 
 /// Refuses a string that cannot be the name of a type.
-pub(crate) fn check_type_name(name: &LitStr, example: &str, diagnostics: &mut Diagnostics) {
+pub(crate) fn check_type_name(
+    name: &LitStr,
+    what: &str,
+    example: &str,
+    diagnostics: &mut Diagnostics,
+) {
     let text = name.value();
     let message = if text.trim().is_empty() {
-        format!("an entity type has a name: write one, such as \"{example}\"")
+        format!("{what} is not empty: write one, such as \"{example}\"")
     } else if text.encode_utf16().count() > NAME_UNITS_MAX {
-        format!(
-            "an entity type is part of every query: choose one of at most {NAME_UNITS_MAX} characters"
-        )
+        format!("{what} is part of every query: choose one of at most {NAME_UNITS_MAX} characters")
     } else if text.chars().any(char::is_control) {
-        "an entity type cannot have control characters: remove them".to_owned()
+        format!("{what} cannot have control characters: remove them")
     } else {
         return;
     };

@@ -58,7 +58,13 @@ fn stub_entries(input: &DeriveInput) -> TokenStream {
     if !input.generics.params.is_empty() {
         return TokenStream::new();
     }
-    let entries = attributes.indexes.iter().map(|index| {
+    let mut known = vec![entity];
+    let indexes = attributes.indexes.iter().filter(|index| {
+        let is_new = !known.contains(&&index.ident);
+        known.push(&index.ident);
+        is_new
+    });
+    let entries = indexes.map(|index| {
         let (ident, row_key) = (&index.ident, &index.row_key);
         let partition_key = index.partition_key.as_ref();
         let partition_key = partition_key.or(attributes.partition_key.as_ref()).into_iter();

@@ -3,7 +3,8 @@
 //!
 //! An entry has every property of the entity, and those parts of the entity's keys that its own keys do not have.
 
-use proc_macro2::Ident;
+use proc_macro2::{Ident, Span};
+use quote::ToTokens as _;
 use syn::ext::IdentExt as _;
 use syn::spanned::Spanned as _;
 use syn::{GenericArgument, LitStr, PathArguments, Type};
@@ -11,9 +12,10 @@ use syn::{GenericArgument, LitStr, PathArguments, Type};
 use crate::attr::{FieldAttributes, IndexAttribute, StructAttributes};
 use crate::check::{Kind, Model, check};
 use crate::diagnostics::Diagnostics;
+use crate::entity_type::check_type_name;
 use crate::input::{IndexOf, Input, InputField, Target};
 use crate::name::KeyName;
-use crate::template::{Template, names};
+use crate::template::{PartForm, Piece, Template, names};
 
 /// The checked entries of each index.
 pub(crate) fn models<'a>(
@@ -22,14 +24,16 @@ pub(crate) fn models<'a>(
 ) -> syn::Result<Vec<Model<'a>>> {
     let mut diagnostics = Diagnostics::new();
     if let (Some(copy), Some(problem)) = (attributes.copies.first(), problem_of(entity, "copy")) {
-        diagnostics.error(copy.span(), problem);
+        diagnostics.error(copy.path.span(), problem);
     }
+    check_names(entity, attributes, &mut diagnostics);
     let Some(first) = attributes.indexes.first() else {
         return diagnostics.finish(Some(Vec::new()));
     };
     let problem = problem_of(entity, "index").or_else(|| problem_of_older(entity));
-    if let Some(problem) = problem {
-        diagnostics.error(first.ident.span(), problem);
+    let problem = problem.map(|problem| (first.ident.span(), problem));
+    if let Some((span, problem)) = problem.or_else(|| problem_of_field(entity)) {
+        diagnostics.error(span, problem);
         return diagnostics.finish(None);
     }
     let mut models = Vec::new();
@@ -38,6 +42,7 @@ pub(crate) fn models<'a>(
             Ok(model) => {
                 check_partition(entity, index, &mut diagnostics);
                 check_owners(entity, index, &model, &mut diagnostics);
+                check_digits(entity, &model, &mut diagnostics);
                 models.push(model);
             }
             Err(error) => diagnostics.push(error),
@@ -70,6 +75,111 @@ fn problem_of_older(entity: &Model<'_>) -> Option<String> {
     has_older.then(|| format!("`{name}` reads older versions with `from`, which the entries of an index do not: remove one of the two"))
 }
 
+/// What the entries of an index are stored under.
+fn stored_name(entity: &Model<'_>, index: &IndexAttribute) -> String {
+    let ident = index.ident.unraw();
+    match &index.name {
+        Some(name) => name.value(),
+        None if entity.entity_type.is_some() => ident.to_string(),
+        None => format!("{}.{ident}", entity.ident.unraw()),
+    }
+}
+
+/// Each index is a type of its own, and entries and copies are recognized by the names that they are stored under.
+fn check_names(entity: &Model<'_>, attributes: &StructAttributes, diagnostics: &mut Diagnostics) {
+    let mut idents = vec![entity.ident.clone()];
+    let entity_type = entity.entity_type.iter();
+    let mut stored: Vec<_> = entity_type
+        .flat_map(|known| known.aliases.iter().chain([&known.name]))
+        .cloned()
+        .collect();
+    let mut check = |stored: &mut Vec<String>, name: String, given: Option<&LitStr>, span: Span| {
+        if let Some(given) = given {
+            check_type_name(given, "a stored name", "Employee.ByEmail", diagnostics);
+        }
+        if stored.contains(&name) {
+            diagnostics.error(
+                given.map_or(span, LitStr::span),
+                format!("{name:?} is already stored for this entity, or for another index or copy of it: give this one another `name`"),
+            );
+        }
+        stored.push(name);
+    };
+    let mut duplicates = Vec::new();
+    for index in &attributes.indexes {
+        if idents.contains(&index.ident) {
+            duplicates.push(&index.ident);
+        } else {
+            let (name, span) = (stored_name(entity, index), index.ident.span());
+            check(&mut stored, name, index.name.as_ref(), span);
+            idents.push(index.ident.clone());
+        }
+    }
+    stored.clear();
+    let mut paths = Vec::new();
+    for copy in &attributes.copies {
+        let path = copy.path.to_token_stream().to_string();
+        if paths.contains(&path) {
+            duplicates.extend(copy.path.segments.last().map(|last| &last.ident));
+        } else {
+            let (name, span) = (copy.stored_name(&entity.ident), copy.path.span());
+            check(&mut stored, name, copy.name.as_ref(), span);
+            paths.push(path);
+        }
+    }
+    for ident in duplicates {
+        diagnostics.error(
+            ident.span(),
+            format!("`{ident}` is already this struct, or another index or copy of it: remove one of the two, or rename it"),
+        );
+    }
+}
+
+/// With fewer digits than in the key of the entity, there would be entities without an entry, and they could not be written.
+fn check_digits(entity: &Model<'_>, entries: &Model<'_>, diagnostics: &mut Diagnostics) {
+    let templates = |model: &Model<'_>| -> Vec<(usize, usize, Span)> {
+        let templates = KeyName::BOTH
+            .into_iter()
+            .filter_map(|name| model.keys.get(name));
+        let parts = templates.flat_map(|template| {
+            template.pieces.iter().filter_map(|piece| match piece {
+                Piece::Part {
+                    field,
+                    form: PartForm::Digits(digits),
+                } => Some((*field, *digits, template.span)),
+                _ => None,
+            })
+        });
+        parts.collect()
+    };
+    let of_entity = templates(entity);
+    for (field, digits, span) in templates(entries) {
+        let known = of_entity.iter().find(|(known, ..)| *known == field);
+        let known = known
+            .map(|(_, known, _)| *known)
+            .filter(|known| *known > digits);
+        if let (Some(known), Some(part)) = (known, entity.parts.get(field)) {
+            let name = part.field.plain_name();
+            diagnostics.error(
+                span,
+                format!("`{name}` has up to {known} digits in the key of the entity: write `{{{name}:0{known}}}`"),
+            );
+        }
+    }
+}
+
+/// Without an entity type, the entries are marked by a property.
+fn problem_of_field(entity: &Model<'_>) -> Option<(Span, String)> {
+    let mut properties = entity.properties().filter(|_| entity.entity_type.is_none());
+    let (field, _) = properties.find(|(_, property)| {
+        property.name == MARK || property.aliases.iter().any(|alias| alias == MARK)
+    })?;
+    let (_, span) = field.stored_name(entity.rename_all);
+    let problem =
+        format!("the property `{MARK}` marks the entries of indexes: give this one another name");
+    Some((span, problem))
+}
+
 /// The entries of an index, as if they had been written as a struct.
 fn input_of<'a>(
     entity: &'a Model<'a>,
@@ -100,15 +210,13 @@ fn input_of<'a>(
     let mut entity_type = attributes.entity_type.clone();
     entity_type.aliases.clear();
     let span = index.ident.span();
-    let ident = index.ident.unraw();
-    if let Some((_, name)) = &mut entity_type.name {
-        *name = LitStr::new(&ident.to_string(), span);
-    } else {
+    if entity_type.name.is_none() {
         // It distinguishes the entry from an entity of another type under the same row key.
-        let name = format!("{}.{ident}", entity.ident.unraw());
-        entity_type.name = Some((span, LitStr::new(&name, span)));
         entity_type.property = Some((span, LitStr::new(MARK, span)));
     }
+    let name = index.name.clone();
+    let name = name.unwrap_or_else(|| LitStr::new(&stored_name(entity, index), span));
+    entity_type.name = Some((span, name));
     Input {
         target: Target::Entity,
         ident: &index.ident,

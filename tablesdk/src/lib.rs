@@ -67,7 +67,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::entity::column_scope::ColumnScope;
-    pub use crate::entity::copy::Copied;
+    pub use crate::entity::copy::{Copied, check_copy};
     pub use crate::entity::dynamic::DynamicSelection;
     pub use crate::entity::entity_type::upgrade;
     pub use crate::entity::field::Field;

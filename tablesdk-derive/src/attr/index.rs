@@ -1,7 +1,8 @@
-//! The grammar of `index(ByEmail, row_key = "email_{email}", unique)`.
+//! The grammar of `index(ByEmail, row_key = "email_{email}", unique)` and of `copy(ManagerOf)`.
 
+use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
-use syn::{Ident, LitStr, Token};
+use syn::{Ident, LitStr, Path, Token};
 
 use super::{Item, Value};
 
@@ -15,6 +16,16 @@ pub(crate) struct IndexAttribute {
     pub(crate) row_key: LitStr,
     /// Whether no two entities of a partition have an entry with the same row key.
     pub(crate) is_unique: bool,
+    /// What the entries are stored under, where it is not the name of the type.
+    pub(crate) name: Option<LitStr>,
+}
+
+/// A type that is computed from the entity.
+#[derive(Clone)]
+pub(crate) struct CopyAttribute {
+    pub(crate) path: Path,
+    /// What the copies are stored under, where it is not the names of both structs.
+    pub(crate) name: Option<LitStr>,
 }
 
 impl IndexAttribute {
@@ -37,7 +48,7 @@ impl IndexAttribute {
                 )));
             }
         };
-        let (mut partition_key, mut row_key) = (None, None);
+        let (mut partition_key, mut row_key, mut name) = (None, None, None);
         let mut is_unique = None;
         while !input.is_empty() {
             input.parse::<Token![,]>()?;
@@ -46,8 +57,9 @@ impl IndexAttribute {
             }
             let word: Ident = input.parse()?;
             match word.to_string().as_str() {
-                "partition_key" => template(&mut partition_key, &word, input)?,
-                "row_key" => template(&mut row_key, &word, input)?,
+                "name" => text(&mut name, &word, input)?,
+                "partition_key" => text(&mut partition_key, &word, input)?,
+                "row_key" => text(&mut row_key, &word, input)?,
                 "unique" => {
                     if is_unique.replace(word.span()).is_some() {
                         return Err(twice(&word));
@@ -55,7 +67,7 @@ impl IndexAttribute {
                 }
                 other => {
                     let message = format!(
-                        "unknown option `{other}` of an index: the options are `partition_key`, `row_key` and `unique`"
+                        "unknown option `{other}` of an index: the options are `name`, `partition_key`, `row_key` and `unique`"
                     );
                     return Err(syn::Error::new(word.span(), message));
                 }
@@ -75,12 +87,47 @@ impl IndexAttribute {
             partition_key,
             row_key,
             is_unique: is_unique.is_some(),
+            name,
         })
     }
 }
 
+impl CopyAttribute {
+    pub(super) fn parse(item: &Item) -> syn::Result<Self> {
+        let parser = |input: ParseStream<'_>| {
+            let (path, mut name) = (input.parse()?, None);
+            while input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
+                let word: Ident = input.parse()?;
+                if word != "name" {
+                    return Err(input.error("expected `name`"));
+                }
+                text(&mut name, &word, input)?;
+            }
+            Ok(Self { path, name })
+        };
+        let parsed = match &item.value {
+            Value::List(tokens) => parser.parse2(tokens.clone()).ok(),
+            Value::None | Value::Text(_) | Value::Other => None,
+        };
+        parsed.ok_or_else(|| {
+            item.error(
+                "`copy` takes one type that implements `CopyOf`, and may take a name: write `#[table(copy(ManagerOf))]` or `#[table(copy(ManagerOf, name = \"Employee.ManagerOf\"))]`"
+                    .to_owned(),
+            )
+        })
+    }
+
+    /// What the copies of that entity are stored under.
+    pub(crate) fn stored_name(&self, entity: &Ident) -> String {
+        let last = self.path.segments.last();
+        let copy = last.map_or_else(String::new, |last| last.ident.unraw().to_string());
+        let given = self.name.as_ref().map(LitStr::value);
+        given.unwrap_or_else(|| format!("{}.{copy}", entity.unraw()))
+    }
+}
+
 /// Parses `= "…"`.
-fn template(known: &mut Option<LitStr>, word: &Ident, input: ParseStream<'_>) -> syn::Result<()> {
+fn text(known: &mut Option<LitStr>, word: &Ident, input: ParseStream<'_>) -> syn::Result<()> {
     input.parse::<Token![=]>()?;
     match known.replace(input.parse()?) {
         Some(_) => Err(twice(word)),
@@ -89,7 +136,7 @@ fn template(known: &mut Option<LitStr>, word: &Ident, input: ParseStream<'_>) ->
 }
 
 fn twice(word: &Ident) -> syn::Error {
-    let message = format!("duplicate option `{word}` of an index: remove one of the two");
+    let message = format!("duplicate option `{word}`: remove one of the two");
     syn::Error::new(word.span(), message)
 }
 

@@ -11,7 +11,7 @@ use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
 use syn::{Attribute, Ident, LitStr, Path, Token};
 
-pub(crate) use self::index::IndexAttribute;
+pub(crate) use self::index::{CopyAttribute, IndexAttribute};
 
 use self::entity_type::EntityTypeAttributes;
 use crate::diagnostics::{Diagnostics, closest};
@@ -21,7 +21,7 @@ use crate::name::RenameRule;
 #[derive(Clone, Default)]
 pub(crate) struct StructAttributes {
     /// The types that are computed from the entity.
-    pub(crate) copies: Vec<Path>,
+    pub(crate) copies: Vec<CopyAttribute>,
     pub(crate) entity_type: EntityTypeAttributes,
     pub(crate) indexes: Vec<IndexAttribute>,
     pub(crate) keys: Option<Ident>,
@@ -39,7 +39,7 @@ impl StructAttributes {
         let mut parsed = Self::default();
         parsed.unclear = each(attributes, &STRUCT, diagnostics, |word, item| match word {
             "copy" => {
-                parsed.copies.push(copy_type(item)?);
+                parsed.copies.push(CopyAttribute::parse(item)?);
                 Ok(())
             }
             "crate" => once(&mut parsed.krate, item, crate_path(item)?),
@@ -481,20 +481,6 @@ pub(crate) fn path(item: &Item, example: &str, good: &str) -> syn::Result<Path> 
     text.parse_with(Path::parse_mod_style).map_err(|_| {
         let message = format!("this is not a path: write it as in a `use`, such as `{good}`");
         syn::Error::new(text.span(), message)
-    })
-}
-
-/// The type in `copy(ManagerOf)`.
-fn copy_type(item: &Item) -> syn::Result<Path> {
-    let path = match &item.value {
-        Value::List(tokens) => syn::parse2(tokens.clone()).ok(),
-        Value::None | Value::Text(_) | Value::Other => None,
-    };
-    path.ok_or_else(|| {
-        item.error(
-            "`copy` takes one type that implements `CopyOf`: write `#[table(copy(ManagerOf))]`"
-                .to_owned(),
-        )
     })
 }
 

@@ -315,7 +315,7 @@ fn check_aliases(
             );
             continue;
         }
-        check_type_name(alias, "Freelancer", diagnostics);
+        check_type_name(alias, "an entity type", "Freelancer", diagnostics);
         let ident = &variant.ident;
         if let Some(first) = names.insert(alias.value(), ident.unraw()) {
             diagnostics.error(

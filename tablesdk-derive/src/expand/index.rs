@@ -21,12 +21,15 @@ pub(super) fn const_indexes(entity: &Model<'_>, indexes: &[Model<'_>]) -> TokenS
     let is_standalone = !has_others && entity.index_of.is_none();
     let standalone = (!is_standalone).then(|| quote! { const IS_STANDALONE: bool = false; });
     let idents = indexes.iter().map(|index| &index.ident);
-    let copies = &entity.copies;
+    let copies = entity.copies.iter().map(|copy| {
+        let (path, name) = (&copy.path, copy.stored_name(&entity.ident));
+        quote! { #private::Index::<Self>::copy::<#path>(#name) }
+    });
     let indexes = has_others.then(|| {
         quote! {
             const INDEXES: &'static [#private::Index<Self>] = &[
                 #(#private::Index::of::<#idents>(),)*
-                #(#private::Index::<Self>::copy::<#copies>(),)*
+                #(#copies,)*
             ];
         }
     });

@@ -67,7 +67,7 @@ impl Model<'_> {
     }
 
     /// The fields that are properties and nothing else.
-    fn properties(&self) -> impl Iterator<Item = (&InputField<'_>, &Property)> {
+    pub(crate) fn properties(&self) -> impl Iterator<Item = (&InputField<'_>, &Property)> {
         self.parts.iter().filter_map(|part| match &part.kind {
             Kind::Property(property) => Some((&part.field, property)),
             _ => None,
@@ -405,6 +405,11 @@ fn checks(model: &Model<'_>) -> Vec<TokenStream> {
     }
     if let Some(entity_type) = &model.entity_type {
         checks.extend(entity_type.const_check(model));
+    }
+    for copy in &model.copies {
+        let (path, is_named) = (&copy.path, copy.name.is_some());
+        let check = quote! { #private::check_copy::<#path>(#is_named) };
+        checks.push(respanned(check, generated_span(path.span())));
     }
     checks
 }

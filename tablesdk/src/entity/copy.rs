@@ -112,18 +112,31 @@ impl<E: Standalone> Copied for E {
 }
 
 impl<E: WritableEntity> Index<E> {
-    /// The copies of that type.
-    pub const fn copy<C: CopyOf<E>>() -> Self {
+    /// The copies of that type, and what they are stored under.
+    pub const fn copy<C: CopyOf<E>>(mark: &'static str) -> Self {
         let kind = if C::IS_PART { Kind::Part } else { Kind::Copies };
         Self::new(
             const { &C::SCHEMA },
             kind,
+            mark,
             keys::<E, C>,
             copies::<E, C>,
-            source::<E, C>,
+            source,
             as_stored,
         )
     }
+}
+
+/// Refuses at compile time a copy that cannot be marked, and a name for a part, which is not marked.
+#[track_caller]
+pub const fn check_copy<C: Copied>(is_named: bool) {
+    if !C::IS_PART {
+        return C::SCHEMA.check_beside([MARK, SOURCE]);
+    }
+    assert!(
+        !is_named,
+        "a copy that is a part of an entity is not stored under a name: remove `name`"
+    );
 }
 
 /// The value as it is read after a write: fields may be skipped, and times are rounded.
@@ -151,14 +164,17 @@ fn keys<E: WritableEntity, C: CopyOf<E>>(entity: &E) -> Vec<EntityKey> {
         .collect()
 }
 
-fn copies<E: WritableEntity, C: CopyOf<E>>(entity: &E) -> Result<Vec<Entry>, EntityError> {
+fn copies<E: WritableEntity, C: CopyOf<E>>(
+    entity: &E,
+    mark: &str,
+) -> Result<Vec<Entry>, EntityError> {
     let source = entity.entity_key()?;
     let copies = C::copies_of(entity).into_iter();
-    let copies = copies.map(|copy| entry::<E, C>(&source, &copy));
+    let copies = copies.map(|copy| entry(&source, &copy, mark));
     copies.collect()
 }
 
-fn entry<E: TableEntity, C: CopyOf<E>>(source: &EntityKey, copy: &C) -> Result<Entry, EntityError> {
+fn entry<C: Copied>(source: &EntityKey, copy: &C, mark: &str) -> Result<Entry, EntityError> {
     let key = copy.copy_key()?;
     if key.partition_key() != source.partition_key() {
         return Err(EntityProblem::CopyElsewhere {
@@ -171,7 +187,7 @@ fn entry<E: TableEntity, C: CopyOf<E>>(source: &EntityKey, copy: &C) -> Result<E
         if C::IS_PART {
             return Ok(());
         }
-        writer.value(MARK, &ValueRef::String(mark::<E, C>().into()))?;
+        writer.value(MARK, &ValueRef::String(mark.into()))?;
         writer.value(SOURCE, &ValueRef::String(source.row_key().as_str().into()))
     })?;
     let absent = if C::IS_PART {
@@ -195,19 +211,14 @@ fn absent<C: TableEntity>(body: &[u8]) -> Vec<String> {
 }
 
 /// The entity that has a copy.
-fn source<E: TableEntity, C: TableEntity>(copy: &JsonEntity<'_>) -> Owner {
+fn source(copy: &JsonEntity<'_>, mark: &str) -> Owner {
     let text = |name| copy.text(name).ok().flatten();
-    if text(MARK) != Some(&mark::<E, C>()) {
+    if text(MARK) != Some(mark) {
         return Owner::NoEntry;
     }
     let key = text("PartitionKey").zip(text(SOURCE));
     let key = key.and_then(|(partition, row)| EntityKey::new(partition, row).ok());
     key.map_or(Owner::Damaged, Owner::Entity)
-}
-
-/// The source and the copy, as the copies are marked.
-fn mark<E: TableEntity, C: TableEntity>() -> String {
-    format!("{}.{}", E::SCHEMA.entity(), C::SCHEMA.entity())
 }
 
 /// The property that marks a copy, and the property with the row key of its source.

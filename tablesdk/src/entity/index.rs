@@ -109,9 +109,11 @@ pub(crate) const fn check_verified<E: TableEntity>(is_unverified: bool) {
 pub struct Index<E> {
     schema: &'static Schema,
     kind: Kind,
+    /// What the copies are stored under.
+    mark: &'static str,
     keys: fn(&E) -> Vec<EntityKey>,
-    entries: fn(&E) -> Result<Vec<Entry>, EntityError>,
-    owner: fn(&JsonEntity<'_>) -> Owner,
+    entries: fn(&E, &str) -> Result<Vec<Entry>, EntityError>,
+    owner: fn(&JsonEntity<'_>, &str) -> Owner,
     /// The value as it is read after a write, where what is derived may depend on the difference.
     as_stored: fn(&E) -> Option<E>,
 }
@@ -149,9 +151,10 @@ impl<E> Index<E> {
         Self::new(
             const { &I::SCHEMA },
             kind,
+            "",
             // What cannot be a key is not stored.
             |entity| I::entry_key(entity).ok().flatten().into_iter().collect(),
-            |entity| {
+            |entity, _| {
                 let Some(key) = I::entry_key(entity)? else {
                     return Ok(Vec::new());
                 };
@@ -159,7 +162,7 @@ impl<E> Index<E> {
                 let absent = Vec::new();
                 Ok(vec![Entry { key, body, absent }])
             },
-            owner::<I>,
+            |entry, _| owner::<I>(entry),
             |_| None,
         )
     }
@@ -167,14 +170,16 @@ impl<E> Index<E> {
     pub(super) const fn new(
         schema: &'static Schema,
         kind: Kind,
+        mark: &'static str,
         keys: fn(&E) -> Vec<EntityKey>,
-        entries: fn(&E) -> Result<Vec<Entry>, EntityError>,
-        owner: fn(&JsonEntity<'_>) -> Owner,
+        entries: fn(&E, &str) -> Result<Vec<Entry>, EntityError>,
+        owner: fn(&JsonEntity<'_>, &str) -> Owner,
         as_stored: fn(&E) -> Option<E>,
     ) -> Self {
         Self {
             schema,
             kind,
+            mark,
             keys,
             entries,
             owner,
@@ -185,7 +190,7 @@ impl<E> Index<E> {
     /// The entries of an entity that is written.
     pub(crate) fn entries(&self, entity: &E) -> Result<Vec<Entry>, EntityError> {
         let stored = (self.as_stored)(entity);
-        (self.entries)(stored.as_ref().unwrap_or(entity)).map_err(|error| {
+        (self.entries)(stored.as_ref().unwrap_or(entity), self.mark).map_err(|error| {
             let problem = match self.kind {
                 Kind::Index { .. } => EntityProblem::of_entry,
                 Kind::Copies | Kind::Part => EntityProblem::of_copy,
@@ -307,12 +312,17 @@ impl<E: TableEntity> AnyIndex for Index<E> {
 
     fn marked(&self) -> Option<String> {
         let is_copy = matches!(self.kind, Kind::Copies);
-        let (source, copy) = (E::SCHEMA.entity(), self.name());
-        is_copy.then(|| format!("{} eq '{source}.{copy}'", super::copy::MARK))
+        is_copy.then(|| {
+            format!(
+                "{} eq '{}'",
+                super::copy::MARK,
+                self.mark.replace('\'', "''")
+            )
+        })
     }
 
     fn owner_of(&self, entry: &Bytes) -> Owner {
-        read_entity(entry).map_or(Owner::Damaged, |entry| (self.owner)(&entry))
+        read_entity(entry).map_or(Owner::Damaged, |entry| (self.owner)(&entry, self.mark))
     }
 
     fn entry_of(&self, entity: &Bytes, entry: &EntityKey) -> EntryOf {
@@ -325,7 +335,7 @@ impl<E: TableEntity> AnyIndex for Index<E> {
         if !(self.keys)(&entity).contains(entry) {
             return EntryOf::None;
         }
-        let entries = (self.entries)(&entity).unwrap_or_default();
+        let entries = (self.entries)(&entity, self.mark).unwrap_or_default();
         let found = entries.into_iter().find(|found| found.key == *entry);
         found.map_or(EntryOf::Unknown, |found| EntryOf::Entry(found.body))
     }

@@ -330,13 +330,22 @@ impl RestField for Properties {
         }
         let fields = schema.properties();
         let entity_type = schema.type_property();
-        self.write(writer, |name| {
+        let taken_by = |name: &str| {
             let mut fields = fields.iter();
             if entity_type == Some(name) {
                 return Some("the entity type");
             }
             let is_field = fields.any(|field| field.name() == name || field.is_alias(name));
             is_field.then_some("a field")
-        })
+        };
+        if schema.entry.is_some() {
+            // The entity may have them: in it, parts of its key are no properties.
+            let mut others = self.clone();
+            others
+                .entries
+                .retain(|(name, _)| taken_by(name.as_str()).is_none());
+            return others.write(writer, taken_by);
+        }
+        self.write(writer, taken_by)
     }
 }

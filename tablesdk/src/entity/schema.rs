@@ -237,10 +237,26 @@ impl Schema {
     #[doc(hidden)]
     #[track_caller]
     pub const fn check(&self) {
+        self.check_beside([]);
+    }
+
+    /// As [`check`](Self::check), for an entity that is stored with these properties as well.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "at compile time, and within the bounds by the condition of the loop"
+    )]
+    #[track_caller]
+    pub(super) const fn check_beside<const N: usize>(&self, reserved: [&'static str; N]) {
         let mut names = Names {
             hashes: [0; PROPERTIES_MAX],
             count: 0,
+            reserved: N,
         };
+        let mut index = 0;
+        while index < N {
+            names.add(ColumnScope::ROOT, reserved[index]);
+            index += 1;
+        }
         if let Some(entity_type) = &self.entity_type {
             names.add(ColumnScope::ROOT, entity_type.property());
         }
@@ -252,6 +268,8 @@ impl Schema {
 struct Names {
     hashes: [u64; PROPERTIES_MAX],
     count: usize,
+    /// How many of them mark copies.
+    reserved: usize,
 }
 
 impl Names {
@@ -293,6 +311,10 @@ impl Names {
         while other < self.count {
             if self.hashes[other] == hash {
                 let [a, b, c] = *scope.parts();
+                if other < self.reserved {
+                    let rule = "` marks copies, and a property of this copy has the name: give the property another";
+                    refuse(&["`", a, b, c, name, rule]);
+                }
                 refuse(&[
                     "two properties have the name `",
                     a,

@@ -104,7 +104,7 @@ impl<V> VariantAccess<V> {
     pub const fn check_standalone(&self) {
         assert!(
             self.is_standalone,
-            "an enum of entities cannot hold a struct with indexes or an entry of one: query each type by itself, or hold a projection of it"
+            "an enum of entities cannot hold a struct with indexes or copies, or an entry of an index: query each type by itself, or hold a projection of it"
         );
     }
 

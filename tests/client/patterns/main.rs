@@ -11,6 +11,7 @@ mod index_faults;
 mod indexes;
 mod move_faults;
 mod moves;
+mod names;
 mod other_partitions;
 mod outbox;
 mod outbox_faults;

@@ -1,0 +1,211 @@
+//! What entries and copies are stored under: a struct can be renamed, and the entities that are stored stay as they are.
+
+use tablesdk::entity::CopyOf;
+use tablesdk::{DynamicEntity, Properties, TableClient, TableEntity};
+
+use super::on_both_transports;
+
+mod before {
+    use tablesdk::TableEntity;
+    use tablesdk::entity::CopyOf;
+
+    #[derive(Clone, Debug, TableEntity)]
+    #[table(partition_key = "{department}", row_key = "empid_{id:06}")]
+    #[table(index(ByEmail, row_key = "email_{email}", unique))]
+    #[table(index(
+        ByName,
+        partition_key = "name_{name}",
+        row_key = "in_{department}_{id:06}"
+    ))]
+    #[table(copy(Skilled))]
+    pub(super) struct Employee {
+        pub(super) department: String,
+        pub(super) id: u32,
+        pub(super) name: String,
+        pub(super) email: String,
+        pub(super) skill: String,
+    }
+
+    #[derive(Clone, Debug, TableEntity)]
+    #[table(partition_key = "{department}", row_key = "skill_{skill}_{id:06}")]
+    pub(super) struct Skilled {
+        pub(super) department: String,
+        pub(super) skill: String,
+        pub(super) id: u32,
+        pub(super) name: String,
+    }
+
+    impl CopyOf<Employee> for Skilled {
+        fn copies_of(employee: &Employee) -> impl IntoIterator<Item = Self> {
+            let Employee {
+                department,
+                id,
+                name,
+                skill,
+                ..
+            } = employee.clone();
+            [Self {
+                department,
+                skill,
+                id,
+                name,
+            }]
+        }
+    }
+}
+
+/// The same struct under other names.
+#[derive(Clone, Debug, TableEntity)]
+#[table(partition_key = "{department}", row_key = "empid_{id:06}")]
+#[table(index(
+    PersonByEmail,
+    row_key = "email_{email}",
+    unique,
+    name = "Employee.ByEmail"
+))]
+#[table(index(
+    PersonByName,
+    partition_key = "name_{name}",
+    row_key = "in_{department}_{id:06}",
+    name = "Employee.ByName"
+))]
+#[table(copy(Ability, name = "Employee.Skilled"))]
+struct Person {
+    department: String,
+    id: u32,
+    name: String,
+    email: String,
+    skill: String,
+}
+
+#[derive(Clone, Debug, TableEntity)]
+#[table(partition_key = "{department}", row_key = "skill_{skill}_{id:06}")]
+struct Ability {
+    department: String,
+    skill: String,
+    id: u32,
+    name: String,
+}
+
+impl CopyOf<Person> for Ability {
+    fn copies_of(person: &Person) -> impl IntoIterator<Item = Self> {
+        let Person {
+            department,
+            id,
+            name,
+            skill,
+            ..
+        } = person.clone();
+        [Self {
+            department,
+            skill,
+            id,
+            name,
+        }]
+    }
+}
+
+/// With an entity type, which the entries have instead of a mark.
+#[derive(Clone, Debug, TableEntity)]
+#[table(
+    partition_key = "{region}",
+    row_key = "customer_{number:04}",
+    entity_type = "Customer"
+)]
+#[table(index(ByPhone, row_key = "phone_{phone}", unique, name = "CustomerByPhone"))]
+#[table(copy(Caller, name = "the customer's phone"))]
+struct Customer {
+    region: String,
+    number: u32,
+    phone: String,
+    #[table(rest)]
+    others: Properties,
+}
+
+#[derive(Clone, Debug, TableEntity)]
+#[table(partition_key = "{region}", row_key = "caller_{phone}")]
+struct Caller {
+    region: String,
+    phone: String,
+}
+
+impl CopyOf<Customer> for Caller {
+    fn copies_of(customer: &Customer) -> impl IntoIterator<Item = Self> {
+        let Customer { region, phone, .. } = customer.clone();
+        [Self { region, phone }]
+    }
+}
+
+/// The strings of a property, in the order of the entities that have it.
+async fn strings(table: &TableClient, name: &str) -> Vec<String> {
+    let all = table.query::<DynamicEntity>().values().collect().await;
+    let all = all.unwrap().into_iter();
+    let strings = all.filter(|entity| entity.properties().get(name).is_some());
+    let strings = strings.map(|entity| entity.properties().read(name).unwrap());
+    strings.collect()
+}
+
+on_both_transports! {
+    async fn a_renamed_struct_keeps_its_entries_and_copies(subject: Subject) {
+        let table = subject.table().await;
+        let ada = before::Employee {
+            department: "Sales".into(),
+            id: 1,
+            name: "Ada".into(),
+            email: "ada@contoso.com".into(),
+            skill: "Maths".into(),
+        };
+        table.insert(&ada).await.unwrap();
+        let report = table.repair::<Person>().dry_run().await.unwrap();
+        assert!(report.is_right() && report.entries == 3, "{report:?}");
+
+        let mut ada = table.get(PersonByName::key("Ada", "Sales", 1)).follow().await.unwrap().unwrap();
+        ada.name = "Lovelace".into();
+        table.replace(&mut ada).await.unwrap();
+        let copy = table.get(Ability::key("Sales", "Maths", 1)).await.unwrap().unwrap();
+        assert_eq!(copy.name, "Lovelace");
+        assert_eq!(strings(&table, "TablesdkIndex").await, ["Employee.ByEmail", "Employee.ByName"]);
+        assert_eq!(strings(&table, "TablesdkCopy").await, ["Employee.Skilled"]);
+        assert!(table.repair::<before::Employee>().dry_run().await.unwrap().is_right());
+
+        ada.email = "lovelace@contoso.com".into();
+        ada.skill = "Welsh".into();
+        table.replace(&mut ada).await.unwrap();
+        assert!(table.delete_stored(&ada).await.unwrap());
+        assert_eq!(table.query::<DynamicEntity>().count().await.unwrap(), 0);
+    }
+
+    async fn a_name_is_stored_as_it_is_given(subject: Subject) {
+        let table = subject.table().await;
+        let customer = Customer { region: "EU".into(), number: 7, phone: "+44-20".into(), others: Properties::new() };
+        let customer = table.insert(&customer).await.unwrap();
+        assert_eq!(strings(&table, "EntityType").await, ["Customer", "CustomerByPhone"]);
+        assert_eq!(strings(&table, "TablesdkCopy").await, ["the customer's phone"]);
+        let entry = table.get(ByPhone::key("EU", "+44-20")).follow().await.unwrap();
+        assert_eq!(entry.expect("was inserted").number, 7);
+        // By a program that does not know the copies.
+        table.delete(customer.key().clone()).await.unwrap();
+        let report = table.repair::<Customer>().await.unwrap();
+        assert_eq!((report.orphaned, report.is_right()), (2, true));
+        assert_eq!(table.query::<DynamicEntity>().count().await.unwrap(), 0);
+    }
+
+    async fn a_part_of_the_key_wins_over_the_rest_in_an_entry(subject: Subject) {
+        let table = subject.table().await;
+        // By a program that also stores the number as a property.
+        let foreign = DynamicEntity::new("EU", "customer_0007")
+            .with("EntityType", "Customer")
+            .with("phone", "+44-20")
+            .with("number", "seven");
+        table.insert(&foreign).await.unwrap();
+        assert_eq!(table.repair::<Customer>().await.unwrap().missing, 2);
+        let key = ByPhone::key("EU", "+44-20");
+        let mut customer = table.get(key).follow().await.unwrap().unwrap();
+        assert_eq!(customer.others.read::<String>("number").unwrap(), "seven");
+        customer.phone = "+44-21".into();
+        table.replace(&mut customer).await.unwrap();
+        let entry = table.get(ByPhone::key("EU", "+44-21")).await.unwrap().unwrap();
+        assert_eq!(entry.number, 7);
+        assert!(table.repair::<Customer>().dry_run().await.unwrap().is_right());
+    }
+}
