@@ -2,6 +2,7 @@
 #![doc = include_str!("docs/front_page.md")]
 
 pub mod action;
+pub mod chunked;
 pub mod credential;
 pub mod entity;
 pub mod guide;

@@ -138,6 +138,7 @@ fn modules_of_the_client_use_only_modules_below_them() {
             "query",
             &["entity", "error", "filter", "pipeline", "sealed"],
         ),
+        ("chunked", &["entity", "query"]),
         ("sas", &["credential", "entity", "error", "pipeline"]),
         ("service_properties", &[]),
         (

@@ -57,6 +57,14 @@ impl<P: Into<EntityProblem>> From<P> for EntityError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EntityProblem {
+    /// The chunks of a value are not those of one write. See [`Chunked`](crate::chunked::Chunked).
+    #[error("property {property:?}: its chunks cannot be joined: {problem}")]
+    Chunks {
+        /// The name of the property with the first chunk.
+        property: String,
+        /// What is wrong with the chunks.
+        problem: String,
+    },
     /// A copy is in another partition than its source.
     #[error(
         "it is in the partition {partition:?}, and one transaction writes one partition: see the guide `outbox`"
@@ -253,20 +261,20 @@ impl EntityProblem {
         }
     }
 
-    pub(super) fn duplicate(property: &str) -> Self {
+    pub(crate) fn duplicate(property: &str) -> Self {
         Self::DuplicateProperty {
             property: property.to_owned(),
         }
     }
 
-    pub(super) fn missing(property: &str, expected: EdmType) -> Self {
+    pub(crate) fn missing(property: &str, expected: EdmType) -> Self {
         Self::MissingProperty {
             property: property.to_owned(),
             expected,
         }
     }
 
-    pub(super) fn value(property: &str, error: ValueError) -> Self {
+    pub(crate) fn value(property: &str, error: ValueError) -> Self {
         Self::Value {
             property: property.to_owned(),
             error,

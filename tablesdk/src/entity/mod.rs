@@ -37,6 +37,10 @@ pub use error::{EntityError, EntityProblem};
 pub(crate) use field::Field;
 pub use index::{IndexEntry, Standalone};
 pub use properties::IntoProperty;
+#[cfg(feature = "zstd")]
+pub use property::Compressed;
+#[cfg(feature = "json")]
+pub use property::Json;
 #[cfg(feature = "decimal")]
 pub use property::ordered_decimal;
 pub use property::{Ordered, Text, u64_as_int64};
@@ -53,6 +57,7 @@ pub(crate) use field_codec::FieldAccess;
 pub(crate) use json::JsonField;
 pub(crate) use properties::Properties;
 pub(crate) use property::PropertyValue;
+pub(crate) use reader::value_of;
 pub(crate) use stored::{Stored, read_key};
 pub(crate) use traits::{TableEntity, WritableEntity};
 pub(crate) use variant::{EntityVariant, VariantAccess};

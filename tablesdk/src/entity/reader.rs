@@ -269,7 +269,7 @@ pub(super) fn key_text<'e>(
 }
 
 /// The value of a property of an answer.
-pub(super) fn value_of(
+pub(crate) fn value_of(
     property: &RawProperty<'_>,
     wanted: EdmType,
 ) -> Result<Option<Value>, EntityError> {

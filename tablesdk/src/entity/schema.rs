@@ -300,6 +300,10 @@ impl Names {
     const fn add(&mut self, scope: ColumnScope, name: &'static str) {
         let (hash, units) = hash_of(scope, name);
         assert!(
+            units > 0,
+            "a flattened value without a prefix has no name: give it one with `#[table(flatten, prefix = \"…\")]`"
+        );
+        assert!(
             units <= PROPERTY_NAME_UNITS_MAX,
             "the name of a property with its prefixes is longer than the 255 UTF-16 units of the service"
         );
@@ -371,7 +375,7 @@ pub struct PropertySchema {
 }
 
 impl PropertySchema {
-    pub(super) const fn new(name: &'static str, edm_type: EdmType, optional: bool) -> Self {
+    pub(crate) const fn new(name: &'static str, edm_type: EdmType, optional: bool) -> Self {
         Self {
             scope: ColumnScope::ROOT,
             name,

@@ -76,7 +76,7 @@ impl PropertyWriter<'_> {
     }
 
     /// What is wrong with the value of a property.
-    pub(super) fn refused(&self, name: &str, error: ValueError) -> EntityError {
+    pub(crate) fn refused(&self, name: &str, error: ValueError) -> EntityError {
         EntityProblem::value(&format!("{}{name}", self.prefix), error).into()
     }
 }

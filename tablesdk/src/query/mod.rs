@@ -5,6 +5,7 @@
 //! put it together.
 
 mod better_index;
+pub(crate) mod chunked_column;
 pub(crate) mod column;
 mod continuations;
 mod explain;
@@ -22,6 +23,7 @@ pub(crate) mod values;
 
 pub use crate::filter::{AccessClass, Filter};
 pub(crate) use better_index::BetterIndex;
+pub use chunked_column::ChunkedColumn;
 pub use column::Column;
 pub(crate) use continuations::Continuations;
 pub use explain::Explanation;

@@ -8,7 +8,8 @@ use tablesdk_protocol::filter::Filter as Tree;
 use tablesdk_protocol::wire::json::{EntityMembers, JsonEntity};
 use tablesdk_protocol::{ETag, EntityKey};
 
-use super::{Column, JsonColumn, KeyPartColumn};
+use super::{ChunkedColumn, Column, JsonColumn, KeyPartColumn};
+use crate::entity::flatten::TableProperties;
 use crate::entity::{
     DynamicEntity, DynamicSelection, EntityError, Field, JsonField, Stored, TableEntity,
     VariantRows, read_key,
@@ -284,6 +285,22 @@ impl<E: 'static, F: Send + 'static> SelectColumn<E> for KeyPartColumn<E, F> {
     }
 }
 
+impl<E: 'static, F: TableProperties> SelectColumn<E> for ChunkedColumn<E, F> {
+    type Value = F;
+
+    fn column_names(self) -> Vec<String> {
+        self.names()
+    }
+
+    fn column_rows(&self) -> Option<&VariantRows> {
+        self.rows()
+    }
+
+    fn read_column(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
+        self.read(entity)
+    }
+}
+
 macro_rules! column {
     ($column:ident, $field:path) => {
         impl<E: 'static, F: $field + 'static> Selection<E> for $column<E, F> {
@@ -306,6 +323,7 @@ macro_rules! column {
     };
 }
 
+column!(ChunkedColumn, TableProperties);
 column!(Column, Field);
 column!(JsonColumn, JsonField);
 column!(KeyPartColumn, Send);
@@ -375,6 +393,7 @@ impl<S: sealed::Sealed> sealed::Sealed for Arc<S> {}
 impl sealed::Sealed for Keys {}
 impl sealed::Sealed for Presence {}
 impl<E> sealed::Sealed for Whole<E> {}
+impl<E, F> sealed::Sealed for ChunkedColumn<E, F> {}
 impl<E, F> sealed::Sealed for Column<E, F> {}
 impl<E, F> sealed::Sealed for JsonColumn<E, F> {}
 impl<E, F> sealed::Sealed for KeyPartColumn<E, F> {}

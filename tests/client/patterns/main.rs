@@ -1,6 +1,8 @@
 //! The patterns of the table design guide as the client has them.
 
 mod better_index;
+mod chunked;
+mod compressed;
 mod copies;
 mod copy_faults;
 mod costs;

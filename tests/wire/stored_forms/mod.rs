@@ -4,6 +4,7 @@
 //! Lines of a batch end with CR LF, and with a line feed in the files. Placeholders stand for values that differ in each run:
 //! `BASE`, `GUID`, `ETAG`, and `NN` for the number of a partition.
 
+mod chunked;
 mod copy;
 mod elsewhere;
 mod index;

@@ -3,6 +3,7 @@
 //! With `TABLESDK_WRITE_COSTS=1` the test rewrites the table.
 
 mod eventually;
+mod large_values;
 mod patterns;
 mod queries;
 mod relationships;

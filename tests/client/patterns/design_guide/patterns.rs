@@ -6,7 +6,7 @@ use tablesdk::key::Shard;
 use tablesdk::rolling::{Period, RollingTable};
 use tablesdk::{DynamicEntity, TableClient, TableEntity, Timestamp};
 
-use super::{Costs, eventually};
+use super::{Costs, eventually, large_values};
 
 #[derive(Clone, TableEntity)]
 #[table(
@@ -86,6 +86,7 @@ pub(super) async fn run(costs: &mut Costs) {
     high_volume_delete(costs).await;
     data_series(costs).await;
     wide_entities(costs).await;
+    large_values::run(costs).await;
     append(costs).await;
 }
 
@@ -343,7 +344,11 @@ async fn denormalization(costs: &mut Costs) {
 }
 
 /// The entities of a partition whose row keys begin with a text.
-fn rows(table: &TableClient, partition: &str, text: &str) -> QueryEntities<DynamicEntity> {
+pub(super) fn rows(
+    table: &TableClient,
+    partition: &str,
+    text: &str,
+) -> QueryEntities<DynamicEntity> {
     let query = table.query::<DynamicEntity>().partition(partition);
     // `~` sorts after digits.
     let row_key = || DynamicEntity::columns().property("RowKey");

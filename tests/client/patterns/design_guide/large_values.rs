@@ -1,0 +1,104 @@
+//! Values over 64 KiB.
+
+use tablesdk::chunked::Chunked;
+use tablesdk::entity::Compressed;
+use tablesdk::{DynamicEntity, TableEntity};
+
+use super::Costs;
+use super::patterns::rows;
+
+#[derive(Clone, TableEntity)]
+#[table(
+    rename_all = "PascalCase",
+    partition_key = "{employee}",
+    row_key = "{year:04}"
+)]
+struct Review {
+    employee: String,
+    year: u16,
+    #[table(flatten, prefix = "Text")]
+    text: Chunked<String>,
+}
+
+#[derive(Clone, TableEntity)]
+#[table(
+    rename_all = "PascalCase",
+    partition_key = "{employee}",
+    row_key = "{year:04}"
+)]
+struct CompressedReview {
+    employee: String,
+    year: u16,
+    #[table(flatten, prefix = "Text")]
+    text: Chunked<Compressed<String>>,
+}
+
+/// 200 KiB in which little is repeated.
+fn text() -> String {
+    let mut state = 1_u32;
+    let words = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        ["punctual", "sings", "reads", "laughs", "late", "works"][(state >> 16) as usize % 6]
+    });
+    let mut text = String::new();
+    for word in words.take(40_000) {
+        text.push_str(word);
+        text.push(' ');
+    }
+    text.truncate(200 * 1024);
+    text
+}
+
+pub(super) async fn run(costs: &mut Costs) {
+    costs.task(
+        "Large entities",
+        "write and read an employee review of 200 KiB",
+    );
+    let table = costs.table("LongReviews").await;
+    let (employee, year) = ("ann".to_owned(), 2024);
+    let chunked = async {
+        let text = Chunked(text());
+        let review = Review {
+            employee: employee.clone(),
+            year,
+            text,
+        };
+        table.insert(&review).await.unwrap();
+        let read = table.get(Review::key("ann", year)).await.unwrap().unwrap();
+        assert_eq!(read.text, review.text);
+    };
+    costs.way("`Chunked<String>`", chunked).await;
+    let table = costs.table("CompressedReviews").await;
+    let compressed = async {
+        let text = Chunked(Compressed(text()));
+        let review = CompressedReview {
+            employee: employee.clone(),
+            year,
+            text,
+        };
+        table.insert(&review).await.unwrap();
+        let read = table.get(CompressedReview::key("ann", year)).await;
+        assert_eq!(read.unwrap().unwrap().text, review.text);
+    };
+    costs.way("`Chunked<Compressed<String>>`", compressed).await;
+    let table = costs.table("ReviewParts").await;
+    let parts = async {
+        let text = text();
+        let chunks = text.as_bytes().chunks(32 * 1024);
+        let mut batch = table.batch("ann");
+        for (part, chunk) in chunks.enumerate() {
+            let text = str::from_utf8(chunk).unwrap();
+            let part = DynamicEntity::new("ann", format!("2024_{part:02}"));
+            batch = batch.insert(&part.with("Text", text));
+        }
+        batch.await.unwrap();
+        let parts = rows(&table, "ann", "2024_");
+        assert_eq!(parts.collect().await.unwrap().len(), 7);
+    };
+    costs
+        .way(
+            "naive: an entity for each 64 KiB: `batch`, and a row range",
+            parts,
+        )
+        .await;
+}

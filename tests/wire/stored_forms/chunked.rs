@@ -1,0 +1,53 @@
+//! Values in chunks, compressed values, and JSON.
+
+use tablesdk::TableEntity;
+use tablesdk::chunked::Chunked;
+use tablesdk::entity::{Compressed, Json};
+
+use super::Transcript;
+
+#[derive(Clone, Debug, TableEntity)]
+#[table(
+    rename_all = "PascalCase",
+    partition_key = "{employee}",
+    row_key = "{year:04}"
+)]
+struct Review {
+    employee: String,
+    year: u16,
+    #[table(flatten, prefix = "Text")]
+    text: Chunked<String>,
+    summary: Option<Compressed<String>>,
+    #[table(flatten, prefix = "Answers")]
+    answers: Option<Chunked<Json<Vec<String>>, 2>>,
+    #[table(flatten, prefix = "Scan")]
+    scan: Option<Chunked<Vec<u8>, 2>>,
+}
+
+#[tokio::test]
+async fn values_in_chunks_are_as_documented() {
+    let mut transcript = Transcript::new().await;
+    let review = Review {
+        employee: "ann".into(),
+        year: 2024,
+        text: Chunked("punctual".into()),
+        summary: Some(Compressed("She sings.".into())),
+        answers: Some(Chunked(Json(vec!["Yes".into(), "No".into()]))),
+        scan: None,
+    };
+    let mut review = transcript
+        .add("insert", async |table| table.insert(&review).await.unwrap())
+        .await;
+    review.text = Chunked(format!("{}y", "x".repeat(CHUNK)));
+    review.scan = Some(Chunked(vec![1, 2, 3]));
+    transcript
+        .add("merge of a longer text, and of a scan", async |table| {
+            table.merge(&mut review).await.unwrap();
+        })
+        .await;
+    let long = "x".repeat(CHUNK);
+    transcript.text = transcript.text.replace(&long, "32768 times x");
+    transcript.assert_is("chunked.http");
+}
+
+const CHUNK: usize = 32 * 1024;
