@@ -10,7 +10,9 @@ use tablesdk_protocol::{ETag, EntityKey, TableName};
 
 use super::{FollowEntry, UnverifiedEntry};
 use crate::entity::index::check_verified;
-use crate::entity::{DynamicEntity, EntityError, IndexEntry, Stored, TableEntity, WritableEntity};
+use crate::entity::{
+    DynamicEntity, EntityError, IndexEntry, Stored, TableEntity, WritableEntity, read_key,
+};
 use crate::error::{ClosureError, Error};
 use crate::filter::AccessClass;
 use crate::pipeline::{Effect, OperationRun, Table};
@@ -186,7 +188,7 @@ pub(super) async fn find<E: TableEntity>(
     select: Option<Vec<String>>,
 ) -> Result<Option<(Stored<E>, Bytes)>, Error> {
     match fetch(run, Effect::Read, table, key, select).await {
-        Ok((content, etag)) => match stored(&content, etag.as_ref()) {
+        Ok((content, etag)) => match stored(&content, &etag) {
             Ok(stored) => Ok(Some((stored, content))),
             Err(error) => Err(run.annotate(error).with_key(key)),
         },
@@ -200,11 +202,8 @@ pub(super) async fn find<E: TableEntity>(
 }
 
 /// Decodes an entity.
-pub(super) fn stored<E: TableEntity>(
-    content: &Bytes,
-    etag: Option<&ETag>,
-) -> Result<Stored<E>, Error> {
-    let read = read_entity_by(content, |mut entity| Stored::read(&mut entity, etag));
+pub(super) fn stored<E: TableEntity>(content: &Bytes, etag: &ETag) -> Result<Stored<E>, Error> {
+    let read = read_entity_by(content, |mut entity| Stored::read(&mut entity, Some(etag)));
     read.map_err(Error::response)?.map_err(Error::entity)
 }
 
@@ -215,13 +214,24 @@ pub(super) async fn fetch(
     table: &Table,
     key: &EntityKey,
     select: Option<Vec<String>>,
-) -> Result<(Bytes, Option<ETag>), Error> {
+) -> Result<(Bytes, ETag), Error> {
     let table = table.checked_name(run.operation())?;
     run.report().access = Some(AccessClass::Point);
     let fetched = request(run, effect, table, key, select).await;
     let Response { etag, content } = fetched.map_err(|error| error.with_key(key))?;
     run.report().entities = 1;
+    let etag = entity_etag(etag, &content).map_err(|error| run.annotate(error).with_key(key))?;
     Ok((content, etag))
+}
+
+/// The ETag of an entity that was read: the header of the response, or what the body has where a backend sends no header.
+pub(super) fn entity_etag(header: Option<ETag>, content: &Bytes) -> Result<ETag, Error> {
+    if let Some(etag) = header {
+        return Ok(etag);
+    }
+    let key = read_entity_by(content, |entity| read_key(&entity, true));
+    let (_, etag) = key.map_err(Error::response)?.map_err(Error::entity)?;
+    etag.ok_or_else(|| Error::response("the entity has no ETag"))
 }
 
 /// Sends the request for an entity.

@@ -104,7 +104,7 @@ async fn fetch_back<E: TableEntity>(
     etag: &ETag,
 ) -> Result<Stored<E>, Error> {
     let read = fetch(run, Effect::ReadNow, table, key, E::SCHEMA.select()).await;
-    let read = read.and_then(|(content, header)| stored::<E>(&content, header.as_ref()));
+    let read = read.and_then(|(content, etag)| stored::<E>(&content, &etag));
     let why = match read {
         Ok(stored) if stored.etag() == etag => return Ok(stored),
         Ok(_) => "it was written again since".to_owned(),

@@ -132,7 +132,7 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
         loop {
             round += 1;
             let sent = match fetch(run, Effect::ReadNow, &self.table, key, None).await {
-                Ok((content, etag)) => self.replace(run, key, &content, etag.as_ref()).await,
+                Ok((content, etag)) => self.replace(run, key, &content, &etag).await,
                 Err(error) => match self.or_insert.as_mut().filter(|_| error.is_not_found()) {
                     Some(make) => {
                         run.note_expected_error(&error);
@@ -168,14 +168,14 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
         run: &mut OperationRun<'_>,
         key: &EntityKey,
         content: &Bytes,
-        etag: Option<&ETag>,
+        etag: &ETag,
     ) -> Result<Modified<E, T>, Error> {
         let failed = |run: &OperationRun<'_>, error: Error| run.annotate(error).with_key(key);
         let (mut stored, rest) = {
             let entity =
                 read_entity(content).map_err(|error| failed(run, Error::response(error)))?;
             let mut input = EntityMembers::Listed(&entity);
-            let stored = Stored::<E>::read(&mut input, etag)
+            let stored = Stored::<E>::read(&mut input, Some(etag))
                 .map_err(|error| failed(run, Error::entity(error)))?;
             let rest = unmodelled(&stored, &entity).map_err(|error| failed(run, error))?;
             (stored, rest)

@@ -51,11 +51,11 @@ impl<E: WritableEntity> MoveEntity<E> {
         // What is stored, with the properties that the type does not have.
         let (content, etag) = read(&table, key).await?;
         let failed = |error: Error| error.with_operation(OPERATION).with_key(key);
-        let found: Stored<E> = stored(&content, etag.as_ref()).map_err(failed)?;
+        let found: Stored<E> = stored(&content, &etag).map_err(failed)?;
         if !is_same_version(found.etag(), self.entity.etag()) {
             return Err(changed(&table, key));
         }
-        let whole: Stored<DynamicEntity> = stored(&content, etag.as_ref()).map_err(failed)?;
+        let whole: Stored<DynamicEntity> = stored(&content, &etag).map_err(failed)?;
         let refused = |error| failed(Error::input(error));
         let moving = Moving {
             inserted: EncodedEntity {
@@ -72,7 +72,7 @@ impl<E: WritableEntity> MoveEntity<E> {
             }
             // It has the entries of the one, and gets the value of the other.
             let mut there = there.read::<E>()?;
-            *there = stored::<E>(&content, etag.as_ref())?.into_inner();
+            *there = stored::<E>(&content, &etag)?.into_inner();
             EntryChanges::of(&there).map_err(Error::input)
         };
         let etag = move_version(&table, &target, &moving, self.overwrite, &entries_over).await?;
@@ -221,7 +221,8 @@ async fn put(
 async fn current(table: &Table, inserted: &EncodedEntity) -> Result<CurrentEntity, Error> {
     let EncodedEntity { key, body, .. } = inserted;
     let (content, etag) = read(table, key).await?;
-    let current = CurrentEntity::new(content, etag, Some(body), true).map_err(Error::response);
+    let current =
+        CurrentEntity::new(content, Some(etag), Some(body), true).map_err(Error::response);
     let current = current.and_then(|it| it.ok_or_else(|| Error::response("it has no ETag")));
     current.map_err(|error| {
         let error = error.with_operation(OPERATION).with_key(key);
@@ -229,7 +230,7 @@ async fn current(table: &Table, inserted: &EncodedEntity) -> Result<CurrentEntit
     })
 }
 
-async fn read(table: &Table, key: &EntityKey) -> Result<(Bytes, Option<ETag>), Error> {
+async fn read(table: &Table, key: &EntityKey) -> Result<(Bytes, ETag), Error> {
     let mut run = table.pipeline.begin(OPERATION);
     let content = fetch(&mut run, Effect::ReadNow, table, key, None).await;
     run.end(content)

@@ -6,7 +6,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use tablesdk_protocol::operation::update_entity::Mode;
-use tablesdk_protocol::wire::json::{EntityMembers, read_entity};
+use tablesdk_protocol::wire::json::read_entity;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, KeyKind, Value};
 
 use super::get_entity::fetch;
@@ -14,7 +14,6 @@ use super::update_entity::send;
 use super::write::change::ChangeKind;
 use super::write::exactly_once::KeepMarker;
 use super::{EncodedEntity, check_condition};
-use crate::entity::stored::read_key;
 use crate::entity::variants::ColumnOwner;
 use crate::entity::{EntityError, Field, TableEntity, ValueError, write_values};
 use crate::error::{CurrentState, Error};
@@ -178,21 +177,15 @@ pub(super) async fn check(
     };
     let names = ["PartitionKey", "RowKey", "Timestamp", property];
     let names = names.map(str::to_owned).to_vec();
-    let (content, header) = fetch(run, Effect::ReadNow, table, key, Some(names)).await?;
+    let (content, etag) = fetch(run, Effect::ReadNow, table, key, Some(names)).await?;
     let checked = read_entity(&content)
         .map_err(Error::response)
         .and_then(|entity| {
             let checked = owner.check_type(&entity);
-            checked.map_err(Error::entity)?;
-            match header {
-                Some(etag) => Ok(Some(etag)),
-                None => {
-                    let entity = EntityMembers::Listed(&entity);
-                    Ok(read_key(&entity, true).map_err(Error::entity)?.1)
-                }
-            }
+            checked.map_err(Error::entity)
         });
-    checked.map_err(|error| run.annotate(error).with_key(key))
+    checked.map_err(|error| run.annotate(error).with_key(key))?;
+    Ok(Some(etag))
 }
 
 action!(impl[E: TableEntity] Patch<E>, table.pipeline => ETag);

@@ -4,13 +4,13 @@
 
 #[cfg(not(feature = "tracing"))]
 pub(super) use disabled::{
-    Timer, cancelled, ended, entry_left, exhausted, no_handler, outcome_unknown, retried,
-    starts_over, step_left,
+    Timer, cancelled, ended, entry_left, entry_of_other, exhausted, no_handler, outcome_unknown,
+    retried, starts_over, step_left,
 };
 #[cfg(feature = "tracing")]
 pub(super) use enabled::{
-    Timer, cancelled, ended, entry_left, exhausted, no_handler, outcome_unknown, retried,
-    starts_over, step_left,
+    Timer, cancelled, ended, entry_left, entry_of_other, exhausted, no_handler, outcome_unknown,
+    retried, starts_over, step_left,
 };
 
 use tablesdk_protocol::Endpoint;
@@ -200,6 +200,17 @@ mod enabled {
         );
     }
 
+    /// An entity keeps an entry that it does not have.
+    pub(in crate::pipeline) fn entry_of_other(report: &OperationReport, index: &'static str) {
+        warn!(
+            target: TARGET,
+            operation = report.operation,
+            table = report.table.as_deref(),
+            index,
+            "the entry of an index, or the copy, was not written: another entity has its key, which `repair` reports"
+        );
+    }
+
     /// The future or the stream of an operation was dropped while a request was in flight.
     pub(in crate::pipeline) fn cancelled(report: &OperationReport) {
         debug!(
@@ -320,6 +331,8 @@ mod disabled {
     }
 
     pub(in crate::pipeline) const fn entry_left(_: &OperationReport, _: &'static str, _: &Error) {}
+
+    pub(in crate::pipeline) const fn entry_of_other(_: &OperationReport, _: &'static str) {}
 
     pub(in crate::pipeline) const fn cancelled(_: &OperationReport) {}
 

@@ -105,6 +105,11 @@ impl<'p> OperationRun<'p> {
         event::entry_left(&self.span.report, index, error);
     }
 
+    /// Reports an entry of an index, or a copy, that is left as it is, because it belongs to another entity.
+    pub(crate) fn warn_of_other_owner(&self, index: &'static str) {
+        event::entry_of_other(&self.span.report, index);
+    }
+
     /// Ends the operation and reports its outcome. An operation that is dropped without this call is reported as cancelled.
     pub(crate) fn end<T>(mut self, result: Result<T, Error>) -> Result<T, Error> {
         let error = result.as_ref().err();

@@ -17,6 +17,8 @@ mod names;
 mod other_partitions;
 mod outbox;
 mod outbox_faults;
+mod parts;
+mod reads;
 mod repair;
 mod resumed_repair;
 mod rolling;

@@ -15,24 +15,21 @@
 
 use std::mem;
 use std::pin::pin;
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
-use http::header::DATE;
 use tablesdk_protocol::operation::batch::Change;
-use tablesdk_protocol::operation::get_entity::Response;
 use tablesdk_protocol::operation::update_entity::Mode;
-use tablesdk_protocol::wire::json::read_entity;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, TableName, Timestamp};
 
+use super::read::{CONCURRENCY, Found, GRACE, handle_of, read};
 use crate::action::write::ambiguous_write::malformed_success;
 use crate::action::write::change::{ChangeKind, EntityChange};
-use crate::action::{EncodedEntity, get_entity, refused};
+use crate::action::{EncodedEntity, refused};
 use crate::entity::index::{AnyIndex, Entry, EntryOf, Owner};
 use crate::entity::write_values;
-use crate::error::{CurrentEntity, Error};
-use crate::pipeline::{Effect, OperationRun};
+use crate::error::Error;
+use crate::pipeline::OperationRun;
 
 /// The entries in other partitions that changes are about.
 pub(super) struct Elsewhere {
@@ -157,8 +154,7 @@ impl Elsewhere {
 
     /// Takes a step with each entry, several at a time, and with all of them to its end: it has to be known what was inserted.
     async fn each(&mut self, run: &OperationRun<'_>, step: Step) -> Result<(), Error> {
-        let mut handle = run.pipeline().clone();
-        handle.deadline = run.deadline().remaining();
+        let handle = handle_of(run);
         let entries = mem::take(&mut self.entries);
         let done = stream::iter(entries).map(|mut entry| {
             let (handle, table) = (handle.clone(), self.table.clone());
@@ -211,7 +207,12 @@ impl Pending {
             self.gain(run, table).await?
         } else {
             match read(run, table, &self.key).await? {
-                Some(found) if self.is_of_other_type(&found) => Before::Missing,
+                Some(found) if self.is_of_other_type(&found) => {
+                    if self.body.is_some() {
+                        run.warn_of_other_owner(self.index.name());
+                    }
+                    Before::Missing
+                }
                 // It is replaced even if it has these properties: a write that came before, and is slower, must not succeed.
                 Some(found) => Before::Present(found.etag),
                 None if self.body.is_none() => Before::Missing,
@@ -381,64 +382,7 @@ async fn delete(
     write(run, table, kind, key, Bytes::new()).await.map(drop)
 }
 
-/// An entity as it is stored.
-pub(super) struct Found {
-    pub(super) content: Bytes,
-    pub(super) etag: ETag,
-    /// The time of the service.
-    now: Timestamp,
-}
-
-impl Found {
-    /// Whether it has the properties that were sent, and no others.
-    pub(super) fn equals(&self, body: &Bytes) -> bool {
-        let etag = Some(self.etag.clone());
-        let found = CurrentEntity::new(self.content.clone(), etag, Some(body), true);
-        matches!(found, Ok(Some(found)) if found.equals_sent())
-    }
-
-    /// Whether no write that began with it is still under way.
-    pub(super) fn is_old(&self) -> bool {
-        let entity = read_entity(&self.content).ok();
-        let written = entity.and_then(|entity| entity.timestamp().ok().flatten());
-        written.is_some_and(|written| self.now > written && self.now.abs_diff(written) > GRACE)
-    }
-}
-
-/// An entity; `None` where it does not exist.
-pub(super) async fn read(
-    run: &mut OperationRun<'_>,
-    table: &TableName,
-    key: &EntityKey,
-) -> Result<Option<Found>, Error> {
-    let sent = get_entity::send(run, Effect::ReadNow, table.clone(), key, None).await;
-    let response = match sent {
-        Ok(response) => response,
-        Err(error) if error.is_not_found() => return Ok(None),
-        Err(error) => return Err(error.with_key(key)),
-    };
-    let date = response.headers().get(DATE);
-    let date = date.and_then(|date| date.to_str().ok());
-    let now = date.and_then(|date| Timestamp::parse_http_date(date).ok());
-    // A server in the same process has the client's clock, and sends no date.
-    let now = now.unwrap_or_else(|| run.pipeline().now());
-    match Response::decode(response) {
-        Response {
-            etag: Some(etag),
-            content,
-        } => Ok(Some(Found { content, etag, now })),
-        Response { etag: None, .. } => {
-            let error = Error::response(NO_ETAG);
-            Err(run.annotate(error).with_key(key))
-        }
-    }
-}
-
-/// The longest time from the write of an entry to that of its entity.
-const GRACE: Duration = Duration::from_secs(3600);
 const ROUNDS: u32 = 16;
-/// How many entries are written at a time.
-const CONCURRENCY: usize = 8;
 const OPERATION: &str = "write entry of an index";
 const NO_ETAG: &str = "the response has no ETag";
 const AGAIN: &str = "the entry of an index was written again and again, or its writes failed";

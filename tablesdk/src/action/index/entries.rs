@@ -14,8 +14,9 @@ use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, TableName};
 
 use super::changes::EntryChange;
-use super::elsewhere::{Elsewhere, read};
-use super::part::{NoEntityError, is_merged, replaced};
+use super::elsewhere::Elsewhere;
+use super::part::{NoEntityError, is_merged, joined, replaced};
+use super::read::{Found, read, read_all};
 use crate::action::write::change::{ChangeKind, EntityChange};
 use crate::action::write::exactly_once::KeepMarker;
 use crate::action::write::together::send_together;
@@ -151,12 +152,17 @@ pub(in crate::action) async fn carry_out(
         return Ok(Vec::new());
     };
     let table = first.table().clone();
+    let slots = slots_of(changes)?;
+    // Before anything is sent. An entry that is lost may already be missing, which only a read shows.
+    let certain = |slot: &&Slot| slot.after.is_some() || !slot.is_read_first();
+    let certain = slots.iter().filter(certain).count();
+    check_count(run, changes.len(), changes.len() + certain, exactly_once)?;
     let mut elsewhere = Elsewhere::of(run, &table, changes);
     if elsewhere.is_empty() {
-        return together(run, changes, &table, exactly_once).await;
+        return together(run, changes, slots, &table, exactly_once).await;
     }
     elsewhere.prepare(run).await?;
-    let written = together(run, changes, &table, exactly_once).await;
+    let written = together(run, changes, slots, &table, exactly_once).await;
     match &written {
         Ok(_) => elsewhere.complete(run).await,
         Err(error) if error.is_ambiguous() => elsewhere.settle(run).await,
@@ -169,15 +175,16 @@ pub(in crate::action) async fn carry_out(
 async fn together(
     run: &mut OperationRun<'_>,
     changes: &[EntityChange],
+    mut slots: Vec<Slot>,
     table: &TableName,
     exactly_once: Option<KeepMarker>,
 ) -> Result<Vec<Option<ETag>>, Error> {
-    let mut slots = slots_of(changes)?;
-    // Before anything is sent. How many of the others are written depends on what is stored.
-    let gained = slots.iter().filter(|slot| slot.before.is_none()).count();
-    check_count(run, changes.len(), changes.len() + gained, exactly_once)?;
-    for slot in &mut slots {
-        if slot.is_read_first() && slot.look(run, table, changes).await?.is_some() {
+    let read_first = slots.iter_mut().filter(|slot| slot.is_read_first());
+    let read_first: Vec<&mut Slot> = read_first.collect();
+    let keys = read_first.iter().map(|slot| slot.key.clone()).collect();
+    let found = read_all(run, table, keys).await?;
+    for (slot, found) in read_first.into_iter().zip(found) {
+        if slot.judge(run, table, changes, found).await?.is_some() {
             // The service refuses it.
             slot.stored = StoredEntry::Missing;
         }
@@ -213,7 +220,8 @@ async fn together(
             return Err(error);
         }
         // The entry is not as expected: it was changed by another client, or by a program that does not know the index.
-        if let Some(owner) = slot.look(run, table, changes).await? {
+        let found = read(run, table, &slot.key).await?;
+        if let Some(owner) = slot.judge(run, table, changes, found).await? {
             let (noun, name) = (slot.index.noun(), slot.index.name());
             return Err(error.with_taken_entry(noun, name, slot.key.row_key().as_str(), &owner));
         }
@@ -296,17 +304,28 @@ fn slots_of(changes: &[EntityChange]) -> Result<Vec<Slot>, Error> {
                     return Err(failed(Problem::Changed { label, row_key }));
                 }
                 let slot = slots.entry(key.clone()).or_insert_with(|| new(key));
-                match &slot.after {
-                    None => {}
-                    Some((owner, known)) if *owner == position => {
-                        if known.body == after.body {
-                            continue;
-                        }
+                let mut after = after.clone();
+                if let Some((owner, known)) = &slot.after {
+                    let are_parts = slot.index.is_part() && entry.index.is_part();
+                    let joined = are_parts.then(|| joined(known, &after)).transpose();
+                    let joined = joined
+                        .map_err(|error| refused(change.operation, error).with_key(&change.key))?;
+                    if let Some(joined) = joined.flatten() {
+                        after = joined;
+                    } else if *owner != position {
+                        return Err(failed(Problem::Twice { label, row_key }));
+                    } else if slot.index.name() != entry.index.name() {
+                        let other = slot.index.label();
+                        return Err(failed(Problem::Meet {
+                            label,
+                            other,
+                            row_key,
+                        }));
+                    } else if known.body != after.body {
                         return Err(failed(Problem::Different { label, row_key }));
                     }
-                    Some(_) => return Err(failed(Problem::Twice { label, row_key })),
                 }
-                slot.after = Some((position, after.clone()));
+                slot.after = Some((position, after));
                 slot.owner = position;
             }
         }
@@ -356,17 +375,17 @@ impl Slot {
         Some(EntityChange::of(table.clone(), kind, entity))
     }
 
-    /// Reads the entry, and determines whether these changes may write it. Returns the other entity that has the entry, where one of
+    /// Determines whether these changes may write the entry that was read. Returns the other entity that has the entry, where one of
     /// these changes would gain it.
     ///
     /// An entry whose entity does not have it any more was left behind by a program that does not know the index.
-    async fn look(
+    async fn judge(
         &mut self,
         run: &mut OperationRun<'_>,
         table: &TableName,
         changes: &[EntityChange],
+        found: Option<Found>,
     ) -> Result<Option<EntityKey>, Error> {
-        let found = read(run, table, &self.key).await?;
         if let (true, Some((_, part))) = (self.index.is_part(), &self.after) {
             let Some(found) = found else {
                 let problem = NoEntityError::new(self.index.name(), part);
@@ -400,6 +419,9 @@ impl Slot {
             Owner::NoEntry => Some(self.key.clone()),
         };
         if other.is_some() && !is_gained {
+            if is_kept {
+                run.warn_of_other_owner(self.index.name());
+            }
             self.stored = StoredEntry::Foreign;
             return Ok(None);
         }
@@ -429,6 +451,12 @@ enum Problem {
     Changed { label: String, row_key: String },
     #[error("two entities of the batch have one {label}, at {row_key:?}")]
     Twice { label: String, row_key: String },
+    #[error("the {other} and the {label} have different values, at {row_key:?}")]
+    Meet {
+        label: String,
+        other: String,
+        row_key: String,
+    },
     #[error("the entity has two different forms of the {label}, at {row_key:?}")]
     Different { label: String, row_key: String },
 }

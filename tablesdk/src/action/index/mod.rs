@@ -5,5 +5,6 @@ mod elsewhere;
 pub(super) mod entries;
 pub(super) mod follow;
 mod part;
+mod read;
 pub(super) mod repair;
 pub(super) mod token;

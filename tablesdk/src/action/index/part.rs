@@ -2,7 +2,10 @@
 //!
 //! A merge does not remove a property. Where the part has no value for a property that the entity has, the entity is replaced without it.
 
+use std::error::Error as StdError;
+
 use bytes::Bytes;
+use tablesdk_protocol::Value;
 use tablesdk_protocol::wire::json::{JsonEntity, read_entity};
 
 use crate::entity::index::Entry;
@@ -11,32 +14,53 @@ use crate::error::Error;
 
 /// The content of the entity with the part, if it has properties that the part does not have; `None` where a merge is enough.
 pub(super) fn replaced(entity: &Bytes, part: &Entry) -> Result<Option<Bytes>, Error> {
-    let is_absent = |name: &str| part.absent.iter().any(|absent| absent == name);
-    let entity = read_entity(entity).map_err(Error::response)?;
-    let mut is_reduced = false;
-    let mut values = Vec::new();
-    for property in entity.properties() {
-        let Some(value) = property.to_value().map_err(Error::response)? else {
-            continue;
-        };
-        if is_absent(property.name()) {
-            is_reduced = true;
-        } else {
-            values.push((property.name().to_owned(), value));
-        }
-    }
-    if !is_reduced {
+    let mut values = values_in(entity).map_err(Error::response)?;
+    let count = values.len();
+    values.retain(|(name, _)| !part.absent.contains(name));
+    if values.len() == count {
         return Ok(None);
     }
-    let part_of = read_entity(&part.body).map_err(Error::input)?;
-    for property in part_of.properties() {
-        if let Some(value) = property.to_value().map_err(Error::input)? {
-            values.retain(|(name, _)| name != property.name());
+    let of_part = values_in(&part.body).map_err(Error::input)?;
+    values.retain(|(name, _)| of_part.iter().all(|(known, _)| known != name));
+    values.extend(of_part);
+    let body = write_values(&part.key, &values).map_err(Error::input)?;
+    Ok(Some(body))
+}
+
+/// Two parts of one entity as one; `None` where they have different values of one property.
+pub(super) fn joined(first: &Entry, second: &Entry) -> Result<Option<Entry>, Cause> {
+    let mut values = values_in(&first.body)?;
+    let mut absent = first.absent.clone();
+    for (name, value) in values_in(&second.body)? {
+        match values.iter().find(|(known, _)| *known == name) {
+            Some((_, known)) if *known == value => {}
+            None if !absent.contains(&name) => values.push((name, value)),
+            _ => return Ok(None),
+        }
+    }
+    for name in &second.absent {
+        if values.iter().any(|(known, _)| known == name) {
+            return Ok(None);
+        }
+        absent.push(name.clone());
+    }
+    let body = write_values(&first.key, &values)?;
+    let key = first.key.clone();
+    Ok(Some(Entry { key, body, absent }))
+}
+
+type Cause = Box<dyn StdError + Send + Sync>;
+
+/// The properties of an entity that have values.
+fn values_in(entity: &Bytes) -> Result<Vec<(String, Value)>, Cause> {
+    let entity = read_entity(entity)?;
+    let mut values = Vec::new();
+    for property in entity.properties() {
+        if let Some(value) = property.to_value()? {
             values.push((property.name().to_owned(), value));
         }
     }
-    let body = write_values(&part.key, &values).map_err(Error::input)?;
-    Ok(Some(body))
+    Ok(values)
 }
 
 /// Whether an entity has the properties of the part, and none of those that the part does not have.

@@ -359,7 +359,7 @@ async fn in_rounds<E: WritableEntity>(
             return Err(error.with_key(&key));
         }
         entity = match fetch(run, Effect::ReadNow, table, &key, None).await {
-            Ok((content, etag)) => match stored(&content, etag.as_ref()) {
+            Ok((content, etag)) => match stored(&content, &etag) {
                 Ok(entity) => entity,
                 Err(error) => {
                     let error = run.annotate(error).with_key(&key);

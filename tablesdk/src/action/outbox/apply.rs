@@ -134,8 +134,7 @@ async fn find(
     let failed = |error| run.annotate(error).with_key(key);
     let entity = read_entity(&content).map_err(|error| failed(Error::response(error)))?;
     let stamp = entity.text(STAMP).ok().flatten().map(str::to_owned);
-    let etag = etag.or_else(|| entity.etag().cloned());
-    let etag = etag.ok_or_else(|| failed(Error::response("the response has no ETag")))?;
+    let etag = get_entity::entity_etag(etag, &content).map_err(failed)?;
     Ok(Some(Found { etag, stamp }))
 }
 

@@ -240,10 +240,7 @@ async fn read_for(
 /// Reads an entity at the primary.
 async fn read(table: &Table, run: &mut OperationRun<'_>, key: EntityKey) -> Result<Read, Error> {
     let found = match fetch(run, Effect::ReadNow, table, &key, None).await {
-        Ok((content, etag)) => {
-            let found = Found::new(content, etag);
-            Some(found.map_err(|error| run.annotate(error).with_key(&key))?)
-        }
+        Ok((content, etag)) => Some(Found { content, etag }),
         // A missing table is an error, a missing entity is not.
         Err(error) if error.is_not_found() => None,
         Err(error) => return Err(error),

@@ -1,11 +1,10 @@
 //! What a transaction has read: entities by their keys, and keys without an entity.
 
 use bytes::Bytes;
-use tablesdk_protocol::wire::json::read_entity_by;
 use tablesdk_protocol::{ETag, EntityKey};
 
 use crate::action::get_entity::stored;
-use crate::entity::{Stored, TableEntity, read_key};
+use crate::entity::{Stored, TableEntity};
 use crate::error::Error;
 
 /// What was read under a key.
@@ -17,8 +16,8 @@ pub(super) struct Read {
 
 /// An entity as it was read. It can be decoded as any type.
 pub(super) struct Found {
-    content: Bytes,
-    etag: ETag,
+    pub(super) content: Bytes,
+    pub(super) etag: ETag,
 }
 
 impl Read {
@@ -29,20 +28,7 @@ impl Read {
 }
 
 impl Found {
-    pub(super) fn new(content: Bytes, header: Option<ETag>) -> Result<Self, Error> {
-        let etag = match header {
-            Some(etag) => Some(etag),
-            None => {
-                let key = read_entity_by(&content, |entity| read_key(&entity, true));
-                let (_, etag) = key.map_err(Error::response)?.map_err(Error::entity)?;
-                etag
-            }
-        };
-        let etag = etag.ok_or_else(|| Error::response("the entity has no ETag"))?;
-        Ok(Self { content, etag })
-    }
-
     pub(super) fn decode<E: TableEntity>(&self) -> Result<Stored<E>, Error> {
-        stored(&self.content, Some(&self.etag))
+        stored(&self.content, &self.etag)
     }
 }

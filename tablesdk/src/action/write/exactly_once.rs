@@ -218,8 +218,8 @@ impl<'t> Marker<'t> {
             return Some(Outcome::Unknown);
         };
         let state = entity.text(STATE).ok().flatten();
-        Some(match (state, etag.or_else(|| entity.etag().cloned())) {
-            (Some(COMMITTED), Some(marker)) => Outcome::Committed { marker },
+        Some(match (state, get_entity::entity_etag(etag, &content)) {
+            (Some(COMMITTED), Ok(marker)) => Outcome::Committed { marker },
             (Some(CANCELLED), _) => Outcome::Cancelled,
             _ => Outcome::Unknown,
         })

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use harness::Subject;
 use harness::proxy::{Reply, foreign, refusal, service_response};
-use tablesdk::{ErrorCode, ErrorKind, RetryPolicy, Sas, TableServiceClient};
+use tablesdk::{
+    DynamicEntity, ErrorCode, ErrorKind, RetryPolicy, Sas, TableEntity, TableServiceClient,
+};
 use tablesdk_server::testing::{Fault, Op};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
@@ -249,6 +251,59 @@ async fn operations_without_a_fault_log_nothing_at_info() {
         .unwrap_err();
     observed.table.create_table().await.unwrap_err();
     assert_eq!(lines(&events), [""; 0]);
+}
+
+/// An entity whose entries another program has replaced.
+#[derive(Clone, Debug, TableEntity)]
+#[table(partition_key = "{region}", row_key = "customer_{id:04}")]
+#[table(index(ByPhone, row_key = "phone_{phone}", unique))]
+#[table(index(ByName, partition_key = "name_{name}", row_key = "in_{region}_{id:04}"))]
+struct Customer {
+    region: String,
+    id: u32,
+    phone: String,
+    name: String,
+    visits: u32,
+}
+
+#[tokio::test]
+async fn an_entry_that_another_entity_has_is_a_warning() {
+    let (_subject, table, _faults) = Subject::with_table(retries()).await;
+    let ada = Customer {
+        region: "EU".into(),
+        id: 1,
+        phone: "+44-20".into(),
+        name: "Ada".into(),
+        visits: 1,
+    };
+    let mut ada = table.insert(&ada).await.unwrap();
+    let (events, _guard) = Events::start(LevelFilter::WARN);
+    ada.visits += 1;
+    table.replace(&mut ada).await.unwrap();
+    assert_eq!(lines(&events), [""; 0]);
+    for (key, index) in [
+        (("EU", "phone_+44-20"), "ByPhone"),
+        (("name_Ada", "in_EU_0001"), "ByName"),
+    ] {
+        let foreign = DynamicEntity::new(key.0, key.1).with("visits", 7);
+        table.upsert_replace(&foreign).await.unwrap();
+        ada.visits += 1;
+        table.replace(&mut ada).await.unwrap();
+        let stored = table.get::<DynamicEntity>(key).await.unwrap().unwrap();
+        assert_eq!(stored.properties().len(), 1, "it is left as it is");
+        let logged = lines(&events);
+        let of_index = logged.iter().filter(|line| line.ends_with(&format!(
+            "WARN the entry of an index, or the copy, was not written: another entity has its key, which `repair` reports index={index} operation={} table=Tests",
+            if index == "ByName" { "write entry of an index" } else { "replace entity" },
+        )));
+        assert_eq!(of_index.count(), 1, "{logged:#?}");
+    }
+    table.delete_stored(&ada).await.unwrap();
+    assert_eq!(
+        lines(&events),
+        [""; 0],
+        "what it no longer has is not missed"
+    );
 }
 
 /// The error does not say which limit it was.

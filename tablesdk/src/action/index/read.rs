@@ -1,0 +1,93 @@
+//! Reads of entries and of the entities that have them: any entity, as it is stored.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use http::header::DATE;
+use tablesdk_protocol::operation::get_entity::Response;
+use tablesdk_protocol::wire::json::read_entity;
+use tablesdk_protocol::{ETag, EntityKey, TableName, Timestamp};
+
+use crate::action::get_entity::{entity_etag, send};
+use crate::error::{CurrentEntity, Error};
+use crate::pipeline::{Effect, OperationRun, PipelineHandle};
+
+/// An entity as it is stored.
+pub(super) struct Found {
+    pub(super) content: Bytes,
+    pub(super) etag: ETag,
+    /// The time of the service.
+    now: Timestamp,
+}
+
+impl Found {
+    /// Whether it has the properties that were sent, and no others.
+    pub(super) fn equals(&self, body: &Bytes) -> bool {
+        let etag = Some(self.etag.clone());
+        let found = CurrentEntity::new(self.content.clone(), etag, Some(body), true);
+        matches!(found, Ok(Some(found)) if found.equals_sent())
+    }
+
+    /// Whether no write that began with it is still under way.
+    pub(super) fn is_old(&self) -> bool {
+        let entity = read_entity(&self.content).ok();
+        let written = entity.and_then(|entity| entity.timestamp().ok().flatten());
+        written.is_some_and(|written| self.now > written && self.now.abs_diff(written) > GRACE)
+    }
+}
+
+/// An entity; `None` where it does not exist.
+pub(super) async fn read(
+    run: &mut OperationRun<'_>,
+    table: &TableName,
+    key: &EntityKey,
+) -> Result<Option<Found>, Error> {
+    let response = match send(run, Effect::ReadNow, table.clone(), key, None).await {
+        Ok(response) => response,
+        Err(error) if error.is_not_found() => return Ok(None),
+        Err(error) => return Err(error.with_key(key)),
+    };
+    let date = response.headers().get(DATE);
+    let date = date.and_then(|date| date.to_str().ok());
+    let now = date.and_then(|date| Timestamp::parse_http_date(date).ok());
+    // A server in the same process has the client's clock, and sends no date.
+    let now = now.unwrap_or_else(|| run.pipeline().now());
+    let Response { etag, content } = Response::decode(response);
+    let etag = entity_etag(etag, &content).map_err(|error| run.annotate(error).with_key(key))?;
+    Ok(Some(Found { content, etag, now }))
+}
+
+/// Reads entities, several at a time.
+pub(super) async fn read_all(
+    run: &mut OperationRun<'_>,
+    table: &TableName,
+    keys: Vec<EntityKey>,
+) -> Result<Vec<Option<Found>>, Error> {
+    if let [key] = keys.as_slice() {
+        return Ok(vec![read(run, table, key).await?]);
+    }
+    let handle = handle_of(run);
+    let found = stream::iter(keys).map(|key| {
+        let (handle, table) = (handle.clone(), table.clone());
+        async move {
+            let mut run = handle.begin(OPERATION);
+            let found = read(&mut run, &table, &key).await;
+            run.end(found)
+        }
+    });
+    found.buffered(CONCURRENCY).try_collect().await
+}
+
+/// For requests that are sent beside each other, until the deadline of the operation.
+pub(super) fn handle_of(run: &OperationRun<'_>) -> PipelineHandle {
+    let mut handle = run.pipeline().clone();
+    handle.deadline = run.deadline().remaining();
+    handle
+}
+
+const OPERATION: &str = "read entry of an index";
+/// The longest time from the write of an entry to that of its entity.
+pub(super) const GRACE: Duration = Duration::from_secs(3600);
+/// How many entries are read or written at a time.
+pub(super) const CONCURRENCY: usize = 8;

@@ -1,0 +1,109 @@
+//! Two copies of an entity that are parts of one other entity.
+
+use harness::client;
+use tablesdk::entity::CopyOf;
+use tablesdk::{DynamicEntity, TableEntity};
+use tablesdk_server::TableServer;
+
+use super::staff::open;
+
+/// Two parts of the department, which have one property in common.
+#[derive(Clone, Debug, TableEntity)]
+#[table(
+    partition_key = "{department}",
+    row_key = "boss_{id}",
+    copy(Named),
+    copy(Reached)
+)]
+struct Boss {
+    department: String,
+    id: u32,
+    name: String,
+    email: Option<String>,
+    #[table(json)]
+    since: [Option<u32>; 2],
+}
+
+#[derive(TableEntity)]
+#[table(projection, partition_key = "{department}", row_key = "dept_")]
+struct Named {
+    department: String,
+    manager_name: String,
+    since: Option<u32>,
+}
+
+#[derive(TableEntity)]
+#[table(projection, partition_key = "{department}", row_key = "dept_")]
+struct Reached {
+    department: String,
+    manager_email: Option<String>,
+    since: Option<u32>,
+}
+
+impl CopyOf<Boss> for Named {
+    fn copies_of(boss: &Boss) -> impl IntoIterator<Item = Self> {
+        [Self {
+            department: boss.department.clone(),
+            manager_name: boss.name.clone(),
+            since: boss.since[0],
+        }]
+    }
+}
+
+impl CopyOf<Boss> for Reached {
+    fn copies_of(boss: &Boss) -> impl IntoIterator<Item = Self> {
+        [Self {
+            department: boss.department.clone(),
+            manager_email: boss.email.clone(),
+            since: boss.since[1],
+        }]
+    }
+}
+
+/// Both are merged at once, and a value that one of them does not have is removed.
+#[tokio::test]
+async fn two_parts_of_one_entity_are_merged_together() {
+    let server = TableServer::in_process();
+    let table = client(&server).table("Company");
+    table.create_table().await.unwrap();
+    open(&table).await;
+    let parts = async || {
+        let found = table.get::<DynamicEntity>(("Sales", "dept_")).await;
+        let found = found.unwrap().unwrap();
+        let string = |name| found.properties().read::<String>(name).ok();
+        let since = found.properties().read::<i64>("since").ok();
+        (
+            string("title"),
+            string("manager_name"),
+            string("manager_email"),
+            since,
+        )
+    };
+    let some = |text: &str| Some(text.to_owned());
+    let boss = Boss {
+        department: "Sales".into(),
+        id: 1,
+        name: "Ada".into(),
+        email: some("ada@contoso.com"),
+        since: [Some(1843); 2],
+    };
+    let mut boss = table.insert(&boss).await.unwrap();
+    let title = || some("Sales and marketing");
+    assert_eq!(
+        parts().await,
+        (title(), some("Ada"), some("ada@contoso.com"), Some(1843))
+    );
+    (boss.name, boss.email, boss.since) = ("Grace".into(), None, [None; 2]);
+    table.replace(&mut boss).await.unwrap();
+    assert_eq!(parts().await, (title(), some("Grace"), None, None));
+    let report = table.repair::<Boss>().dry_run().await.unwrap();
+    assert!(report.is_right(), "{report:?}");
+
+    for since in [[Some(1), Some(2)], [Some(1), None], [None, Some(1)]] {
+        boss.since = since;
+        let error = table.replace(&mut boss).await.unwrap_err();
+        let message = r#"the copy Named and the copy Reached have different values, at "dept_""#;
+        assert!(error.to_string().contains(message), "{error}");
+    }
+    assert_eq!(parts().await, (title(), some("Grace"), None, None));
+}
