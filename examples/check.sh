@@ -90,7 +90,15 @@ check messages \
     '09:00 ##' \
     '17:00 ############' \
     '2024-03-14: 1 messages' \
-    '2024-03-15: 15 messages'
+    '2024-03-15: 15 messages' \
+    '2024-03-15: 12'
+
+check readings \
+    '4800 readings in 16 partitions' \
+    '00:00 sensor-02: 19.0 °C' \
+    '00:00 sensor-05: 20.5 °C' \
+    '35 of 40' \
+    '01:30 sensor-07: 21.0 °C'
 
 check outbox \
     'Sales and service' \

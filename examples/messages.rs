@@ -11,7 +11,8 @@
 use std::error::Error;
 
 use tablesdk::action::ClosureError;
-use tablesdk::{Properties, TableClient, TableEntity};
+use tablesdk::series::Series;
+use tablesdk::{TableClient, TableEntity};
 use tablesdk_examples::{connect, unique_name};
 use time::macros::{date, datetime};
 use time::{Date, OffsetDateTime};
@@ -22,29 +23,21 @@ struct MessageDay {
     employee: String,
     day: Date,
     /// `H00` to `H23`. Hours without messages have no property.
-    #[table(rest)]
-    hours: Properties,
-}
-
-fn hour(hour: u8) -> String {
-    format!("H{hour:02}")
+    #[table(flatten, prefix = "H")]
+    hours: Series<i32, 24>,
 }
 
 impl MessageDay {
-    fn new(employee: &str, day: Date) -> Self {
+    fn new(employee: &str, day: Date, hours: Series<i32, 24>) -> Self {
         Self {
             employee: employee.to_owned(),
             day,
-            hours: Properties::new(),
+            hours,
         }
     }
 
-    fn count(&self, at: u8) -> i32 {
-        self.hours.read(&hour(at)).unwrap_or(0)
-    }
-
     fn total(&self) -> i32 {
-        (0..24).map(|at| self.count(at)).sum()
+        self.hours.iter().flatten().sum()
     }
 }
 
@@ -73,22 +66,30 @@ async fn tour(table: &TableClient) -> Result<(), Box<dyn Error>> {
     println!("   4 counted");
 
     println!("\n2. Write an hour that another program has counted, without a read:");
-    let mut later = MessageDay::new("ann", date!(2024 - 03 - 15));
-    later.hours.set(hour(17), 12);
+    let day = date!(2024 - 03 - 15);
+    let later = MessageDay::new("ann", day, Series::from([(17, 12)]));
     table.upsert_merge(&later).await?;
 
     println!("\n3. The curve of a day, by one point query:");
-    let key = MessageDay::key("ann", date!(2024 - 03 - 15));
-    let day = table.get(key).await?.ok_or("it was counted")?;
-    for at in (0..24).filter(|at| day.count(*at) > 0) {
-        println!("   {at:02}:00 {}", "#".repeat(day.count(at).try_into()?));
+    let read = table.get(MessageDay::key("ann", day)).await?;
+    let read = read.ok_or("it was counted")?;
+    for (hour, count) in read.hours.filled() {
+        println!("   {hour:02}:00 {}", "#".repeat(usize::try_from(*count)?));
     }
 
     println!("\n4. The days since the tenth of March, by one range:");
-    let days = MessageDay::rows().day(date!(2024 - 03 - 10)..);
-    let days = table.query::<MessageDay>().partition("ann").rows(days);
-    for day in days.collect().await? {
+    let days = || {
+        let days = MessageDay::rows().day(date!(2024 - 03 - 10)..);
+        table.query::<MessageDay>().partition("ann").rows(days)
+    };
+    for day in days().collect().await? {
         println!("   {}: {} messages", day.day, day.total());
+    }
+
+    println!("\n5. The days with more than five messages at five o'clock:");
+    let late = days().filter(|d| d.hours.slot(17).gt(5));
+    for (day, count) in late.select(|d| (d.day, d.hours.slot(17))).collect().await? {
+        println!("   {day}: {}", count.unwrap_or(0));
     }
     Ok(())
 }
@@ -99,14 +100,13 @@ async fn count(
     employee: &str,
     at: OffsetDateTime,
 ) -> Result<(), tablesdk::Error> {
+    let hour = usize::from(at.hour());
     let add = |day: &mut MessageDay| -> Result<(), ClosureError> {
-        let count = day.count(at.hour()) + 1;
-        day.hours.set(hour(at.hour()), count);
+        *day.hours[hour].get_or_insert(0) += 1;
         Ok(())
     };
-    let (key, new) = (MessageDay::key(employee, at.date()), || {
-        MessageDay::new(employee, at.date())
-    });
+    let key = MessageDay::key(employee, at.date());
+    let new = || MessageDay::new(employee, at.date(), Series::new());
     table.modify(key, add).or_insert(new).exactly_once().await?;
     Ok(())
 }

@@ -10,6 +10,7 @@ pub mod key;
 pub mod query;
 pub mod rolling;
 pub mod sas;
+pub mod series;
 pub mod service_properties;
 #[cfg(feature = "reqwest")]
 pub mod testing;

@@ -81,6 +81,14 @@ impl ValueError {
     }
 }
 
+/// A slot that a series does not have.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[error("there is no slot {slot}: the series has the slots 0 to {}", slots - 1)]
+pub(crate) struct MissingSlot {
+    pub(crate) slot: usize,
+    pub(crate) slots: usize,
+}
+
 /// A value may be 64 KiB of text; so much shows which one it is.
 pub(crate) fn shortened(text: &str) -> String {
     if text.chars().count() <= SHOWN_MAX {

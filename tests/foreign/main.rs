@@ -16,6 +16,7 @@ mod form;
 mod indexes;
 mod limits;
 mod outbox;
+mod series;
 
 use fastrand::Rng;
 use harness::{Subject, seeded};

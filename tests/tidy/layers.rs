@@ -136,7 +136,14 @@ fn modules_of_the_client_use_only_modules_below_them() {
         ),
         (
             "query",
-            &["entity", "error", "filter", "pipeline", "sealed"],
+            &[
+                "entity",
+                "error",
+                "filter",
+                "pipeline",
+                "sealed",
+                "value_error",
+            ],
         ),
         ("chunked", &["entity", "query"]),
         ("sas", &["credential", "entity", "error", "pipeline"]),
@@ -166,6 +173,7 @@ fn modules_of_the_client_use_only_modules_below_them() {
             "rolling",
             &["action", "client", "error", "pipeline", "query"],
         ),
+        ("series", &["entity", "query", "value_error"]),
         ("testing", &["client", "random", "transport"]),
     ];
     assert_layers("tablesdk", &["guide"], table);

@@ -74,11 +74,11 @@ impl LintKind {
             }
             Self::HotPartition => {
                 "A partition is served by one server, which throttles at 2,000 entities per second. Spread the writes over several \
-                 partition keys, for instance by a hash of the row key."
+                 partition keys, for instance by a hash of the row key: `Shard` of the Rust client, read with `merged`."
             }
             Self::PrependAppend => {
                 "All writes meet at the end of a range, on one server. Begin the partition key with something that varies, such as a \
-                 hash or the id of a device (prepend/append anti-pattern)."
+                 hash (`Shard` of the Rust client) or the id of a device (prepend/append anti-pattern)."
             }
             Self::LogData => {
                 "Write log data to blobs, and keep in tables what is looked up by key (log data anti-pattern)."

@@ -97,6 +97,7 @@ pub use outbox::message::{Message, Received};
 pub use outbox::poisoned::PoisonedStep;
 pub use outbox::step::Step;
 pub use patch::{Patch, PatchProperties};
+pub use query::merged::Merged;
 pub use query::parallel::ParallelQuery;
 pub use query_entities::QueryEntities;
 pub use query_tables::QueryTables;

@@ -240,7 +240,11 @@ impl<E: TableEntity> PatchProperties<E> {
                 .any(|part| part.property() == name);
         let owner = ColumnOwner::new::<E>(column.rows());
         let is_of_another = self.owner.is_some_and(|known| known != owner);
-        let value = match value.into_value() {
+        let value = match column.missing_slot() {
+            Some(slot) => Err(ValueError::unwritable(slot)),
+            None => value.into_value(),
+        };
+        let value = match value {
             Ok(_) if is_key => Err(PatchProblem::Key { name: name.clone() }),
             Ok(_) if name == "Timestamp" => Err(PatchProblem::Timestamp),
             Ok(_) if is_of_another => Err(PatchProblem::Variants { name: name.clone() }),

@@ -371,9 +371,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     }
 
     fn explained(&self) -> Result<Explanation, Error> {
-        let refuse = |error: &Error| refused(OPERATION, error.why());
-        let filter = self.conditions.tree().map_err(refuse)?;
-        let request = self.request(filter)?;
+        let request = self.whole_request()?;
         let endpoint = self.table.endpoint();
         let http = match request.point() {
             Some(key) => request.for_entity(&key, endpoint),
@@ -423,6 +421,16 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
             Ok((query, pages)) => items::<E, S>(&query, pages, true),
             Err(error) => EntityStream::failed(error),
         }
+    }
+
+    /// Identifies the query in page tokens.
+    pub(super) fn fingerprint(&self) -> Result<u64, Error> {
+        Ok(self.whole_request()?.fingerprint())
+    }
+
+    fn whole_request(&self) -> Result<QueryRequest, Error> {
+        let refuse = |error: &Error| refused(OPERATION, error.why());
+        self.request(self.conditions.tree().map_err(refuse)?)
     }
 
     fn request(&self, filter: Option<Tree>) -> Result<QueryRequest, Error> {
@@ -550,7 +558,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         self.map_selection(|_| Presence)
     }
 
-    fn and(mut self, made_by: Condition, condition: Result<Tree, Error>) -> Self {
+    pub(super) fn and(mut self, made_by: Condition, condition: Result<Tree, Error>) -> Self {
         self.conditions.add(made_by, condition);
         self
     }

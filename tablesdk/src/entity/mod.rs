@@ -57,7 +57,7 @@ pub(crate) use field_codec::FieldAccess;
 pub(crate) use json::JsonField;
 pub(crate) use properties::Properties;
 pub(crate) use property::PropertyValue;
-pub(crate) use reader::value_of;
+pub(crate) use reader::{key_of_members, value_of};
 pub(crate) use stored::{Stored, read_key};
 pub(crate) use traits::{TableEntity, WritableEntity};
 pub(crate) use variant::{EntityVariant, VariantAccess};

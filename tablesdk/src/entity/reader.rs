@@ -237,7 +237,7 @@ impl<'a> PropertyReader<'a> {
 }
 
 /// The text of a key in an entity that is read.
-pub(super) fn key_of_members<'e>(
+pub(crate) fn key_of_members<'e>(
     entity: &'e EntityMembers<'_, '_>,
     part: KeyKind,
 ) -> Result<&'e str, EntityError> {

@@ -304,12 +304,16 @@ impl Names {
             "a flattened value without a prefix has no name: give it one with `#[table(flatten, prefix = \"…\")]`"
         );
         assert!(
+            !scope.is_empty() || !name.as_bytes()[0].is_ascii_digit(),
+            "the slots of a series have numbers as names: add a prefix that begins with a letter, such as `#[table(flatten, prefix = \"S\")]`"
+        );
+        assert!(
             units <= PROPERTY_NAME_UNITS_MAX,
             "the name of a property with its prefixes is longer than the 255 UTF-16 units of the service"
         );
         assert!(
             self.count < PROPERTIES_MAX,
-            "the entity has more than 252 properties, including those of flattened structs"
+            "the entity has more than 252 properties, including those of flattened structs and the slots of series"
         );
         let mut other = 0;
         while other < self.count {

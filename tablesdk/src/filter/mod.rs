@@ -4,6 +4,7 @@ mod key_range;
 
 pub(crate) use key_range::{end_of_prefix, row_key_range};
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{BitAnd, BitOr, Not};
@@ -119,7 +120,7 @@ pub(crate) enum FilterError {
     #[error("the filter compares {property:?}: {reason}")]
     Incomparable {
         property: String,
-        reason: &'static str,
+        reason: Cow<'static, str>,
     },
     #[error("the filter compares {property:?} with a literal that cannot be stored: {error}")]
     Literal { property: String, error: ValueError },

@@ -20,6 +20,7 @@ use crate::entity::{
 };
 
 use crate::filter::{Filter, FilterError, end_of_prefix};
+use crate::value_error::MissingSlot;
 
 /// A column of entity `E` whose field is of type `F`.
 ///
@@ -69,6 +70,8 @@ pub struct Column<E, F> {
     /// What makes the key of the field, where the column is one.
     key: Option<(KeyTemplate, KeyAccess<F>)>,
     part_of_key: bool,
+    /// The column is that of a slot which the series does not have. Each use of it is an error.
+    missing: Option<MissingSlot>,
     entity: PhantomData<fn() -> (E, F)>,
 }
 
@@ -82,6 +85,7 @@ impl<E, F> Column<E, F> {
             mixed_integers: false,
             key: None,
             part_of_key: false,
+            missing: None,
             entity: PhantomData,
         }
     }
@@ -129,6 +133,15 @@ impl<E, F> Column<E, F> {
         self
     }
 
+    pub(crate) const fn missing(mut self, slot: MissingSlot) -> Self {
+        self.missing = Some(slot);
+        self
+    }
+
+    pub(crate) const fn missing_slot(&self) -> Option<MissingSlot> {
+        self.missing
+    }
+
     /// Whether writing the column would change the identity of the entity.
     pub(crate) const fn is_of_key(self) -> bool {
         self.key.is_some() || self.part_of_key
@@ -159,8 +172,7 @@ impl<E, F: Field> Column<E, F> {
 
     fn compare(self, operator: ComparisonOperator, literal: impl Literal<F::Value>) -> Filter<E> {
         if let Some(reason) = F::Value::INCOMPARABLE {
-            let property = self.name().into_owned();
-            return Filter::new(Err(FilterError::Incomparable { property, reason }));
+            return self.incomparable(reason.into());
         }
         match literal.into_value().and_then(|value| self.stored(value)) {
             Ok(value) => self.filter(self.tree(operator, value)),
@@ -183,7 +195,15 @@ impl<E, F: Field> Column<E, F> {
 impl<E, F> Column<E, F> {
     /// The condition, for the rows that have the column.
     fn filter(self, tree: Tree) -> Filter<E> {
-        Filter::new(Ok(self.scope.within_rows(tree)))
+        match self.missing {
+            Some(slot) => self.incomparable(slot.to_string().into()),
+            None => Filter::new(Ok(self.scope.within_rows(tree))),
+        }
+    }
+
+    fn incomparable(self, reason: Cow<'static, str>) -> Filter<E> {
+        let property = self.name().into_owned();
+        Filter::new(Err(FilterError::Incomparable { property, reason }))
     }
 
     fn refused(self, error: ValueError) -> Filter<E> {

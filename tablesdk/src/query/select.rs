@@ -84,6 +84,14 @@ pub enum SelectionError {
     /// The entity is passed again.
     #[error("the members are not in a list")]
     NotListed,
+    /// A column is that of a slot which the series does not have.
+    #[error("property {property:?}: {problem}")]
+    Slot {
+        /// The beginning of the names of the slots.
+        property: String,
+        /// Which slot, and which ones there are.
+        problem: String,
+    },
     /// No row has all of the columns.
     #[error(
         "the columns are those of different variants, {one} and {another}, and no row has both: select those of one, or read whole rows"
@@ -98,8 +106,9 @@ pub enum SelectionError {
 
 /// The rows that have all of the columns.
 fn common_rows<'r>(
-    columns: impl IntoIterator<Item = Option<&'r VariantRows>>,
+    columns: impl IntoIterator<Item = Result<Option<&'r VariantRows>, SelectionError>>,
 ) -> Result<Option<Tree>, SelectionError> {
+    let columns: Vec<_> = columns.into_iter().collect::<Result<_, _>>()?;
     let mut rows = columns.into_iter().flatten();
     let Some(first) = rows.next() else {
         return Ok(None);
@@ -230,7 +239,7 @@ pub trait SelectColumn<E>: sealed::Sealed + Copy + Send + Sync + 'static {
 
     /// The rows that have the column, where not all do.
     #[doc(hidden)]
-    fn column_rows(&self) -> Option<&VariantRows>;
+    fn column_rows(&self) -> Result<Option<&VariantRows>, SelectionError>;
 
     /// Reads the column.
     #[doc(hidden)]
@@ -244,8 +253,14 @@ impl<E: 'static, F: Field> SelectColumn<E> for Column<E, F> {
         self.names()
     }
 
-    fn column_rows(&self) -> Option<&VariantRows> {
-        self.rows()
+    fn column_rows(&self) -> Result<Option<&VariantRows>, SelectionError> {
+        match self.missing_slot() {
+            Some(slot) => Err(SelectionError::Slot {
+                property: self.name().into_owned(),
+                problem: slot.to_string(),
+            }),
+            None => Ok(self.rows()),
+        }
     }
 
     fn read_column(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
@@ -260,8 +275,8 @@ impl<E: 'static, F: JsonField> SelectColumn<E> for JsonColumn<E, F> {
         self.names()
     }
 
-    fn column_rows(&self) -> Option<&VariantRows> {
-        self.rows()
+    fn column_rows(&self) -> Result<Option<&VariantRows>, SelectionError> {
+        Ok(self.rows())
     }
 
     fn read_column(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
@@ -276,8 +291,8 @@ impl<E: 'static, F: Send + 'static> SelectColumn<E> for KeyPartColumn<E, F> {
         self.names()
     }
 
-    fn column_rows(&self) -> Option<&VariantRows> {
-        self.rows()
+    fn column_rows(&self) -> Result<Option<&VariantRows>, SelectionError> {
+        Ok(self.rows())
     }
 
     fn read_column(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
@@ -292,8 +307,8 @@ impl<E: 'static, F: TableProperties> SelectColumn<E> for ChunkedColumn<E, F> {
         self.names()
     }
 
-    fn column_rows(&self) -> Option<&VariantRows> {
-        self.rows()
+    fn column_rows(&self) -> Result<Option<&VariantRows>, SelectionError> {
+        Ok(self.rows())
     }
 
     fn read_column(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
@@ -311,7 +326,7 @@ macro_rules! column {
             }
 
             fn condition(&self) -> Result<Option<Tree>, SelectionError> {
-                common_rows([self.rows()])
+                common_rows([SelectColumn::<E>::column_rows(self)])
             }
 
             const LISTS: bool = true;
@@ -387,6 +402,7 @@ pub(super) mod sealed {
 }
 
 impl<F> sealed::Sealed for super::Resolve<F> {}
+impl<S> sealed::Sealed for super::Keyed<S> {}
 impl<S> sealed::Sealed for super::Unverified<S> {}
 impl<S> sealed::Sealed for super::Values<S> {}
 impl<S: sealed::Sealed> sealed::Sealed for Arc<S> {}

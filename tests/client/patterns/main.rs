@@ -9,6 +9,7 @@ mod costs;
 mod design_guide;
 mod entity;
 mod faults;
+mod hot_partition;
 mod index_faults;
 mod indexes;
 mod move_faults;
@@ -22,6 +23,7 @@ mod reads;
 mod repair;
 mod resumed_repair;
 mod rolling;
+mod series;
 mod staff;
 
 use harness::on_both_transports;

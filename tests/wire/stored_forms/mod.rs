@@ -11,6 +11,7 @@ mod index;
 mod marker;
 mod outbox;
 mod rolling;
+mod series;
 
 use std::fs;
 use std::path::{Path, PathBuf};

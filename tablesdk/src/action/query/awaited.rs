@@ -42,6 +42,6 @@ macro_rules! not_awaited {
 
 not_awaited! {
     [E, S: Selection<E>] QueryEntities<E, S>, S::Item, where ((): AwaitedQuery<Self>);
-    [E, S: Selection<E>] ParallelQuery<E, S>, S::Item, where ((): AwaitedQuery<Self>);
+    [E, S: Selection<E>, O] ParallelQuery<E, S, O>, S::Item, where ((): AwaitedQuery<Self>);
     [] QueryTables, String, where (for<'q> (): AwaitedQuery<&'q Self>);
 }

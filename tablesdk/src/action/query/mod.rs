@@ -2,6 +2,7 @@
 
 mod awaited;
 pub(super) mod conditions;
+pub(super) mod merged;
 mod page;
 pub(super) mod paged;
 pub(super) mod parallel;

@@ -256,7 +256,9 @@ fn unselected(error: SelectionError) -> Error {
     match error {
         SelectionError::CalledOff(error) => Error::called_off(error),
         SelectionError::Entity(error) => Error::entity(error),
-        error @ (SelectionError::NotListed | SelectionError::Rows { .. }) => Error::input(error),
+        error @ (SelectionError::NotListed
+        | SelectionError::Rows { .. }
+        | SelectionError::Slot { .. }) => Error::input(error),
     }
 }
 

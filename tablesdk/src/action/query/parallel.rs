@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::future::ready;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
@@ -16,7 +17,7 @@ use crate::entity::{DynamicEntity, Stored, TableEntity};
 use crate::error::{ClosureError, Error};
 use crate::query::{EntityStream, IntoFilter, Resolve, Selection, Values, Whole};
 
-/// A query that is read in several parts at a time. See [`QueryEntities::partitions`],
+/// A query that is read in several parts at a time, in the order `O` of its items. See [`QueryEntities::partitions`],
 /// [`QueryEntities::partition_ranges`] and [`QueryEntities::row_ranges`].
 ///
 /// ```
@@ -33,12 +34,13 @@ use crate::query::{EntityStream, IntoFilter, Resolve, Selection, Values, Whole};
 /// # }
 /// ```
 #[must_use = "a query does nothing until it is read"]
-pub struct ParallelQuery<E, S = Whole<E>> {
-    query: QueryEntities<E, S>,
+pub struct ParallelQuery<E, S = Whole<E>, O = ()> {
+    pub(super) query: QueryEntities<E, S>,
     /// The condition of each part.
-    parts: Vec<Result<Tree, Error>>,
-    parallel: usize,
-    in_order: bool,
+    pub(super) parts: Vec<Result<Tree, Error>>,
+    pub(super) parallel: usize,
+    pub(super) in_order: bool,
+    order: PhantomData<fn() -> O>,
 }
 
 /// Ways to divide a query.
@@ -92,13 +94,8 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
             parts,
             parallel: PARALLEL,
             in_order: false,
+            order: PhantomData,
         }
-    }
-
-    /// How many parts are read at a time; 8 by default. Must not be 0.
-    pub const fn parallel(mut self, parts: usize) -> Self {
-        self.parallel = parts;
-        self
     }
 
     /// Yields the items part by part, in the order of the parts. Without this option, items come as they
@@ -112,16 +109,16 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
     /// of its own, up to 1,000 items and a page ahead of the consumer, which needs a tokio runtime. For an entity that cannot be
     /// read, the stream yields an error, and continues, as that of [`QueryEntities::stream`]. Any other error ends the stream.
     pub fn stream(self) -> EntityStream<S::Item> {
+        if let Err(error) = self.check_parallel() {
+            return EntityStream::failed(self.query.table.pipeline.locate(error));
+        }
         let Self {
             query,
             parts,
             parallel,
             in_order,
+            ..
         } = self;
-        if parallel == 0 {
-            let error = refused(OPERATION, "nothing can be read with a parallelism of 0");
-            return EntityStream::failed(query.table.pipeline.locate(error));
-        }
         let take = query.pages.take;
         let parts = query.divided(parts);
         if in_order {
@@ -142,6 +139,47 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
     pub async fn collect(self) -> Result<Vec<S::Item>, Error> {
         self.stream().try_collect().await
     }
+}
+
+/// The options of a query are the same after it is divided as before.
+impl<E: TableEntity, S: Selection<E>, O> ParallelQuery<E, S, O> {
+    fn map<T>(
+        self,
+        map: impl FnOnce(QueryEntities<E, S>) -> QueryEntities<E, T>,
+    ) -> ParallelQuery<E, T, O> {
+        ParallelQuery {
+            query: map(self.query),
+            parts: self.parts,
+            parallel: self.parallel,
+            in_order: self.in_order,
+            order: PhantomData,
+        }
+    }
+
+    /// The same, in another order.
+    pub(super) fn ordered<P>(self) -> ParallelQuery<E, S, P> {
+        ParallelQuery {
+            query: self.query,
+            parts: self.parts,
+            parallel: self.parallel,
+            in_order: self.in_order,
+            order: PhantomData,
+        }
+    }
+
+    pub(super) fn check_parallel(&self) -> Result<(), Error> {
+        if self.parallel == 0 {
+            let problem = "nothing can be read with a parallelism of 0";
+            return Err(refused(OPERATION, problem));
+        }
+        Ok(())
+    }
+
+    /// How many parts are read at a time; 8 by default. Must not be 0.
+    pub const fn parallel(mut self, parts: usize) -> Self {
+        self.parallel = parts;
+        self
+    }
 
     /// Counts the items of all parts, as [`QueryEntities::count`].
     ///
@@ -149,23 +187,8 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
     ///
     /// Those of the service, such as `TableNotFound`.
     pub async fn count(self) -> Result<usize, Error> {
-        let items = self.map(QueryEntities::presence).stream();
+        let items = self.ordered::<()>().map(QueryEntities::presence).stream();
         items.try_fold(0, |count, ()| ready(Ok(count + 1))).await
-    }
-}
-
-/// The options of a query are the same after it is divided as before.
-impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
-    fn map<T>(
-        self,
-        map: impl FnOnce(QueryEntities<E, S>) -> QueryEntities<E, T>,
-    ) -> ParallelQuery<E, T> {
-        ParallelQuery {
-            query: map(self.query),
-            parts: self.parts,
-            parallel: self.parallel,
-            in_order: self.in_order,
-        }
     }
 
     /// As [`QueryEntities::partition`].
@@ -214,7 +237,7 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
     }
 
     /// As [`QueryEntities::values`].
-    pub fn values<T>(self) -> ParallelQuery<E, Values<S>>
+    pub fn values<T>(self) -> ParallelQuery<E, Values<S>, O>
     where
         S: Selection<E, Item = Stored<T>>,
         T: Send + 'static,
@@ -223,7 +246,7 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
     }
 }
 
-impl<E: TableEntity> ParallelQuery<E> {
+impl<E: TableEntity, O> ParallelQuery<E, Whole<E>, O> {
     /// As [`QueryEntities::select`].
     ///
     /// ```
@@ -240,12 +263,12 @@ impl<E: TableEntity> ParallelQuery<E> {
     pub fn select<S: Selection<E>>(
         self,
         columns: impl FnOnce(E::Columns) -> S,
-    ) -> ParallelQuery<E, S> {
+    ) -> ParallelQuery<E, S, O> {
         self.map(|query| query.select(columns))
     }
 
     /// As [`QueryEntities::resolve`].
-    pub fn resolve<T, F>(self, resolve: F) -> ParallelQuery<E, Resolve<F>>
+    pub fn resolve<T, F>(self, resolve: F) -> ParallelQuery<E, Resolve<F>, O>
     where
         T: Send + 'static,
         F: Fn(Stored<DynamicEntity>) -> Result<T, ClosureError> + Send + Sync + 'static,
@@ -321,8 +344,8 @@ fn check(part: KeyKind, boundaries: &[String]) -> Result<(), Error> {
     }
 }
 
-call_options!(impl[E, S] ParallelQuery<E, S>, query.table.pipeline);
-debug_by_fields!(ParallelQuery<E, S> { query, parallel, in_order });
+call_options!(impl[E, S, O] ParallelQuery<E, S, O>, query.table.pipeline);
+debug_by_fields!(ParallelQuery<E, S, O> { query, parallel, in_order });
 
 const PARALLEL: usize = 8;
-const ITEMS_AHEAD: usize = 1_000;
+pub(super) const ITEMS_AHEAD: usize = 1_000;

@@ -11,7 +11,7 @@ use crate::sealed::Derived;
 ///
 /// What is written under ever growing keys, such as by the hour, goes to one partition, and a partition has its limit: about
 /// 2,000 entities a second. With a shard in its key there are `N` partitions. A reader asks all of them:
-/// [`Shard::all`].
+/// [`Shard::all`], and [`merged`](crate::action::ParallelQuery::merged) for one order.
 ///
 /// The text is the number, from 0, in as many digits as `N - 1` has.
 ///

@@ -4,6 +4,7 @@ use tablesdk::action::{QueryEntities, Transaction};
 use tablesdk::entity::CopyOf;
 use tablesdk::key::Shard;
 use tablesdk::rolling::{Period, RollingTable};
+use tablesdk::series::Series;
 use tablesdk::{DynamicEntity, TableClient, TableEntity, Timestamp};
 
 use super::{Costs, eventually, large_values};
@@ -487,12 +488,20 @@ async fn archive(costs: &mut Costs) {
         .await;
 }
 
+#[derive(TableEntity)]
+#[table(partition_key = "{employee}", row_key = "{day}")]
+struct MessageDay {
+    employee: String,
+    day: String,
+    #[table(flatten, prefix = "H")]
+    hours: Series<i32, 24>,
+}
+
 async fn data_series(costs: &mut Costs) {
-    let day = |hours: std::ops::Range<u32>| {
-        let mut day = DynamicEntity::new("ann", "2024-03-15");
-        let hours = hours.map(|hour| (format!("H{hour:02}"), 42));
-        day.properties_mut().extend(hours);
-        day
+    let day = |hours: std::ops::Range<usize>| MessageDay {
+        employee: "ann".into(),
+        day: "2024-03-15".into(),
+        hours: hours.map(|hour| (hour, 42)).collect(),
     };
     let table = costs.table("Days").await;
     let hours = (0..23).map(|hour| {
@@ -506,14 +515,14 @@ async fn data_series(costs: &mut Costs) {
     );
     let one = async {
         table.upsert_merge(&day(23..24)).await.unwrap();
-        let day = table
-            .get::<DynamicEntity>(("ann", "2024-03-15"))
-            .await
-            .unwrap();
-        assert_eq!(day.unwrap().properties().iter().count(), 24);
+        let day = table.get(MessageDay::key("ann", "2024-03-15")).await;
+        assert_eq!(day.unwrap().unwrap().hours.filled().count(), 24);
     };
     costs
-        .way("24 properties: `upsert_merge`, and `get`", one)
+        .way(
+            "24 properties: `upsert_merge` of a `Series`, and `get`",
+            one,
+        )
         .await;
     let each = async {
         let hour = DynamicEntity::new("ann", "2024-03-15_23").with("Messages", 42);
@@ -595,7 +604,7 @@ async fn append(costs: &mut Costs) {
     };
     costs
         .way(
-            "16 partitions, which take 16 times the writes: `Shard`",
+            "16 partitions, which take 10 times the writes, as an account does: `Shard`",
             all,
         )
         .await;
@@ -609,4 +618,19 @@ async fn append(costs: &mut Costs) {
             all,
         )
         .await;
+    costs.task(
+        "Prepend and append anti-pattern",
+        "read the first 100 readings of an hour, in order",
+    );
+    let page = async {
+        let partitions = Shard::<16>::all().map(|shard| Reading::partition(hour, shard));
+        let read = sharded.query::<Reading>().partitions(partitions).merged();
+        assert_eq!(read.take(100).page(None).await.unwrap().items.len(), 100);
+    };
+    costs.way("16 partitions: `merged`", page).await;
+    let page = async {
+        let read = single.query::<DynamicEntity>().partition(hour);
+        assert_eq!(read.take(100).page(None).await.unwrap().items.len(), 100);
+    };
+    costs.way("naive: one partition", page).await;
 }
