@@ -60,9 +60,9 @@ use crate::pipeline::{OperationRun, Table};
 /// Awaiting it returns the error of the first change that cannot be carried out: [`Error::batch_index`] returns its index,
 /// [`Error::operation`] its operation, and [`Error::key`] its key.
 ///
-/// [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, when the batch has no changes or more than 100 (99
-/// with [`exactly_once`](Self::exactly_once)), when the request is larger than 4 MiB, when a change is in another partition, or
-/// when two changes are about the same entity.
+/// [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, when the batch has neither changes nor
+/// [steps](Self::then), or more than 100 of both (99 with [`exactly_once`](Self::exactly_once)), when the request is larger
+/// than 4 MiB, when a change is in another partition, or when two changes are about the same entity.
 ///
 /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when either all changes or none may have been carried out.
 /// [`Error::current`] then describes the entity of the change that the last response was about.

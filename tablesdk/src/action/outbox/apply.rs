@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use tablesdk_protocol::operation::get_entity::Response;
+use tablesdk_protocol::operation::batch::Change;
 use tablesdk_protocol::operation::update_entity::Mode;
-use tablesdk_protocol::wire::json::read_entity;
-use tablesdk_protocol::{ETag, EntityKey, IfMatch, TableName, Timestamp};
+use tablesdk_protocol::{EntityKey, IfMatch, TableName, Timestamp};
 use tokio::time::Instant;
 
-use super::entry::{Entry, Kind, STAMP, change};
+use super::entry::{Entry, Kind, Row, change, delete};
 use crate::action::get_entity;
 use crate::action::write::ambiguous_write::check_status;
-use crate::action::write::change::ChangeKind;
+use crate::action::write::change::{ChangeKind, EntityChange};
+use crate::entity::DynamicEntity;
 use crate::error::Error;
 use crate::pipeline::{Effect, OperationRun, PipelineHandle, SendOptions};
 
@@ -35,48 +35,34 @@ impl Basis {
     }
 
     /// Half of the time is left for the request itself.
-    pub(super) fn is_too_old(self, pipeline: &PipelineHandle) -> bool {
+    fn is_too_old(self, pipeline: &PipelineHandle) -> bool {
         let elapsed = self.instant.elapsed();
         elapsed.max(pipeline.now().abs_diff(self.time)) > IN_FLIGHT / 2
     }
 }
 
-/// What came of applying a step.
-pub(super) enum Applied {
-    Done,
-    /// The log was read too long ago.
-    TooLate,
-}
-
-/// What is stored under the key of the entity of a step.
-struct Found {
-    etag: ETag,
-    stamp: Option<String>,
-}
-
 /// Applies a step to its entity. `removed` is the greatest number of an earlier delete step of this entity: what an even earlier step
-/// has written since is as if it were not there.
+/// has written since is as if it were not there. `false` if the log was read too long ago.
 pub(super) async fn apply(
     run: &mut OperationRun<'_>,
     entry: &Entry,
     removed: Option<u64>,
     basis: Basis,
-) -> Result<Applied, Error> {
-    let Some((table, key)) = entry.target_key() else {
-        return Err(run.annotate(Error::input("the step has no key")));
+) -> Result<bool, Error> {
+    let Some((table, key)) = entry.target() else {
+        return Err(Error::input("the step has no key"));
     };
     let mut round = 0;
     loop {
         round += 1;
         let found = find(run, &table, &key).await?;
-        let if_match = match &found {
-            Some(found) if entry.is_applied_in(found.stamp.as_deref()) => return Ok(Applied::Done),
-            Some(found) => Some(IfMatch::ETag(found.etag.clone())),
-            None => None,
-        };
-        let order = found.and_then(|found| entry.order_of(found.stamp.as_deref()));
-        let kind = match (entry.kind, if_match) {
-            (Kind::Delete, None) => return Ok(Applied::Done),
+        let order = found.as_ref().and_then(|found| entry.order_of(found));
+        // Its effect, or that of a later one.
+        if order.is_some_and(|number| number >= entry.number) {
+            return Ok(true);
+        }
+        let kind = match (entry.kind(), found.as_ref().map(is_as_read)) {
+            (Kind::Delete, None) => return Ok(true),
             (Kind::Delete, Some(if_match)) => ChangeKind::Delete(if_match),
             (_, None) => ChangeKind::Insert,
             (Kind::Merge, Some(if_match)) if order.is_none() || order > removed => {
@@ -85,15 +71,21 @@ pub(super) async fn apply(
             (_, Some(if_match)) => ChangeKind::Update(Mode::Replace, Some(if_match)),
         };
         if basis.is_too_old(run.pipeline()) {
-            return Ok(Applied::TooLate);
+            return Ok(false);
         }
-        let Err(error) = write(run, &table, &key, kind, entry).await else {
-            return Ok(Applied::Done);
+        let change = match kind {
+            ChangeKind::Delete(if_match) => delete(&table, &key, if_match),
+            kind => {
+                let (partition, row) = (key.partition_key().as_str(), key.row_key().as_str());
+                let entity = DynamicEntity::new(partition, row);
+                change(&table, kind, &entity.with_properties(entry.content()))?
+            }
         };
-        let is_other =
-            error.is_conflict() || error.is_precondition_failed() || error.is_not_found();
+        let Err(error) = write(run, &change).await else {
+            return Ok(true);
+        };
         // After a lost response, the stamp shows whether it was this step.
-        let starts_over = is_other || error.is_ambiguous();
+        let starts_over = error.is_out_of_date() || error.is_ambiguous();
         if !starts_over || round == ROUNDS || !run.pause_before_round(round).await {
             return Err(error.with_key(&key));
         }
@@ -103,7 +95,7 @@ pub(super) async fn apply(
 /// Deletes the entity of a delete step again, if an earlier step of the same outbox was carried out late. No such request is in flight
 /// any more.
 pub(super) async fn sweep(run: &mut OperationRun<'_>, grave: &Entry) -> Result<(), Error> {
-    let Some((table, key)) = grave.target_key() else {
+    let Some((table, key)) = grave.target() else {
         return Ok(());
     };
     let found = match find(run, &table, &key).await {
@@ -112,50 +104,40 @@ pub(super) async fn sweep(run: &mut OperationRun<'_>, grave: &Entry) -> Result<(
         Err(error) if error.is_table_not_found() => return Ok(()),
         Err(error) => return Err(error),
     };
-    match grave.order_of(found.stamp.as_deref()) {
-        Some(number) if number < grave.number => {}
-        _ => return Ok(()),
+    match grave.order_of(&found) {
+        Some(number) if number < grave.number => {
+            write(run, &delete(&table, &key, is_as_read(&found))).await
+        }
+        _ => Ok(()),
     }
-    let kind = ChangeKind::Delete(IfMatch::ETag(found.etag));
-    write(run, &table, &key, kind, grave).await
+}
+
+fn is_as_read(found: &Row) -> IfMatch {
+    IfMatch::ETag(found.etag().clone())
 }
 
 async fn find(
     run: &mut OperationRun<'_>,
     table: &TableName,
     key: &EntityKey,
-) -> Result<Option<Found>, Error> {
-    let read = get_entity::request(run, Effect::ReadNow, table.clone(), key, None).await;
-    let Response { etag, content } = match read {
-        Ok(response) => response,
-        Err(error) if error.is_not_found() => return Ok(None),
-        Err(error) => return Err(error.with_key(key)),
-    };
-    let failed = |error| run.annotate(error).with_key(key);
-    let entity = read_entity(&content).map_err(|error| failed(Error::response(error)))?;
-    let stamp = entity.text(STAMP).ok().flatten().map(str::to_owned);
-    let etag = get_entity::entity_etag(etag, &content).map_err(failed)?;
-    Ok(Some(Found { etag, stamp }))
+) -> Result<Option<Row>, Error> {
+    match get_entity::request(run, Effect::ReadNow, table.clone(), key, None).await {
+        Ok(found) => {
+            let etag = get_entity::entity_etag(found.etag, &found.content);
+            let found = etag.and_then(|etag| get_entity::stored(&found.content, &etag));
+            let found = found.map_err(|error| run.annotate(error).with_key(key));
+            found.map(Some)
+        }
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error.with_key(key)),
+    }
 }
 
-/// Sends a change of the entity of a step.
-async fn write(
-    run: &mut OperationRun<'_>,
-    table: &TableName,
-    key: &EntityKey,
-    kind: ChangeKind,
-    entry: &Entry,
-) -> Result<(), Error> {
-    // A retry of an insert would not know how old its basis is. What has an ETag is refused when it is late.
-    let attempts = matches!(kind, ChangeKind::Insert).then_some(1);
-    let values = match kind {
-        ChangeKind::Delete(_) => Vec::new(),
-        ChangeKind::Insert | ChangeKind::Update(..) => entry.content(),
-    };
-    let change = change(table, key, kind, &values).map_err(|error| run.annotate(error))?;
+async fn write(run: &mut OperationRun<'_>, change: &EntityChange) -> Result<(), Error> {
     let request = change.change.encode(&run.pipeline().endpoint);
     let options = SendOptions {
-        attempts,
+        // A retry of an insert would not know how old its basis is. What has an ETag is refused when it is late.
+        attempts: matches!(change.change, Change::Insert(_)).then_some(1),
         ..SendOptions::default()
     };
     let sent = run.send_with(Effect::Write, &request, options).await?;

@@ -4,13 +4,15 @@
 //! entries only needs to replace the head: a commit that is still in flight is then refused, and its writer writes the pointer again.
 
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
-use tablesdk_protocol::{ETag, IfMatch, Value};
+use tablesdk_protocol::{ETag, IfMatch};
 
-use super::entry::{self, ATTEMPTS, POINTER, STAMP};
-use super::head::{Head, Pointer};
+use super::entry::{ATTEMPTS, POINTER, STAMP, State, delete, insert, stamp};
+use super::head::{Head, pointer_key, write_pointer};
 use super::steps::Transaction;
+use crate::action::write::batch_request::BatchRequest;
+use crate::action::write::change::EntityChange;
 use crate::action::write::together::carry_out;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::pipeline::OperationRun;
 
 /// Carries out the changes and stores the steps, as one entity group transaction.
@@ -36,24 +38,16 @@ pub(super) async fn commit(
         };
         return Err(run.annotate(Error::input(problem)));
     }
-    let pointer = Pointer::of(steps.pointer.clone())?;
+    // What is too large is refused before anything is sent.
+    let all = changes_on(&Head::new(), transaction)?;
+    drop(BatchRequest::new(run, all.iter().map(|it| &it.change))?);
+    let pointer = pointer_key(&steps.pointer)?;
     let mut round = 0;
     let (error, head) = loop {
         round += 1;
         let head = Head::read(run, table, partition).await?;
-        pointer.write(run, table, partition).await?;
-        let mut all = changes.to_vec();
-        let mut next = head.clone();
-        next.next += u64::try_from(steps.prepared.len()).unwrap_or(u64::MAX);
-        all.push(next.store(table, partition)?);
-        for (number, step) in (head.next..).zip(&steps.prepared) {
-            let mut values = step.values.clone();
-            let stamp = entry::stamp(&head.stream, number);
-            values.push((STAMP.to_owned(), Value::String(stamp)));
-            values.push((POINTER.to_owned(), Value::String(pointer.id.clone())));
-            values.push((ATTEMPTS.to_owned(), Value::Int32(0)));
-            all.push(entry::insert(table, partition, number, &values)?);
-        }
+        write_pointer(run, table, partition, &pointer).await?;
+        let all = changes_on(&head, transaction)?;
         let error = match carry_out(run, &all, exactly_once).await {
             Ok(mut etags) => {
                 etags.truncate(changes.len());
@@ -90,12 +84,38 @@ pub(super) async fn commit(
             return Err(run.annotate(Error::timeout(message.to_owned())));
         }
     };
-    // A copy of the commit may have been carried out, or be in flight: not if the head is still the same, and is replaced. Otherwise
-    // workers delete the pointer.
-    if head.store(table, partition)?.write(run, None).await.is_ok() {
-        drop(pointer.delete(table, IfMatch::Any).write(run, None).await);
+    // A copy of the commit may have been carried out, or be in flight: not if the head is still the same, and is replaced, nor if the
+    // error was found before it was sent. Otherwise workers delete the pointer.
+    if error.kind() == ErrorKind::Input
+        || head.store(table, partition)?.write(run, None).await.is_ok()
+    {
+        let delete = delete(table, &pointer, IfMatch::Any);
+        drop(delete.write(run, None).await);
     }
     Err(error)
+}
+
+/// The changes of the program, the next head and the entries.
+fn changes_on(head: &Head, transaction: Transaction<'_>) -> Result<Vec<EntityChange>, Error> {
+    let Transaction {
+        table,
+        partition,
+        steps,
+        ..
+    } = transaction;
+    let mut all = transaction.changes.to_vec();
+    let mut next = head.clone();
+    next.next += u64::try_from(steps.prepared.len()).unwrap_or(u64::MAX);
+    all.push(next.store(table, partition)?);
+    for (number, step) in (head.next..).zip(&steps.prepared) {
+        let mut entry = step.properties.clone();
+        entry.set(STAMP, stamp(&head.stream, number));
+        entry.set(POINTER, &steps.pointer);
+        entry.set(ATTEMPTS, 0);
+        let partition = partition.as_str();
+        all.push(insert(table, partition, State::Logged, number, entry)?);
+    }
+    Ok(all)
 }
 
 #[derive(Clone, Copy, Debug, thiserror::Error)]

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
-use tablesdk_protocol::{ETag, IfMatch, PartitionKey, TableName};
+use tablesdk_protocol::{IfMatch, PartitionKey, TableName};
 
-use super::entry::Entry;
-use super::head::{Pointer, directories};
+use super::entry::{Entry, Row, delete};
+use super::head::{directories, read_pointer};
 use super::poisoned::{PoisonedStep, poisoned};
-use super::view::{END, age, read_all};
+use super::view::{END, read};
 use super::work::{Role, Worker};
 use crate::action::write::reserved::OUTBOX;
 use crate::action::{Action, refused};
@@ -83,7 +83,8 @@ impl Outbox {
     /// and its end are the program's.
     ///
     /// A step that fails is tried again by a later call: after 30 seconds, and then after twice the time of before, up to 10 minutes. The steps
-    /// behind it in its partition wait. After 10 attempts it is [set aside](Self::poisoned). A busy service is no such failure.
+    /// behind it in its partition wait. After 10 attempts it is [set aside](Self::poisoned); after 100, if the service had an internal error or the connection was
+    /// lost; never, while the service is busy.
     ///
     /// # Errors
     ///
@@ -97,7 +98,7 @@ impl Outbox {
         }
     }
 
-    /// Reads the steps that were set aside after 10 attempts, and those behind them that change the same entity.
+    /// Reads the steps that were set aside after too many attempts, and those behind them that change the same entity.
     ///
     /// # Errors
     ///
@@ -173,59 +174,50 @@ async fn drain(
     name: TableName,
     handlers: &Handlers,
     partition: &PartitionKey,
-    pointers: Vec<StoredPointer>,
+    old: Vec<Row>,
 ) -> Result<DrainReport, Error> {
     let mut worker = Worker::new(table, name.clone(), partition, Role::Worker(handlers));
     let view = worker.work().await?;
-    let is_lost = |stored: &&StoredPointer| {
-        let id = &stored.pointer.id;
-        stored.age > PATIENCE && !view.has(id) && !worker.pointers.contains(id)
+    let is_lost = |pointer: &&Row| {
+        read_pointer(pointer).is_some_and(|(id, _)| !view.has(id) && !worker.pointers.contains(id))
     };
-    let lost: Vec<_> = pointers.iter().filter(is_lost).collect();
+    let lost: Vec<_> = old.iter().filter(is_lost).collect();
     // A commit that rests on an older head is refused from now on. Its writer then writes the pointer again.
     if view.is_complete
         && !lost.is_empty()
-        && worker.send(&[view.head.store(&name, partition)?]).await?
+        && worker
+            .send(&[view.head.store(&name, partition)?])
+            .await?
+            .is_some()
     {
-        for stored in lost {
-            let if_match = IfMatch::ETag(stored.etag.clone());
+        for pointer in lost {
+            let if_match = IfMatch::ETag(pointer.etag().clone());
             worker
-                .send(&[stored.pointer.delete(&name, if_match)])
+                .send(&[delete(&name, pointer.key(), if_match)])
                 .await?;
         }
     }
     Ok(worker.report)
 }
 
-/// A pointer as it is stored.
-pub(super) struct StoredPointer {
-    pointer: Pointer,
-    etag: ETag,
-    age: Duration,
-}
-
-/// The partitions that have entries, by the pointers to them.
+/// The partitions that have entries, with the pointers to each of them that are not new.
 pub(super) async fn read_pointers(
     table: &Table,
     name: &TableName,
-) -> Result<BTreeMap<PartitionKey, Vec<StoredPointer>>, Error> {
+) -> Result<BTreeMap<PartitionKey, Vec<Row>>, Error> {
     let reads = directories().map(|directory| async move {
         let mut run = table.pipeline.begin(OPERATION);
-        let rows = read_all(&mut run, name, &directory, (OUTBOX, END)).await;
+        let rows = read(&mut run, name, &directory, (OUTBOX, END), usize::MAX).await;
         run.end(rows)
     });
     let reads: Vec<_> = stream::iter(reads).buffer_unordered(16).collect().await;
     let mut partitions: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for rows in reads {
         let rows = rows?;
-        for row in rows.found {
-            if let Some((pointer, partition)) = Pointer::read(&row) {
-                let stored = StoredPointer {
-                    pointer,
-                    age: age(rows.now, row.timestamp),
-                    etag: row.etag,
-                };
-                partitions.entry(partition).or_default().push(stored);
+        for row in &rows.found {
+            if let Some((_, partition)) = read_pointer(row) {
+                let old = partitions.entry(partition).or_default();
+                old.extend((rows.age(row) > PATIENCE).then(|| row.clone()));
             }
         }
     }

@@ -1,14 +1,19 @@
-//! The entries of an outbox as they are stored: their keys and properties.
+//! The entities of an outbox as they are stored, and its entries among them.
 
-use tablesdk_protocol::{ETag, EntityKey, IfMatch, PartitionKey, TableName, Timestamp, Value};
+use tablesdk_protocol::operation::update_entity::Mode;
+use tablesdk_protocol::{ETag, EntityKey, IfMatch, TableName, Timestamp, Value};
 
-use super::view::Row;
 use crate::action::EncodedEntity;
 use crate::action::write::change::{ChangeKind, EntityChange};
 use crate::action::write::reserved::OUTBOX;
+use crate::action::write::together::send_together;
 pub(super) use crate::entity::STEP_OF as STAMP;
-use crate::entity::write_values;
+use crate::entity::{DynamicEntity, Properties, Stored};
 use crate::error::Error;
+use crate::pipeline::OperationRun;
+
+/// An entity of an outbox as it is stored.
+pub(super) type Row = Stored<DynamicEntity>;
 
 /// What an entry asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,12 +35,6 @@ impl Kind {
             Self::Replace => "upsert_replace",
             Self::Unknown => "unknown",
         }
-    }
-
-    fn read(text: Option<&str>) -> Self {
-        let kinds = [Self::Delete, Self::Merge, Self::Message, Self::Replace];
-        let known = kinds.into_iter().find(|kind| text == Some(kind.as_str()));
-        known.unwrap_or(Self::Unknown)
     }
 
     /// The operation in an error of the step.
@@ -71,166 +70,202 @@ impl State {
         };
         format!("{OUTBOX}{state}.")
     }
+
+    fn row_key(self, number: u64) -> String {
+        format!("{}{number:020}", self.prefix())
+    }
 }
 
 /// An entry of an outbox.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) number: u64,
-    pub(super) kind: Kind,
-    pub(super) etag: ETag,
-    pub(super) written: Option<Timestamp>,
-    /// The id of the write that committed it, which its pointer has.
-    pub(super) pointer: String,
-    pub(super) attempts: i32,
-    key: EntityKey,
-    values: Vec<(String, Value)>,
+    pub(super) state: State,
+    row: Row,
 }
-
-/// The entity that a step changes. Names of tables are compared without regard to case.
-pub(super) type Target = (String, String, String);
 
 impl Entry {
     /// `None` where it is no entry in this state.
-    pub(super) fn read(state: State, row: Row) -> Option<Self> {
-        let number = row.key.row_key().as_str().strip_prefix(&state.prefix())?;
-        let mut entry = Self {
+    pub(super) fn read(state: State, row: &Row) -> Option<Self> {
+        let number = row.row_key().strip_prefix(&state.prefix())?;
+        Some(Self {
             number: number.parse().ok()?,
-            kind: Kind::Unknown,
-            etag: row.etag,
-            written: row.timestamp,
-            pointer: String::new(),
-            attempts: 0,
-            key: row.key,
-            values: row.values,
-        };
-        entry.kind = Kind::read(entry.text(STEP));
-        entry.pointer = entry.text(POINTER)?.to_owned();
-        if let Some(Value::Int32(attempts)) = entry.value(ATTEMPTS) {
-            entry.attempts = *attempts;
-        }
-        Some(entry)
+            state,
+            row: row.clone(),
+        })
     }
 
-    fn value(&self, name: &str) -> Option<&Value> {
-        let mut values = self.values.iter();
-        values
-            .find(|(known, _)| known == name)
-            .map(|(_, value)| value)
+    pub(super) fn kind(&self) -> Kind {
+        let kinds = [Kind::Delete, Kind::Merge, Kind::Message, Kind::Replace];
+        let known = kinds
+            .into_iter()
+            .find(|kind| self.text(STEP) == Some(kind.as_str()));
+        known.unwrap_or(Kind::Unknown)
     }
 
     pub(super) fn text(&self, name: &str) -> Option<&str> {
-        match self.value(name)? {
-            Value::String(text) => Some(text),
-            _ => None,
-        }
+        text(&self.row, name)
     }
 
-    pub(super) fn target(&self) -> Option<Target> {
-        let text = |name| self.text(name).map(str::to_owned);
-        let table = text(TABLE)?.to_ascii_lowercase();
-        Some((table, text(PARTITION_KEY)?, text(ROW_KEY)?))
+    /// The id of the write that committed it, which its pointer has.
+    pub(super) fn pointer(&self) -> &str {
+        self.text(POINTER).unwrap_or_default()
+    }
+
+    /// The id of the outbox and the number. It is also the id of a message.
+    pub(super) fn stamp(&self) -> &str {
+        self.text(STAMP).unwrap_or_default()
+    }
+
+    pub(super) fn attempts(&self) -> i32 {
+        self.row.properties().read(ATTEMPTS).unwrap_or_default()
+    }
+
+    pub(super) const fn written(&self) -> Option<Timestamp> {
+        self.row.timestamp()
+    }
+
+    pub(super) const fn key(&self) -> &EntityKey {
+        self.row.key()
     }
 
     /// The table and the key of the entity that the step changes.
-    pub(super) fn target_key(&self) -> Option<(TableName, EntityKey)> {
+    pub(super) fn target(&self) -> Option<(TableName, EntityKey)> {
         let table = TableName::new(self.text(TABLE)?).ok()?;
         let key = EntityKey::new(self.text(PARTITION_KEY)?, self.text(ROW_KEY)?).ok()?;
         Some((table, key))
     }
 
+    /// Whether both change the same entity. Names of tables are compared without regard to case.
+    pub(super) fn meets(&self, other: &Self) -> bool {
+        let key = |entry: &Self| {
+            let (table, key) = entry.target()?;
+            Some((table.as_str().to_ascii_lowercase(), key))
+        };
+        key(self).is_some_and(|of_this| key(other) == Some(of_this))
+    }
+
     /// The properties of the entity that the step writes, and its stamp.
-    pub(super) fn content(&self) -> Vec<(String, Value)> {
-        let mut values = self.values.clone();
-        values.retain(|(name, _)| !is_own(name) || name == STAMP);
-        values
+    pub(super) fn content(&self) -> Properties {
+        let properties = self.row.properties().clone().into_iter();
+        properties
+            .filter(|(name, _)| !is_own(name) || name == STAMP)
+            .collect()
     }
 
-    /// Whether an entity with this stamp has the effect of this step, or of a later one of the same outbox.
-    pub(super) fn is_applied_in(&self, stamp: Option<&str>) -> bool {
-        self.order_of(stamp)
-            .is_some_and(|number| number >= self.number)
-    }
-
-    /// The number in a stamp, if it is of the same outbox.
-    pub(super) fn order_of(&self, stamp: Option<&str>) -> Option<u64> {
-        let (stream, number) = stamp?.rsplit_once('.')?;
-        let (own, _) = self.text(STAMP)?.rsplit_once('.')?;
+    /// The number of the step that wrote an entity, if it is one of the same outbox.
+    pub(super) fn order_of(&self, written: &DynamicEntity) -> Option<u64> {
+        let (stream, number) = text(written, STAMP)?.rsplit_once('.')?;
+        let (own, _) = self.stamp().rsplit_once('.')?;
         (stream == own).then(|| number.parse().ok()).flatten()
     }
 
-    /// Merges these properties into the entry, if it is as it was read.
-    pub(super) fn merge(
+    /// The change that notes these properties in the entry, if it is as it was read.
+    pub(super) fn note(
         &self,
         table: &TableName,
-        values: &[(String, Value)],
+        attempts: i32,
+        error: &str,
     ) -> Result<EntityChange, Error> {
-        let if_match = Some(IfMatch::ETag(self.etag.clone()));
-        let kind = ChangeKind::Update(
-            tablesdk_protocol::operation::update_entity::Mode::Merge,
-            if_match,
-        );
-        change(table, &self.key, kind, values)
+        let key = self.key();
+        let (partition, row) = (key.partition_key().as_str(), key.row_key().as_str());
+        let note = DynamicEntity::new(partition, row).with(ATTEMPTS, attempts);
+        let kind = ChangeKind::Update(Mode::Merge, Some(self.is_as_read()));
+        change(table, kind, &note.with(ERROR, error))
     }
 
-    /// Removes the entry.
-    pub(super) fn delete(&self, table: &TableName, if_match: IfMatch) -> EntityChange {
-        let entity = EncodedEntity::of_key(self.key.clone());
-        EntityChange::of(table.clone(), ChangeKind::Delete(if_match), entity)
+    /// An attempt was noted in it.
+    pub(super) fn attempted(&mut self, attempts: i32, etag: ETag) {
+        self.row.properties_mut().set(ATTEMPTS, attempts);
+        self.row.written(etag);
     }
 
-    /// Removes the entry if it is as it was read, and inserts it in another state, with these properties instead of its own.
+    /// Removes the entry, if it is as it was read.
+    pub(super) fn delete(&self, table: &TableName) -> EntityChange {
+        delete(table, self.key(), self.is_as_read())
+    }
+
+    fn is_as_read(&self) -> IfMatch {
+        IfMatch::ETag(self.row.etag().clone())
+    }
+
+    /// Removes the entry if it is as it was read, and inserts it in another state, after this change of its properties.
     pub(super) fn moved(
         &self,
         table: &TableName,
         state: State,
-        changed: Vec<(String, Value)>,
+        set: impl FnOnce(&mut Properties),
     ) -> Result<[EntityChange; 2], Error> {
-        let mut values = self.values.clone();
+        let mut properties = self.row.properties().clone();
         if state == State::Removed {
-            values.retain(|(name, _)| is_own(name));
+            let own = properties.into_iter().filter(|(name, _)| is_own(name));
+            properties = own.collect();
         }
-        values.retain(|(name, _)| changed.iter().all(|(other, _)| name != other));
-        values.extend(changed);
-        let partition = self.key.partition_key().as_str();
-        let key = key(partition, state, self.number)?;
-        let if_match = IfMatch::ETag(self.etag.clone());
+        set(&mut properties);
+        let partition = self.row.partition_key();
         Ok([
-            self.delete(table, if_match),
-            change(table, &key, ChangeKind::Insert, &values)?,
+            self.delete(table),
+            insert(table, partition, state, self.number, properties)?,
         ])
     }
 }
 
-/// The change that commits an entry.
+/// The change that inserts an entry.
 pub(super) fn insert(
     table: &TableName,
-    partition: &PartitionKey,
+    partition: &str,
+    state: State,
     number: u64,
-    values: &[(String, Value)],
+    properties: Properties,
 ) -> Result<EntityChange, Error> {
-    let key = key(partition.as_str(), State::Logged, number)?;
-    change(table, &key, ChangeKind::Insert, values)
+    let entry = DynamicEntity::new(partition, state.row_key(number));
+    let entry = entry.with_properties(properties);
+    change(table, ChangeKind::Insert, &entry)
 }
 
+/// The change that writes an entity as it is.
 pub(super) fn change(
     table: &TableName,
-    key: &EntityKey,
     kind: ChangeKind,
-    values: &[(String, Value)],
+    entity: &DynamicEntity,
 ) -> Result<EntityChange, Error> {
-    let body = write_values(key, values).map_err(|error| Error::input(error).with_key(key))?;
-    let entity = EncodedEntity::standalone(key.clone(), body);
+    let entity = EncodedEntity::new(kind.operation(), false, entity)?;
     Ok(EntityChange::of(table.clone(), kind, entity))
 }
 
-fn key(partition: &str, state: State, number: u64) -> Result<EntityKey, Error> {
-    let row_key = format!("{}{number:020}", state.prefix());
-    EntityKey::new(partition, row_key).map_err(Error::input)
+pub(super) fn delete(table: &TableName, key: &EntityKey, if_match: IfMatch) -> EntityChange {
+    let entity = EncodedEntity::of_key(key.clone());
+    EntityChange::of(table.clone(), ChangeKind::Delete(if_match), entity)
+}
+
+/// Sends changes of the outbox, and returns the new ETags. `None` where one of its entities is not as it was read. What is gone was perhaps
+/// moved by another client, and not deleted by a request without a response: so such a delete does not count as done.
+pub(super) async fn send(
+    run: &mut OperationRun<'_>,
+    changes: &[EntityChange],
+) -> Result<Option<Vec<Option<ETag>>>, Error> {
+    let sent = match changes {
+        [change] => change.send_alone(run).await.map(|etag| vec![etag]),
+        changes => send_together(run, changes, None).await,
+    };
+    match sent {
+        Err(error) if error.is_out_of_date() || error.is_ambiguous() => {
+            run.note_expected_error(&error);
+            Ok(None)
+        }
+        sent => sent.map(Some),
+    }
+}
+
+pub(super) fn text<'r>(row: &'r DynamicEntity, name: &str) -> Option<&'r str> {
+    match row.properties().get(name)? {
+        Value::String(text) => Some(text),
+        _ => None,
+    }
 }
 
 /// What an entity carries that a step wrote: the id of the outbox, and the number of the step. No number of an outbox is used twice, and
-/// a head that is made anew is another outbox. It is also the id of a message, and has no character that keys cannot have.
+/// a head that is made anew is another outbox. It has no character that keys cannot have.
 pub(super) fn stamp(stream: &str, number: u64) -> String {
     format!("{stream}.{number:020}")
 }
@@ -254,6 +289,7 @@ const OWN: [&str; 10] = [
 ];
 pub(super) const ATTEMPTS: &str = "TablesdkAttempts";
 pub(super) const BODY: &str = "TablesdkBody";
+/// Of the last attempt. Empty while it lasts, so that an attempt which its worker does not survive is known.
 pub(super) const ERROR: &str = "TablesdkError";
 pub(super) const MESSAGE: &str = "TablesdkMessage";
 pub(super) const PARTITION_KEY: &str = "TablesdkPartitionKey";
@@ -261,5 +297,5 @@ pub(super) const POINTER: &str = "TablesdkPointer";
 pub(super) const ROW_KEY: &str = "TablesdkRowKey";
 pub(super) const STEP: &str = "TablesdkStep";
 pub(super) const TABLE: &str = "TablesdkTable";
-/// The length of an error in an entry, in characters.
+/// The length of an error in an entry, in UTF-16 units.
 pub(super) const ERROR_MAX: usize = 1_000;

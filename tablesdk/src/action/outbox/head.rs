@@ -5,14 +5,14 @@
 
 use http::StatusCode;
 use tablesdk_protocol::operation::update_entity::Mode;
-use tablesdk_protocol::{ETag, EntityKey, Guid, IfMatch, PartitionKey, TableName, Value};
+use tablesdk_protocol::{ETag, EntityKey, Guid, IfMatch, PartitionKey, TableName};
 
-use super::entry::change;
-use super::view::{Row, read_rows};
-use crate::action::EncodedEntity;
+use super::entry::{Row, change, text};
+use super::view::read;
 use crate::action::write::ambiguous_write::check_status;
 use crate::action::write::change::{ChangeKind, EntityChange};
 use crate::action::write::reserved::OUTBOX;
+use crate::entity::{DynamicEntity, EntityError};
 use crate::error::Error;
 use crate::pipeline::{Effect, OperationRun};
 use crate::random::random_guid;
@@ -47,29 +47,23 @@ impl Head {
         partition: &PartitionKey,
     ) -> Result<Self, Error> {
         let key = row_key();
-        let rows = read_rows(run, table, partition.as_str(), (&key, &format!("{key}."))).await?;
-        let row = rows.found.into_iter().next();
-        row.map_or_else(|| Ok(Self::new()), Self::of)
+        let range = (&*key, &*format!("{key}."));
+        let rows = read(run, table, partition.as_str(), range, 1).await?;
+        rows.found.first().map_or_else(|| Ok(Self::new()), Self::of)
     }
 
-    pub(super) fn of(row: Row) -> Result<Self, Error> {
-        let number = |name| match row.value(name) {
-            Some(Value::Int64(number)) => u64::try_from(*number).ok(),
-            _ => None,
+    pub(super) fn of(row: &Row) -> Result<Self, Error> {
+        let properties = row.properties();
+        let number = |name| properties.read::<i64>(name).map(i64::unsigned_abs);
+        let read = || -> Result<_, EntityError> {
+            Ok(Self {
+                etag: Some(row.etag().clone()),
+                stream: properties.read(STREAM)?,
+                next: number(NEXT)?,
+                moves: number(MOVES)?,
+            })
         };
-        let stream = match row.value(STREAM) {
-            Some(Value::String(stream)) => Some(stream.clone()),
-            _ => None,
-        };
-        let (Some(next), Some(moves), Some(stream)) = (number(NEXT), number(MOVES), stream) else {
-            return Err(Error::response("the head of the outbox cannot be read").with_key(&row.key));
-        };
-        Ok(Self {
-            etag: Some(row.etag),
-            stream,
-            next,
-            moves,
-        })
+        read().map_err(|error| Error::entity(error).with_key(row.key()))
     }
 
     /// The change that stores it, if no other client has stored it since.
@@ -82,14 +76,25 @@ impl Head {
             Some(etag) => ChangeKind::Update(Mode::Replace, Some(IfMatch::ETag(etag.clone()))),
             None => ChangeKind::Insert,
         };
-        let int64 = |number: u64| Value::Int64(number.try_into().unwrap_or(i64::MAX));
-        let values = [
-            (NEXT.to_owned(), int64(self.next)),
-            (STREAM.to_owned(), Value::String(self.stream.clone())),
-            (MOVES.to_owned(), int64(self.moves)),
-        ];
-        let key = EntityKey::new(partition.as_str(), row_key()).map_err(Error::input)?;
-        change(table, &key, kind, &values)
+        let int64 = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        let head = DynamicEntity::new(partition.as_str(), row_key())
+            .with(NEXT, int64(self.next))
+            .with(STREAM, &self.stream)
+            .with(MOVES, int64(self.moves));
+        change(table, kind, &head)
+    }
+
+    /// Changes that set entries aside, put them back or discard them, and the one that counts them.
+    pub(super) fn with_moves(
+        mut self,
+        table: &TableName,
+        partition: &PartitionKey,
+        moves: impl IntoIterator<Item = EntityChange>,
+    ) -> Result<Vec<EntityChange>, Error> {
+        self.moves += 1;
+        let mut all = vec![self.store(table, partition)?];
+        all.extend(moves);
+        Ok(all)
     }
 }
 
@@ -98,66 +103,35 @@ pub(super) fn row_key() -> String {
     format!("{OUTBOX}head")
 }
 
-/// Leads workers to a partition with entries of one write.
-#[derive(Clone, Debug)]
-pub(super) struct Pointer {
-    pub(super) id: String,
-    key: EntityKey,
+/// The key of the pointer that leads workers to a partition with entries of that write.
+pub(super) fn pointer_key(id: &str) -> Result<EntityKey, Error> {
+    // Random, so that writes of all partitions spread over them.
+    let first = id.parse::<Guid>().map_or(0, |id| id.to_bytes()[0]);
+    let row_key = format!("{POINTER_PREFIX}{id}");
+    EntityKey::new(directory(first % DIRECTORIES), row_key).map_err(Error::input)
 }
 
-impl Pointer {
-    pub(super) fn new() -> Result<Self, Error> {
-        Self::of(random_guid().to_string())
-    }
+/// The id of a pointer and the partition that it leads to; `None` where it is no pointer.
+pub(super) fn read_pointer(row: &Row) -> Option<(&str, PartitionKey)> {
+    let id = row.row_key().strip_prefix(POINTER_PREFIX)?;
+    Some((id, PartitionKey::new(text(row, PARTITION)?).ok()?))
+}
 
-    pub(super) fn of(id: String) -> Result<Self, Error> {
-        // Random, so that writes of all partitions spread over them.
-        let first = id.parse::<Guid>().map_or(0, |id| id.to_bytes()[0]);
-        let key = EntityKey::new(
-            directory(first % DIRECTORIES),
-            format!("{POINTER_PREFIX}{id}"),
-        );
-        Ok(Self {
-            id,
-            key: key.map_err(Error::input)?,
-        })
-    }
-
-    /// The pointer and the partition that it leads to; `None` where it is no pointer.
-    pub(super) fn read(row: &Row) -> Option<(Self, PartitionKey)> {
-        let id = row.key.row_key().as_str().strip_prefix(POINTER_PREFIX)?;
-        let Some(Value::String(partition)) = row.value(PARTITION) else {
-            return None;
-        };
-        let pointer = Self {
-            id: id.to_owned(),
-            key: row.key.clone(),
-        };
-        Some((pointer, PartitionKey::new(partition).ok()?))
-    }
-
-    /// Writes it. A pointer that exists gets another version: a worker that was about to delete it does not.
-    pub(super) async fn write(
-        &self,
-        run: &mut OperationRun<'_>,
-        table: &TableName,
-        partition: &PartitionKey,
-    ) -> Result<(), Error> {
-        let kind = ChangeKind::Update(Mode::Merge, None);
-        let partition = Value::String(partition.as_str().to_owned());
-        let write = change(table, &self.key, kind, &[(PARTITION.to_owned(), partition)])?;
-        let request = write.change.encode(&run.pipeline().endpoint);
-        let written = run.send(Effect::Write, &request).await;
-        let written =
-            written.and_then(|response| check_status(&response, &[StatusCode::NO_CONTENT]));
-        // Nothing of the program was sent yet.
-        written.map_err(|error| run.annotate(error.into_not_done()))
-    }
-
-    pub(super) fn delete(&self, table: &TableName, if_match: IfMatch) -> EntityChange {
-        let entity = EncodedEntity::of_key(self.key.clone());
-        EntityChange::of(table.clone(), ChangeKind::Delete(if_match), entity)
-    }
+/// Writes a pointer. One that exists gets another version: a worker that was about to delete it does not.
+pub(super) async fn write_pointer(
+    run: &mut OperationRun<'_>,
+    table: &TableName,
+    partition: &PartitionKey,
+    key: &EntityKey,
+) -> Result<(), Error> {
+    let pointer = DynamicEntity::new(key.partition_key().as_str(), key.row_key().as_str());
+    let pointer = pointer.with(PARTITION, partition.as_str());
+    let write = change(table, ChangeKind::Update(Mode::Merge, None), &pointer)?;
+    let request = write.change.encode(&run.pipeline().endpoint);
+    let written = run.send(Effect::Write, &request).await;
+    let written = written.and_then(|response| check_status(&response, &[StatusCode::NO_CONTENT]));
+    // Nothing of the program was sent yet.
+    written.map_err(|error| run.annotate(error.into_not_done()))
 }
 
 /// The partitions of the pointers.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::drain::Outbox;
-use super::entry::{BODY, STAMP};
+use super::entry::BODY;
 use super::step::Step;
 use crate::error::ClosureError;
 
@@ -111,7 +111,7 @@ impl Outbox {
             let handled = serde_json::from_str(body).map(|message| {
                 handle(Received {
                     message,
-                    id: entry.text(STAMP).unwrap_or_default().to_owned(),
+                    id: entry.stamp().to_owned(),
                     partition: String::from(tablesdk_protocol::PartitionKey::as_str(partition)),
                     number: entry.number,
                 })

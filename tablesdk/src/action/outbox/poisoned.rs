@@ -2,19 +2,18 @@
 
 use std::fmt;
 
-use tablesdk_protocol::{IfMatch, PartitionKey, TableName, Value};
+use tablesdk_protocol::PartitionKey;
 
 use super::drain::read_pointers;
-use super::entry::{ATTEMPTS, ERROR, Entry, Kind, MESSAGE, POINTER, State};
-use super::head::{Head, Pointer};
+use super::entry::{ATTEMPTS, ERROR, Entry, Kind, MESSAGE, POINTER, State, send};
+use super::head::{Head, pointer_key, write_pointer};
 use super::view::read_dead;
 use crate::action::Action;
-use crate::action::write::change::EntityChange;
-use crate::action::write::together::send_together;
 use crate::error::Error;
 use crate::pipeline::{OperationRun, Table};
+use crate::random::random_guid;
 
-/// A step that was set aside after 10 attempts, or that changes the same entity as an earlier one that was. Displayed, it says which step it
+/// A step that was set aside after too many attempts, or that changes the same entity as an earlier one that was. Displayed, it says which step it
 /// is and why the last attempt failed. See [`Outbox::poisoned`](crate::action::Outbox::poisoned).
 #[derive(Clone)]
 pub struct PoisonedStep {
@@ -51,12 +50,7 @@ impl PoisonedStep {
     ///
     /// Those of the service. The steps that were not put back are still poisoned.
     pub fn retry(&self) -> Action<()> {
-        let step = self.clone();
-        Action::of_table(&self.table, |table| async move {
-            let mut run = table.pipeline.begin("retry step");
-            let retried = step.put_back(&mut run).await;
-            run.end(retried)
-        })
+        self.change("retry step", true)
     }
 
     /// Deletes it: no worker tries it again. An attempt without a response may have had its effect. Poisoned steps of the same entity behind
@@ -66,92 +60,61 @@ impl PoisonedStep {
     ///
     /// Those of the service.
     pub fn discard(&self) -> Action<()> {
+        self.change("discard step", false)
+    }
+
+    fn change(&self, operation: &'static str, puts_back: bool) -> Action<()> {
         let step = self.clone();
-        Action::of_table(&self.table, |table| async move {
-            let mut run = table.pipeline.begin("discard step");
-            let discarded = step.delete(&mut run).await;
-            run.end(discarded)
+        Action::of_table(&self.table, move |table| async move {
+            let mut run = table.pipeline.begin(operation);
+            let changed = step.put_back_or_delete(&mut run, puts_back).await;
+            run.end(changed)
         })
     }
 
-    async fn put_back(&self, run: &mut OperationRun<'_>) -> Result<(), Error> {
+    async fn put_back_or_delete(
+        &self,
+        run: &mut OperationRun<'_>,
+        puts_back: bool,
+    ) -> Result<(), Error> {
         let table = self.table.checked_name(run.operation())?;
         let mut round = 0;
         loop {
             let head = Head::read(run, &table, &self.partition).await?;
             let dead = read_dead(run, &table, &self.partition).await?;
             // The earliest one first: a later step is not applied in front of it, as long as it is dead.
-            let Some(first) = dead.iter().find(|dead| self.is_behind(dead)) else {
+            let mut dead = dead.iter();
+            let is_meant = |dead: &&Entry| {
+                dead.number == self.entry.number || puts_back && dead.meets(&self.entry)
+            };
+            let Some(entry) = dead.find(is_meant) else {
                 return Ok(());
             };
-            // A pointer for each: the pointer of a write is deleted with its last entry.
-            let pointer = Pointer::new()?;
-            pointer.write(run, &table, &self.partition).await?;
-            let changed = vec![
-                (ATTEMPTS.to_owned(), Value::Int32(0)),
-                (POINTER.to_owned(), Value::String(pointer.id)),
-            ];
-            let moved = first.moved(&table, State::Logged, changed)?;
-            if !self.send(run, &table, head, &moved).await? {
-                round += 1;
-                self.pause(run, round).await?;
-            }
-        }
-    }
-
-    async fn delete(&self, run: &mut OperationRun<'_>) -> Result<(), Error> {
-        let table = self.table.checked_name(run.operation())?;
-        let mut round = 0;
-        loop {
-            let head = Head::read(run, &table, &self.partition).await?;
-            let dead = read_dead(run, &table, &self.partition).await?;
-            let Some(entry) = dead.iter().find(|dead| dead.number == self.entry.number) else {
-                return Ok(());
+            let changes = if puts_back {
+                // A pointer for each: the pointer of a write is deleted with its last entry.
+                let id = random_guid().to_string();
+                write_pointer(run, &table, &self.partition, &pointer_key(&id)?).await?;
+                let moved = entry.moved(&table, State::Logged, |properties| {
+                    properties.set(ATTEMPTS, 0);
+                    properties.set(POINTER, id);
+                })?;
+                moved.to_vec()
+            } else {
+                vec![entry.delete(&table)]
             };
-            let delete = entry.delete(&table, IfMatch::ETag(entry.etag.clone()));
-            if self.send(run, &table, head, &[delete]).await? {
-                return Ok(());
+            let all = head.with_moves(&table, &self.partition, changes)?;
+            if send(run, &all).await?.is_some() {
+                if !puts_back {
+                    return Ok(());
+                }
+                continue;
             }
             round += 1;
-            self.pause(run, round).await?;
-        }
-    }
-
-    /// Whether it is this step, or changes the same entity.
-    fn is_behind(&self, dead: &Entry) -> bool {
-        let target = self.entry.target();
-        dead.number == self.entry.number || target.is_some() && dead.target() == target
-    }
-
-    /// Sends changes of steps that were set aside, unless the outbox has changed since. `false` if it has.
-    async fn send(
-        &self,
-        run: &mut OperationRun<'_>,
-        table: &TableName,
-        mut head: Head,
-        changes: &[EntityChange],
-    ) -> Result<bool, Error> {
-        head.moves += 1;
-        let mut all = vec![head.store(table, &self.partition)?];
-        all.extend_from_slice(changes);
-        match send_together(run, &all, None).await {
-            Ok(_) => Ok(true),
-            Err(error) => {
-                let is_changed = error.is_precondition_failed()
-                    || error.is_not_found()
-                    || error.is_conflict()
-                    || error.is_ambiguous();
-                if is_changed { Ok(false) } else { Err(error) }
+            if round == ROUNDS || !run.pause_before_round(round).await {
+                let message = "the outbox of the partition was written again and again";
+                return Err(run.annotate(Error::timeout(message.to_owned())));
             }
         }
-    }
-
-    async fn pause(&self, run: &OperationRun<'_>, round: u32) -> Result<(), Error> {
-        if round < ROUNDS && run.pause_before_round(round).await {
-            return Ok(());
-        }
-        let message = "the outbox of the partition was written again and again";
-        Err(run.annotate(Error::timeout(message.to_owned())))
     }
 }
 
@@ -182,9 +145,9 @@ impl fmt::Display for PoisonedStep {
             "step {} of the partition {:?} ({}",
             entry.number,
             partition.as_str(),
-            entry.kind.as_str()
+            entry.kind().as_str()
         )?;
-        match (entry.kind, entry.target_key()) {
+        match (entry.kind(), entry.target()) {
             (Kind::Message, _) => write!(f, " {:?}", entry.text(MESSAGE).unwrap_or_default())?,
             (_, Some((table, key))) => write!(
                 f,
@@ -195,7 +158,7 @@ impl fmt::Display for PoisonedStep {
             )?,
             (_, None) => {}
         }
-        match entry.attempts {
+        match entry.attempts() {
             0 => f.write_str(") was set aside: ")?,
             attempts => write!(f, ") failed {attempts} times: ")?,
         }

@@ -2,17 +2,20 @@
 
 use std::fmt;
 
-use tablesdk_protocol::{Endpoint, EntityKey, TableName, Value};
+use tablesdk_protocol::limits::KEY_UNITS_MAX;
+use tablesdk_protocol::{Endpoint, EntityKey, TableName};
 
 use super::entry::{
-    self, ATTEMPTS, ERROR, ERROR_MAX, Kind, PARTITION_KEY, POINTER, ROW_KEY, STAMP, STEP, TABLE,
-    is_own,
+    ATTEMPTS, ERROR, ERROR_MAX, Kind, PARTITION_KEY, POINTER, ROW_KEY, STAMP, STEP, TABLE, is_own,
+    stamp,
 };
 #[cfg(feature = "json")]
 use super::entry::{BODY, MESSAGE};
 use crate::action::refused;
 use crate::entity::key::IntoEntityKey;
-use crate::entity::{Standalone, values_of, write_values};
+use crate::entity::{
+    DynamicEntity, Properties, Standalone, WritableEntity as _, values_of, write_entity,
+};
 use crate::error::Error;
 use crate::pipeline::Table;
 
@@ -31,7 +34,7 @@ pub(super) struct Prepared {
     /// Where its entity is; `None` of a message, which has none.
     endpoint: Option<Endpoint>,
     /// The properties of its entry, without those that the commit adds.
-    pub(super) values: Vec<(String, Value)>,
+    pub(super) properties: Properties,
 }
 
 impl Step {
@@ -39,56 +42,54 @@ impl Step {
         let kind = if is_merge { Kind::Merge } else { Kind::Replace };
         Self::of_entity(table, kind, || {
             let key = entity.entity_key().map_err(Error::input)?;
-            let mut values = values_of(entity, &key).map_err(Error::input)?;
-            // Of an entity that was written by a step before.
-            values.retain(|(name, _)| name != STAMP);
-            Ok((key, values))
+            let values = values_of(entity, &key).map_err(Error::input)?.into_iter();
+            // A stamp is of an entity that was written by a step before.
+            let values = values.filter(|(name, _)| name != STAMP);
+            Ok((key, values.collect()))
         })
     }
 
     pub(crate) fn delete_of(table: &Table, key: impl IntoEntityKey) -> Self {
         Self::of_entity(table, Kind::Delete, || {
             let key = key.into_entity_key().map_err(Error::input)?;
-            Ok((key, Vec::new()))
+            Ok((key, Properties::new()))
         })
     }
 
     fn of_entity(
         table: &Table,
         kind: Kind,
-        encode: impl FnOnce() -> Result<(EntityKey, Vec<(String, Value)>), Error>,
+        encode: impl FnOnce() -> Result<(EntityKey, Properties), Error>,
     ) -> Self {
-        let prepare = || {
+        Self::new(kind, || {
             let name = TableName::new(table.name()).map_err(Error::input)?;
-            let (key, mut values) = encode()?;
-            let reserved = values.iter().find(|(name, _)| is_own(name));
+            let (key, mut properties) = encode()?;
+            let reserved = properties.iter().find(|(name, _)| is_own(name));
             if let Some((name, _)) = reserved {
-                return Err(Error::input(Problem::Reserved { name: name.clone() }).with_key(&key));
+                let name = name.to_owned();
+                return Err(Error::input(Problem::Reserved { name }).with_key(&key));
             }
-            let text = |text: &str| Value::String(text.to_owned());
-            values.push((TABLE.to_owned(), text(name.as_str())));
-            values.push((PARTITION_KEY.to_owned(), text(key.partition_key().as_str())));
-            values.push((ROW_KEY.to_owned(), text(key.row_key().as_str())));
-            let prepared = Prepared::new(kind, Some(table.endpoint().clone()), values);
+            properties.set(TABLE, name.as_str());
+            properties.set(PARTITION_KEY, key.partition_key().as_str());
+            properties.set(ROW_KEY, key.row_key().as_str());
+            let prepared = Prepared::new(kind, Some(table.endpoint().clone()), properties);
             prepared.map_err(|error| error.with_key(&key))
-        };
-        Self {
-            prepared: prepare().map_err(|error| error.with_operation(kind.operation())),
-        }
+        })
     }
 
     #[cfg(feature = "json")]
     pub(super) fn of_message(name: &str, body: serde_json::Result<String>) -> Self {
-        let prepared = body.map_err(Error::input).and_then(|body| {
-            let values = vec![
-                (MESSAGE.to_owned(), Value::String(name.to_owned())),
-                (BODY.to_owned(), Value::String(body)),
-            ];
-            Prepared::new(Kind::Message, None, values)
-        });
-        let operation = Kind::Message.operation();
+        Self::new(Kind::Message, || {
+            let mut properties = Properties::new();
+            properties.set(MESSAGE, name);
+            properties.set(BODY, body.map_err(Error::input)?);
+            Prepared::new(Kind::Message, None, properties)
+        })
+    }
+
+    fn new(kind: Kind, prepare: impl FnOnce() -> Result<Prepared, Error>) -> Self {
         Self {
-            prepared: prepared.map_err(|error| error.with_operation(operation)),
+            prepared: prepare().map_err(|error| error.with_operation(kind.operation())),
         }
     }
 
@@ -109,34 +110,27 @@ impl Step {
 }
 
 impl Prepared {
+    /// Refuses what could not be stored with all that the commit and workers add to it.
     fn new(
         kind: Kind,
         endpoint: Option<Endpoint>,
-        mut values: Vec<(String, Value)>,
+        mut properties: Properties,
     ) -> Result<Self, Error> {
-        values.push((STEP.to_owned(), Value::String(kind.as_str().to_owned())));
-        let this = Self {
+        properties.set(STEP, kind.as_str());
+        let (guid, error) = ("-".repeat(36), "-".repeat(ERROR_MAX));
+        let longest = DynamicEntity::new("-".repeat(KEY_UNITS_MAX), "-".repeat(ROW_KEY_MAX))
+            .with_properties(properties.clone())
+            .with(STAMP, stamp(&guid, 0))
+            .with(POINTER, guid)
+            .with(ATTEMPTS, 0)
+            .with(ERROR, error);
+        let key = longest.entity_key().map_err(Error::input)?;
+        write_entity(&longest, &key).map_err(Error::input)?;
+        Ok(Self {
             kind,
             endpoint,
-            values,
-        };
-        this.check()?;
-        Ok(this)
-    }
-
-    /// Refuses what could not be stored with all that workers add to it.
-    fn check(&self) -> Result<(), Error> {
-        let longest = EntityKey::new("", "").map_err(Error::input)?;
-        let mut values = self.values.clone();
-        values.push((
-            STAMP.to_owned(),
-            Value::String(entry::stamp(&"-".repeat(36), 0)),
-        ));
-        values.push((POINTER.to_owned(), Value::String("-".repeat(36))));
-        values.push((ATTEMPTS.to_owned(), Value::Int32(0)));
-        values.push((ERROR.to_owned(), Value::String("-".repeat(ERROR_MAX))));
-        write_values(&longest, &values).map_err(Error::input)?;
-        Ok(())
+            properties,
+        })
     }
 }
 
@@ -156,3 +150,6 @@ enum Problem {
     #[error("the step is for the account {step}, and the transaction is in {account}")]
     Account { step: String, account: String },
 }
+
+/// More than the length of the row key of an entry.
+const ROW_KEY_MAX: usize = 64;

@@ -2,22 +2,20 @@
 //! the pauses between attempts only save double work.
 
 use std::collections::BTreeSet;
-use std::convert::Infallible;
 use std::time::Duration;
 
 use http::StatusCode;
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
-use tablesdk_protocol::{IfMatch, PartitionKey, TableName, Value};
+use tablesdk_protocol::{ETag, IfMatch, PartitionKey, TableName};
 
-use super::apply::{Applied, Basis, IN_FLIGHT, apply, sweep};
+use super::apply::{Basis, IN_FLIGHT, apply, sweep};
 use super::drain::{DrainReport, Handlers};
-use super::entry::{ATTEMPTS, ERROR, ERROR_MAX, Entry, Kind, MESSAGE, State};
-use super::head::Pointer;
-use super::view::View;
+use super::entry::{ATTEMPTS, ERROR, ERROR_MAX, Entry, Kind, MESSAGE, State, delete, send};
+use super::head::pointer_key;
+use super::view::{View, read};
 use crate::action::write::change::EntityChange;
-use crate::action::write::together::send_together;
 use crate::error::{Error, ErrorKind};
-use crate::pipeline::{Deadline, OperationRun, Table};
+use crate::pipeline::{Deadline, Table};
 
 /// Applies the outbox of one partition.
 pub(super) struct Worker<'w> {
@@ -107,7 +105,7 @@ impl<'w> Worker<'w> {
             let basis = Basis::now(run.pipeline());
             let view = View::read(&mut run, &self.name, self.partition).await;
             let mut view = run.end(view)?;
-            self.pointers.extend(view.pointers());
+            self.pointers.extend(view.pointers().map(str::to_owned));
             let is_over = self.pass(&mut view, basis).await?;
             without_progress += 1;
             if self.report != before {
@@ -129,7 +127,7 @@ impl<'w> Worker<'w> {
                 break;
             }
             // A step of an entity must not be tried again after a delete of it, and no message after a later one.
-            let is_last_of_these = !matches!(entry.kind, Kind::Merge | Kind::Replace)
+            let is_last_of_these = !matches!(entry.kind(), Kind::Merge | Kind::Replace)
                 || applied.len() == BATCH_CHANGES_MAX;
             if is_last_of_these && !self.remove(&mut applied).await? {
                 return Ok(false);
@@ -165,7 +163,7 @@ impl<'w> Worker<'w> {
         let before = self.report.applied + self.report.set_aside;
         let before = usize::try_from(before).unwrap_or(usize::MAX);
         before.saturating_add(applied) >= BATCH_CHANGES_MAX
-            || !view.log.iter().any(|entry| entry.pointer == pointer)
+            || !view.log.iter().any(|entry| entry.pointer() == pointer)
     }
 
     async fn entry(
@@ -174,115 +172,101 @@ impl<'w> Worker<'w> {
         entry: &mut Entry,
         mut basis: Basis,
     ) -> Result<Outcome, Error> {
-        if let Some(before) = blocking(view, entry) {
-            let why = format!("step {before} of the same entity was set aside");
+        let mut dead = view.dead.iter();
+        // Else a retry of the one that was set aside would find the number of this one.
+        if let Some(before) = dead.find(|dead| dead.number < entry.number && dead.meets(entry)) {
+            let why = format!("step {} of the same entity was set aside", before.number);
             return self.set_aside(view, entry, &why).await;
         }
-        let message = entry.text(MESSAGE).filter(|_| entry.kind == Kind::Message);
-        let handler = message.and_then(|name| {
-            let handlers = self.role.handlers()?;
-            handlers.get(name)
-        });
-        if !is_table_step(entry.kind) && handler.is_none() {
-            if self.role.handlers().is_some() {
-                let name = message.unwrap_or(entry.kind.as_str());
+        let is_worker = self.role.handlers().is_some();
+        let kind = entry.kind();
+        let message = entry.text(MESSAGE).filter(|_| kind == Kind::Message);
+        let handler = message.and_then(|name| self.role.handlers()?.get(name));
+        if matches!(kind, Kind::Message | Kind::Unknown) && handler.is_none() {
+            if is_worker {
+                let name = message.unwrap_or(kind.as_str());
                 self.table.pipeline.warn_no_handler(OPERATION, name);
             }
             return Ok(Outcome::Left);
         }
-        if entry.attempts > 0 && view.age(entry.written) < pause_after(entry.attempts) {
+        let attempts = entry.attempts();
+        if attempts > 0 && view.age(entry) < pause_after(attempts) {
             return Ok(Outcome::Left);
         }
-        if entry.attempts >= ATTEMPTS_MAX {
-            let why = entry.text(ERROR).unwrap_or("the worker did not survive it");
-            let why = why.to_owned();
-            return self.set_aside(view, entry, &why).await;
+        if attempts >= ATTEMPTS_MAX && entry.text(ERROR).is_none_or(str::is_empty) {
+            let why = "the worker did not survive it";
+            return self.set_aside(view, entry, why).await;
         }
-        let mut run = self.table.pipeline.begin(OPERATION);
         // A writer has no time to lose: its first attempt is not counted.
-        let counts = self.role.handlers().is_some() || entry.attempts > 0;
-        if counts {
+        if is_worker || attempts > 0 {
             // That it is still there is newer than the view.
-            basis = Basis::now(run.pipeline());
-            entry.attempts += 1;
-            let attempts = [(ATTEMPTS.to_owned(), Value::Int32(entry.attempts))];
-            let merge = entry.merge(&self.name, &attempts)?;
-            match merge.write(&mut run, None).await {
-                Ok(etag) => entry.etag = etag.unwrap_or_else(|| entry.etag.clone()),
-                Err(error) if is_changed(&error) => {
-                    run.note_expected_error(&error);
-                    return run.end(Ok(Outcome::Changed));
-                }
-                Err(error) => return run.end(Err(error)),
+            basis = Basis::now(&self.table.pipeline);
+            let counted = [entry.note(&self.name, attempts + 1, "")?];
+            match self.send(&counted).await?.as_deref() {
+                Some([Some(etag)]) => entry.attempted(attempts + 1, etag.clone()),
+                _ => return Ok(Outcome::Changed),
             }
         }
         let applied = match handler {
             Some(handler) => {
-                // The time of the handler is not that of a request.
-                run.end(Ok(()))?;
-                let called = handler(entry, self.partition).await;
-                run = self.table.pipeline.begin(OPERATION);
-                called.map(|()| Applied::Done).map_err(Error::called_off)
+                let result = handler(entry, self.partition).await;
+                result.map(|()| true).map_err(|error| {
+                    let error = self.table.pipeline.locate(Error::called_off(error));
+                    error.with_operation(OPERATION)
+                })
             }
             None => {
-                let target = entry.target();
-                let earlier = view.removed.iter();
-                let earlier = earlier.filter(|grave| grave.target() == target);
+                let earlier = view.removed.iter().filter(|grave| grave.meets(entry));
                 let removed = earlier.map(|grave| grave.number).max();
-                apply(&mut run, entry, removed, basis).await
+                let mut run = self.table.pipeline.begin(OPERATION);
+                let applied = apply(&mut run, entry, removed, basis).await;
+                let applied = applied.map_err(|error| run.annotate(error));
+                run.end(applied)
             }
         };
         match applied {
-            Ok(Applied::TooLate) => run.end(Ok(Outcome::Changed)),
-            Ok(Applied::Done) => {
-                let removed = self.done(&mut run, view, entry).await;
-                run.end(removed)
-            }
-            Err(error) => {
-                let error = run.annotate(error);
-                self.table
-                    .pipeline
-                    .warn_step_left(Some(entry.number), &error);
-                let Err(error) = run.end(Err::<Infallible, _>(error));
-                self.failed(view, entry, counts, &error).await
-            }
+            Ok(false) => Ok(Outcome::Changed),
+            Ok(true) => self.done(view, entry).await,
+            Err(error) => self.failed(view, entry, &error).await,
         }
     }
 
     /// Removes an applied entry from the log, if the next one must not be begun before. A delete step leaves a grave.
-    async fn done(
-        &self,
-        run: &mut OperationRun<'_>,
-        view: &mut View,
-        entry: &Entry,
-    ) -> Result<Outcome, Error> {
-        let removed = match entry.kind {
+    async fn done(&self, view: &mut View, entry: &Entry) -> Result<Outcome, Error> {
+        let is_removed = match entry.kind() {
             Kind::Merge | Kind::Replace => return Ok(Outcome::Applied),
             Kind::Delete => {
-                let moved = entry.moved(&self.name, State::Removed, Vec::new())?;
-                send_together(run, &moved, None).await.map(|_| ())
+                let moved = entry.moved(&self.name, State::Removed, |_| ())?;
+                self.send(&moved).await?.is_some()
             }
-            Kind::Message | Kind::Unknown => {
-                // Whatever other workers have noted in it since: it was handled.
-                let delete = entry.delete(&self.name, IfMatch::Any);
-                delete.send_alone(run).await.map(|_| ())
-            }
+            Kind::Message | Kind::Unknown => self.remove_handled(entry.clone()).await?,
         };
-        match removed {
-            Ok(()) => {
-                if entry.kind == Kind::Delete {
-                    let mut grave = entry.clone();
-                    grave.written = None;
-                    view.removed.push(grave);
-                }
-                Ok(Outcome::Removed)
-            }
-            Err(error) if is_changed(&error) => {
-                run.note_expected_error(&error);
-                Ok(Outcome::Changed)
-            }
-            Err(error) => Err(error),
+        if !is_removed {
+            return Ok(Outcome::Changed);
         }
+        if entry.kind() == Kind::Delete {
+            view.removed.push(entry.clone());
+        }
+        Ok(Outcome::Removed)
+    }
+
+    /// Removes a message that was handled, whatever other workers have noted in it since. In a table that was made again, another message
+    /// has its key.
+    async fn remove_handled(&self, mut entry: Entry) -> Result<bool, Error> {
+        for _ in 0..ROUNDS {
+            if self.send(&[entry.delete(&self.name)]).await?.is_some() {
+                return Ok(true);
+            }
+            let key = entry.key().row_key().as_str();
+            let range = (key, &*format!("{key}."));
+            let mut run = self.table.pipeline.begin(OPERATION);
+            let rows = read(&mut run, &self.name, self.partition.as_str(), range, 1).await;
+            match run.end(rows)?.entries(State::Logged).pop() {
+                Some(again) if again.stamp() == entry.stamp() => entry = again,
+                _ => break,
+            }
+        }
+        Ok(false)
     }
 
     /// Notes in an entry that an attempt failed, or sets it aside after the last one.
@@ -290,44 +274,38 @@ impl<'w> Worker<'w> {
         &mut self,
         view: &View,
         entry: &Entry,
-        was_counted: bool,
         error: &Error,
     ) -> Result<Outcome, Error> {
+        self.table
+            .pipeline
+            .warn_step_left(Some(entry.number), error);
         self.report.failed += 1;
-        if !was_counted {
+        let attempts = entry.attempts();
+        if attempts == 0 {
             return Ok(Outcome::Left);
         }
-        let is_its_fault = is_fault_of_step(error);
         let why = shortened(&error.to_string());
-        if is_its_fault && entry.attempts >= ATTEMPTS_MAX {
-            return self.set_aside(view, entry, &why).await;
-        }
-        let attempts = entry.attempts - i32::from(!is_its_fault);
-        let values = [
-            (ATTEMPTS.to_owned(), Value::Int32(attempts)),
-            (ERROR.to_owned(), Value::String(why)),
-        ];
-        let note = entry.merge(&self.name, &values)?;
-        let mut run = self.table.pipeline.begin(OPERATION);
-        let noted = note.write(&mut run, None).await;
-        match noted {
-            Err(error) if is_changed(&error) => run.end(Ok(Outcome::Changed)),
-            noted => run.end(noted).map(|_| Outcome::Left),
-        }
+        let attempts = match attempts_max(error) {
+            Some(max) if attempts >= max => return self.set_aside(view, entry, &why).await,
+            Some(_) => attempts,
+            None => attempts.min(BUSY_ATTEMPTS.max(attempts - 1)),
+        };
+        let noted = self
+            .send(&[entry.note(&self.name, attempts, &why)?])
+            .await?;
+        Ok(noted.map_or(Outcome::Changed, |_| Outcome::Left))
     }
 
     /// Moves an entry out of the log, so that the next ones can go on.
     async fn set_aside(&mut self, view: &View, entry: &Entry, why: &str) -> Result<Outcome, Error> {
         let mut head = view.head.clone();
-        head.moves += 1;
         head.next = head.next.max(entry.number + 1);
-        let mut all = vec![head.store(&self.name, self.partition)?];
-        let changed = vec![
-            (ATTEMPTS.to_owned(), Value::Int32(entry.attempts)),
-            (ERROR.to_owned(), Value::String(why.to_owned())),
-        ];
-        all.extend(entry.moved(&self.name, State::Dead, changed)?);
-        if self.send(&all).await? {
+        let moved = entry.moved(&self.name, State::Dead, |properties| {
+            properties.set(ATTEMPTS, entry.attempts());
+            properties.set(ERROR, why);
+        })?;
+        let all = head.with_moves(&self.name, self.partition, moved)?;
+        if self.send(&all).await?.is_some() {
             self.report.set_aside += 1;
         }
         // It is read again, to see what is behind it.
@@ -339,11 +317,8 @@ impl<'w> Worker<'w> {
         if applied.is_empty() {
             return Ok(true);
         }
-        let deletes: Vec<_> = applied
-            .iter()
-            .map(|entry| entry.delete(&self.name, IfMatch::ETag(entry.etag.clone())))
-            .collect();
-        if !self.send(&deletes).await? {
+        let deletes = applied.iter().map(|entry| entry.delete(&self.name));
+        if self.send(&deletes.collect::<Vec<_>>()).await?.is_none() {
             return Ok(false);
         }
         self.report.applied += u64::try_from(applied.len()).unwrap_or(u64::MAX);
@@ -352,17 +327,15 @@ impl<'w> Worker<'w> {
     }
 
     /// Looks once more at what delete steps have deleted, when no earlier request can be in flight any more.
-    async fn sweep(&mut self, view: &mut View) -> Result<(), Error> {
+    async fn sweep(&self, view: &mut View) -> Result<(), Error> {
         for grave in std::mem::take(&mut view.removed) {
             let mut is_swept = false;
-            if view.age(grave.written) > IN_FLIGHT {
+            if grave.state == State::Removed && view.age(&grave) > IN_FLIGHT {
                 let mut run = self.table.pipeline.begin(OPERATION);
                 let swept = sweep(&mut run, &grave).await;
                 // Otherwise a later drain tries again.
                 is_swept = run.end(swept).is_ok()
-                    && self
-                        .send(&[grave.delete(&self.name, IfMatch::ETag(grave.etag.clone()))])
-                        .await?;
+                    && self.send(&[grave.delete(&self.name)]).await?.is_some();
             }
             if !is_swept {
                 view.removed.push(grave);
@@ -377,61 +350,36 @@ impl<'w> Worker<'w> {
             return;
         }
         for id in self.pointers.iter().filter(|id| !view.has(id)) {
-            if let Ok(pointer) = Pointer::of(id.clone()) {
+            if let Ok(key) = pointer_key(id) {
                 // A later drain deletes what is left.
-                drop(self.send(&[pointer.delete(&self.name, IfMatch::Any)]).await);
+                drop(self.send(&[delete(&self.name, &key, IfMatch::Any)]).await);
             }
         }
     }
 
-    /// Sends changes of the outbox. `false` where one of its entities is not as it was read. What is gone was perhaps moved by another
-    /// worker, and not deleted by a request without a response: so such a delete does not count as done.
-    pub(super) async fn send(&self, changes: &[EntityChange]) -> Result<bool, Error> {
+    /// As [`send`], as an operation of its own.
+    pub(super) async fn send(
+        &self,
+        changes: &[EntityChange],
+    ) -> Result<Option<Vec<Option<ETag>>>, Error> {
         let mut run = self.table.pipeline.begin(OPERATION);
-        let sent = match changes {
-            [change] => change.send_alone(&mut run).await.map(|_| ()),
-            changes => send_together(&mut run, changes, None).await.map(|_| ()),
-        };
-        match sent {
-            Err(error) if is_changed(&error) => {
-                run.note_expected_error(&error);
-                run.end(Ok(false))
-            }
-            sent => run.end(sent).map(|()| true),
-        }
+        let sent = send(&mut run, changes).await;
+        run.end(sent)
     }
 }
 
-/// The number of an earlier step of the same entity that was set aside.
-fn blocking(view: &View, entry: &Entry) -> Option<u64> {
-    let target = entry.target()?;
-    let mut dead = view.dead.iter();
-    let before =
-        dead.find(|dead| dead.number < entry.number && dead.target().as_ref() == Some(&target));
-    before.map(|before| before.number)
-}
-
-const fn is_table_step(kind: Kind) -> bool {
-    matches!(kind, Kind::Delete | Kind::Merge | Kind::Replace)
-}
-
-/// Whether another client has written or deleted what was to be changed.
-fn is_changed(error: &Error) -> bool {
-    error.is_out_of_date() || error.is_ambiguous()
-}
-
-/// Whether another attempt would fail in the same way, as far as the error shows. A busy service and a network are not the step's fault.
-fn is_fault_of_step(error: &Error) -> bool {
-    let is_passing = |status| {
-        matches!(
-            status,
-            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS
-        )
-    };
-    match error.status() {
-        Some(status) => status.is_client_error() && !is_passing(status),
+/// After how many attempts an error sets its step aside; `None` of a busy service, which is no fault of the step.
+fn attempts_max(error: &Error) -> Option<i32> {
+    let is_refused = match error.status() {
+        Some(
+            StatusCode::REQUEST_TIMEOUT
+            | StatusCode::TOO_MANY_REQUESTS
+            | StatusCode::SERVICE_UNAVAILABLE,
+        ) => return None,
+        Some(status) => status.is_client_error(),
         None => matches!(error.kind(), ErrorKind::CalledOff | ErrorKind::Input),
-    }
+    };
+    Some(if is_refused { ATTEMPTS_MAX } else { FAULTS_MAX })
 }
 
 /// How long an entry is left alone after that many attempts.
@@ -441,11 +389,20 @@ fn pause_after(attempts: i32) -> Duration {
 }
 
 fn shortened(text: &str) -> String {
-    text.chars().take(ERROR_MAX).collect()
+    let mut units = 0;
+    let fits = |char: &char| {
+        units += char.len_utf16();
+        units <= ERROR_MAX
+    };
+    text.chars().take_while(fits).collect()
 }
 
 const OPERATION: &str = "apply steps";
 const ATTEMPTS_MAX: i32 = 10;
+/// After internal errors of the service, and lost connections: about 16 hours.
+const FAULTS_MAX: i32 = 100;
+/// A busy service counts no more attempts than these, so that the pause before the next one is at most 8 minutes.
+const BUSY_ATTEMPTS: i32 = 5;
 const ROUNDS: u32 = 16;
 const FIRST_PAUSE: Duration = Duration::from_secs(30);
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);

@@ -4,9 +4,9 @@ use std::future::{IntoFuture as _, pending};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use harness::client;
+use harness::{client, client_with};
 use tablesdk::action::{Outbox, PoisonedStep, Received, Step};
-use tablesdk::{DynamicEntity, ErrorCode, TableClient};
+use tablesdk::{DynamicEntity, ErrorCode, RetryPolicy, TableClient};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
 use tokio::sync::Notify;
@@ -156,20 +156,55 @@ async fn a_poisoned_step_can_be_discarded() {
     assert_eq!(stored_title(&missing).await.as_deref(), Some("b"));
 }
 
-/// A busy service is not the fault of the step.
-#[tokio::test(start_paused = true)]
-async fn a_step_is_not_set_aside_while_the_service_is_busy() {
-    let (server, table, titles) = company().await;
+/// A step whose target fails in that way, and its worker.
+async fn with_failing_target(fault: Fault) -> (TableServer, Outbox) {
+    let server = TableServer::in_process();
+    let once = client_with(&server, |builder| builder.retry(RetryPolicy::none()));
+    let (table, titles) = (once.table("Company"), once.table("Titles"));
+    table.create_table().await.unwrap();
+    titles.create_table().await.unwrap();
     let batch = table.batch("Sales").insert(&department("a"));
     let step = Step::upsert_replace(&titles, &title("a"));
     batch.then(step).later().await.unwrap();
-    let busy = Fault::error(ErrorCode::ServerBusy);
-    let injected = server.faults().on(Op::QueryEntity).inject(busy);
-    let outbox = Outbox::new(&table);
-    assert_eq!(drain_for_hours(&server, &outbox).await, 0);
-    assert!(injected.hits() >= 12);
-    server.faults().clear();
-    assert_eq!(outbox.drain().await.unwrap(), report(1, 0, 0, 0));
+    server.faults().on_any().table("Titles").inject(fault);
+    (server, Outbox::new(&table))
+}
+
+/// A busy service is not the fault of the step.
+#[tokio::test(start_paused = true)]
+async fn a_step_is_not_set_aside_while_the_service_is_busy() {
+    for code in [ErrorCode::ServerBusy, ErrorCode::TooManyRequests] {
+        let (server, outbox) = with_failing_target(Fault::error(code)).await;
+        let drain = async || outbox.drain().partition("Sales").await;
+        for _ in 0..120 {
+            assert_eq!(drain().await.unwrap(), report(0, 1, 1, 0));
+            // The pause grows, and not to the longest one.
+            assert_eq!(drain().await.unwrap(), report(0, 1, 0, 0));
+            server.clock().advance(Duration::from_secs(481));
+        }
+        server.faults().clear();
+        assert_eq!(outbox.drain().await.unwrap(), report(1, 0, 0, 0));
+    }
+}
+
+/// Such as a proxy that accepts no body of that size.
+#[tokio::test(start_paused = true)]
+async fn a_step_whose_target_always_fails_is_set_aside_after_100_attempts() {
+    for fault in [Fault::error(ErrorCode::InternalError), Fault::reset()] {
+        let (server, outbox) = with_failing_target(fault).await;
+        let drain = async || outbox.drain().partition("Sales").await;
+        for _ in 1..100 {
+            assert_eq!(drain().await.unwrap(), report(0, 1, 1, 0));
+            assert_eq!(drain().await.unwrap(), report(0, 1, 0, 0));
+            server.clock().advance(Duration::from_secs(601));
+        }
+        assert_eq!(outbox.drain().await.unwrap(), report(0, 0, 1, 1));
+        let poisoned = outbox.poisoned().await.unwrap();
+        assert!(poisoned[0].to_string().contains("failed 100 times: "));
+        server.faults().clear();
+        poisoned[0].retry().await.unwrap();
+        assert_eq!(outbox.drain().await.unwrap(), report(1, 0, 0, 0));
+    }
 }
 
 /// A worker that ends during an attempt has counted it before.

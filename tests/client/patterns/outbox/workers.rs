@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use harness::{client, client_with};
-use tablesdk::action::{Outbox, Step};
+use tablesdk::action::{Outbox, Received, Step};
 use tablesdk::{DynamicEntity, RetryPolicy};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
 use tokio::time::sleep;
 
-use super::{company, department, outbox_rows, renamed, report, stored_title, title};
+use super::{Renamed, company, department, outbox_rows, renamed, report, stored_title, title};
 
 #[tokio::test(start_paused = true)]
 async fn a_step_for_later_is_applied_by_a_worker() {
@@ -85,28 +85,39 @@ async fn the_program_does_not_see_the_outbox() {
 /// The worker that applied it has the log of the table that was deleted since.
 #[tokio::test(start_paused = true)]
 async fn a_late_delete_does_not_remove_a_step_of_a_table_made_again() {
-    let (server, table, titles) = company().await;
-    let write = async |name: &str| {
-        let batch = table.batch("Sales").insert(&department(name));
-        batch
-            .then(Step::upsert_replace(&titles, &title(name)))
-            .later()
-            .await
-    };
-    write("old").await.unwrap();
-    let deletes = server.faults().on(Op::DeleteEntity).times(1);
-    let late = Fault::reset().applied_after(Duration::from_secs(60));
-    let injected = deletes.inject(late);
-    let outbox = Outbox::new(&table);
-    let once = outbox.drain().retry(RetryPolicy::none());
-    drop(once.await);
-    assert_eq!(injected.hits(), 1);
-    table.delete_table().await.unwrap();
-    table.create_table().await.unwrap();
-    write("new").await.unwrap();
-    sleep(Duration::from_secs(90)).await;
-    assert_eq!(outbox.drain().await.unwrap().applied, 1);
-    assert_eq!(stored_title(&titles).await.as_deref(), Some("new"));
+    for is_message in [false, true] {
+        let (server, table, titles) = company().await;
+        let written = titles.clone();
+        let write = async |name: &str| {
+            let step = if is_message {
+                renamed(name)
+            } else {
+                Step::upsert_replace(&titles, &title(name))
+            };
+            let batch = table.batch("Sales").insert(&department(name));
+            batch.then(step).later().await
+        };
+        write("old").await.unwrap();
+        let deletes = server.faults().on(Op::DeleteEntity).times(1);
+        let late = Fault::reset().applied_after(Duration::from_secs(60));
+        let injected = deletes.inject(late);
+        let outbox = Outbox::new(&table).on(move |message: Received<Renamed>| {
+            let written = written.clone();
+            async move {
+                written.upsert_replace(&title(&message.title)).await?;
+                Ok(())
+            }
+        });
+        let once = outbox.drain().retry(RetryPolicy::none());
+        drop(once.await);
+        assert_eq!(injected.hits(), 1);
+        table.delete_table().await.unwrap();
+        table.create_table().await.unwrap();
+        write("new").await.unwrap();
+        sleep(Duration::from_secs(90)).await;
+        assert_eq!(outbox.drain().await.unwrap().applied, 1);
+        assert_eq!(stored_title(&titles).await.as_deref(), Some("new"));
+    }
 }
 
 #[tokio::test(start_paused = true)]

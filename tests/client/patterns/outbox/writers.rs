@@ -299,6 +299,13 @@ async fn bad_steps_are_refused_before_anything_is_sent() {
         error.to_string().contains("99 steps and the head"),
         "{error}"
     );
+    // More than 4 MiB together.
+    let mut large = table.batch("Sales").insert(&department("a"));
+    for _ in 0..50 {
+        large = large.then(renamed(&"€".repeat(32_000)));
+    }
+    let error = large.await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Input, "{error}");
     assert_eq!(journal.requests().count(), 0);
     table.batch("Sales").insert(&department("a")).await.unwrap();
     assert_eq!(journal.requests().count(), 1);
