@@ -8,11 +8,10 @@ use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{EntityKey, IfMatch, TableName, Timestamp};
 use tokio::time::Instant;
 
-use super::entry::{Entry, Kind, Row, change, delete};
+use super::entry::{Entry, Kind, Row, change, delete, entity};
 use crate::action::get_entity;
 use crate::action::write::ambiguous_write::check_status;
 use crate::action::write::change::{ChangeKind, EntityChange};
-use crate::entity::DynamicEntity;
 use crate::error::Error;
 use crate::pipeline::{Effect, OperationRun, PipelineHandle, SendOptions};
 
@@ -76,9 +75,8 @@ pub(super) async fn apply(
         let change = match kind {
             ChangeKind::Delete(if_match) => delete(&table, &key, if_match),
             kind => {
-                let (partition, row) = (key.partition_key().as_str(), key.row_key().as_str());
-                let entity = DynamicEntity::new(partition, row);
-                change(&table, kind, &entity.with_properties(entry.content()))?
+                let entity = entity(&key).with_properties(entry.content());
+                change(&table, kind, &entity)?
             }
         };
         let Err(error) = write(run, &change).await else {

@@ -39,7 +39,7 @@ pub(super) async fn commit(
         return Err(run.annotate(Error::input(problem)));
     }
     // What is too large is refused before anything is sent.
-    let all = changes_on(&Head::new(), transaction)?;
+    let all = changes_on(&Head::new(partition), transaction)?;
     drop(BatchRequest::new(run, all.iter().map(|it| &it.change))?);
     let pointer = pointer_key(&steps.pointer)?;
     let mut round = 0;
@@ -86,9 +86,7 @@ pub(super) async fn commit(
     };
     // A copy of the commit may have been carried out, or be in flight: not if the head is still the same, and is replaced, nor if the
     // error was found before it was sent. Otherwise workers delete the pointer.
-    if error.kind() == ErrorKind::Input
-        || head.store(table, partition)?.write(run, None).await.is_ok()
-    {
+    if error.kind() == ErrorKind::Input || head.store(table)?.write(run, None).await.is_ok() {
         let delete = delete(table, &pointer, IfMatch::Any);
         drop(delete.write(run, None).await);
     }
@@ -106,7 +104,7 @@ fn changes_on(head: &Head, transaction: Transaction<'_>) -> Result<Vec<EntityCha
     let mut all = transaction.changes.to_vec();
     let mut next = head.clone();
     next.next += u64::try_from(steps.prepared.len()).unwrap_or(u64::MAX);
-    all.push(next.store(table, partition)?);
+    all.push(next.store(table)?);
     for (number, step) in (head.next..).zip(&steps.prepared) {
         let mut entry = step.properties.clone();
         entry.set(STAMP, stamp(&head.stream, number));

@@ -42,7 +42,7 @@ use crate::pipeline::Table;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Outbox {
     pub(super) table: Table,
     handlers: Handlers,
@@ -52,7 +52,7 @@ pub struct Outbox {
 #[derive(Clone, Default)]
 pub(super) struct Handlers(Vec<(&'static str, Handler)>);
 
-pub(super) type Handler = Arc<dyn Fn(&Entry, &PartitionKey) -> Handled + Send + Sync>;
+pub(super) type Handler = Arc<dyn Fn(&Entry) -> Handled + Send + Sync>;
 pub(super) type Handled = Pin<Box<dyn Future<Output = Result<(), ClosureError>> + Send>>;
 
 impl Handlers {
@@ -109,6 +109,7 @@ impl Outbox {
 }
 
 /// Applies steps. See [`Outbox::drain`].
+#[derive(Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct DrainOutbox {
     table: Table,
@@ -185,10 +186,7 @@ async fn drain(
     // A commit that rests on an older head is refused from now on. Its writer then writes the pointer again.
     if view.is_complete
         && !lost.is_empty()
-        && worker
-            .send(&[view.head.store(&name, partition)?])
-            .await?
-            .is_some()
+        && worker.send(&[view.head.store(&name)?]).await?.is_some()
     {
         for pointer in lost {
             let if_match = IfMatch::ETag(pointer.etag().clone());
@@ -225,25 +223,6 @@ pub(super) async fn read_pointers(
 }
 
 action!(impl[] DrainOutbox, table.pipeline => DrainReport);
-
-impl fmt::Debug for Outbox {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Outbox")
-            .field("table", &self.table)
-            .field("handlers", &self.handlers)
-            .finish()
-    }
-}
-
-impl fmt::Debug for DrainOutbox {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DrainOutbox")
-            .field("table", &self.table)
-            .field("handlers", &self.handlers)
-            .field("partition", &self.partition)
-            .finish()
-    }
-}
 
 impl fmt::Debug for Handlers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

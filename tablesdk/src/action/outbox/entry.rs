@@ -28,23 +28,21 @@ pub(super) enum Kind {
 
 impl Kind {
     pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Delete => "delete",
-            Self::Merge => "upsert_merge",
-            Self::Message => "message",
-            Self::Replace => "upsert_replace",
-            Self::Unknown => "unknown",
-        }
+        self.names().0
     }
 
     /// The operation in an error of the step.
     pub(super) const fn operation(self) -> &'static str {
+        self.names().1
+    }
+
+    const fn names(self) -> (&'static str, &'static str) {
         match self {
-            Self::Delete => "delete step",
-            Self::Merge => "upsert_merge step",
-            Self::Message => "message step",
-            Self::Replace => "upsert_replace step",
-            Self::Unknown => "unknown step",
+            Self::Delete => ("delete", "delete step"),
+            Self::Merge => ("upsert_merge", "upsert_merge step"),
+            Self::Message => ("message", "message step"),
+            Self::Replace => ("upsert_replace", "upsert_replace step"),
+            Self::Unknown => ("unknown", "unknown step"),
         }
     }
 }
@@ -167,9 +165,7 @@ impl Entry {
         attempts: i32,
         error: &str,
     ) -> Result<EntityChange, Error> {
-        let key = self.key();
-        let (partition, row) = (key.partition_key().as_str(), key.row_key().as_str());
-        let note = DynamicEntity::new(partition, row).with(ATTEMPTS, attempts);
+        let note = entity(self.key()).with(ATTEMPTS, attempts);
         let kind = ChangeKind::Update(Mode::Merge, Some(self.is_as_read()));
         change(table, kind, &note.with(ERROR, error))
     }
@@ -221,6 +217,11 @@ pub(super) fn insert(
     let entry = DynamicEntity::new(partition, state.row_key(number));
     let entry = entry.with_properties(properties);
     change(table, ChangeKind::Insert, &entry)
+}
+
+/// An entity without properties.
+pub(super) fn entity(key: &EntityKey) -> DynamicEntity {
+    DynamicEntity::new(key.partition_key().as_str(), key.row_key().as_str())
 }
 
 /// The change that writes an entity as it is.

@@ -7,7 +7,7 @@ use http::StatusCode;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, EntityKey, Guid, IfMatch, PartitionKey, TableName};
 
-use super::entry::{Row, change, text};
+use super::entry::{Row, change, entity, text};
 use super::view::read;
 use crate::action::write::ambiguous_write::check_status;
 use crate::action::write::change::{ChangeKind, EntityChange};
@@ -20,6 +20,7 @@ use crate::random::random_guid;
 /// The head of an outbox.
 #[derive(Clone, Debug)]
 pub(super) struct Head {
+    partition: PartitionKey,
     /// `None` as long as it is not stored. It is never deleted.
     pub(super) etag: Option<ETag>,
     /// Identifies the outbox.
@@ -32,8 +33,9 @@ pub(super) struct Head {
 
 impl Head {
     /// That of a partition without one.
-    pub(super) fn new() -> Self {
+    pub(super) fn new(partition: &PartitionKey) -> Self {
         Self {
+            partition: partition.clone(),
             etag: None,
             stream: random_guid().to_string(),
             next: 1,
@@ -49,14 +51,18 @@ impl Head {
         let key = row_key();
         let range = (&*key, &*format!("{key}."));
         let rows = read(run, table, partition.as_str(), range, 1).await?;
-        rows.found.first().map_or_else(|| Ok(Self::new()), Self::of)
+        Self::of(rows.found.first(), partition)
     }
 
-    pub(super) fn of(row: &Row) -> Result<Self, Error> {
+    pub(super) fn of(row: Option<&Row>, partition: &PartitionKey) -> Result<Self, Error> {
+        let Some(row) = row else {
+            return Ok(Self::new(partition));
+        };
         let properties = row.properties();
         let number = |name| properties.read::<i64>(name).map(i64::unsigned_abs);
         let read = || -> Result<_, EntityError> {
             Ok(Self {
+                partition: partition.clone(),
                 etag: Some(row.etag().clone()),
                 stream: properties.read(STREAM)?,
                 next: number(NEXT)?,
@@ -67,17 +73,13 @@ impl Head {
     }
 
     /// The change that stores it, if no other client has stored it since.
-    pub(super) fn store(
-        &self,
-        table: &TableName,
-        partition: &PartitionKey,
-    ) -> Result<EntityChange, Error> {
+    pub(super) fn store(&self, table: &TableName) -> Result<EntityChange, Error> {
         let kind = match &self.etag {
             Some(etag) => ChangeKind::Update(Mode::Replace, Some(IfMatch::ETag(etag.clone()))),
             None => ChangeKind::Insert,
         };
         let int64 = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-        let head = DynamicEntity::new(partition.as_str(), row_key())
+        let head = DynamicEntity::new(self.partition.as_str(), row_key())
             .with(NEXT, int64(self.next))
             .with(STREAM, &self.stream)
             .with(MOVES, int64(self.moves));
@@ -88,11 +90,10 @@ impl Head {
     pub(super) fn with_moves(
         mut self,
         table: &TableName,
-        partition: &PartitionKey,
         moves: impl IntoIterator<Item = EntityChange>,
     ) -> Result<Vec<EntityChange>, Error> {
         self.moves += 1;
-        let mut all = vec![self.store(table, partition)?];
+        let mut all = vec![self.store(table)?];
         all.extend(moves);
         Ok(all)
     }
@@ -124,8 +125,7 @@ pub(super) async fn write_pointer(
     partition: &PartitionKey,
     key: &EntityKey,
 ) -> Result<(), Error> {
-    let pointer = DynamicEntity::new(key.partition_key().as_str(), key.row_key().as_str());
-    let pointer = pointer.with(PARTITION, partition.as_str());
+    let pointer = entity(key).with(PARTITION, partition.as_str());
     let write = change(table, ChangeKind::Update(Mode::Merge, None), &pointer)?;
     let request = write.change.encode(&run.pipeline().endpoint);
     let written = run.send(Effect::Write, &request).await;

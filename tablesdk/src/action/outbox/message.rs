@@ -106,13 +106,13 @@ impl Outbox {
         F: Fn(Received<M>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<(), ClosureError>> + Send + 'static,
     {
-        let handler = move |entry: &super::entry::Entry, partition: &_| {
+        let handler = move |entry: &super::entry::Entry| {
             let body = entry.text(BODY).unwrap_or_default();
             let handled = serde_json::from_str(body).map(|message| {
                 handle(Received {
                     message,
                     id: entry.stamp().to_owned(),
-                    partition: String::from(tablesdk_protocol::PartitionKey::as_str(partition)),
+                    partition: entry.key().partition_key().as_str().to_owned(),
                     number: entry.number,
                 })
             });

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use tablesdk_protocol::PartitionKey;
-
 use super::drain::read_pointers;
 use super::entry::{ATTEMPTS, ERROR, Entry, Kind, MESSAGE, POINTER, State, send};
 use super::head::{Head, pointer_key, write_pointer};
@@ -18,14 +16,13 @@ use crate::random::random_guid;
 #[derive(Clone)]
 pub struct PoisonedStep {
     table: Table,
-    partition: PartitionKey,
     entry: Entry,
 }
 
 impl PoisonedStep {
     /// The partition of the transaction that it follows.
     pub fn partition(&self) -> &str {
-        self.partition.as_str()
+        self.entry.key().partition_key().as_str()
     }
 
     /// Its number among the steps of the partition.
@@ -78,10 +75,11 @@ impl PoisonedStep {
         puts_back: bool,
     ) -> Result<(), Error> {
         let table = self.table.checked_name(run.operation())?;
+        let partition = self.entry.key().partition_key();
         let mut round = 0;
         loop {
-            let head = Head::read(run, &table, &self.partition).await?;
-            let dead = read_dead(run, &table, &self.partition).await?;
+            let head = Head::read(run, &table, partition).await?;
+            let dead = read_dead(run, &table, partition).await?;
             // The earliest one first: a later step is not applied in front of it, as long as it is dead.
             let mut dead = dead.iter();
             let is_meant = |dead: &&Entry| {
@@ -93,7 +91,7 @@ impl PoisonedStep {
             let changes = if puts_back {
                 // A pointer for each: the pointer of a write is deleted with its last entry.
                 let id = random_guid().to_string();
-                write_pointer(run, &table, &self.partition, &pointer_key(&id)?).await?;
+                write_pointer(run, &table, partition, &pointer_key(&id)?).await?;
                 let moved = entry.moved(&table, State::Logged, |properties| {
                     properties.set(ATTEMPTS, 0);
                     properties.set(POINTER, id);
@@ -102,7 +100,7 @@ impl PoisonedStep {
             } else {
                 vec![entry.delete(&table)]
             };
-            let all = head.with_moves(&table, &self.partition, changes)?;
+            let all = head.with_moves(&table, changes)?;
             if send(run, &all).await?.is_some() {
                 if !puts_back {
                     return Ok(());
@@ -124,29 +122,20 @@ pub(super) async fn poisoned(table: Table) -> Result<Vec<PoisonedStep>, Error> {
     for partition in read_pointers(&table, &name).await?.into_keys() {
         let mut run = table.pipeline.begin(OPERATION);
         let dead = read_dead(&mut run, &name, &partition).await;
-        for entry in run.end(dead)? {
-            found.push(PoisonedStep {
-                table: table.clone(),
-                partition: partition.clone(),
-                entry,
-            });
-        }
+        let steps = run.end(dead)?.into_iter();
+        found.extend(steps.map(|entry| PoisonedStep {
+            table: table.clone(),
+            entry,
+        }));
     }
     Ok(found)
 }
 
 impl fmt::Display for PoisonedStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            partition, entry, ..
-        } = self;
-        write!(
-            f,
-            "step {} of the partition {:?} ({}",
-            entry.number,
-            partition.as_str(),
-            entry.kind().as_str()
-        )?;
+        let (number, partition) = (self.number(), self.partition());
+        let (entry, kind) = (&self.entry, self.entry.kind().as_str());
+        write!(f, "step {number} of the partition {partition:?} ({kind}")?;
         match (entry.kind(), entry.target()) {
             (Kind::Message, _) => write!(f, " {:?}", entry.text(MESSAGE).unwrap_or_default())?,
             (_, Some((table, key))) => write!(

@@ -75,7 +75,7 @@ impl View {
         let mut found = rows.found.iter();
         let head = found.find(|row| row.row_key() == row_key());
         Ok(Self {
-            head: head.map_or_else(|| Ok(Head::new()), Head::of)?,
+            head: Head::of(head, partition)?,
             log: rows.entries(State::Logged),
             removed: rows.entries(State::Removed),
             dead: Vec::new(),

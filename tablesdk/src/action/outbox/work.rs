@@ -209,7 +209,7 @@ impl<'w> Worker<'w> {
         }
         let applied = match handler {
             Some(handler) => {
-                let result = handler(entry, self.partition).await;
+                let result = handler(entry).await;
                 result.map(|()| true).map_err(|error| {
                     let error = self.table.pipeline.locate(Error::called_off(error));
                     error.with_operation(OPERATION)
@@ -304,7 +304,7 @@ impl<'w> Worker<'w> {
             properties.set(ATTEMPTS, entry.attempts());
             properties.set(ERROR, why);
         })?;
-        let all = head.with_moves(&self.name, self.partition, moved)?;
+        let all = head.with_moves(&self.name, moved)?;
         if self.send(&all).await?.is_some() {
             self.report.set_aside += 1;
         }
