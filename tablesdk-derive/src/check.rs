@@ -8,7 +8,9 @@ use std::collections::HashMap;
 use proc_macro2::{Span, TokenStream};
 use syn::{Generics, Ident, LitStr, Path, Visibility, parse_quote};
 
-use crate::attr::{CopyAttribute, DefaultValue, FieldAttributes, Role, StructAttributes};
+use crate::attr::{
+    CopyAttribute, DefaultValue, ExpiresAttribute, FieldAttributes, Role, StructAttributes,
+};
 use crate::diagnostics::{Diagnostics, abbreviated};
 use crate::entity_type::EntityType;
 use crate::input::{IndexOf, Input, InputField, Target};
@@ -35,6 +37,8 @@ pub(crate) struct Model<'a> {
     pub(crate) keys_type: Option<Ident>,
     /// Of the entries of an index: what they are entries of.
     pub(crate) index_of: Option<IndexOf>,
+    /// The position among `parts` of the field with the instant at which the entity expires.
+    pub(crate) expires: Option<usize>,
     /// The types that are computed from it and written with it.
     pub(crate) copies: Vec<CopyAttribute>,
     pub(crate) lints: Vec<TokenStream>,
@@ -120,6 +124,10 @@ pub(crate) fn check(input: Input<'_>) -> syn::Result<Model<'_>> {
     }
     check_single(&fields, &mut diagnostics);
     check_names(&attributes, &fields, &missing, &mut diagnostics);
+    check_expires(target, projection.is_some(), &fields, &mut diagnostics);
+    let expires = fields
+        .iter()
+        .position(|field| field.attributes.expires.is_some());
 
     let entity_type = EntityType::check(ident, &attributes, target, &mut diagnostics);
     let krate = attributes.krate.clone().unwrap_or_else(default_crate);
@@ -140,6 +148,7 @@ pub(crate) fn check(input: Input<'_>) -> syn::Result<Model<'_>> {
         keys,
         keys_type: attributes.keys.clone(),
         index_of,
+        expires,
         copies: attributes.copies.clone(),
         lints,
     };
@@ -324,14 +333,64 @@ const fn why_no_modifier(role: Role) -> &'static str {
     }
 }
 
+/// The field with the instant is a property, so that queries can compare it.
+fn check_expires(
+    target: Target,
+    is_projection: bool,
+    fields: &[InputField<'_>],
+    diagnostics: &mut Diagnostics,
+) {
+    for field in fields {
+        let Some(ExpiresAttribute { span, bucket }) = &field.attributes.expires else {
+            continue;
+        };
+        let span = *span;
+        let role = field
+            .attributes
+            .roles()
+            .first()
+            .map(|(role, _)| role.word());
+        if target == Target::Group {
+            diagnostics.error(
+                span,
+                "`expires` is for a whole entity: move it to a field of the entity",
+            );
+        } else if let Some(word) = role {
+            diagnostics.error(
+                span,
+                format!("`expires` is for a property with an instant: remove it, or the `{word}`"),
+            );
+        } else if field.part_of.is_some() && field.attributes.store.is_none() {
+            diagnostics.error(
+                span,
+                "`expires` is for a property, and this field is a part of a key: add `store`",
+            );
+        } else if let Some(alias) = field.attributes.aliases.first() {
+            diagnostics.error(
+                alias.span(),
+                "a query compares the property of `expires` by its own name: remove the `alias`",
+            );
+        } else if bucket.is_some() && is_projection {
+            diagnostics.error(
+                span,
+                "a projection is not written, so it has no buckets: write `#[table(expires)]`",
+            );
+        }
+    }
+}
+
 /// An entity has at most one field of each of these roles.
 fn check_single(fields: &[InputField<'_>], diagnostics: &mut Diagnostics) {
-    let rules: [fn(&FieldAttributes) -> Option<Span>; 3] = [
+    let rules: [fn(&FieldAttributes) -> Option<Span>; 4] = [
         |attributes| attributes.etag,
+        |attributes| Some(attributes.expires.as_ref()?.span),
         |attributes| attributes.rest,
         |attributes| attributes.timestamp,
     ];
-    for (word, mark) in ["etag", "rest", "timestamp"].into_iter().zip(rules) {
+    for (word, mark) in ["etag", "expires", "rest", "timestamp"]
+        .into_iter()
+        .zip(rules)
+    {
         let mut marked = fields
             .iter()
             .filter_map(|field| Some((field, mark(&field.attributes)?)));

@@ -72,6 +72,7 @@ pub mod __private {
     pub use crate::entity::copy::{Copied, check_copy};
     pub use crate::entity::dynamic::DynamicSelection;
     pub use crate::entity::entity_type::upgrade;
+    pub use crate::entity::expiry::Expires;
     pub use crate::entity::field::Field;
     pub use crate::entity::field_codec::{
         DefaultField, ETagAccess, ETagField, FieldAccess, RestAccess, Slot, default_of, etag_field,

@@ -4,6 +4,7 @@
 //! reported as further mistakes.
 
 mod entity_type;
+mod expires;
 mod index;
 
 use proc_macro2::{Span, TokenStream, TokenTree};
@@ -11,6 +12,7 @@ use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
 use syn::{Attribute, Ident, LitStr, Path, Token};
 
+pub(crate) use self::expires::{Bucket, ExpiresAttribute};
 pub(crate) use self::index::{CopyAttribute, IndexAttribute};
 
 use self::entity_type::EntityTypeAttributes;
@@ -71,6 +73,7 @@ pub(crate) struct FieldAttributes {
     pub(crate) aliases: Vec<LitStr>,
     pub(crate) default: Option<DefaultValue>,
     pub(crate) etag: Option<Span>,
+    pub(crate) expires: Option<ExpiresAttribute>,
     pub(crate) flatten: Option<Span>,
     pub(crate) json: Option<Span>,
     pub(crate) mixed_integers: Option<Span>,
@@ -105,6 +108,7 @@ impl FieldAttributes {
             }
             "default" => once(&mut parsed.default, item, default_value(item)?),
             "etag" => mark(&mut parsed.etag, item),
+            "expires" => once(&mut parsed.expires, item, ExpiresAttribute::parse(item)?),
             "flatten" => mark(&mut parsed.flatten, item),
             "json" => mark(&mut parsed.json, item),
             "mixed_integers" => mark(&mut parsed.mixed_integers, item),
@@ -505,10 +509,11 @@ pub(crate) fn once<T>(slot: &mut Option<T>, item: &Item, value: T) -> syn::Resul
     }
 }
 
-pub(crate) const FIELD_WORDS: [&str; 15] = [
+pub(crate) const FIELD_WORDS: [&str; 16] = [
     "alias",
     "default",
     "etag",
+    "expires",
     "flatten",
     "json",
     "mixed_integers",

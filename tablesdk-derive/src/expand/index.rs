@@ -17,19 +17,23 @@ use crate::tokens::local;
 /// The constants about indexes, of an entity with indexes and of an entry; none where they have their defaults.
 pub(super) fn const_indexes(entity: &Model<'_>, indexes: &[Model<'_>]) -> TokenStream {
     let private = entity.private();
-    let has_others = !indexes.is_empty() || !entity.copies.is_empty();
-    let is_standalone = !has_others && entity.index_of.is_none();
+    let is_standalone = entity.is_standalone(indexes);
+    let has_others = !is_standalone && entity.index_of.is_none();
     let standalone = (!is_standalone).then(|| quote! { const IS_STANDALONE: bool = false; });
     let idents = indexes.iter().map(|index| &index.ident);
     let copies = entity.copies.iter().map(|copy| {
         let (path, name) = (&copy.path, copy.stored_name(&entity.ident));
         quote! { #private::Index::<Self>::copy::<#path>(#name) }
     });
+    let expiry = entity
+        .bucket()
+        .map(|_| quote! { #private::Index::<Self>::expiry(), });
     let indexes = has_others.then(|| {
         quote! {
             const INDEXES: &'static [#private::Index<Self>] = &[
                 #(#private::Index::of::<#idents>(),)*
                 #(#copies,)*
+                #expiry
             ];
         }
     });

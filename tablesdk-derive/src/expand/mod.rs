@@ -6,6 +6,7 @@
 
 mod columns;
 mod entity_type;
+mod expires;
 mod group;
 mod index;
 mod keys;
@@ -21,6 +22,7 @@ use syn::spanned::Spanned as _;
 use syn::{Generics, Ident, Path, Type, parse_quote};
 
 use self::columns::{columns_struct, columns_value};
+use self::expires::impl_expires;
 use self::group::impl_group;
 use self::index::{const_indexes, expand_index, impl_copied};
 use self::keys::{fn_entity_key, impl_keys, key_bounds, key_checks, schema_keys};
@@ -39,14 +41,15 @@ pub(crate) fn expand(model: &Model<'_>, indexes: &[Model<'_>]) -> TokenStream {
     match model.target {
         Target::Entity => {
             let entity = impl_entity(model, indexes);
-            let is_standalone = indexes.is_empty() && model.copies.is_empty();
+            let is_standalone = model.is_standalone(indexes);
             let writable = model
                 .is_writable()
                 .then(|| impl_writable(model, is_standalone));
             let copied = impl_copied(model);
+            let expires = impl_expires(model);
             let keys = impl_keys(model);
             let indexes = indexes.iter().map(|index| expand_index(model, index));
-            quote! { #entity #writable #copied #keys #columns #checks #(#indexes)* }
+            quote! { #entity #writable #copied #expires #keys #columns #checks #(#indexes)* }
         }
         Target::Group => {
             let group = impl_group(model);
@@ -64,6 +67,12 @@ impl Model<'_> {
     /// Whether it is an entity as a whole, and is written by itself.
     fn is_writable(&self) -> bool {
         !self.projection && self.index_of.is_none()
+    }
+
+    /// Whether no other entity is written together with it.
+    fn is_standalone(&self, indexes: &[Model<'_>]) -> bool {
+        let has_others = !indexes.is_empty() || !self.copies.is_empty() || self.bucket().is_some();
+        !has_others && self.index_of.is_none()
     }
 
     /// The fields that are properties and nothing else.
@@ -234,6 +243,10 @@ fn schema(model: &Model<'_>) -> TokenStream {
         _ => None,
     });
     let projection = model.projection.then(|| quote! { .projection() });
+    let expires = model.expires_on().map(|(_, property)| {
+        let name = &property.name;
+        quote! { .expires(#name) }
+    });
     let entity_type = model.entity_type.as_ref();
     let entity_type = entity_type.map(|entity_type| entity_type.schema(model));
     let keys = schema_keys(model);
@@ -246,7 +259,7 @@ fn schema(model: &Model<'_>) -> TokenStream {
             quote! { .entry() }
         }
     });
-    quote! { #private::Schema::new(#name, &[#(#parts),*]) #keys #projection #entity_type #unrenamed #entry }
+    quote! { #private::Schema::new(#name, &[#(#parts),*]) #keys #projection #entity_type #unrenamed #entry #expires }
 }
 
 /// Of a flattened struct without `rename_all`: the rules that its names do not follow.
@@ -385,6 +398,13 @@ fn checks(model: &Model<'_>) -> Vec<TokenStream> {
                 <#access<#ty>>::check_mixed_integers(#private::field::<#ty>())
             });
         }
+    }
+    if let Some((field, _)) = model.expires_on() {
+        let (ty, span) = (field.ty, generated_span(field.ty.span()));
+        let access = quote! { #private::FieldAccess };
+        checks.push(quote_spanned! { span=>
+            <#access<#ty>>::check_instant(#private::field::<#ty>())
+        });
     }
     let flattened = model.groups().next();
     if let (Target::Entity, Some((field, _))) = (model.target, flattened) {

@@ -5,13 +5,13 @@ use std::marker::PhantomData;
 use bytes::Bytes;
 use http::Response as HttpResponse;
 use tablesdk_protocol::operation::get_entity::{Request, Response};
-use tablesdk_protocol::wire::json::{MetadataLevel, read_entity_by};
+use tablesdk_protocol::wire::json::{MetadataLevel, read_entity, read_entity_by};
 use tablesdk_protocol::{ETag, EntityKey, TableName};
 
 use super::{FollowEntry, UnverifiedEntry};
 use crate::entity::index::check_verified;
 use crate::entity::{
-    DynamicEntity, EntityError, IndexEntry, Stored, TableEntity, WritableEntity, read_key,
+    DynamicEntity, EntityError, IndexEntry, Schema, Stored, TableEntity, WritableEntity, read_key,
 };
 use crate::error::{ClosureError, Error};
 use crate::filter::AccessClass;
@@ -34,6 +34,7 @@ pub struct GetEntity<E> {
     table: Table,
     key: Result<EntityKey, EntityError>,
     is_tracked: bool,
+    hides_expired: Option<&'static Schema>,
     entity: PhantomData<fn() -> E>,
 }
 
@@ -43,8 +44,24 @@ impl<E: TableEntity> GetEntity<E> {
             table,
             key,
             is_tracked: false,
+            hides_expired: hides_expired::<E>(),
             entity: PhantomData,
         }
+    }
+
+    /// Reads the entity even if it is [expired](derive@crate::TableEntity#expires).
+    ///
+    /// ```
+    #[doc = include_str!("../docs/sessions.md")]
+    /// let key = || Session::key("ann", 1);
+    /// assert!(table.get(key()).await?.is_none());
+    /// assert!(table.get(key()).including_expired().await?.is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub const fn including_expired(mut self) -> Self {
+        self.hides_expired = None;
+        self
     }
 
     /// Keeps the properties that were read together with the value, so that [`changed_only`](super::UpdateEntity::changed_only)
@@ -75,7 +92,7 @@ impl<E: TableEntity> GetEntity<E> {
     where
         E: IndexEntry,
     {
-        FollowEntry::new(self.table, self.key)
+        FollowEntry::new(self.table, self.key, self.hides_expired.is_none())
     }
 
     /// Reads the entry of an index as it is, without a look at its entity. In an index with entries in other partitions, it may be that of
@@ -93,7 +110,7 @@ impl<E: TableEntity> GetEntity<E> {
     where
         E: IndexEntry,
     {
-        UnverifiedEntry::new(self.table, self.key)
+        UnverifiedEntry::new(self.table, self.key, self.hides_expired)
     }
 
     /// Converts the entity with a closure, which gets every property with its exact type. For a projection, the properties are
@@ -122,13 +139,15 @@ impl<E: TableEntity> GetEntity<E> {
             table: self.table,
             key: self.key,
             select: E::SCHEMA.select(),
+            hides_expired: self.hides_expired,
             resolve: Box::new(resolve),
         }
     }
 
     async fn run(self) -> Result<Option<Stored<E>>, Error> {
         const { check_verified::<E>(false) }
-        let (_, read) = read::<E>(&self.table, self.key, E::SCHEMA.select()).await?;
+        let select = E::SCHEMA.select();
+        let (_, read) = read::<E>(&self.table, self.key, select, self.hides_expired).await?;
         Ok(read.map(|(mut stored, content)| {
             if self.is_tracked {
                 stored.track(content);
@@ -147,6 +166,7 @@ pub struct ResolveEntity<'a, T> {
     table: Table,
     key: Result<EntityKey, EntityError>,
     select: Option<Vec<String>>,
+    hides_expired: Option<&'static Schema>,
     resolve: Resolve<'a, T>,
 }
 
@@ -154,7 +174,7 @@ type Resolve<'a, T> = Box<dyn FnOnce(Stored<DynamicEntity>) -> Result<T, Closure
 
 impl<T> ResolveEntity<'_, T> {
     async fn run(self) -> Result<Option<T>, Error> {
-        let (key, read) = read(&self.table, self.key, self.select).await?;
+        let (key, read) = read(&self.table, self.key, self.select, self.hides_expired).await?;
         let resolved = read.map(|(entity, _)| (self.resolve)(entity)).transpose();
         resolved.map_err(|error| {
             Error::called_off(error)
@@ -172,22 +192,48 @@ async fn read<E: TableEntity>(
     table: &Table,
     key: Result<EntityKey, EntityError>,
     select: Option<Vec<String>>,
+    hides_expired: Option<&'static Schema>,
 ) -> Result<(EntityKey, Option<(Stored<E>, Bytes)>), Error> {
     let key = key.map_err(|error| Error::input(error).with_operation(OPERATION))?;
     let mut run = table.pipeline.begin(OPERATION);
-    let found = find(&mut run, table, &key, select).await;
+    let found = find(&mut run, table, &key, select, hides_expired).await;
     Ok((key, run.end(found)?))
 }
 
+/// The schema by which expired entities are hidden; `None` if no entity of that type expires.
+pub(super) const fn hides_expired<E: TableEntity>() -> Option<&'static Schema> {
+    let schema = const { &E::SCHEMA };
+    if const { E::SCHEMA.can_expire() } {
+        Some(schema)
+    } else {
+        None
+    }
+}
+
+/// Whether an entity that was just read is expired.
+pub(super) fn is_expired(run: &OperationRun<'_>, schema: &Schema, content: &Bytes) -> bool {
+    let now = run.pipeline().service_now();
+    read_entity(content).is_ok_and(|entity| schema.is_expired(&entity, now))
+}
+
 /// Reads an entity as an `E` for the operation of that run, and gives back the value and the content as it came; `None` where it does not
-/// exist.
+/// exist, or is expired and hidden.
 pub(super) async fn find<E: TableEntity>(
     run: &mut OperationRun<'_>,
     table: &Table,
     key: &EntityKey,
     select: Option<Vec<String>>,
+    hides_expired: Option<&'static Schema>,
 ) -> Result<Option<(Stored<E>, Bytes)>, Error> {
+    if hides_expired.is_some() {
+        run.pipeline().watch_service_time();
+    }
     match fetch(run, Effect::Read, table, key, select).await {
+        Ok((content, _))
+            if hides_expired.is_some_and(|schema| is_expired(run, schema, &content)) =>
+        {
+            Ok(None)
+        }
         Ok((content, etag)) => match stored(&content, &etag) {
             Ok(stored) => Ok(Some((stored, content))),
             Err(error) => Err(run.annotate(error).with_key(key)),

@@ -3,10 +3,12 @@
 use std::error::Error as StdError;
 
 use bytes::Bytes;
+use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::wire::json::read_entity_by;
-use tablesdk_protocol::{ETag, EntityKey, Timestamp};
+use tablesdk_protocol::{ETag, EntityKey, IfMatch, Timestamp};
 
-use super::get_entity::{fetch, stored};
+use super::get_entity::{fetch, is_expired, stored};
+use super::index::changes::EntryChanges;
 use super::write::ambiguous_write::malformed_success;
 use super::write::change::{ChangeKind, EntityChange};
 use super::write::exactly_once::KeepMarker;
@@ -65,9 +67,17 @@ impl<E: WritableEntity> InsertEntity<E> {
             let error = Error::input(Unreadable { source: error });
             error.with_operation(OPERATION).with_key(&key)
         })?;
+        let again = const { E::SCHEMA.can_expire() }.then(|| entity.clone());
         let change = EntityChange::new(OPERATION, &self.table, ChangeKind::Insert, entity)?;
         let mut run = self.table.pipeline.begin(OPERATION);
-        let stored = match change.write(&mut run, self.exactly_once).await {
+        let mut written = change.write(&mut run, self.exactly_once).await;
+        if let Some(again) = again
+            && let Err(error) = written
+        {
+            let over = over_expired::<E>(&mut run, &self.table, again, error, self.exactly_once);
+            written = Box::pin(over).await;
+        }
+        let stored = match written {
             // What was sent is what is stored, and is not read over the network again. It is decoded as a response would be, so that
             // no field shows a value that was not stored.
             Ok(Some(etag)) if !shows_etag => Ok(Stored::new(value, key, etag)),
@@ -83,6 +93,68 @@ impl<E: WritableEntity> InsertEntity<E> {
         };
         run.end(stored)
     }
+}
+
+/// Inserts an entity again whose insert met another one, if that one is expired: under its ETag. Returns the error of the insert if it is
+/// not.
+async fn over_expired<E: WritableEntity>(
+    run: &mut OperationRun<'_>,
+    table: &Table,
+    inserted: EncodedEntity,
+    mut error: Error,
+    exactly_once: Option<KeepMarker>,
+) -> Result<Option<ETag>, Error> {
+    run.pipeline().watch_service_time();
+    let mut round = 0;
+    while error.is_conflict() && error.index().is_none() {
+        round += 1;
+        let replaced = match fetch(run, Effect::ReadNow, table, &inserted.key, None).await {
+            Ok((content, etag)) => {
+                if !is_expired(run, const { &E::SCHEMA }, &content) {
+                    return Err(error);
+                }
+                let expired = stored::<E>(&content, &etag);
+                let Ok(replaced) = expired.and_then(|it| replacing::<E>(it, &inserted)) else {
+                    // It is of another type, for instance.
+                    return Err(error);
+                };
+                Some(replaced)
+            }
+            Err(error) if error.is_not_found() => None,
+            Err(error) => return Err(error),
+        };
+        let (kind, entity) = replaced.unwrap_or_else(|| (ChangeKind::Insert, inserted.clone()));
+        let change = EntityChange::new(OPERATION, table, kind, entity)?;
+        let rival = match change.write(run, exactly_once).await {
+            Err(rival) if rival.is_out_of_date() && rival.index().is_none() => rival,
+            written => return written,
+        };
+        if round == ROUNDS || !run.pause_before_round(round).await {
+            return Err(error);
+        }
+        // Another client has removed the expired entity, or has written it.
+        if rival.is_conflict() {
+            error = rival;
+        }
+    }
+    Err(error)
+}
+
+/// The replacement of an expired entity.
+fn replacing<E: WritableEntity>(
+    mut expired: Stored<E>,
+    inserted: &EncodedEntity,
+) -> Result<(ChangeKind, EncodedEntity), Error> {
+    let if_match = IfMatch::ETag(expired.etag().clone());
+    // It has the entries of the one, and gets the value of the other.
+    let no_etag = ETag::from_timestamp(Timestamp::UNIX_EPOCH);
+    let value = read_back::<E>(&inserted.body, &no_etag);
+    (*expired, _) = value.map_err(Error::input)?;
+    let entity = EncodedEntity {
+        entries: EntryChanges::of(&expired).map_err(Error::input)?,
+        ..inserted.clone()
+    };
+    Ok((ChangeKind::Update(Mode::Replace, Some(if_match)), entity))
 }
 
 /// The value of an entity that was written, as it is read. Also whether it depends on the ETag.
@@ -166,3 +238,4 @@ exactly_once_options!(
 debug_by_fields!(InsertEntity<E> { table, entity, exactly_once });
 
 const OPERATION: &str = "insert entity";
+const ROUNDS: u32 = 16;

@@ -17,6 +17,7 @@ pub struct GetMany<E> {
     table: Table,
     keys: Result<Vec<EntityKey>, EntityError>,
     concurrency: usize,
+    including_expired: bool,
     marker: PhantomData<fn() -> E>,
 }
 
@@ -26,6 +27,7 @@ impl<E: TableEntity> GetMany<E> {
             table,
             keys,
             concurrency: CONCURRENCY,
+            including_expired: false,
             marker: PhantomData,
         }
     }
@@ -33,6 +35,12 @@ impl<E: TableEntity> GetMany<E> {
     /// How many requests are in flight at a time; 16 by default. Must not be 0.
     pub const fn concurrency(mut self, requests: usize) -> Self {
         self.concurrency = requests;
+        self
+    }
+
+    /// Reads [expired](derive@crate::TableEntity#expires) entities, too.
+    pub const fn including_expired(mut self) -> Self {
+        self.including_expired = true;
         self
     }
 
@@ -66,9 +74,14 @@ impl<E: TableEntity> GetMany<E> {
                 "nothing can be read with a concurrency of 0",
             ));
         }
-        let reads = keys
-            .into_iter()
-            .map(move |key| GetEntity::new(table.clone(), Ok(key)).into_future());
+        let including_expired = self.including_expired;
+        let reads = keys.into_iter().map(move |key| {
+            let get = GetEntity::new(table.clone(), Ok(key));
+            if including_expired {
+                return get.including_expired().into_future();
+            }
+            get.into_future()
+        });
         EntityStream::first(None, stream::iter(reads).buffered(self.concurrency))
     }
 

@@ -55,6 +55,7 @@ mod bulk;
 mod create_table;
 mod delete_entity;
 mod delete_table;
+mod expiry;
 mod get_entity;
 mod get_table;
 mod index;
@@ -67,6 +68,7 @@ mod patch;
 mod query;
 mod query_entities;
 mod query_tables;
+
 mod service_properties;
 mod service_stats;
 mod simple;
@@ -83,6 +85,7 @@ pub use bulk::{
 };
 pub use create_table::CreateTable;
 pub use delete_entity::DeleteEntity;
+pub use expiry::{ExpiryReport, RemoveExpired};
 pub use get_entity::{GetEntity, ResolveEntity};
 pub use index::follow::{FollowEntries, FollowEntry, UnverifiedEntry};
 pub use index::repair::{IndexConflict, Repair, RepairReport};

@@ -5,10 +5,10 @@ use std::ops::{Deref, DerefMut};
 use bytes::Bytes;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::wire::json::{EntityMembers, read_entity};
-use tablesdk_protocol::{ETag, EntityKey, IfMatch, Value};
+use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch, Value};
 
 use super::EncodedEntity;
-use super::get_entity::fetch;
+use super::get_entity::{fetch, is_expired};
 use super::index::changes::EntryChanges;
 use super::update_entity::send;
 use super::write::change::ChangeKind;
@@ -128,11 +128,31 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
         run: &mut OperationRun<'_>,
         key: &EntityKey,
     ) -> Result<Modified<E, T>, Error> {
+        if const { E::SCHEMA.can_expire() } {
+            run.pipeline().watch_service_time();
+        }
         let mut round = 0;
         loop {
             round += 1;
-            let sent = match fetch(run, Effect::ReadNow, &self.table, key, None).await {
-                Ok((content, etag)) => self.replace(run, key, &content, &etag).await,
+            let fetched = match fetch(run, Effect::ReadNow, &self.table, key, None).await {
+                Ok((content, etag))
+                    if const { E::SCHEMA.can_expire() }
+                        && is_expired(run, const { &E::SCHEMA }, &content) =>
+                {
+                    match self.or_insert.as_mut() {
+                        Some(make) => Ok((content, etag, Some(make()))),
+                        None => {
+                            let error = Error::service(ErrorCode::ResourceNotFound);
+                            Err(run.annotate(error).with_key(key))
+                        }
+                    }
+                }
+                fetched => fetched.map(|(content, etag)| (content, etag, None)),
+            };
+            let sent = match fetched {
+                Ok((content, etag, instead)) => {
+                    self.replace(run, key, &content, &etag, instead).await
+                }
                 Err(error) => match self.or_insert.as_mut().filter(|_| error.is_not_found()) {
                     Some(make) => {
                         run.note_expected_error(&error);
@@ -162,16 +182,17 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
         error.is_precondition_failed() || is_of_insert
     }
 
-    /// Changes what was read.
+    /// Changes what was read, or what is written instead of it.
     async fn replace(
         &mut self,
         run: &mut OperationRun<'_>,
         key: &EntityKey,
         content: &Bytes,
         etag: &ETag,
+        instead: Option<E>,
     ) -> Result<Modified<E, T>, Error> {
         let failed = |run: &OperationRun<'_>, error: Error| run.annotate(error).with_key(key);
-        let (mut stored, rest) = {
+        let (mut stored, mut rest) = {
             let entity =
                 read_entity(content).map_err(|error| failed(run, Error::response(error)))?;
             let mut input = EntityMembers::Listed(&entity);
@@ -180,6 +201,10 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
             let rest = unmodelled(&stored, &entity).map_err(|error| failed(run, error))?;
             (stored, rest)
         };
+        if let Some(instead) = instead {
+            *stored = instead;
+            rest.clear();
+        }
         let value = (self.change)(&mut stored);
         let value = value.map_err(|error| failed(run, Error::called_off(error)))?;
         let encoded = encode(&stored, rest).map_err(|error| failed(run, Error::input(error)))?;

@@ -56,15 +56,19 @@ pub struct QueryEntities<E, S = Whole<E>> {
     selection: S,
     pub(super) pages: Pages,
     skip: Option<Skip>,
+    pub(super) including_expired: bool,
     entity: PhantomData<fn() -> E>,
 }
 
 impl<E: TableEntity> QueryEntities<E> {
     pub(crate) fn new(table: Table) -> Self {
-        Self::of_schema(table, const { &E::SCHEMA })
+        Self {
+            including_expired: const { !E::SCHEMA.can_expire() },
+            ..Self::of_schema(table, const { &E::SCHEMA })
+        }
     }
 
-    /// A query of the entities that the schema describes.
+    /// A query of the entities that the schema describes, expired or not.
     pub(super) fn of_schema(table: Table, schema: &Schema) -> Self {
         let this = Self {
             table,
@@ -72,6 +76,7 @@ impl<E: TableEntity> QueryEntities<E> {
             selection: Whole::new(),
             pages: Pages::default(),
             skip: None,
+            including_expired: true,
             entity: PhantomData,
         };
         // A query of a struct does not read the other entities of the table.
@@ -220,6 +225,21 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
             }
             _ => self,
         }
+    }
+
+    /// Reads [expired](derive@crate::TableEntity#expires) entities, too.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/sessions.md")]
+    /// let of_ann = || table.query::<Session>().partition("ann");
+    /// assert_eq!(of_ann().count().await?, 1);
+    /// assert_eq!(of_ann().including_expired().count().await?, 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub const fn including_expired(mut self) -> Self {
+        self.including_expired = true;
+        self
     }
 
     /// Reads one partition only.
@@ -372,17 +392,22 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
 
     fn explained(&self) -> Result<Explanation, Error> {
         let request = self.whole_request()?;
-        let endpoint = self.table.endpoint();
+        let (access, index) = (
+            request.access(),
+            BetterIndex::of::<E>(request.filter.as_ref()),
+        );
+        let pipeline = &self.table.pipeline;
+        let request = request.now(pipeline);
         let http = match request.point() {
-            Some(key) => request.for_entity(&key, endpoint),
-            None => request.for_page(self.pages.top(self.pages.take), None, endpoint)?,
+            Some(key) => request.for_entity(&key, &pipeline.endpoint),
+            None => request.for_page(self.pages.top(self.pages.take), None, pipeline)?,
         };
         Ok(Explanation {
             method: "GET",
             url: http.uri().to_string(),
             filter: request.filter(),
-            access: request.access(),
-            index: BetterIndex::of::<E>(request.filter.as_ref()),
+            access,
+            index,
         })
     }
 
@@ -438,6 +463,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
             table: self.table.checked_name(OPERATION)?,
             filter,
             select: self.selection.names(),
+            hides_expired: (!self.including_expired).then_some(const { &E::SCHEMA }),
         })
     }
 
@@ -519,7 +545,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     /// An entity that another client deletes meanwhile is not a failure.
     ///
     /// Without a partition and a filter, it empties the table. For a struct that is identified by its entity type or its row keys,
-    /// it deletes only the entities of that struct. For an enum, it also deletes entities of unknown types, unless
+    /// it deletes only the entities of that struct, [expired](derive@crate::TableEntity#expires) ones included. For an enum, it also deletes entities of unknown types, unless
     /// [`known_types`](Self::known_types) is set: the entities are not decoded.
     ///
     /// ```
@@ -544,7 +570,8 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         const { check_standalone::<E>() }
         let table = self.table.clone();
         DeleteAll::new(table, move |table, with_etag| {
-            let query = self.map_selection(|_| Keys { with_etag });
+            let query = self.including_expired();
+            let query = query.map_selection(|_| Keys { with_etag });
             QueryEntities { table, ..query }.stream()
         })
     }
@@ -572,6 +599,7 @@ impl<E, S> QueryEntities<E, S> {
             selection: map(self.selection),
             pages: self.pages,
             skip: self.skip,
+            including_expired: self.including_expired,
             entity: self.entity,
         }
     }
@@ -605,6 +633,7 @@ impl<E, S> QueryEntities<E, S> {
                 selection: Arc::clone(&query.selection),
                 pages: query.pages,
                 skip: query.skip.clone(),
+                including_expired: query.including_expired,
                 entity: query.entity,
             }
         })

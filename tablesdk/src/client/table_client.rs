@@ -8,12 +8,12 @@ use tablesdk_protocol::{ETag, IfMatch};
 
 use crate::action::{
     Action, Batch, Bulk, CreateTable, DeleteEntity, GetEntity, GetMany, InsertEntity, Modify,
-    Patch, QueryEntities, Repair, RunTransaction, SweepMarkers, Transaction, UpdateEntity,
-    WriteEntity, delete_table, get_access_policy, set_access_policy, table_exists,
+    Patch, QueryEntities, RemoveExpired, Repair, RunTransaction, SweepMarkers, Transaction,
+    UpdateEntity, WriteEntity, delete_table, get_access_policy, set_access_policy, table_exists,
 };
 use crate::entity::index::{check_no_entry, check_standalone};
 use crate::entity::key::{IntoEntityKey, IntoPartitionKey, KeyOf, check_standalone_key};
-use crate::entity::{Standalone, Stored, TableEntity, WritableEntity};
+use crate::entity::{Expires, Standalone, Stored, TableEntity, WritableEntity};
 use crate::error::{ClosureError, Error};
 use crate::pipeline::{PipelineHandle, Table};
 use crate::sas::{SasUrl, StoredAccessPolicy, TableSasBuilder};
@@ -815,6 +815,32 @@ impl TableClient {
     /// entity whose entry cannot be written.
     pub fn repair<'a, E: WritableEntity>(&self) -> Repair<'a, E> {
         Repair::new(self.table.clone())
+    }
+
+    /// Deletes entities that have [expired](derive@crate::TableEntity#expires) five minutes ago or earlier, by the clock of the service.
+    ///
+    /// Each entity is deleted if it is still the version that was read, so a write that prolongs it wins. Its entries in indexes and its copies
+    /// are deleted with it. Several clients may run it at the same time, and beside writers. It can be dropped, or fail, after any request:
+    /// the next call continues.
+    ///
+    /// With [buckets](derive@crate::TableEntity#buckets), it reads only what has expired. Without, it scans the table, or reads one
+    /// [partition](RemoveExpired::partition).
+    ///
+    /// ```
+    #[doc = include_str!("../docs/sessions.md")]
+    /// let report = table.remove_expired::<Session>().max(10_000).await?;
+    /// assert_eq!((report.removed, report.has_more), (1, false));
+    /// # assert_eq!(table.query::<Session>().including_expired().count().await?, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `TableNotFound`, and other errors of the service. [`ErrorKind::Input`](crate::ErrorKind::Input) where the client denies scans, and the
+    /// type has no buckets.
+    pub fn remove_expired<'a, E: Expires>(&self) -> RemoveExpired<'a, E> {
+        RemoveExpired::new(self.table.clone())
     }
 
     /// Starts a bulk run, which writes or deletes any number of entities over any partitions, from a stream.

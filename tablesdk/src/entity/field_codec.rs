@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use tablesdk_protocol::wire::json::RawProperty;
-use tablesdk_protocol::{ETag, EdmType, Value, ValueRef};
+use tablesdk_protocol::{ETag, EdmType, Timestamp, Value, ValueRef};
 
 use super::column_scope::ColumnScope;
 use super::properties::RestField;
@@ -96,6 +96,24 @@ impl<F> FieldAccess<F> {
             matches!(self.edm_type, EdmType::Int64),
             "`mixed_integers` is for fields stored as Edm.Int64: an i64, a u32, or an Option of one"
         );
+    }
+
+    /// Refuses at compile time a field that is no instant.
+    #[track_caller]
+    pub const fn check_instant(self) {
+        assert!(
+            matches!(self.edm_type, EdmType::DateTime),
+            "`expires` is for an instant: a `Timestamp`, a `time::OffsetDateTime`, a `chrono::DateTime<Utc>`, a `jiff::Timestamp`, or an Option of one"
+        );
+    }
+
+    /// The value of an instant.
+    pub fn instant(self, field: &F) -> Option<Timestamp> {
+        match (self.to_value)(field) {
+            Ok(Some(ValueRef::DateTime(instant))) => Some(instant),
+            // Of a value that cannot be stored, the write itself is refused.
+            _ => None,
+        }
     }
 
     /// Writes the field.

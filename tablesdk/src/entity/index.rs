@@ -130,6 +130,8 @@ pub(crate) enum Kind {
     Copies,
     /// Parts of other entities.
     Part,
+    /// Entries by which expired entities are found.
+    Expiry,
 }
 
 /// An entry of an index or a copy, as it is sent.
@@ -192,7 +194,7 @@ impl<E> Index<E> {
         let stored = (self.as_stored)(entity);
         (self.entries)(stored.as_ref().unwrap_or(entity), self.mark).map_err(|error| {
             let problem = match self.kind {
-                Kind::Index { .. } => EntityProblem::of_entry,
+                Kind::Index { .. } | Kind::Expiry => EntityProblem::of_entry,
                 Kind::Copies | Kind::Part => EntityProblem::of_copy,
             };
             problem(self.schema.entity(), error).into()
@@ -247,7 +249,7 @@ pub(crate) trait AnyIndex: Send + Sync {
     /// What messages call it.
     fn noun(&self) -> &'static str {
         match self.kind() {
-            Kind::Index { .. } => "index",
+            Kind::Index { .. } | Kind::Expiry => "index",
             Kind::Copies | Kind::Part => "copy",
         }
     }
@@ -255,7 +257,7 @@ pub(crate) trait AnyIndex: Send + Sync {
     /// What messages call one of its entries.
     fn label(&self) -> String {
         match self.kind() {
-            Kind::Index { .. } => format!("entry in the index {}", self.name()),
+            Kind::Index { .. } | Kind::Expiry => format!("entry in the index {}", self.name()),
             Kind::Copies | Kind::Part => format!("copy {}", self.name()),
         }
     }
@@ -265,7 +267,7 @@ pub(crate) trait AnyIndex: Send + Sync {
         match self.kind() {
             Kind::Index { is_unique, .. } => is_unique,
             Kind::Copies => true,
-            Kind::Part => false,
+            Kind::Part | Kind::Expiry => false,
         }
     }
 
@@ -274,11 +276,16 @@ pub(crate) trait AnyIndex: Send + Sync {
         matches!(self.kind(), Kind::Part)
     }
 
+    /// Whether expired entities are found by its entries. They are not read by queries.
+    fn is_expiry(&self) -> bool {
+        matches!(self.kind(), Kind::Expiry)
+    }
+
     /// The parts of the partition key of its entries, and those of the row key.
     fn key_parts(&self) -> [&'static [EntryKeyPart]; 2] {
         match self.kind() {
             Kind::Index { key_parts, .. } => key_parts,
-            Kind::Copies | Kind::Part => [&[], &[]],
+            Kind::Copies | Kind::Part | Kind::Expiry => [&[], &[]],
         }
     }
 

@@ -43,6 +43,8 @@ pub struct Schema {
     pub(super) entity_type: Option<EntityType>,
     /// Of an enum.
     pub(super) dispatch: Option<Dispatch>,
+    /// The property with the instant at which an entity expires.
+    pub(super) expires: Option<&'static str>,
     /// Of the entries of an index.
     pub(super) entry: Option<EntryPlace>,
     /// Of a type with a mistake, of which nothing is known.
@@ -81,6 +83,7 @@ impl Schema {
             row_key: None,
             entity_type: None,
             dispatch: None,
+            expires: None,
             entry: None,
             stub: false,
             unrenamed: 0,

@@ -72,7 +72,12 @@ impl Attempt<'_> {
             failure.error = failure.error.with_batch_index(index);
             return Err(failure);
         }
-        match missing_header(response.headers(), pipeline.backend) {
+        let missing = missing_header(response.headers(), pipeline.backend);
+        if missing.is_none() {
+            let headers = response.headers();
+            pipeline.service_time.note(headers, || pipeline.now());
+        }
+        match missing {
             // For a read, the content shows whose response it is.
             Some(header) if self.effect == Effect::Write => {
                 Err(Failure::malformed_success(&response, header))

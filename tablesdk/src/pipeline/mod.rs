@@ -13,6 +13,7 @@ mod operation_span;
 mod policy;
 mod poll_backoff;
 mod request_auth;
+mod service_time;
 mod span;
 mod table;
 mod task;
@@ -42,6 +43,7 @@ use tokio::sync::Semaphore;
 
 use self::budget::Budget;
 use self::request_auth::RequestAuth;
+use self::service_time::ServiceTime;
 use crate::credential::{Account, Credential, CredentialSlot};
 use crate::error::Error;
 use crate::random::random_guid;
@@ -54,6 +56,7 @@ pub(crate) struct Pipeline {
     /// A permit for each request that may be in flight at a time.
     in_flight: Option<Semaphore>,
     date: DateHeader,
+    service_time: ServiceTime,
 }
 
 /// How a pipeline sends requests.
@@ -90,6 +93,7 @@ impl Pipeline {
             budget: Budget::new(options.retry.budget),
             in_flight: options.max_in_flight.map(Semaphore::new),
             date: DateHeader::default(),
+            service_time: ServiceTime::default(),
             options,
         }
     }
@@ -113,6 +117,21 @@ impl Pipeline {
     /// The time, by the client's clock.
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// The time, by the service's clock where it is known.
+    pub(crate) fn service_now(&self) -> Timestamp {
+        self.service_time.at(self.now())
+    }
+
+    /// Looks at the dates of responses from now on.
+    pub(crate) fn watch_service_time(&self) {
+        self.service_time.watch();
+    }
+
+    /// Whether a response has shown the time of the service.
+    pub(crate) fn knows_service_time(&self) -> bool {
+        self.service_time.is_known()
     }
 
     /// Uses another credential for all requests from now on. Requests in flight keep the old one.

@@ -8,6 +8,8 @@ mod copy_faults;
 mod costs;
 mod design_guide;
 mod entity;
+mod expiry;
+mod expiry_removal;
 mod faults;
 mod hot_partition;
 mod index_faults;

@@ -13,6 +13,7 @@ pub use input::BulkEntity;
 use input::BulkKey;
 pub use move_all::MoveAll;
 pub use report::{BulkError, BulkFailure, BulkProgress, BulkReport};
+pub(super) use send::{delete_unchanged, is_missing};
 
 use std::fmt;
 use std::pin::Pin;

@@ -1,10 +1,12 @@
 //! Sends one batch of a bulk run; if entities of it are rejected, sends it again without them. Knows nothing about other batches.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::StatusCode;
 use tablesdk_protocol::operation::update_entity::Mode;
-use tablesdk_protocol::{ErrorCode, IfMatch, PartitionKey};
+use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch, PartitionKey};
 
 use super::pack::{Item, Measure};
 use super::report::{BulkFailure, Outcome};
@@ -190,6 +192,39 @@ async fn send_one(table: &Table, verb: Verb, item: &Item, batches: bool) -> Resu
         }
     }
     Ok(true)
+}
+
+/// Deletes entities of one partition under their ETags, together where that is possible. Returns of each whether it is gone.
+pub(in crate::action) async fn delete_unchanged(
+    table: Table,
+    versions: impl Iterator<Item = (EntityKey, ETag)>,
+) -> Result<Vec<bool>, Error> {
+    let items = (0..).zip(versions).map(|(index, (key, etag))| Item {
+        index,
+        key,
+        body: Bytes::new(),
+        if_match: Some(IfMatch::ETag(etag)),
+    });
+    let items: Vec<_> = items.collect();
+    let indexes = 0..items.len() as u64;
+    let BatchOutcome {
+        outcomes, failures, ..
+    } = send(table, Verb::Delete, items, true).await;
+    let mut failures = failures.into_iter().map(|failure| failure.error);
+    if let Some(error) = failures.find(|error| !is_missing(error)) {
+        drop(failures);
+        return Err(Arc::into_inner(error).expect("the other failures are dropped"));
+    }
+    let changed = outcomes
+        .into_iter()
+        .filter(|(_, outcome)| matches!(outcome, Outcome::Changed));
+    let changed: HashSet<_> = changed.map(|(index, _)| index).collect();
+    Ok(indexes.map(|index| !changed.contains(&index)).collect())
+}
+
+/// Whether a delete failed because the entity does not exist, perhaps since an attempt whose response was lost.
+pub(in crate::action) fn is_missing(error: &Error) -> bool {
+    error.is_not_found() || is_gone(error)
 }
 
 impl Item {

@@ -93,6 +93,13 @@ impl EntryChanges {
         Ok(Self(Some(Box::new(known))))
     }
 
+    /// Leaves out the entries of some indexes.
+    pub(in crate::action) fn retain(&mut self, is_kept: impl Fn(&dyn AnyIndex) -> bool) {
+        if let Some(known) = &mut self.0 {
+            known.changes.retain(|entry| is_kept(entry.index));
+        }
+    }
+
     pub(in crate::action) const fn is_empty(&self) -> bool {
         self.0.is_none()
     }

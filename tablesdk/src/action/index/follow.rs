@@ -7,9 +7,9 @@ use std::marker::PhantomData;
 use futures_util::StreamExt as _;
 use tablesdk_protocol::{ETag, EntityKey};
 
-use crate::action::get_entity::find;
+use crate::action::get_entity::{find, hides_expired};
 use crate::action::query_entities::QueryEntities;
-use crate::entity::{EntityError, IndexEntry, Stored, TableEntity};
+use crate::entity::{EntityError, IndexEntry, Schema, Stored, TableEntity};
 use crate::error::Error;
 use crate::pipeline::{OperationRun, Table};
 use crate::query::EntityStream;
@@ -19,14 +19,20 @@ use crate::query::EntityStream;
 pub struct FollowEntry<I> {
     table: Table,
     key: Result<EntityKey, EntityError>,
+    including_expired: bool,
     entry: PhantomData<fn() -> I>,
 }
 
 impl<I: IndexEntry> FollowEntry<I> {
-    pub(in crate::action) const fn new(table: Table, key: Result<EntityKey, EntityError>) -> Self {
+    pub(in crate::action) const fn new(
+        table: Table,
+        key: Result<EntityKey, EntityError>,
+        including_expired: bool,
+    ) -> Self {
         Self {
             table,
             key,
+            including_expired,
             entry: PhantomData,
         }
     }
@@ -35,8 +41,9 @@ impl<I: IndexEntry> FollowEntry<I> {
         let key = self.key.map_err(Error::input);
         let key = key.map_err(|error| error.with_operation(OPERATION))?;
         let mut run = self.table.pipeline.begin(OPERATION);
-        let entry = match read::<I>(&mut run, &self.table, &key).await {
-            Ok(Some(entry)) => Followed::of(&entry),
+        // An entry in another partition may be out of date: the entity shows whether it is expired.
+        let entry = match read::<I>(&mut run, &self.table, &key, None).await {
+            Ok(Some(entry)) => Followed::of(&entry, self.including_expired),
             Ok(None) => return run.end(Ok(None)),
             Err(error) => return run.end(Err(error)),
         };
@@ -50,14 +57,20 @@ impl<I: IndexEntry> FollowEntry<I> {
 pub struct UnverifiedEntry<I> {
     table: Table,
     key: Result<EntityKey, EntityError>,
+    hides_expired: Option<&'static Schema>,
     entry: PhantomData<fn() -> I>,
 }
 
 impl<I: IndexEntry> UnverifiedEntry<I> {
-    pub(in crate::action) const fn new(table: Table, key: Result<EntityKey, EntityError>) -> Self {
+    pub(in crate::action) const fn new(
+        table: Table,
+        key: Result<EntityKey, EntityError>,
+        hides_expired: Option<&'static Schema>,
+    ) -> Self {
         Self {
             table,
             key,
+            hides_expired,
             entry: PhantomData,
         }
     }
@@ -66,7 +79,7 @@ impl<I: IndexEntry> UnverifiedEntry<I> {
         let key = self.key.map_err(Error::input);
         let key = key.map_err(|error| error.with_operation(READ))?;
         let mut run = self.table.pipeline.begin(READ);
-        let entry = read::<I>(&mut run, &self.table, &key).await;
+        let entry = read::<I>(&mut run, &self.table, &key, self.hides_expired).await;
         run.end(entry)
     }
 }
@@ -90,9 +103,13 @@ impl<I: IndexEntry> FollowEntries<I> {
     /// an entity that cannot be read, and continues. Any other error ends it.
     pub fn stream(self) -> EntityStream<Stored<I::Entity>> {
         let table = self.query.table.clone();
-        let entities = self.query.unverified().stream().map(move |entry| {
+        let including_expired = self.query.including_expired;
+        let mut query = self.query;
+        // An entry in another partition may be out of date: the entity shows whether it is expired.
+        query.including_expired |= I::SCHEMA.is_elsewhere();
+        let entities = query.unverified().stream().map(move |entry| {
             let table = table.clone();
-            let entry = entry.map(|entry| Followed::of(&entry));
+            let entry = entry.map(|entry| Followed::of(&entry, including_expired));
             async move {
                 let entry = entry?;
                 let mut run = table.pipeline.begin(OPERATION);
@@ -127,14 +144,16 @@ struct Followed {
     entry: EntityKey,
     etag: ETag,
     entity: Result<EntityKey, EntityError>,
+    including_expired: bool,
 }
 
 impl Followed {
-    fn of<I: IndexEntry>(entry: &Stored<I>) -> Self {
+    fn of<I: IndexEntry>(entry: &Stored<I>, including_expired: bool) -> Self {
         Self {
             entry: entry.key().clone(),
             etag: entry.etag().clone(),
             entity: entry.key_of_entity(),
+            including_expired,
         }
     }
 
@@ -149,16 +168,18 @@ impl Followed {
                 entry,
                 etag,
                 entity,
+                including_expired,
             } = self;
+            let hides_expired = hides_expired::<I::Entity>().filter(|_| !including_expired);
             let key =
                 entity.map_err(|error| run.annotate(Error::entity(error)).with_key(&entry))?;
-            let entity = read::<I::Entity>(run, table, &key).await?;
+            let entity = read::<I::Entity>(run, table, &key, hides_expired).await?;
             if let Some(entity) = entity.filter(|entity| entity.has_entry(&entry)) {
                 return Ok(Some(entity));
             }
             // Another entity may have got the entry since it was read.
-            self = match read::<I>(run, table, &entry).await? {
-                Some(again) if *again.etag() != etag => Self::of(&again),
+            self = match read::<I>(run, table, &entry, None).await? {
+                Some(again) if *again.etag() != etag => Self::of(&again, including_expired),
                 _ => break,
             };
         }
@@ -170,8 +191,9 @@ async fn read<E: TableEntity>(
     run: &mut OperationRun<'_>,
     table: &Table,
     key: &EntityKey,
+    hides_expired: Option<&'static Schema>,
 ) -> Result<Option<Stored<E>>, Error> {
-    let found = find(run, table, key, None).await?;
+    let found = find(run, table, key, None, hides_expired).await?;
     Ok(found.map(|(entity, _)| entity))
 }
 

@@ -177,7 +177,7 @@ impl<'a, E: WritableEntity> Repair<'a, E> {
         let partition = partition.map_err(|error| refused(OPERATION, error))?;
         let name = self.table.checked_name(OPERATION)?;
         let indexes = E::INDEXES.iter().map(|index| index as &dyn AnyIndex);
-        let indexes = indexes.filter(|index| !index.is_part());
+        let indexes = indexes.filter(|index| !index.is_part() && !index.is_expiry());
         let is_of_partition = partition.is_some();
         let indexes = indexes.filter(|index| !(is_of_partition && index.is_elsewhere()));
         let indexes: Vec<_> = indexes.collect();
@@ -193,7 +193,10 @@ impl<'a, E: WritableEntity> Repair<'a, E> {
             ..RepairReport::default()
         };
         let (table, is_dry) = (self.table.clone(), self.is_dry);
-        let entities = of_partition(QueryEntities::new(table.clone()), partition.as_ref());
+        let entities = of_partition(
+            QueryEntities::new(table.clone()).including_expired(),
+            partition.as_ref(),
+        );
         let compare = |found| mend::<E>(&table, &name, is_dry, found);
         self.pass(&mut report, ENTITIES, entities, compare).await?;
         for index in indexes {

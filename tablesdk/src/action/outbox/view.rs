@@ -149,13 +149,13 @@ pub(super) async fn read(
         table: table.clone(),
         filter: Some(filter),
         select: None,
+        hides_expired: None,
     };
     let mut found = Vec::new();
     let (mut continuation, continuations) = (None, Continuations::new());
     let mut count = 0;
     loop {
-        let endpoint = &run.pipeline().endpoint;
-        let request = query.for_page(None, continuation.clone(), endpoint)?;
+        let request = query.for_page(None, continuation.clone(), run.pipeline())?;
         let response = run.send(Effect::ReadNow, &request).await?;
         // A server without a network sends no time: its client has its clock.
         let date = response.headers().get(header::DATE);

@@ -93,7 +93,10 @@ impl<S> PagedQuery<S> {
         let point = self.point.as_ref().filter(|_| continuation.is_none());
         let request = match point {
             Some(key) => self.request.for_entity(key, endpoint),
-            None => self.request.for_page(top, continuation.clone(), endpoint)?,
+            None => {
+                let pipeline = &self.table.pipeline;
+                self.request.for_page(top, continuation.clone(), pipeline)?
+            }
         };
         let mut run = self.table.pipeline.resume(OPERATION, &self.operation);
         run.report().access = Some(self.request.access());

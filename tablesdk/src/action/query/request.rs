@@ -11,8 +11,10 @@ use tablesdk_protocol::wire::json::MetadataLevel;
 use tablesdk_protocol::{Endpoint, EntityKey, TableName};
 
 use crate::action::check_url;
+use crate::entity::Schema;
 use crate::error::Error;
 use crate::filter::AccessClass;
+use crate::pipeline::Pipeline;
 use crate::query::fingerprint;
 
 /// A query as the service sees it, without its pages.
@@ -20,6 +22,8 @@ pub(in crate::action) struct QueryRequest {
     pub(in crate::action) table: TableName,
     pub(in crate::action) filter: Option<Tree>,
     pub(in crate::action) select: Option<Vec<String>>,
+    /// The entities of which the expired ones are not read.
+    pub(in crate::action) hides_expired: Option<&'static Schema>,
 }
 
 impl QueryRequest {
@@ -33,7 +37,24 @@ impl QueryRequest {
         self.filter.as_ref().map(ToString::to_string)
     }
 
-    /// Identifies the query in its page tokens.
+    /// The query with the condition of now that hides expired entities, where it has one.
+    pub(in crate::action) fn now(self, pipeline: &Pipeline) -> Self {
+        Self {
+            filter: self.filter_now(pipeline),
+            hides_expired: None,
+            ..self
+        }
+    }
+
+    fn filter_now(&self, pipeline: &Pipeline) -> Option<Tree> {
+        let expired = self
+            .hides_expired
+            .and_then(|it| it.expired(pipeline.service_now()));
+        let own = self.filter.clone().into_iter();
+        own.chain(expired.map(|expired| !expired)).reduce(Tree::and)
+    }
+
+    /// Identifies the query in its page tokens. The time of a page does not.
     pub(in crate::action) fn fingerprint(&self) -> u64 {
         // Names of tables are compared without regard to case.
         let name = self.table.as_str().to_ascii_lowercase();
@@ -42,9 +63,12 @@ impl QueryRequest {
         fingerprint([name.as_str(), &filter].into_iter().chain(columns))
     }
 
-    /// The key, if the query asks for one entity: a read by key is the fastest.
+    /// The key, if the query asks for one entity and nothing else: a read by key is the fastest.
     pub(in crate::action) fn point(&self) -> Option<EntityKey> {
-        AccessClass::point(self.filter.as_ref())
+        match self.hides_expired {
+            Some(_) => None,
+            None => AccessClass::point(self.filter.as_ref()),
+        }
     }
 
     /// The request for the entity of that key.
@@ -67,16 +91,17 @@ impl QueryRequest {
         &self,
         top: Option<usize>,
         continuation: Option<EntityContinuation>,
-        endpoint: &Endpoint,
+        pipeline: &Pipeline,
     ) -> Result<HttpRequest<Bytes>, Error> {
         let request = Request {
             table: self.table.clone(),
-            filter: self.filter.clone(),
+            filter: self.filter_now(pipeline),
             select: self.select.clone().map(|names| self.with_keys(names)),
             top: top.map(|top| top.min(PAGE_ITEMS_MAX)),
             continuation,
             level: MetadataLevel::Minimal,
         };
+        let endpoint = &pipeline.endpoint;
         check_url(OPERATION, request.url_bytes(endpoint))?;
         Ok(request.encode(endpoint))
     }

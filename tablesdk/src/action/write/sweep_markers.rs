@@ -61,12 +61,13 @@ impl SweepMarkers {
             table: table.clone(),
             filter: Some(filter(&partition)),
             select: Some(select.map(str::to_owned).to_vec()),
+            hides_expired: None,
         };
         let mut continuation = None;
         let mut swept = 0;
         let continuations = Continuations::new();
         loop {
-            let request = query.for_page(None, continuation.clone(), self.table.endpoint())?;
+            let request = query.for_page(None, continuation.clone(), &self.table.pipeline)?;
             let sent = self
                 .table
                 .pipeline

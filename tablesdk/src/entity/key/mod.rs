@@ -13,6 +13,7 @@ pub use access::{KeyAccess, entity_key, key_desc, key_escaped, key_number, key_p
 pub use argument::IntoKeyPart;
 pub use desc::Desc;
 pub use escaped::Escaped;
+pub(super) use escaped::{escape, unescaped};
 pub use part::{KeyNumber, KeyPart};
 pub use rows::{Given, KeyRange, PartsBefore, RowRange, Rows};
 pub use shard::Shard;

@@ -168,6 +168,40 @@ impl Schema {
         }
     }
 
+    /// What is true of the rows of a variant, and of no others.
+    fn is_variant(&self, variant: &VariantSchema) -> Option<Tree> {
+        match self.dispatch.as_ref()?.by {
+            Discriminator::EntityType => {
+                EntityType::condition(self.type_property()?, &variant.names())
+            }
+            Discriminator::RowKey => any(variant.schema.row_key_prefixes()),
+        }
+    }
+
+    /// The variants of an enum, and what is true of the rows of each.
+    pub(super) fn variants(&self) -> impl Iterator<Item = (&'static Self, Option<Tree>)> {
+        let variants = self.dispatch.iter().flat_map(|dispatch| dispatch.variants);
+        variants.map(|variant| (variant.schema, self.is_variant(variant)))
+    }
+
+    /// Whether it has a property with the instant at which an entity expires, or one of its variants has.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "at compile time, and within the bounds by the condition of the loop"
+    )]
+    pub(crate) const fn can_expire(&self) -> bool {
+        if let Some(dispatch) = &self.dispatch {
+            let mut index = 0;
+            while index < dispatch.variants.len() {
+                if dispatch.variants[index].schema.can_expire() {
+                    return true;
+                }
+                index += 1;
+            }
+        }
+        self.expires.is_some()
+    }
+
     /// Whether the property is one of those that the entity has, or had in an older version.
     pub(crate) fn models(&self, name: &str) -> bool {
         let mut own = self.properties().into_iter();
@@ -228,12 +262,7 @@ impl VariantRows {
         let Some(variant) = self.variant else {
             return self.schema.known_rows().map(|known| !known);
         };
-        match self.schema.dispatch.as_ref()?.by {
-            Discriminator::EntityType => {
-                EntityType::condition(self.schema.type_property()?, &variant.names())
-            }
-            Discriminator::RowKey => any(variant.schema.row_key_prefixes()),
-        }
+        self.schema.is_variant(variant)
     }
 
     /// The filter for these rows.

@@ -1,0 +1,466 @@
+//! `remove_expired`: deletes entities that have expired, found by a query or by the entries of their buckets.
+//!
+//! Each is deleted under the ETag with which it was read after its expiry, so a write that prolongs it wins. An entry is read before its
+//! entity, and deleted after it under the ETag of then, as for any other deletion: see `index/elsewhere.rs`.
+
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::pin::pin;
+use std::{fmt, mem};
+
+use futures_util::stream::BoxStream;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
+use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
+use tablesdk_protocol::operation::query_entities::Response;
+use tablesdk_protocol::wire::json::{EntityMembers, JsonError, read_page};
+use tablesdk_protocol::{ETag, EntityKey, IfMatch, PartitionKey, TableName, Timestamp};
+
+use super::bulk::{delete_unchanged, is_missing};
+use super::get_entity::{fetch, stored};
+use super::index::entries::remove_orphan;
+use super::query::conditions::Condition;
+use super::query::request::QueryRequest;
+use super::query_entities::QueryEntities;
+use super::write::change::{ChangeKind, EntityChange};
+use super::{EncodedEntity, malformed, refused};
+use crate::entity::expiry::{PREFIX, entries_until, owner_of_key};
+use crate::entity::index::AnyIndex as _;
+use crate::entity::key::IntoPartitionKey;
+use crate::entity::{EntityError, Expires, Stored, read_key};
+use crate::error::{Error, ErrorKind};
+use crate::pipeline::{Effect, Table};
+use crate::query::Continuations;
+
+/// Deletes expired entities. See [`TableClient::remove_expired`](crate::TableClient::remove_expired).
+#[must_use = "actions do nothing until awaited"]
+pub struct RemoveExpired<'a, E> {
+    table: Table,
+    partition: Option<Result<PartitionKey, EntityError>>,
+    max: u64,
+    concurrency: usize,
+    progress: Box<dyn FnMut(&ExpiryReport) + Send + 'a>,
+    entity: PhantomData<fn() -> E>,
+}
+
+/// What [`remove_expired`](crate::TableClient::remove_expired) has done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExpiryReport {
+    /// The number of expired entities that were deleted, by this call or by another client at the same time.
+    pub removed: u64,
+    /// The number of entities that were found as expired, and were prolonged meanwhile. They are left as they are.
+    pub postponed: u64,
+    /// Whether the call ended at its [`max`](RemoveExpired::max), so that another call may find more.
+    pub has_more: bool,
+    /// What cannot be read as an entity of this type. It is left as it is.
+    pub unreadable: Vec<String>,
+}
+
+/// A version of an entity, or of an entry.
+struct Version {
+    key: EntityKey,
+    etag: ETag,
+}
+
+/// An entity that was found as expired.
+struct Candidate<E> {
+    /// `None` if it does not exist any more.
+    entity: Option<Stored<E>>,
+    is_expired: bool,
+    /// The entry by which it was found.
+    entry: Option<Version>,
+}
+
+type Candidates<E> = BoxStream<'static, Result<Candidate<E>, Error>>;
+
+/// Entities that are deleted together, with their entries, and entries whose entities do not have them.
+struct Chunk<E> {
+    expired: Vec<(Stored<E>, Option<Version>)>,
+    left: Vec<Version>,
+}
+
+impl<E> Chunk<E> {
+    /// Adds an entity that is expired. Returns whether it is not: it was prolonged.
+    fn add(&mut self, candidate: Candidate<E>) -> bool {
+        let Candidate {
+            entity,
+            is_expired,
+            entry,
+        } = candidate;
+        match entity {
+            Some(entity) if is_expired => {
+                self.expired.push((entity, entry));
+                false
+            }
+            Some(entity) => {
+                let of_earlier = entry.filter(|entry| !entity.has_entry(&entry.key));
+                self.left.extend(of_earlier);
+                true
+            }
+            None => {
+                self.left.extend(entry);
+                false
+            }
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.expired.len() + self.left.len()
+    }
+}
+
+impl<'a, E: Expires> RemoveExpired<'a, E> {
+    pub(crate) fn new(table: Table) -> Self {
+        Self {
+            table,
+            partition: None,
+            max: u64::MAX,
+            concurrency: CONCURRENCY,
+            progress: Box::new(|_| ()),
+            entity: PhantomData,
+        }
+    }
+
+    /// Deletes entities of one partition only. They are found by a query of this partition, also where there are buckets.
+    pub fn partition(mut self, partition: impl IntoPartitionKey) -> Self {
+        self.partition = Some(partition.into_partition_key());
+        self
+    }
+
+    /// The maximum number of entities to look at; no limit by default. The next call continues with the others. Entities that cannot be
+    /// read do not count.
+    pub const fn max(mut self, entities: u64) -> Self {
+        self.max = entities;
+        self
+    }
+
+    /// How many requests are in flight at a time; 16 by default. Must not be 0.
+    pub const fn concurrency(mut self, requests: usize) -> Self {
+        self.concurrency = requests;
+        self
+    }
+
+    /// Sets a function that is called with the report so far, after every 1,000 entities and at the end.
+    pub fn progress(mut self, report: impl FnMut(&ExpiryReport) + Send + 'a) -> Self {
+        self.progress = Box::new(report);
+        self
+    }
+
+    async fn run(mut self) -> Result<ExpiryReport, Error> {
+        if self.concurrency == 0 {
+            return Err(refused(OPERATION, "the concurrency must not be 0"));
+        }
+        let partition = self.partition.take().transpose();
+        let partition = partition.map_err(|error| refused(OPERATION, error))?;
+        let removal = Removal::<E> {
+            name: self.table.checked_name(OPERATION)?,
+            table: self.table.clone(),
+            concurrency: self.concurrency,
+            entity: PhantomData,
+        };
+        removal.learn_time().await?;
+        let until = before_grace(self.table.pipeline.service_now());
+        let candidates = match (&partition, E::BUCKET) {
+            (None, Some(_)) => removal.by_entries(until),
+            _ => removal.by_query(partition.as_ref(), until),
+        };
+        let mut report = ExpiryReport::default();
+        let mut looked_at = 0;
+        let mut candidates = pin!(candidates);
+        let mut is_over = false;
+        while !is_over {
+            let mut chunk = Chunk {
+                expired: Vec::new(),
+                left: Vec::new(),
+            };
+            while chunk.len() < CHUNK {
+                let candidate = match candidates.next().await {
+                    Some(Ok(candidate)) => candidate,
+                    Some(Err(error)) if error.kind() == ErrorKind::Data => {
+                        report.unreadable.push(error.to_string());
+                        continue;
+                    }
+                    Some(Err(error)) => return Err(error),
+                    None => {
+                        is_over = true;
+                        break;
+                    }
+                };
+                if looked_at == self.max {
+                    report.has_more = true;
+                    is_over = true;
+                    break;
+                }
+                looked_at += 1;
+                report.postponed += u64::from(chunk.add(candidate));
+            }
+            let (removed, postponed) = removal.delete(chunk).await?;
+            report.removed += removed;
+            report.postponed += postponed;
+            (self.progress)(&report);
+        }
+        Ok(report)
+    }
+}
+
+/// What the requests of a call have in common.
+struct Removal<E> {
+    table: Table,
+    name: TableName,
+    concurrency: usize,
+    entity: PhantomData<fn() -> E>,
+}
+
+impl<E: Expires> Removal<E> {
+    /// Asks the service for its time, where no response has shown it. The condition by which expired entities are found depends on it.
+    async fn learn_time(&self) -> Result<(), Error> {
+        let pipeline = &self.table.pipeline;
+        if pipeline.knows_service_time() {
+            return Ok(());
+        }
+        let key = |name| Tree::comparison(name, ComparisonOperator::Equal, PREFIX);
+        let query = QueryRequest {
+            table: self.name.clone(),
+            filter: Some(key("PartitionKey").and(key("RowKey"))),
+            select: None,
+            hides_expired: None,
+        };
+        let request = query.for_page(Some(1), None, pipeline)?;
+        let sent = pipeline.send(OPERATION, Effect::ReadNow, &request);
+        sent.await.map(drop)
+    }
+
+    /// The entities that a query finds.
+    fn by_query(&self, partition: Option<&PartitionKey>, until: Timestamp) -> Candidates<E> {
+        let mut query = QueryEntities::<E>::new(self.table.clone()).including_expired();
+        if let Some(partition) = partition {
+            query = query.partition(partition.as_str());
+        }
+        if let Some(expired) = E::SCHEMA.expired(until) {
+            query = query.and(Condition::Filter, Ok(expired));
+        }
+        let pipeline = self.table.pipeline.clone();
+        let found = query.stream().map_ok(move |entity| Candidate {
+            // By the time of the response.
+            is_expired: is_over(&*entity, pipeline.service_now()),
+            entity: Some(entity),
+            entry: None,
+        });
+        found.boxed()
+    }
+
+    /// The entities whose entries are in buckets that have begun.
+    fn by_entries(&self, until: Timestamp) -> Candidates<E> {
+        let table = self.table.clone();
+        let read = move |entry: Result<Version, Error>| {
+            let table = table.clone();
+            async move { read_candidate(&table, entry?).await }
+        };
+        let entries = self.entries(until);
+        entries.map(read).buffered(self.concurrency).boxed()
+    }
+
+    /// The entries of entities that expire before an instant. Queries of entities do not show them.
+    fn entries(&self, until: Timestamp) -> BoxStream<'static, Result<Version, Error>> {
+        let query = QueryRequest {
+            table: self.name.clone(),
+            filter: Some(entries_until::<E>(until)),
+            select: Some(
+                ["PartitionKey", "RowKey", "Timestamp"]
+                    .map(str::to_owned)
+                    .to_vec(),
+            ),
+            hides_expired: None,
+        };
+        let pipeline = self.table.pipeline.clone();
+        let entries = async_stream::try_stream! {
+            let (mut continuation, continuations) = (None, Continuations::new());
+            loop {
+                let request = query.for_page(None, continuation.clone(), &pipeline)?;
+                let sent = pipeline.send(OPERATION, Effect::ReadNow, &request);
+                let page = Response::decode(sent.await?);
+                let mut found = Vec::new();
+                let read = read_page(&page.content, |entity| {
+                    found.push(read_key(&EntityMembers::Listed(entity), true));
+                    Ok::<_, JsonError>(())
+                });
+                read.map_err(|error| malformed(OPERATION, error))?;
+                for entry in found {
+                    let (key, etag) = entry.map_err(|error| malformed(OPERATION, error))?;
+                    let etag = etag.ok_or_else(|| malformed(OPERATION, NO_ETAG))?;
+                    yield Version { key, etag };
+                }
+                if page.continuation.is_none() {
+                    break;
+                }
+                let advanced = continuations.advance(continuation.as_ref(), page.continuation.as_ref());
+                advanced.map_err(|error| malformed(OPERATION, error))?;
+                continuation = page.continuation;
+            }
+        };
+        entries.boxed()
+    }
+
+    /// Deletes the expired entities, and then their entries. Returns how many are gone, and how many were written since they were read.
+    async fn delete(&self, chunk: Chunk<E>) -> Result<(u64, u64), Error> {
+        let Chunk { expired, left } = chunk;
+        let (mut removed, mut postponed) = (0, 0);
+        let mut entries = Vec::new();
+        let mut note = |(is_gone, entry): (bool, Option<Version>)| {
+            removed += u64::from(is_gone);
+            postponed += u64::from(!is_gone);
+            entries.extend(entry.filter(|_| is_gone).map(|entry| (entry, ())));
+        };
+        let (alone, with_others): (Vec<_>, Vec<_>) = expired.into_iter().partition(is_alone);
+        let alone = alone.into_iter().map(|(entity, entry)| {
+            let (key, etag) = (entity.key().clone(), entity.etag().clone());
+            (Version { key, etag }, entry)
+        });
+        for gone in self.delete_in_batches(alone).await? {
+            note(gone);
+        }
+        let with_others = with_others.into_iter().map(|(entity, entry)| {
+            let change = self.deletion(&entity, entry.as_ref());
+            async move { Ok::<_, Error>((self.delete_with_others(change).await?, entry)) }
+        });
+        let with_others = stream::iter(with_others).buffer_unordered(self.concurrency);
+        let with_others: Vec<_> = with_others.try_collect().await?;
+        with_others.into_iter().for_each(&mut note);
+        self.delete_in_batches(entries).await?;
+        if let Some(index) = E::INDEXES.iter().find(|index| index.is_expiry()) {
+            let left = left.into_iter().map(|entry| async move {
+                let mut run = self.table.pipeline.begin(OPERATION);
+                let compared = remove_orphan(&mut run, &self.name, index, &entry.key, false).await;
+                run.end(compared).map(drop)
+            });
+            let mut left = stream::iter(left).buffer_unordered(self.concurrency);
+            while left.try_next().await?.is_some() {}
+        }
+        Ok((removed, postponed))
+    }
+
+    /// The deletion of an entity with its entries in indexes and its copies.
+    fn deletion(&self, entity: &Stored<E>, entry: Option<&Version>) -> EntityChange {
+        let mut encoded = EncodedEntity::of_stored(entity);
+        if entry.is_some_and(|entry| entity.has_entry(&entry.key)) {
+            // It was read before the entity, and is deleted after it.
+            encoded.entries.retain(|index| !index.is_expiry());
+        }
+        let kind = ChangeKind::Delete(IfMatch::ETag(entity.etag().clone()));
+        EntityChange::of(self.name.clone(), kind, encoded)
+    }
+
+    /// Returns whether the entity is gone.
+    async fn delete_with_others(&self, change: EntityChange) -> Result<bool, Error> {
+        let mut run = self.table.pipeline.begin(OPERATION);
+        let is_gone = match change.write(&mut run, None).await {
+            Ok(_) => Ok(true),
+            Err(error) if is_missing(&error) => Ok(true),
+            Err(error) if error.is_precondition_failed() => Ok(false),
+            Err(error) => Err(error),
+        };
+        run.end(is_gone)
+    }
+
+    /// Deletes versions, those of a partition together. Returns of each whether it is gone.
+    async fn delete_in_batches<T>(
+        &self,
+        versions: impl IntoIterator<Item = (Version, T)>,
+    ) -> Result<Vec<(bool, T)>, Error> {
+        let mut partitions: BTreeMap<PartitionKey, Vec<_>> = BTreeMap::new();
+        for (version, with) in versions {
+            let partition = version.key.partition_key().clone();
+            partitions
+                .entry(partition)
+                .or_default()
+                .push((version, with));
+        }
+        let mut batches = Vec::new();
+        for mut of_partition in partitions.into_values() {
+            while !of_partition.is_empty() {
+                let rest = of_partition.split_off(of_partition.len().min(BATCH_CHANGES_MAX));
+                batches.push(mem::replace(&mut of_partition, rest));
+            }
+        }
+        let batches = batches.into_iter().map(|batch| async move {
+            let (versions, with): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
+            let versions = versions.into_iter().map(|it| (it.key, it.etag));
+            let gone = delete_unchanged(self.table.clone(), versions).await?;
+            Ok::<_, Error>(gone.into_iter().zip(with))
+        });
+        let gone = stream::iter(batches).buffer_unordered(self.concurrency);
+        let gone: Vec<_> = gone.try_collect().await?;
+        Ok(gone.into_iter().flatten().collect())
+    }
+}
+
+/// Whether an entity is deleted by a change of its own: it has no entry but the one by which it was found.
+fn is_alone<E: Expires>((entity, entry): &(Stored<E>, Option<Version>)) -> bool {
+    let mut entries = (0..E::INDEXES.len()).flat_map(|index| entity.entry_keys(index));
+    let is_found = |key: &EntityKey| entry.as_ref().is_some_and(|entry| entry.key == *key);
+    entries.all(is_found)
+}
+
+/// Reads the entity that has an entry.
+async fn read_candidate<E: Expires>(table: &Table, entry: Version) -> Result<Candidate<E>, Error> {
+    let mut candidate = Candidate {
+        entity: None,
+        is_expired: false,
+        entry: Some(entry),
+    };
+    let row_key = candidate
+        .entry
+        .as_ref()
+        .map(|entry| entry.key.row_key().as_str());
+    let Some(key) = row_key.and_then(owner_of_key) else {
+        return Ok(candidate);
+    };
+    let mut run = table.pipeline.begin(OPERATION);
+    let found = match fetch(&mut run, Effect::ReadNow, table, &key, None).await {
+        Ok((content, etag)) => stored::<E>(&content, &etag)
+            .map(Some)
+            .map_err(|error| run.annotate(error).with_key(&key)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    };
+    candidate.entity = run.end(found)?;
+    let now = table.pipeline.service_now();
+    candidate.is_expired = candidate
+        .entity
+        .as_ref()
+        .is_some_and(|it| is_over(&**it, now));
+    Ok(candidate)
+}
+
+/// Whether an entity has expired so long ago that it is removed.
+fn is_over<E: Expires>(entity: &E, now: Timestamp) -> bool {
+    entity
+        .expires_at()
+        .is_some_and(|at| at <= before_grace(now))
+}
+
+fn before_grace(now: Timestamp) -> Timestamp {
+    let ticks = now.unix_ticks() - GRACE_TICKS;
+    Timestamp::from_unix_ticks(ticks).unwrap_or(Timestamp::MIN)
+}
+
+action!(impl['a, E: Expires] RemoveExpired<'a, E>, table.pipeline => 'a, ExpiryReport);
+
+impl<E> fmt::Debug for RemoveExpired<'_, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RemoveExpired")
+            .field("table", &self.table)
+            .field("partition", &self.partition)
+            .field("max", &self.max)
+            .field("concurrency", &self.concurrency)
+            .finish_non_exhaustive()
+    }
+}
+
+const OPERATION: &str = "remove expired";
+const NO_ETAG: &str = "an entity of the page has no ETag";
+/// Five minutes, by the clock of the service.
+const GRACE_TICKS: i64 = 5 * 60 * 10_000_000;
+const CHUNK: usize = 1_000;
+const CONCURRENCY: usize = 16;

@@ -1,0 +1,336 @@
+//! The removal of expired entities: what it deletes, by a query and by buckets, beside writers, with clocks that differ, and after faults.
+
+use std::time::Duration;
+
+use harness::client_with;
+use tablesdk::entity::CopyOf;
+use tablesdk::{DynamicEntity, Error, ErrorKind, RetryPolicy, TableClient, TableEntity, Timestamp};
+use tablesdk_server::TableServer;
+use tablesdk_server::testing::{Fault, Op};
+use tokio::time::sleep;
+
+use super::expiry::hours;
+use super::faults::is_expected;
+use super::on_both_transports;
+
+/// Without an index: a removal scans.
+#[derive(Clone, Debug, PartialEq, TableEntity)]
+#[table(partition_key = "{user}", row_key = "token_{id:06}")]
+struct Token {
+    user: String,
+    id: u32,
+    #[table(expires)]
+    until: Timestamp,
+}
+
+/// Found by its bucket, and by nothing else.
+#[derive(Clone, Debug, PartialEq, TableEntity)]
+#[table(partition_key = "{user}", row_key = "{id:06}")]
+struct Session {
+    user: String,
+    id: u32,
+    #[table(expires(bucket = "1h"))]
+    until: Option<Timestamp>,
+}
+
+/// With an index and a copy.
+#[derive(Clone, Debug, PartialEq, TableEntity)]
+#[table(partition_key = "{user}", row_key = "visit_{id:06}")]
+#[table(index(ByPage, row_key = "page_{page}_{id:06}"), copy(Seen))]
+struct Visit {
+    user: String,
+    id: u32,
+    page: String,
+    #[table(expires(bucket = "15m"))]
+    until: Timestamp,
+}
+
+#[derive(Clone, Debug, PartialEq, TableEntity)]
+#[table(partition_key = "{user}", row_key = "seen_{id:06}")]
+struct Seen {
+    user: String,
+    id: u32,
+}
+
+impl CopyOf<Visit> for Seen {
+    fn copies_of(visit: &Visit) -> impl IntoIterator<Item = Self> {
+        let Visit { user, id, .. } = visit;
+        [Self {
+            user: user.clone(),
+            id: *id,
+        }]
+    }
+}
+
+fn token(user: &str, id: u32, until: Timestamp) -> Token {
+    let user = user.to_owned();
+    Token { user, id, until }
+}
+
+fn session(user: &str, id: u32, until: Timestamp) -> Session {
+    Session {
+        user: user.to_owned(),
+        id,
+        until: Some(until),
+    }
+}
+
+fn visit(id: u32, until: Timestamp) -> Visit {
+    Visit {
+        user: "ann".to_owned(),
+        id,
+        page: "home".to_owned(),
+        until,
+    }
+}
+
+/// The row keys of all entities that queries show, entries of buckets left out.
+async fn rows(table: &TableClient) -> Vec<String> {
+    let rows = table.query::<DynamicEntity>().values().collect().await;
+    let rows = rows.expect("the table can be read").into_iter();
+    rows.map(|row| row.row_key().to_owned()).collect()
+}
+
+/// The keys of the entries in buckets. No query shows them.
+fn buckets(server: &TableServer) -> Vec<(String, String)> {
+    let dump = server.dump().unwrap();
+    let lines = dump.lines();
+    let keys = lines.filter_map(|line| line.split_once("PartitionKey='~tablesdk.expiry."));
+    keys.map(|(_, keys)| {
+        let (partition, row) = keys.split_once("',RowKey='~tablesdk.expiry.").unwrap();
+        let row = row.split_once("')").map_or(row, |(row, _)| row);
+        (partition.to_owned(), row.to_owned())
+    })
+    .collect()
+}
+
+/// The owners of the entries in buckets.
+fn owners(server: &TableServer) -> Vec<String> {
+    let mut owners: Vec<_> = buckets(server).into_iter().map(|(_, row)| row).collect();
+    owners.sort_unstable();
+    owners
+}
+
+/// A server, and a client with that policy. Both have the server's clock.
+async fn start(retry: RetryPolicy) -> (TableServer, TableClient) {
+    let server = TableServer::in_process();
+    let table = client_with(&server, |builder| builder.retry(retry)).table("Tests");
+    table.create_table().await.unwrap();
+    (server, table)
+}
+
+on_both_transports! {
+    async fn what_expired_five_minutes_ago_is_removed(subject: Subject) {
+        let table = subject.table().await;
+        let minute = Duration::from_secs(60);
+        for (user, id, until) in [
+            ("ann", 1, hours(-1)),
+            ("ann", 2, hours(1)),
+            ("bob", 3, hours(-2)),
+            ("bob", 4, hours(0)),
+            ("bob", 5, hours(-1).saturating_add(56 * minute)),
+        ] {
+            table.insert(&token(user, id, until)).await.unwrap();
+        }
+        table.insert(&DynamicEntity::new("ann", "other").with("until", hours(-1))).await.unwrap();
+        let report = table.remove_expired::<Token>().partition("ann").await.unwrap();
+        assert_eq!((report.removed, report.postponed, report.has_more), (1, 0, false));
+        let mut calls = Vec::new();
+        let removal = table.remove_expired::<Token>().progress(|report| calls.push(report.removed));
+        assert_eq!(removal.await.unwrap().removed, 1);
+        assert_eq!(calls, [1]);
+        assert_eq!(rows(&table).await, ["other", "token_000002", "token_000004", "token_000005"]);
+        assert_eq!(table.remove_expired::<Token>().await.unwrap().removed, 0);
+    }
+
+    async fn a_bucket_is_emptied_with_all_that_belongs_to_its_entities(subject: Subject) {
+        let table = subject.table().await;
+        for (id, until) in [(1, hours(-1)), (2, hours(1)), (3, hours(-5))] {
+            table.insert(&visit(id, until)).await.unwrap();
+        }
+        assert_eq!(rows(&table).await.len(), 9);
+        let report = table.remove_expired::<Visit>().max(1).await.unwrap();
+        assert_eq!((report.removed, report.has_more), (1, true));
+        assert!(table.get(Visit::key("ann", 3)).including_expired().await.unwrap().is_none(), "the oldest");
+        let report = table.remove_expired::<Visit>().max(1).await.unwrap();
+        assert_eq!((report.removed, report.has_more), (1, false));
+        assert_eq!(rows(&table).await, ["page_home_000002", "seen_000002", "visit_000002"]);
+        assert!(table.repair::<Visit>().await.unwrap().is_right());
+    }
+}
+
+#[tokio::test]
+async fn a_removal_by_buckets_needs_two_requests_for_each_entity() {
+    let (server, table) = start(RetryPolicy::exponential()).await;
+    for id in 0..200 {
+        table.insert(&session("ann", id, hours(-1))).await.unwrap();
+    }
+    table.insert(&session("ann", 200, hours(1))).await.unwrap();
+    assert_eq!(buckets(&server).len(), 201);
+    let journal = server.journal();
+    let report = table.remove_expired::<Session>().await.unwrap();
+    assert_eq!((report.removed, report.postponed), (200, 0));
+    assert_eq!(journal.requests().op(Op::QueryEntity).count(), 200);
+    // The sessions are in one partition, and their entries in sixteen.
+    assert!(
+        journal.requests().count() <= 200 + 2 + 2 + 16,
+        "{}",
+        journal.requests().count()
+    );
+    assert_eq!(owners(&server), ["ann_000200"]);
+    journal.clear();
+    assert_eq!(table.remove_expired::<Session>().await.unwrap().removed, 0);
+    assert_eq!(
+        journal.requests().count(),
+        2,
+        "of the time, and of the buckets"
+    );
+}
+
+#[tokio::test]
+async fn a_removal_without_buckets_deletes_in_batches() {
+    let (server, table) = start(RetryPolicy::exponential()).await;
+    for id in 0..250 {
+        table.insert(&token("ann", id, hours(-1))).await.unwrap();
+    }
+    let journal = server.journal();
+    assert_eq!(table.remove_expired::<Token>().await.unwrap().removed, 250);
+    assert_eq!(journal.requests().count(), 1 + 1 + 3);
+}
+
+#[tokio::test]
+async fn entries_lie_in_the_bucket_of_the_instant() {
+    let (server, table) = start(RetryPolicy::exponential()).await;
+    let until = "2024-03-15T10:59:59.9999999Z".parse().unwrap();
+    table.insert(&session("a=b_c", 7, until)).await.unwrap();
+    let [(partition, row)] = &buckets(&server)[..] else {
+        panic!()
+    };
+    assert!(
+        partition.starts_with("Session.2024-03-15T10:00:00Z."),
+        "{partition}"
+    );
+    assert_eq!(row, "a=3Db=5Fc_000007");
+    // It never expires any more.
+    let mut over = table
+        .get(Session::key("a=b_c", 7))
+        .including_expired()
+        .await
+        .unwrap()
+        .unwrap();
+    over.until = None;
+    table.replace(&mut over).await.unwrap();
+    assert!(buckets(&server).is_empty());
+    over.until = Some(Timestamp::MIN);
+    table.replace(&mut over).await.unwrap();
+    assert_eq!(table.remove_expired::<Session>().await.unwrap().removed, 1);
+    assert!(buckets(&server).is_empty());
+}
+
+/// Four sessions, of which two are over, and as many visits.
+async fn visited(retry: RetryPolicy) -> (TableServer, TableClient) {
+    let (server, table) = start(retry).await;
+    for (id, until) in [(1, hours(-2)), (2, hours(2)), (3, hours(-2)), (4, hours(2))] {
+        table.insert(&session("ann", id, until)).await.unwrap();
+        table.insert(&visit(id, until)).await.unwrap();
+    }
+    (server, table)
+}
+
+const WRITES: [&str; 3] = ["remove sessions", "remove visits", "insert over"];
+
+async fn write(table: &TableClient, name: &str) -> Result<(), Error> {
+    match name {
+        "remove sessions" => {
+            let report = table.remove_expired::<Session>().await?;
+            assert_eq!((report.removed, report.postponed), (2, 0));
+        }
+        "remove visits" => {
+            let report = table.remove_expired::<Visit>().await?;
+            assert_eq!((report.removed, report.postponed), (2, 0));
+        }
+        "insert over" => {
+            table.insert(&session("ann", 1, hours(2))).await?;
+            table.insert(&visit(1, hours(2))).await?;
+        }
+        _ => unreachable!("{name}"),
+    }
+    Ok(())
+}
+
+/// Nothing is lost that is not over; visits have what belongs to them.
+async fn check(table: &TableClient) {
+    let rows = rows(table).await;
+    for id in [2, 4] {
+        for row in [
+            format!("{id:06}"),
+            format!("visit_{id:06}"),
+            format!("page_home_{id:06}"),
+            format!("seen_{id:06}"),
+        ] {
+            assert!(rows.contains(&row), "{row}: {rows:?}");
+        }
+    }
+    let count = |prefix: &str| rows.iter().filter(|row| row.starts_with(prefix)).count();
+    assert_eq!(
+        (count("visit_"), count("visit_")),
+        (count("page_"), count("seen_"))
+    );
+}
+
+/// After a fault, removals complete what one has begun, and leave no garbage.
+async fn completed(server: &TableServer, table: &TableClient) {
+    check(table).await;
+    // As the first writer of the next removals: what is left of one is old.
+    server.clock().advance(Duration::from_secs(3600 + 600));
+    for _ in 0..2 {
+        table.remove_expired::<Session>().await.unwrap();
+        table.remove_expired::<Visit>().await.unwrap();
+    }
+    check(table).await;
+    let left = rows(table).await;
+    assert!(!left.iter().any(|row| row.ends_with("000003")), "{left:?}");
+    // An entry of an insert that failed is found when its bucket has begun.
+    server.clock().advance(Duration::from_secs(4 * 3600));
+    table.remove_expired::<Session>().await.unwrap();
+    table.remove_expired::<Visit>().await.unwrap();
+    let left = (rows(table).await, buckets(server));
+    assert_eq!(left, (Vec::new(), Vec::new()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_removal_is_completed_by_the_next_one_after_a_fault_at_each_request() {
+    for fault in [
+        Fault::reset as fn() -> Fault,
+        Fault::lost_response,
+        Fault::duplicate,
+        || Fault::reset().applied_after(Duration::from_secs(30)),
+    ] {
+        for retry in [RetryPolicy::none, RetryPolicy::exponential] {
+            for name in WRITES {
+                for nth in 1.. {
+                    let (server, table) = visited(retry()).await;
+                    let injected = server.faults().on_any().nth(nth).inject(fault());
+                    let result = write(&table, name).await;
+                    let hits = injected.hits();
+                    server.faults().clear();
+                    sleep(Duration::from_secs(60)).await;
+                    completed(&server, &table).await;
+                    if hits == 0 {
+                        assert!(nth > 1, "{name}");
+                        result.expect(name);
+                        break;
+                    }
+                    if let Err(error) = result {
+                        assert!(
+                            is_expected(&error)
+                                || error.is_timeout()
+                                || error.kind() == ErrorKind::Transport,
+                            "{name}: {error}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
