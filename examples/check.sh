@@ -51,6 +51,11 @@ check company \
     '   2 rows' \
     'the entity is a "Department" by its property "EntityType", expected "Employee.v2" or "Employee"'
 
+check counters \
+    '   600 views' \
+    '   630 views' \
+    'views~0'
+
 check departments \
     'Sales, 2 employees' \
     '000224 Turing' \
@@ -77,6 +82,16 @@ check archive \
     '249 would be moved' \
     '249 moved by 6 requests' \
     '250 employees are left'
+
+check leases \
+    'token 1' \
+    'free: false' \
+    'token 2, server 1 holds it: false' \
+    'refused: true' \
+    'LeaseLost: renew lease' \
+    'was taken over by "server 2" (token 2, ours was 1)' \
+    'employee 1: payment 1 by server 1' \
+    'employee 2: payment 101 by server 2'
 
 check login_log \
     '2100 logins in 7 tables' \

@@ -1,15 +1,19 @@
 #![doc = include_str!("../README.md")]
 #![doc = include_str!("docs/front_page.md")]
 
+#[macro_use]
 pub mod action;
 pub mod chunked;
+pub mod counter;
 pub mod credential;
 pub mod entity;
 pub mod guide;
 pub mod key;
+pub mod lease;
 pub mod query;
 pub mod rolling;
 pub mod sas;
+pub mod sequence;
 pub mod series;
 pub mod service_properties;
 #[cfg(feature = "reqwest")]

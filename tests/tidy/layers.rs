@@ -170,10 +170,19 @@ fn modules_of_the_client_use_only_modules_below_them() {
             ],
         ),
         (
+            "counter",
+            &["action", "client", "entity", "error", "random"],
+        ),
+        (
+            "lease",
+            &["action", "client", "entity", "error", "pipeline", "random"],
+        ),
+        (
             "rolling",
             &["action", "client", "error", "pipeline", "query"],
         ),
         ("series", &["entity", "query", "value_error"]),
+        ("sequence", &["client", "entity", "error"]),
         ("testing", &["client", "random", "transport"]),
     ];
     assert_layers("tablesdk", &["guide"], table);

@@ -13,7 +13,7 @@ use crate::entity::index::check_verified;
 use crate::entity::{
     DynamicEntity, EntityError, IndexEntry, Schema, Stored, TableEntity, WritableEntity, read_key,
 };
-use crate::error::{ClosureError, Error};
+use crate::error::{ClosureError, CurrentState, Error};
 use crate::filter::AccessClass;
 use crate::pipeline::{Effect, OperationRun, Table};
 
@@ -245,6 +245,47 @@ pub(super) async fn find<E: TableEntity>(
         }
         Err(error) => Err(error),
     }
+}
+
+/// Reads an entity at the primary: as it is now, also for a client that reads the secondary.
+pub(crate) async fn get_now(
+    table: &Table,
+    key: &EntityKey,
+) -> Result<Option<Stored<DynamicEntity>>, Error> {
+    let mut run = table.pipeline.begin(OPERATION);
+    let found = match fetch(&mut run, Effect::ReadNow, table, key, None).await {
+        Ok((content, etag)) => stored(&content, &etag)
+            .map(Some)
+            .map_err(|error| run.annotate(error).with_key(key)),
+        Err(error) if error.is_not_found() => {
+            run.note_expected_error(&error);
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    };
+    run.end(found)
+}
+
+/// The entity after a conditional write that failed because of its state, or whose response was lost; and the error. Another error is
+/// returned at once.
+///
+/// A response that refuses a write does not show that the write was not carried out: the network may have delivered the request twice.
+pub(crate) async fn found_after(
+    table: &Table,
+    key: &EntityKey,
+    error: Error,
+) -> Result<(Option<Stored<DynamicEntity>>, Error), Error> {
+    let refused = error.is_conflict() || error.is_precondition_failed() || error.is_not_found();
+    let now = match error.current() {
+        Some(CurrentState::Present(now)) => Some(now.read()?),
+        Some(CurrentState::Missing) => None,
+        None if refused => {
+            let now = get_now(table, key).await;
+            now.map_err(|error| error.into_outcome_unknown(CurrentState::Unread))?
+        }
+        Some(CurrentState::Unread) | None => return Err(error),
+    };
+    Ok((now, error))
 }
 
 /// Decodes an entity.

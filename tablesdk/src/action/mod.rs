@@ -110,6 +110,7 @@ pub use update_entity::{UpdateEntity, WriteEntity};
 pub use write::sweep_markers::SweepMarkers;
 
 pub(crate) use delete_table::delete_table;
+pub(crate) use get_entity::{found_after, get_now};
 pub(crate) use get_table::table_exists;
 pub(crate) use service_properties::{get_properties, set_properties};
 pub(crate) use service_stats::get_stats;

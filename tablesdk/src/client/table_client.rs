@@ -48,7 +48,7 @@ impl TableClient {
         Self { table }
     }
 
-    pub(super) const fn table(&self) -> &Table {
+    pub(crate) const fn table(&self) -> &Table {
         &self.table
     }
 

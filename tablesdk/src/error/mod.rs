@@ -48,6 +48,7 @@ pub type ClosureError = Box<dyn StdError + Send + Sync>;
 /// ```
 pub struct Error(Box<Inner>);
 
+#[derive(Clone)]
 struct Inner {
     kind: ErrorKind,
     operation: Option<&'static str>,
@@ -69,6 +70,7 @@ struct Inner {
 }
 
 /// The entry of an index that another entity has.
+#[derive(Clone)]
 struct TakenEntry {
     noun: &'static str,
     index: &'static str,
@@ -76,17 +78,17 @@ struct TakenEntry {
     owner: EntityKey,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Source {
     /// The error of a credential.
-    Credential(Box<dyn StdError + Send + Sync>),
+    Credential(Arc<dyn StdError + Send + Sync>),
     /// The status of a response that is not the service's.
     Foreign(StatusCode),
     Message(String),
     Service(ServiceError),
     Timeout(String),
-    Transport(TransportError),
-    Other(Box<dyn StdError + Send + Sync>),
+    Transport(Arc<TransportError>),
+    Other(Arc<dyn StdError + Send + Sync>),
 }
 
 /// What kind of failure an [`Error`] is.
@@ -123,6 +125,8 @@ pub enum ErrorKind {
     Data,
     /// A name, key, value or filter breaks a rule of the service. Nothing was sent.
     Input,
+    /// The client no longer holds a [lease](crate::lease::Lease), or cannot be sure of it.
+    LeaseLost,
     /// [`one`](crate::action::QueryEntities::one) found several entities.
     NotUnique,
     /// A write was sent, and its outcome is ambiguous: no response arrived, or the response to a retry does not show whose write
@@ -142,7 +146,10 @@ pub enum ErrorKind {
 
 impl Error {
     pub(crate) fn configuration(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        Self::new(ErrorKind::Configuration, Source::Other(source.into()))
+        Self::new(
+            ErrorKind::Configuration,
+            Source::Other(Arc::from(source.into())),
+        )
     }
 
     pub(crate) fn configuration_message(message: impl Into<String>) -> Self {
@@ -150,11 +157,11 @@ impl Error {
     }
 
     pub(crate) fn input(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        Self::new(ErrorKind::Input, Source::Other(source.into()))
+        Self::new(ErrorKind::Input, Source::Other(Arc::from(source.into())))
     }
 
     pub(crate) fn response(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        Self::new(ErrorKind::Response, Source::Other(source.into()))
+        Self::new(ErrorKind::Response, Source::Other(Arc::from(source.into())))
     }
 
     /// What is wrong with an entity of a response. Without a key or a version it is no entity of the service.
@@ -164,20 +171,38 @@ impl Error {
         } else {
             ErrorKind::Data
         };
-        Self::new(kind, Source::Other(error.into()))
+        Self::new(kind, Source::Other(Arc::new(error)))
+    }
+
+    /// What is wrong with an entity of the client's own, which a pattern stores.
+    pub(crate) fn data(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self::new(ErrorKind::Data, Source::Other(Arc::from(source.into())))
+    }
+
+    pub(crate) fn lease_lost(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self::new(
+            ErrorKind::LeaseLost,
+            Source::Other(Arc::from(source.into())),
+        )
     }
 
     pub(crate) fn not_unique(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        Self::new(ErrorKind::NotUnique, Source::Other(source.into()))
+        Self::new(
+            ErrorKind::NotUnique,
+            Source::Other(Arc::from(source.into())),
+        )
     }
 
     /// What a closure of the caller returned.
     pub(crate) fn called_off(source: Box<dyn StdError + Send + Sync>) -> Self {
-        Self::new(ErrorKind::CalledOff, Source::Other(source))
+        Self::new(ErrorKind::CalledOff, Source::Other(Arc::from(source)))
     }
 
     pub(crate) fn credential(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        Self::new(ErrorKind::Credential, Source::Credential(source.into()))
+        Self::new(
+            ErrorKind::Credential,
+            Source::Credential(Arc::from(source.into())),
+        )
     }
 
     /// A response of the service.
@@ -191,7 +216,7 @@ impl Error {
     }
 
     pub(crate) fn transport(error: TransportError) -> Self {
-        Self::new(ErrorKind::Transport, Source::Transport(error))
+        Self::new(ErrorKind::Transport, Source::Transport(Arc::new(error)))
     }
 
     pub(crate) fn timeout(message: String) -> Self {
@@ -303,6 +328,11 @@ impl Error {
     pub(crate) fn with_request_id(mut self, request_id: Option<String>) -> Self {
         self.0.request_id = request_id;
         self
+    }
+
+    /// The same failure, for another caller that waited for it.
+    pub(crate) fn for_another_caller(&self) -> Self {
+        Self(self.0.clone())
     }
 
     fn new(kind: ErrorKind, source: Source) -> Self {
@@ -533,6 +563,7 @@ impl Error {
                 ErrorKind::Configuration => "configuration",
                 ErrorKind::Data => "data",
                 ErrorKind::Input => "input",
+                ErrorKind::LeaseLost => "lease_lost",
                 ErrorKind::NotUnique => "not_unique",
                 ErrorKind::Credential
                 | ErrorKind::OutcomeUnknown
@@ -577,7 +608,7 @@ impl Error {
         match &self.0.source {
             Source::Credential(error) | Source::Other(error) => Some(error.as_ref()),
             Source::Service(error) => Some(error),
-            Source::Transport(error) => Some(error),
+            Source::Transport(error) => Some(error.as_ref()),
             Source::Foreign(_) | Source::Message(_) | Source::Timeout(_) => None,
         }
     }

@@ -6,11 +6,14 @@
 
 mod chunked;
 mod copy;
+mod counter;
 mod elsewhere;
 mod index;
+mod lease;
 mod marker;
 mod outbox;
 mod rolling;
+mod sequence;
 mod series;
 
 use std::fs;

@@ -4,6 +4,7 @@
 
 mod eventually;
 mod large_values;
+mod leases;
 mod patterns;
 mod queries;
 mod relationships;
@@ -100,6 +101,7 @@ async fn the_guide_shows_what_each_way_costs() {
     queries::run(&mut costs).await;
     relationships::run(&mut costs).await;
     patterns::run(&mut costs).await;
+    leases::run(&mut costs).await;
     let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tablesdk/src/guide/patterns.md");
     let marks = ["<!-- costs -->\n", "<!-- end of costs -->"];
     assert_generated(&guide, marks, &costs.text, "TABLESDK_WRITE_COSTS");

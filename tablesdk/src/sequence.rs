@@ -1,0 +1,217 @@
+//! Unique numbers for several clients. See [`Sequence`].
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tablesdk_protocol::EntityKey;
+use tokio::sync::Mutex;
+
+use crate::client::TableClient;
+use crate::entity::key::IntoEntityKey;
+use crate::entity::{DynamicEntity, EntityError};
+use crate::error::{CurrentState, Error};
+
+/// Unique numbers, such as those of claims: an entity has the next number, and each client takes a block of numbers at a time.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = tablesdk_server::TableServer::start().await?;
+/// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
+/// # let table = service.table("Numbers");
+/// # table.create_table().await?;
+/// use tablesdk::sequence::Sequence;
+///
+/// let claims = Sequence::new(&table, ("numbers", "claims")).block(100);
+/// assert_eq!(claims.next().await?, 1);
+/// let (second, third) = tokio::try_join!(claims.next(), claims.next())?;
+/// assert_eq!((second, third), (2, 3));
+///
+/// // Another client has a block of its own.
+/// let elsewhere = Sequence::new(&table, ("numbers", "claims")).block(100);
+/// assert_eq!(elsewhere.next().await?, 101);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # What it guarantees
+///
+/// * No number is given twice, by any client of the entity, whatever responses are lost. When it is unknown whether a block was taken, the
+///   client takes another one.
+/// * The numbers of one `Sequence` increase. Those of several do not increase together, and there are gaps: a client that ends leaves the
+///   rest of its block, and a lost response leaves a whole block.
+/// * The numbers are 1 to 9,223,372,036,854,775,806. Then [`next`](Self::next) fails.
+///
+/// The entity must never be deleted: the numbers would start again. To begin with another number, insert the entity before, as
+/// [the guide](crate::guide::stored_forms#sequences) shows it.
+///
+/// Share one `Sequence` between all tasks of a program, such as in an `Arc`: a block is two requests, however many callers wait for it.
+pub struct Sequence {
+    table: TableClient,
+    key: Result<EntityKey, EntityError>,
+    block: u32,
+    /// How many requests for a block have failed.
+    failures: AtomicU64,
+    taken: Mutex<Taken>,
+}
+
+/// What this client has taken.
+struct Taken {
+    numbers: Range<u64>,
+    /// Why the last request failed that did.
+    failure: Option<Error>,
+}
+
+impl Sequence {
+    /// The sequence whose entity has that key. Sends nothing. The entity is created with the first number.
+    pub fn new(table: &TableClient, key: impl IntoEntityKey) -> Self {
+        Self {
+            table: table.clone(),
+            key: key.into_entity_key(),
+            block: 1,
+            failures: AtomicU64::new(0),
+            taken: Mutex::new(Taken {
+                numbers: 0..0,
+                failure: None,
+            }),
+        }
+    }
+
+    /// How many numbers the client takes at a time; 1 by default. Must not be 0. A large block costs fewer requests and leaves larger gaps.
+    #[must_use]
+    pub const fn block(mut self, numbers: u32) -> Self {
+        self.block = numbers;
+        self
+    }
+
+    /// Returns the next number.
+    ///
+    /// It sends two requests for a block of numbers, and nothing for a number of a block. Concurrent callers share the block, and the error
+    /// when it cannot be taken. If the future is dropped, numbers may be left out.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`modify`](TableClient::modify). [`ErrorKind::Data`](crate::ErrorKind::Data) when the entity under the key is not that of a
+    /// sequence, or has no more numbers. After an error, numbers may be left out, and the call can be made again.
+    pub async fn next(&self) -> Result<u64, Error> {
+        let failures = self.failures.load(Ordering::Acquire);
+        let mut taken = self.taken.lock().await;
+        if let Some(number) = taken.numbers.next() {
+            return Ok(number);
+        }
+        // A long time-out of each of many callers, one after the other, would keep the last ones waiting for ever.
+        if self.failures.load(Ordering::Acquire) != failures
+            && let Some(error) = &taken.failure
+        {
+            return Err(error.for_another_caller());
+        }
+        match self.take().await {
+            Ok(numbers) => {
+                let number = numbers.start;
+                taken.numbers = number + 1..numbers.end;
+                Ok(number)
+            }
+            Err(error) => {
+                taken.failure = Some(error.for_another_caller());
+                self.failures.fetch_add(1, Ordering::Release);
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes a block, which is not empty.
+    async fn take(&self) -> Result<Range<u64>, Error> {
+        let located = |error: Error| {
+            let pipeline = &self.table.table().pipeline;
+            pipeline.locate(error.with_operation(OPERATION))
+        };
+        let key = self.key.clone();
+        let key = key.map_err(|error| located(Error::input(error)))?;
+        if self.block == 0 {
+            let error = Error::input("a block of a sequence has at least one number");
+            return Err(located(error.with_key(&key)));
+        }
+        let mut round = 1;
+        loop {
+            let first = || {
+                let (partition, row) = (key.partition_key().as_str(), key.row_key().as_str());
+                DynamicEntity::new(partition, row).with(NEXT, 1_i64)
+            };
+            let advance = |entity: &mut DynamicEntity| {
+                let numbers = block(entity.properties().read(NEXT).ok(), self.block)?;
+                entity.properties_mut().set(NEXT, numbers.end);
+                Ok(numbers)
+            };
+            let modify = self.table.modify(&key, advance).or_insert(first);
+            let error = match modify.await {
+                Ok(modified) => {
+                    let numbers = modified.into_parts().1;
+                    return Ok(numbers.start.unsigned_abs()..numbers.end.unsigned_abs());
+                }
+                Err(error) => error,
+            };
+            if let Some(problem) = error.downcast_ref::<Problem>() {
+                return Err(located(Error::data(*problem).with_key(&key)));
+            }
+            // The service responds, and this block may be taken: the next one is not.
+            let is_readable = !matches!(error.current(), None | Some(CurrentState::Unread));
+            if !is_readable || round == ROUNDS {
+                return Err(error);
+            }
+            round += 1;
+        }
+    }
+}
+
+/// The block that starts with a number; a shorter one at the end of all numbers.
+fn block(next: Option<i64>, numbers: u32) -> Result<Range<i64>, Problem> {
+    match next {
+        None | Some(..1) => Err(Problem::NotASequence),
+        Some(i64::MAX) => Err(Problem::Exhausted),
+        Some(next) => Ok(next..next.saturating_add(numbers.into())),
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+enum Problem {
+    #[error(
+        "the entity is not that of a sequence: its property \"Next\" is not an Edm.Int64 of 1 or more"
+    )]
+    NotASequence,
+    #[error("the sequence has no more numbers")]
+    Exhausted,
+}
+
+impl fmt::Debug for Sequence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sequence")
+            .field("table", &self.table)
+            .field("key", &self.key)
+            .field("block", &self.block)
+            .finish_non_exhaustive()
+    }
+}
+
+const OPERATION: &str = "take numbers";
+const NEXT: &str = "Next";
+/// How many blocks are tried for one of which it is certain that it is taken.
+const ROUNDS: u32 = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_block_is_shorter_and_the_last_number_is_one_below_the_greatest() {
+        assert_eq!(block(Some(1), 100), Ok(1..101));
+        let count = |next, numbers| block(Some(next), numbers).unwrap().count();
+        assert_eq!(count(i64::MAX - 100, 100), 100);
+        assert_eq!(count(i64::MAX - 99, 100), 99);
+        assert_eq!(count(i64::MAX - 1, u32::MAX), 1);
+        assert_eq!(block(Some(i64::MAX), 1), Err(Problem::Exhausted));
+        for next in [None, Some(0), Some(i64::MIN)] {
+            assert_eq!(block(next, 1), Err(Problem::NotASequence));
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! Counters: an amount is counted once, under contention and faults.
+//!
+//! A failure of the random test prints its seed; `TABLESDK_COUNTER_SEED` runs that seed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fastrand::Rng;
+use futures::future::join_all;
+use harness::{client_with, seeds};
+use tablesdk::counter::Counter;
+use tablesdk::{DynamicEntity, Error, ErrorKind, RetryPolicy, Stored, TableClient};
+use tablesdk_server::TableServer;
+use tablesdk_server::testing::Fault;
+use tokio::time::{sleep, timeout};
+
+use super::faults;
+use crate::on_both_transports;
+
+fn views(table: &TableClient) -> Counter {
+    Counter::new(table, ("home", "views"))
+}
+
+async fn counters(retry: RetryPolicy) -> (TableServer, TableClient) {
+    let server = TableServer::in_process();
+    let service = client_with(&server, |builder| builder.retry(retry));
+    let table = service.table("Counters");
+    table.create_table().await.unwrap();
+    (server, table)
+}
+
+async fn shards(table: &TableClient) -> Vec<DynamicEntity> {
+    let stored = table.query::<DynamicEntity>().partition("home").collect();
+    let stored = stored.await.unwrap();
+    stored.into_iter().map(Stored::into_inner).collect()
+}
+
+on_both_transports! {
+    async fn amounts_of_several_clients_are_counted(subject: Subject) {
+        let table = subject.table().await;
+        let (one, two) = (views(&table), views(&table).shards(100));
+        assert_eq!(one.value().await.unwrap(), 0);
+        for amount in [1, 20, -5] {
+            one.add(amount).await.unwrap();
+            two.add(amount).await.unwrap();
+        }
+        one.add(0).await.unwrap();
+        assert_eq!(one.value().await.unwrap(), 32);
+        assert_eq!(two.value().await.unwrap(), 32);
+    }
+}
+
+#[tokio::test]
+async fn other_counters_are_not_counted() {
+    let (_server, table) = counters(RetryPolicy::exponential()).await;
+    let (one, below) = (views(&table), Counter::new(&table, ("home", "views~00")));
+    for counter in [
+        &one,
+        &below,
+        &Counter::new(&table, ("home", "views~")),
+        &Counter::new(&table, ("home", "views2")),
+        &Counter::new(&table, ("home", "view")),
+        &Counter::new(&table, ("away", "views")),
+    ] {
+        counter.add(1).await.unwrap();
+    }
+    for row_key in [
+        "views",
+        "views~",
+        "views~0",
+        "views~000",
+        "views~0x",
+        "views~ä",
+    ] {
+        let other = DynamicEntity::new("home", row_key).with("Name", "no counter");
+        table.insert(&other).await.unwrap();
+    }
+    assert_eq!(one.value().await.unwrap(), 1);
+    assert_eq!(below.value().await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn concurrent_calls_are_written_together() {
+    let (server, table) = counters(RetryPolicy::exponential()).await;
+    let journal = server.journal();
+    let counter = Arc::new(views(&table));
+    counter.add(1).await.unwrap();
+    assert_eq!(journal.requests().count(), 2);
+    counter.add(1).await.unwrap();
+    assert_eq!(journal.requests().count(), 3);
+    join_all((0..1_000).map(|_| counter.add(1)))
+        .await
+        .into_iter()
+        .for_each(Result::unwrap);
+    assert_eq!(journal.requests().count(), 4);
+    assert_eq!(counter.value().await.unwrap(), 1_002);
+    assert_eq!(shards(&table).await.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_while_a_request_is_in_flight_are_the_next_one() {
+    let (server, table) = counters(RetryPolicy::exponential()).await;
+    let counter = views(&table);
+    counter.add(1).await.unwrap();
+    let journal = server.journal();
+    journal.clear();
+    let second = Duration::from_secs(1);
+    server.faults().on_writes().inject(Fault::delay(second));
+    let counter = &counter;
+    let adds = (0..20).map(|nth| async move {
+        sleep(second * (nth / 10) / 2).await;
+        counter.add(1).await.unwrap();
+    });
+    join_all(adds).await;
+    assert_eq!(journal.requests().count(), 2);
+    assert_eq!(counter.value().await.unwrap(), 21);
+}
+
+#[tokio::test]
+async fn clients_that_conflict_go_to_other_shards() {
+    let (server, table) = counters(RetryPolicy::exponential()).await;
+    let clients: Vec<Counter> = (0..4).map(|_| views(&table)).collect();
+    for _ in 0..50 {
+        for counter in &clients {
+            counter.add(1).await.unwrap();
+        }
+    }
+    let journal = server.journal();
+    journal.clear();
+    for _ in 0..10 {
+        for counter in &clients {
+            counter.add(1).await.unwrap();
+        }
+    }
+    assert_eq!(journal.requests().count(), 40);
+    assert_eq!(shards(&table).await.len(), 4);
+    assert_eq!(clients[0].value().await.unwrap(), 240);
+
+    // Of one shard, too, each amount is counted.
+    let clients: Vec<Counter> = (0..4).map(|_| views(&table).shards(1)).collect();
+    for _ in 0..10 {
+        join_all(clients.iter().map(|counter| counter.add(1)))
+            .await
+            .into_iter()
+            .for_each(Result::unwrap);
+    }
+    assert_eq!(clients[0].value().await.unwrap(), 280);
+}
+
+#[tokio::test]
+async fn a_count_that_exceeds_64_bits_is_an_error() {
+    let (_server, table) = counters(RetryPolicy::exponential()).await;
+    let counter = views(&table).shards(1);
+    counter.add(i64::MAX - 1).await.unwrap();
+    counter.add(1).await.unwrap();
+    let error = counter.add(1).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Data);
+    let expected = "add to counter in \"Counters\" at in-process.invalid/devstoreaccount1 (\"home\", \"views~00\"): the count does not fit into 64 bits";
+    assert_eq!(error.to_string(), expected);
+    assert_eq!(counter.value().await.unwrap(), i64::MAX);
+    counter.add(-1).await.unwrap();
+    counter.add(i64::MIN).await.unwrap();
+    assert_eq!(counter.value().await.unwrap(), -2);
+    // The amounts of one request exceed 64 bits, and their sum with the count does not.
+    let (one, two, three) = tokio::join!(
+        counter.add(0),
+        counter.add(i64::MAX),
+        counter.add(2 + i64::MIN + 1)
+    );
+    one.and(two).and(three).unwrap();
+    assert_eq!(counter.value().await.unwrap(), 0);
+
+    let other = DynamicEntity::new("home", "views~01").with("Count", i64::MAX);
+    table.insert(&other).await.unwrap();
+    counter.add(1).await.unwrap();
+    let error = counter.value().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Data);
+    assert!(
+        error.to_string().ends_with("does not fit into 64 bits"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn bad_input_and_an_entity_that_is_no_shard_are_refused() {
+    let (server, table) = counters(RetryPolicy::exponential()).await;
+    let journal = server.journal();
+    for shards in [0, 101] {
+        let error = views(&table).shards(shards).add(1).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Input);
+        assert!(
+            error.to_string().ends_with("a counter has 1 to 100 shards"),
+            "{error}"
+        );
+        views(&table).shards(shards).value().await.unwrap_err();
+    }
+    let long = Counter::new(&table, ("home", "v".repeat(512)));
+    assert_eq!(long.add(1).await.unwrap_err().kind(), ErrorKind::Input);
+    assert_eq!(journal.requests().count(), 0);
+    let longest = Counter::new(&table, ("home", "v".repeat(509)));
+    longest.add(1).await.unwrap();
+
+    for entity in [
+        DynamicEntity::new("home", "views~00").with("Count", 1_i64),
+        DynamicEntity::new("home", "views~00").with("Writers", ""),
+        DynamicEntity::new("home", "views~00")
+            .with("Count", 1_i64)
+            .with("Writers", "a"),
+        DynamicEntity::new("home", "views~00")
+            .with("Count", "1")
+            .with("Writers", ""),
+    ] {
+        let etag = table.upsert_replace(&entity).await.unwrap();
+        let error = views(&table).shards(1).add(1).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Data);
+        let expected =
+            "(\"home\", \"views~00\"): the entity is not that of a counter: its property";
+        assert!(error.to_string().contains(expected), "{error}");
+        let stored = table.get::<DynamicEntity>(("home", "views~00")).await;
+        assert_eq!(*stored.unwrap().unwrap().etag(), etag);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_amount_of_a_dropped_call_is_counted_at_most_once() {
+    for fault in [
+        Fault::delayed_response(Duration::from_secs(5)),
+        Fault::delay(Duration::from_secs(5)),
+        Fault::no_response(),
+        Fault::no_response().applied_after(Duration::from_secs(2)),
+    ] {
+        let (server, table) = counters(RetryPolicy::exponential()).await;
+        let counter = views(&table).shards(1);
+        counter.add(1).await.unwrap();
+        let injected = server.faults().on_writes().times(1).inject(fault);
+        timeout(Duration::from_secs(1), counter.add(20))
+            .await
+            .unwrap_err();
+        assert_eq!(injected.hits(), 1);
+        // It finishes what was begun, and then adds its own amount.
+        counter.add(300).await.unwrap();
+        assert_eq!(counter.value().await.unwrap(), 321);
+        sleep(Duration::from_secs(60)).await;
+        assert_eq!(counter.value().await.unwrap(), 321);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn callers_share_the_error_of_their_request() {
+    let (server, table) = counters(RetryPolicy::none()).await;
+    let counter = views(&table);
+    counter.add(1).await.unwrap();
+    server.faults().on_writes().times(1).inject(Fault::reset());
+    let results = join_all((0..10).map(|_| counter.add(1))).await;
+    assert!(results.iter().all(|result| {
+        let error = result.as_ref().unwrap_err();
+        error.is_outcome_unknown()
+    }));
+    counter.add(1).await.unwrap();
+    assert_eq!(counter.value().await.unwrap(), 2);
+}
+
+/// Three amounts, with a fault at each request, beside another client that writes the same shard.
+async fn at_each_request(
+    retry: fn() -> RetryPolicy,
+    fault: fn() -> Fault,
+    expect: impl Fn(&str, Result<(), Error>),
+) {
+    let adds = async |table: &TableClient, name: &str| {
+        let (one, two) = (views(table).shards(1), views(table).shards(1));
+        let (mut least, mut most, mut result) = (0, 0, Ok(()));
+        for amount in [1, 20, 300] {
+            let counter = match name {
+                "two clients" if amount == 20 => &two,
+                _ => &one,
+            };
+            let added = counter.add(amount).await;
+            most += amount;
+            match added {
+                Ok(()) => least += amount,
+                Err(error) if error.is_outcome_unknown() => result = Err(error),
+                Err(error) => {
+                    most -= amount;
+                    result = Err(error);
+                }
+            }
+        }
+        sleep(Duration::from_secs(60)).await;
+        if let Ok(value) = one.value().await {
+            assert!((least..=most).contains(&value), "{least}, {value}, {most}");
+        }
+        result
+    };
+    let table = || counters(retry());
+    let names = ["one client", "two clients"];
+    faults::at_each_request(&names, table, adds, async |_| (), fault, expect).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn amounts_are_counted_once_with_a_fault_at_each_request() {
+    let succeeds = |name: &str, result: Result<(), Error>| result.expect(name);
+    at_each_request(RetryPolicy::exponential, Fault::reset, succeeds).await;
+    at_each_request(RetryPolicy::exponential, Fault::lost_response, succeeds).await;
+    at_each_request(RetryPolicy::exponential, Fault::duplicate, succeeds).await;
+    let late = || Fault::reset().applied_after(Duration::from_secs(30));
+    at_each_request(RetryPolicy::exponential, late, succeeds).await;
+    at_each_request(RetryPolicy::none, Fault::reset, |_, _| ()).await;
+    at_each_request(RetryPolicy::none, Fault::lost_response, |_, _| ()).await;
+    at_each_request(RetryPolicy::none, late, |_, _| ()).await;
+}
+
+/// What became of an amount.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Outcome {
+    Counted,
+    NotCounted,
+    Unknown,
+}
+
+/// Each amount is a power of 4, so that the digits of the value show how often each was counted.
+#[tokio::test(start_paused = true)]
+async fn random_histories_count_each_amount_once() {
+    let seeds = seeds("TABLESDK_COUNTER_SEED", 24);
+    let (mut certain, mut unknown, mut hits) = (0, 0, 0);
+    for seed in seeds.iter().copied() {
+        println!("TABLESDK_COUNTER_SEED={seed}");
+        let (server, table) = counters(RetryPolicy::exponential()).await;
+        let faults = server.faults();
+        let late = Fault::reset().applied_after(Duration::from_secs(5));
+        let late = faults.on_writes().probability(0.2).seed(seed).inject(late);
+        let chaos = faults.chaos(seed);
+        let clients = (0..3_u32).map(|nth| {
+            let retry = RetryPolicy::exponential().attempts(3);
+            let service = client_with(&server, |builder| builder.retry(retry));
+            let table = service.table("Counters");
+            async move {
+                let rng = std::cell::RefCell::new(Rng::with_seed(seed ^ (u64::from(nth) << 8)));
+                let counter = views(&table).shards(2);
+                let (counter, rng) = (&counter, &rng);
+                let adds = (0..10).map(|round| async move {
+                    let digit = nth * 10 + round;
+                    let wait = rng.borrow_mut().u64(..20_000);
+                    let patience = rng.borrow_mut().u64(1_000..60_000);
+                    sleep(Duration::from_millis(wait)).await;
+                    let add = counter.add(4_i64.pow(digit));
+                    let added = timeout(Duration::from_millis(patience), add).await;
+                    let result = match added {
+                        Ok(Ok(())) => Outcome::Counted,
+                        Ok(Err(error)) if !error.is_outcome_unknown() => Outcome::NotCounted,
+                        _ => Outcome::Unknown,
+                    };
+                    (digit, result)
+                });
+                join_all(adds).await
+            }
+        });
+        let results = join_all(clients).await.concat();
+        faults.clear();
+        sleep(Duration::from_secs(60)).await;
+        let value = views(&table).value().await.unwrap();
+        for (digit, result) in results {
+            let times = value / 4_i64.pow(digit) % 4;
+            let is_right = match result {
+                Outcome::Counted => times == 1,
+                Outcome::NotCounted => times == 0,
+                Outcome::Unknown => times <= 1,
+            };
+            assert!(is_right, "{digit}: {result:?}, {times} times");
+            certain += u32::from(result == Outcome::Counted);
+            unknown += u32::from(result == Outcome::Unknown);
+        }
+        hits += chaos.hits() + late.hits();
+    }
+    let count = u32::try_from(seeds.len()).unwrap();
+    println!("{certain} counted, {unknown} unknown, {hits} faults");
+    assert!(certain > 10 * count && hits > 5 * u64::from(count));
+}
