@@ -298,6 +298,21 @@ async fn requests_are_few_and_bounded() {
     assert_eq!(requests(), (4, 300));
 }
 
+#[tokio::test]
+async fn short_and_empty_pages_are_not_the_end() {
+    let server = TableServer::builder();
+    let server = server.max_page_entities(2).empty_pages();
+    let server = server.in_process().unwrap();
+    let table = client(&server).table("Readings");
+    table.create_table().await.unwrap();
+    let all = readings::<4>(5);
+    insert(&table, &all).await;
+    assert_eq!(merged::<4>(&table).collect().await.unwrap(), all);
+    for take in [1, 3, 7, 20, 21] {
+        assert_eq!(pages::<4>(&table, take).await.0, all, "{take}");
+    }
+}
+
 /// No more requests are in flight than `parallel` says.
 #[tokio::test(start_paused = true)]
 async fn parallel_bounds_the_requests_in_flight() {

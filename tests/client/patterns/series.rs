@@ -286,6 +286,85 @@ async fn series_are_flattened_as_structs_are() {
     assert_eq!(read.ten, Some(Series::from([(3, 3)])));
 }
 
+#[derive(Debug, TableEntity)]
+#[table(projection, partition_key = "{employee}", row_key = "{day}")]
+struct Hours {
+    employee: String,
+    day: String,
+    #[table(flatten, prefix = "H")]
+    hours: Series<i32, 24>,
+}
+
+#[derive(Debug, TableEntity)]
+#[table(
+    entity_type = "Absence",
+    partition_key = "{employee}",
+    row_key = "{day}"
+)]
+struct Absence {
+    employee: String,
+    day: String,
+    #[table(flatten, prefix = "A")]
+    hours: Series<bool, 24>,
+}
+
+#[derive(Debug, TableEntity)]
+#[table(
+    entity_type = "Presence",
+    partition_key = "{employee}",
+    row_key = "{day}"
+)]
+struct Presence {
+    employee: String,
+    day: String,
+    #[table(flatten, prefix = "P")]
+    hours: Series<i32, 24>,
+    note: Option<String>,
+}
+
+#[derive(Debug, TableEntity)]
+enum Entry {
+    Absence(Absence),
+    Presence(Presence),
+}
+
+#[tokio::test]
+async fn projections_and_variants_have_series() {
+    let server = TableServer::in_process();
+    let table = client(&server).table("Days");
+    table.create_table().await.unwrap();
+    let entity = DynamicEntity::new("ann", "2024-03-14")
+        .with("H03", 3)
+        .with("Note", "x".repeat(1_000));
+    table.insert(&entity).await.unwrap();
+    let journal = server.journal();
+    let hours = table.query::<Hours>().partition("ann").one().await.unwrap();
+    assert_eq!(hours.unwrap().hours, Series::from([(3, 3)]));
+    let bytes: usize = journal.requests().iter().map(|it| it.bytes_out).sum();
+    assert!(bytes < 1_000, "only the slots are requested: {bytes}");
+
+    let absence = Absence {
+        employee: "bob".into(),
+        day: "2024-03-14".into(),
+        hours: Series::from([(9, true)]),
+    };
+    table.insert(&absence).await.unwrap();
+    let presence = Presence {
+        employee: "bob".into(),
+        day: "2024-03-15".into(),
+        hours: Series::from([(9, 60)]),
+        note: None,
+    };
+    table.insert(&presence).await.unwrap();
+    let entries = || table.query::<Entry>().partition("bob");
+    let found = entries().filter(|e| e.presence.hours.slot(9).eq(60));
+    let found = found.collect().await.unwrap();
+    assert!(matches!(&*found[0], Entry::Presence(_)), "{found:?}");
+    let slots = entries().select(|e| e.absence.hours.slot(9));
+    assert_eq!(slots.collect().await.unwrap(), [Some(true)]);
+    assert_eq!(entries().collect().await.unwrap().len(), 2);
+}
+
 #[test]
 fn a_series_is_a_value_of_its_own() {
     let mut series: Series<i32, 4> = [(1, 1), (3, 3), (1, 2)].into_iter().collect();

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use fastrand::Rng;
 use harness::seeded;
 use serde_json::Value as Json;
+use tablesdk::series::Series;
 use tablesdk::transport::{Transport, TransportFuture};
 use tablesdk::{
     DynamicEntity, Error, ErrorKind, Guid, Properties, TableClient, TableEntity, TableProperties,
@@ -135,6 +136,53 @@ async fn a_malformed_entity_is_an_error_that_names_the_property() {
 "#;
     for (members, words) in cases(table) {
         assert_errors(read::<Person>(members).await, words, members);
+    }
+}
+
+#[derive(Debug, TableEntity)]
+struct Day {
+    #[table(partition_key)]
+    country: String,
+    #[table(row_key)]
+    id: String,
+    #[table(flatten, prefix = "H")]
+    hours: Series<i32, 24>,
+}
+
+#[tokio::test]
+async fn a_malformed_slot_is_an_error_that_names_the_property() {
+    let table = r#"
+"H09":"much" => property "H09": expected Edm.Int32, found Edm.String
+"H09":1.5 => property "H09": expected Edm.Int32, found Edm.Double
+"H09":1,"H09":1 => property "H09" came twice
+"H09":1,"H09":null => property "H09" came twice
+"#;
+    for (members, words) in cases(table) {
+        assert_errors(read::<Day>(members).await, words, members);
+    }
+    for day in read::<Day>(r#""H09":null,"H10":2,"H24":"other""#).await {
+        assert_eq!(day.unwrap().hours, Series::from([(10, 2)]));
+    }
+}
+
+/// Two partitions cannot be merged if the row keys of one do not ascend.
+#[tokio::test]
+async fn a_partition_out_of_order_is_not_merged() {
+    let entity = |row: &str| format!(r#"{{"PartitionKey":"UK","RowKey":"{row}","a":1}}"#);
+    for (rows, is_in_order) in [
+        (["1", "2", "3"], true),
+        (["1", "3", "2"], false),
+        (["1", "2", "2"], false),
+    ] {
+        let page = format!(r#"{{"value":[{}]}}"#, rows.map(entity).join(","));
+        let query = responding(page).query::<Open>();
+        let merged = query.select(|e| e.country).partitions(["UK"]).merged();
+        let read = merged.collect().await;
+        assert_eq!(read.is_ok(), is_in_order, "{rows:?}");
+        if let Err(error) = read {
+            assert_eq!(error.kind(), ErrorKind::Response);
+            assert_says(&error, "do not ascend", "rows");
+        }
     }
 }
 

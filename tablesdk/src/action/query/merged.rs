@@ -30,7 +30,7 @@ use crate::query::{EntityStream, Keyed, Page, PageToken, Selection, fingerprint}
 pub struct Merged;
 
 impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
-    /// Yields the items of all [`partitions`](super::QueryEntities::partitions) in the order of their row keys; those of one row key in the order
+    /// Yields the items of all [`partitions`](crate::action::QueryEntities::partitions) in the order of their row keys; those of one row key in the order
     /// of their partition keys. So a program reads a log in order that [`Shard`](crate::key::Shard) has spread over partitions.
     ///
     /// ```
@@ -71,13 +71,13 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
     /// ```
     ///
     /// Each partition is read by requests of its own, so a page of a few items takes at least one request for each partition.
-    /// [`parallel`](Self::parallel) of them are in flight at a time. In memory are up to 24,000 items that were read ahead, and at least
-    /// two of each partition. With [`take`](Self::take), the requests ask for about twice the share of each partition.
+    /// [`parallel`](Self::parallel) of them are in flight at a time. In memory are up to 24,000 items that were read ahead, or two of each
+    /// partition, if these are more. With [`take`](Self::take), the requests ask for about twice the share of each partition.
     ///
     /// The list is not a snapshot: an entity that is inserted meanwhile is in it if it is after the items that were read.
     ///
-    /// It is not an option for [`row_ranges`](super::QueryEntities::row_ranges) and
-    /// [`partition_ranges`](super::QueryEntities::partition_ranges), and a partition must not be given twice: both are errors of kind
+    /// It is not an option for [`row_ranges`](crate::action::QueryEntities::row_ranges) and
+    /// [`partition_ranges`](crate::action::QueryEntities::partition_ranges), and a partition must not be given twice: both are errors of kind
     /// [`Input`](crate::ErrorKind::Input). An order by row key and one [by partitions](Self::in_order) exclude each other:
     ///
     /// ```compile_fail,E0599
@@ -118,7 +118,7 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S, Merged> {
     ///
     /// # Errors
     ///
-    /// As [`QueryEntities::collect`](super::QueryEntities::collect).
+    /// As [`QueryEntities::collect`](crate::action::QueryEntities::collect).
     pub async fn collect(self) -> Result<Vec<S::Item>, Error> {
         self.stream().try_collect().await
     }
@@ -130,7 +130,7 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S, Merged> {
     ///
     /// # Errors
     ///
-    /// As [`QueryEntities::page`](super::QueryEntities::page). A token is one of the table, filter, projection and partitions with which the page was read: with other
+    /// As [`QueryEntities::page`](crate::action::QueryEntities::page). A token is one of the table, filter, projection and partitions with which the page was read: with other
     /// partitions, such as those of another number of shards, it is an error of kind [`Input`](crate::ErrorKind::Input).
     pub async fn page(
         self,
@@ -158,7 +158,7 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S, Merged> {
         Ok(Page { items, next })
     }
 
-    /// As [`page`](Self::page), with the token as a string: see [`QueryEntities::page_after`](super::QueryEntities::page_after).
+    /// As [`page`](Self::page), with the token as a string: see [`QueryEntities::page_after`](crate::action::QueryEntities::page_after).
     ///
     /// # Errors
     ///
@@ -384,11 +384,15 @@ impl<E, S: Selection<E>> Part<E, S> {
                     None => return Err(error),
                 },
             };
-            if self.last.as_ref().is_some_and(|last| *last >= row_key) {
+            let before = self.items.back().map(|(row_key, _)| row_key);
+            let before = before.or(self.last.as_ref());
+            if before.is_some_and(|before| *before >= row_key) {
                 return Err(self.query.fail(Error::response(OrderError)));
             }
-            self.last = Some(row_key.clone());
             self.items.push_back((row_key, item));
+        }
+        if let Some((row_key, _)) = self.items.back() {
+            self.last = Some(row_key.clone());
         }
         Ok(())
     }
