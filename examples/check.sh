@@ -101,6 +101,15 @@ check login_log \
     '4 tables, without a look at their logins' \
     '600 logins are left'
 
+check sessions \
+    'her sessions: desk' \
+    'the laptop has one: false' \
+    '3 are still stored' \
+    'the laptop was over: true' \
+    'her sessions: new phone, desk' \
+    '1 removed, more: false' \
+    '2 are stored'
+
 check messages \
     '09:00 ##' \
     '17:00 ############' \

@@ -166,6 +166,15 @@ pub(crate) fn entity_traits(
         impl #impl_generics #private::Standalone for #ident #type_generics #where_clause {}
 
         #[automatically_derived]
+        impl #impl_generics #private::Expires for #ident #type_generics #where_clause {
+            const NAME: &'static str = "";
+
+            fn expires_at(&self) -> ::core::option::Option<#private::Timestamp> {
+                ::core::panic!()
+            }
+        }
+
+        #[automatically_derived]
         impl #impl_generics #krate::WritableEntity for #ident #type_generics #where_clause {
             fn entity_key(
                 &self,

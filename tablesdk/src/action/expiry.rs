@@ -74,39 +74,46 @@ struct Candidate<E> {
 
 type Candidates<E> = BoxStream<'static, Result<Candidate<E>, Error>>;
 
-/// Entities that are deleted together, with their entries, and entries whose entities do not have them.
-struct Chunk<E> {
-    expired: Vec<(Stored<E>, Option<Version>)>,
+/// What is deleted together. The values of the entities are not kept.
+#[derive(Default)]
+struct Chunk {
+    /// Entities that have no other entry than the one by which they were found.
+    alone: Vec<(Version, Option<Version>)>,
+    /// Entities with entries in indexes and copies.
+    with_others: Vec<(EntityChange, Option<Version>)>,
+    /// Entries whose entities do not have them.
     left: Vec<Version>,
 }
 
-impl<E> Chunk<E> {
+impl Chunk {
     /// Adds an entity that is expired. Returns whether it is not: it was prolonged.
-    fn add(&mut self, candidate: Candidate<E>) -> bool {
+    fn add<E: Expires>(&mut self, table: &TableName, candidate: Candidate<E>) -> bool {
         let Candidate {
             entity,
             is_expired,
             entry,
         } = candidate;
-        match entity {
-            Some(entity) if is_expired => {
-                self.expired.push((entity, entry));
-                false
-            }
-            Some(entity) => {
-                let of_earlier = entry.filter(|entry| !entity.has_entry(&entry.key));
-                self.left.extend(of_earlier);
-                true
-            }
-            None => {
-                self.left.extend(entry);
-                false
-            }
+        let Some(entity) = entity else {
+            self.left.extend(entry);
+            return false;
+        };
+        if !is_expired {
+            let of_earlier = entry.filter(|entry| !entity.has_entry(&entry.key));
+            self.left.extend(of_earlier);
+            return true;
         }
+        if is_alone(&entity, entry.as_ref()) {
+            let (key, etag) = (entity.key().clone(), entity.etag().clone());
+            self.alone.push((Version { key, etag }, entry));
+        } else {
+            let change = deletion(table, &entity, entry.as_ref());
+            self.with_others.push((change, entry));
+        }
+        false
     }
 
-    fn len(&self) -> usize {
-        self.expired.len() + self.left.len()
+    const fn len(&self) -> usize {
+        self.alone.len() + self.with_others.len() + self.left.len()
     }
 }
 
@@ -170,10 +177,7 @@ impl<'a, E: Expires> RemoveExpired<'a, E> {
         let mut candidates = pin!(candidates);
         let mut is_over = false;
         while !is_over {
-            let mut chunk = Chunk {
-                expired: Vec::new(),
-                left: Vec::new(),
-            };
+            let mut chunk = Chunk::default();
             while chunk.len() < CHUNK {
                 let candidate = match candidates.next().await {
                     Some(Ok(candidate)) => candidate,
@@ -193,7 +197,7 @@ impl<'a, E: Expires> RemoveExpired<'a, E> {
                     break;
                 }
                 looked_at += 1;
-                report.postponed += u64::from(chunk.add(candidate));
+                report.postponed += u64::from(chunk.add(&removal.name, candidate));
             }
             let (removed, postponed) = removal.delete(chunk).await?;
             report.removed += removed;
@@ -303,8 +307,12 @@ impl<E: Expires> Removal<E> {
     }
 
     /// Deletes the expired entities, and then their entries. Returns how many are gone, and how many were written since they were read.
-    async fn delete(&self, chunk: Chunk<E>) -> Result<(u64, u64), Error> {
-        let Chunk { expired, left } = chunk;
+    async fn delete(&self, chunk: Chunk) -> Result<(u64, u64), Error> {
+        let Chunk {
+            alone,
+            with_others,
+            left,
+        } = chunk;
         let (mut removed, mut postponed) = (0, 0);
         let mut entries = Vec::new();
         let mut note = |(is_gone, entry): (bool, Option<Version>)| {
@@ -312,17 +320,10 @@ impl<E: Expires> Removal<E> {
             postponed += u64::from(!is_gone);
             entries.extend(entry.filter(|_| is_gone).map(|entry| (entry, ())));
         };
-        let (alone, with_others): (Vec<_>, Vec<_>) = expired.into_iter().partition(is_alone);
-        let alone = alone.into_iter().map(|(entity, entry)| {
-            let (key, etag) = (entity.key().clone(), entity.etag().clone());
-            (Version { key, etag }, entry)
-        });
-        for gone in self.delete_in_batches(alone).await? {
-            note(gone);
-        }
-        let with_others = with_others.into_iter().map(|(entity, entry)| {
-            let change = self.deletion(&entity, entry.as_ref());
-            async move { Ok::<_, Error>((self.delete_with_others(change).await?, entry)) }
+        let alone = self.delete_in_batches(alone).await?;
+        alone.into_iter().for_each(&mut note);
+        let with_others = with_others.into_iter().map(|(change, entry)| async move {
+            Ok::<_, Error>((self.delete_with_others(change).await?, entry))
         });
         let with_others = stream::iter(with_others).buffer_unordered(self.concurrency);
         let with_others: Vec<_> = with_others.try_collect().await?;
@@ -340,18 +341,7 @@ impl<E: Expires> Removal<E> {
         Ok((removed, postponed))
     }
 
-    /// The deletion of an entity with its entries in indexes and its copies.
-    fn deletion(&self, entity: &Stored<E>, entry: Option<&Version>) -> EntityChange {
-        let mut encoded = EncodedEntity::of_stored(entity);
-        if entry.is_some_and(|entry| entity.has_entry(&entry.key)) {
-            // It was read before the entity, and is deleted after it.
-            encoded.entries.retain(|index| !index.is_expiry());
-        }
-        let kind = ChangeKind::Delete(IfMatch::ETag(entity.etag().clone()));
-        EntityChange::of(self.name.clone(), kind, encoded)
-    }
-
-    /// Returns whether the entity is gone.
+    /// Deletes an entity with its entries and copies. Returns whether it is gone.
     async fn delete_with_others(&self, change: EntityChange) -> Result<bool, Error> {
         let mut run = self.table.pipeline.begin(OPERATION);
         let is_gone = match change.write(&mut run, None).await {
@@ -395,11 +385,26 @@ impl<E: Expires> Removal<E> {
     }
 }
 
-/// Whether an entity is deleted by a change of its own: it has no entry but the one by which it was found.
-fn is_alone<E: Expires>((entity, entry): &(Stored<E>, Option<Version>)) -> bool {
+/// Whether an entity has no entry but the one by which it was found.
+fn is_alone<E: Expires>(entity: &Stored<E>, entry: Option<&Version>) -> bool {
     let mut entries = (0..E::INDEXES.len()).flat_map(|index| entity.entry_keys(index));
-    let is_found = |key: &EntityKey| entry.as_ref().is_some_and(|entry| entry.key == *key);
+    let is_found = |key: &EntityKey| entry.is_some_and(|entry| entry.key == *key);
     entries.all(is_found)
+}
+
+/// The deletion of an entity with its entries and copies.
+fn deletion<E: Expires>(
+    table: &TableName,
+    entity: &Stored<E>,
+    entry: Option<&Version>,
+) -> EntityChange {
+    let mut encoded = EncodedEntity::of_stored(entity);
+    if entry.is_some_and(|entry| entity.has_entry(&entry.key)) {
+        // It was read before the entity, and is deleted after it.
+        encoded.entries.retain(|index| !index.is_expiry());
+    }
+    let kind = ChangeKind::Delete(IfMatch::ETag(entity.etag().clone()));
+    EntityChange::of(table.clone(), kind, encoded)
 }
 
 /// Reads the entity that has an entry.

@@ -45,7 +45,8 @@
 //! request, [`create_table().wait(…)`](CreateTable::wait) for each
 //! attempt to create the table, and
 //! [`delete_all`](QueryEntities::delete_all) and [`bulk`](crate::TableClient::bulk) for each page and each batch,
-//! and [`move_to`](crate::TableClient::move_to) and [`drain`](Outbox::drain) for each request.
+//! and [`move_to`](crate::TableClient::move_to), [`remove_expired`](crate::TableClient::remove_expired) and [`drain`](Outbox::drain) for
+//! each request.
 
 #[macro_use]
 mod macros;

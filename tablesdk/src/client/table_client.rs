@@ -248,7 +248,8 @@ impl TableClient {
         TableSasBuilder::new(self.table.clone())
     }
 
-    /// Inserts an entity that must not exist yet.
+    /// Inserts an entity that must not exist yet. One that has [expired](derive@crate::TableEntity#expires) is replaced, under its ETag: two
+    /// requests more.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]

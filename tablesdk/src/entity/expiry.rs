@@ -38,11 +38,19 @@ impl Schema {
         self
     }
 
-    /// What is true of expired entities, and of no others. A property that is absent or of another type satisfies no comparison.
+    /// What is true of expired entities, and of no others. An absent property satisfies no comparison.
     pub(crate) fn expired(&self, now: Timestamp) -> Option<Tree> {
+        let compare = |property, operator, instant| {
+            Tree::comparison(property, operator, Value::DateTime(instant))
+        };
         let expired = |property| {
-            let operator = ComparisonOperator::LessThanOrEqual;
-            Tree::comparison(property, operator, Value::DateTime(now))
+            // SERVICE: a value of another type is less than any instant. It is to be reported, and not hidden.
+            compare(
+                property,
+                ComparisonOperator::GreaterThanOrEqual,
+                Timestamp::MIN,
+            )
+            .and(compare(property, ComparisonOperator::LessThanOrEqual, now))
         };
         let of_variants = self.variants().filter_map(|(variant, is_variant)| {
             let expired = variant.expired(now)?;

@@ -1,4 +1,4 @@
-//! Entities that expire: which reads return them, what writes do with them, and how they are removed.
+//! Entities that expire: which reads return them, and what writes do with them.
 
 use tablesdk::entity::Expires;
 use tablesdk::{DynamicEntity, TableClient, TableEntity, Timestamp};
@@ -176,4 +176,102 @@ on_both_transports! {
         table.replace(&mut over).await.unwrap();
         assert!(table.get(Session::key("ann", 1)).await.unwrap().is_some());
     }
+}
+
+#[derive(Debug, TableEntity)]
+#[table(
+    partition_key = "{user}",
+    row_key = "guest_{id:06}",
+    entity_type = "Guest"
+)]
+struct Guest {
+    user: String,
+    id: u32,
+    #[table(expires)]
+    until: time::OffsetDateTime,
+}
+
+/// Its property of the same name is something else.
+#[derive(Debug, TableEntity)]
+#[table(
+    partition_key = "{user}",
+    row_key = "member_{id:06}",
+    entity_type = "Member"
+)]
+struct Member {
+    user: String,
+    id: u32,
+    until: chrono::DateTime<chrono::Utc>,
+}
+
+#[derive(Debug, TableEntity)]
+enum Visitor {
+    Guest(Guest),
+    Member(Member),
+}
+
+#[derive(Debug, TableEntity)]
+#[table(by = "row_key")]
+enum ByKey {
+    Guest(Guest),
+    Member(Member),
+}
+
+on_both_transports! {
+    async fn a_variant_expires_and_another_does_not(subject: Subject) {
+        let table = subject.table().await;
+        let past = time::OffsetDateTime::now_utc() - time::Duration::hours(1);
+        let member = std::time::SystemTime::UNIX_EPOCH.into();
+        let user = || "ann".to_owned();
+        table.insert(&Guest { user: user(), id: 1, until: past }).await.unwrap();
+        table.insert(&Guest { user: user(), id: 2, until: past + time::Duration::hours(2) }).await.unwrap();
+        table.insert(&Member { user: user(), id: 1, until: member }).await.unwrap();
+        let found = table.query::<Visitor>().partition("ann").collect().await.unwrap();
+        let found: Vec<_> = found.iter().map(|it| it.key().row_key().as_str()).collect();
+        assert_eq!(found, ["guest_000002", "member_000001"]);
+        assert_eq!(table.query::<ByKey>().partition("ann").count().await.unwrap(), 2);
+        assert_eq!(table.query::<ByKey>().including_expired().count().await.unwrap(), 3);
+        for (row, is_found) in [("guest_000001", false), ("guest_000002", true), ("member_000001", true)] {
+            assert_eq!(table.get::<Visitor>(("ann", row)).await.unwrap().is_some(), is_found, "{row}");
+            assert_eq!(table.get::<ByKey>(("ann", row)).await.unwrap().is_some(), is_found, "{row}");
+        }
+        let guest = table.get::<Visitor>(("ann", "guest_000001")).including_expired().await.unwrap();
+        assert!(matches!(guest.unwrap().into_inner(), Visitor::Guest(Guest { id: 1, .. })));
+    }
+
+    async fn a_page_token_is_valid_later(subject: Subject) {
+        let table = subject.table().await;
+        four(&table).await;
+        let page = || table.query::<Session>().partition("ann").take(1);
+        let first = page().page(None).await.unwrap();
+        let token = first.next.expect("there is another").to_string();
+        let second = page().page_after(Some(&token)).await.unwrap();
+        assert_eq!((first.items[0].id, second.items[0].id), (2, 4));
+    }
+}
+
+#[test]
+fn the_condition_is_in_the_request_and_not_in_the_access_class() {
+    let table = harness::client(&tablesdk_server::TableServer::in_process()).table("Tests");
+    let query = table.query::<Session>().partition("ann");
+    let explanation = query.explain().unwrap();
+    let filter = explanation.filter().unwrap();
+    assert!(
+        filter.contains("PartitionKey eq 'ann'")
+            && filter.contains(
+                " and not (Until ge datetime'1601-01-01T00:00:00Z' and Until le datetime'20"
+            ),
+        "{filter}"
+    );
+    assert!(
+        explanation.url().contains("Until%20le"),
+        "{}",
+        explanation.url()
+    );
+    let shown = table
+        .query::<Session>()
+        .including_expired()
+        .explain()
+        .unwrap();
+    assert!(!shown.filter().unwrap().contains("Until"));
 }

@@ -1,12 +1,20 @@
 //! The removal of expired entities: what it deletes, by a query and by buckets, beside writers, with clocks that differ, and after faults.
+//!
+//! A failure of the random test prints its seed; `TABLESDK_EXPIRY_SEED` runs that seed.
 
 use std::time::Duration;
 
-use harness::client_with;
+use bytes::Bytes;
+use fastrand::Rng;
+use futures::future::join_all;
+use harness::{client_with, seeds};
+use http::{HeaderValue, Request, header};
 use tablesdk::entity::CopyOf;
+use tablesdk::sas::Permissions;
+use tablesdk::transport::{Clock, Transport, TransportFuture};
 use tablesdk::{DynamicEntity, Error, ErrorKind, RetryPolicy, TableClient, TableEntity, Timestamp};
-use tablesdk_server::TableServer;
-use tablesdk_server::testing::{Fault, Op};
+use tablesdk_server::testing::{Fault, Op, VirtualClock};
+use tablesdk_server::{InProcess, TableServer};
 use tokio::time::sleep;
 
 use super::expiry::hours;
@@ -332,5 +340,329 @@ async fn a_removal_is_completed_by_the_next_one_after_a_fault_at_each_request() 
                 }
             }
         }
+    }
+}
+
+/// A removal finds entries of buckets of another size, and looks at the entity.
+#[tokio::test]
+async fn the_size_of_the_buckets_may_change() {
+    #[derive(TableEntity)]
+    #[table(partition_key = "{user}", row_key = "{id:06}")]
+    struct Daily {
+        user: String,
+        id: u32,
+        #[table(expires(bucket = "1d", name = "Session"))]
+        until: Option<Timestamp>,
+    }
+    let (server, table) = start(RetryPolicy::exponential()).await;
+    let of_yesterday = Daily {
+        user: "ann".to_owned(),
+        id: 1,
+        until: Some(hours(-24)),
+    };
+    table.insert(&of_yesterday).await.unwrap();
+    table.insert(&session("ann", 2, hours(-24))).await.unwrap();
+    assert_eq!(owners(&server), ["ann_000001", "ann_000002"]);
+    let report = table.remove_expired::<Session>().await.unwrap();
+    assert_eq!(report.removed, 2);
+    // Of the first session, an entry of another size might exist, too: it was looked for.
+    assert_eq!((rows(&table).await, owners(&server)), (vec![], vec![]));
+}
+
+/// An entry whose entity was prolonged by a program that does not know the index leads to an entity that is kept.
+#[tokio::test]
+async fn an_entry_alone_removes_nothing() {
+    let (server, table) = start(RetryPolicy::exponential()).await;
+    for id in [1, 2] {
+        table.insert(&session("ann", id, hours(-1))).await.unwrap();
+    }
+    let prolonged = DynamicEntity::new("ann", "000001").with("until", hours(3));
+    table.upsert_replace(&prolonged).await.unwrap();
+    assert!(table.delete(("ann", "000002")).await.unwrap());
+    let report = table.remove_expired::<Session>().await.unwrap();
+    assert_eq!((report.removed, report.postponed), (0, 1));
+    assert_eq!(
+        buckets(&server).len(),
+        2,
+        "they may be those of writes under way"
+    );
+    server.clock().advance(Duration::from_secs(3600 / 2));
+    assert_eq!(table.remove_expired::<Session>().await.unwrap().removed, 0);
+    server.clock().advance(Duration::from_secs(3600 / 2 + 400));
+    assert_eq!(table.remove_expired::<Session>().await.unwrap().removed, 0);
+    assert_eq!(owners(&server), [""; 0]);
+    assert_eq!(rows(&table).await, ["000001"]);
+    let repaired = table.repair::<Session>().await.unwrap();
+    assert_eq!(repaired.missing, 1);
+    assert_eq!(owners(&server), ["ann_000001"]);
+    server.clock().advance(Duration::from_secs(3 * 3600));
+    assert_eq!(
+        table.remove_expired::<Session>().await.unwrap().removed,
+        1,
+        "it is over by now"
+    );
+}
+
+#[tokio::test]
+async fn an_unreadable_entity_is_reported_and_does_not_hold_up_the_others() {
+    let (_server, table) = start(RetryPolicy::exponential()).await;
+    for id in [1, 2] {
+        table.insert(&session("ann", id, hours(-1))).await.unwrap();
+        table.insert(&token("ann", id, hours(-1))).await.unwrap();
+    }
+    let odd = |row| DynamicEntity::new("ann", row).with("until", "soon");
+    table.upsert_replace(&odd("000001")).await.unwrap();
+    let report = table.remove_expired::<Session>().max(1).await.unwrap();
+    assert_eq!((report.removed, report.has_more), (1, false));
+    assert!(report.unreadable[0].contains("until"), "{report:?}");
+    // By a query, what has no instant is not found.
+    table.upsert_replace(&odd("token_000001")).await.unwrap();
+    let report = table.remove_expired::<Token>().await.unwrap();
+    assert_eq!((report.removed, report.unreadable.len()), (1, 0));
+}
+
+#[tokio::test]
+async fn the_keys_of_an_entity_with_buckets_have_495_characters_at_most() {
+    let (server, table) = start(RetryPolicy::exponential()).await;
+    let longest = 512 - "~tablesdk.expiry._000001".len();
+    let user = "u".repeat(longest);
+    table.insert(&session(&user, 1, hours(-1))).await.unwrap();
+    assert_eq!(table.remove_expired::<Session>().await.unwrap().removed, 1);
+    let error = table
+        .insert(&session(&(user + "u"), 1, hours(-1)))
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Input);
+    let message = error.to_string();
+    assert!(
+        message.contains("the index expiry") && message.contains("512"),
+        "{message}"
+    );
+    assert!(buckets(&server).is_empty());
+}
+
+#[tokio::test]
+async fn a_client_that_denies_scans_removes_by_buckets_or_in_a_partition() {
+    let server = TableServer::in_process();
+    let table = client_with(&server, |builder| builder.deny_scans()).table("Tests");
+    table.create_table().await.unwrap();
+    table.insert(&token("ann", 1, hours(-1))).await.unwrap();
+    table.insert(&session("ann", 1, hours(-1))).await.unwrap();
+    let error = table.remove_expired::<Token>().await.unwrap_err();
+    assert!(
+        error.kind() == ErrorKind::Input && error.to_string().contains("scan"),
+        "{error}"
+    );
+    assert_eq!(table.remove_expired::<Session>().await.unwrap().removed, 1);
+    let of_ann = table.remove_expired::<Token>().partition("ann");
+    assert_eq!(of_ann.await.unwrap().removed, 1);
+}
+
+/// A transport that adds the date of the server, as a server with a socket does.
+#[derive(Debug)]
+struct Dated(InProcess, VirtualClock);
+
+impl Transport for Dated {
+    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
+        Box::pin(async move {
+            let mut response = self.0.send(request).await?;
+            let date = HeaderValue::try_from(self.1.now().to_http_date()).unwrap();
+            response.headers_mut().insert(header::DATE, date);
+            Ok(response)
+        })
+    }
+}
+
+/// A clock that differs from that of the server.
+#[derive(Debug)]
+struct Skewed(VirtualClock, i64);
+
+impl Clock for Skewed {
+    fn now(&self) -> Timestamp {
+        let ticks = self.0.now().unix_ticks() + self.1 * 3600 * 10_000_000;
+        Timestamp::from_unix_ticks(ticks).unwrap()
+    }
+}
+
+/// A client of the server whose clock is wrong by hours.
+fn wrong(server: &TableServer, by: i64) -> TableClient {
+    let sas = client_with(server, |builder| builder).table("Tests").sas();
+    let sas =
+        sas.allow(Permissions::READ | Permissions::ADD | Permissions::UPDATE | Permissions::DELETE);
+    let until = server
+        .clock()
+        .now()
+        .saturating_add(Duration::from_secs(30 * 24 * 3600));
+    let url = sas.expires_at(until).sign().unwrap();
+    let client = client_with(server, |builder| {
+        let builder = builder.credential(url.sas().clone());
+        let builder = builder.transport(Dated(server.transport(), server.clock()));
+        builder.clock(Skewed(server.clock(), by))
+    });
+    client.table("Tests")
+}
+
+#[tokio::test]
+async fn the_clock_of_the_service_decides() {
+    for by in [-1, 1] {
+        let (server, _) = start(RetryPolicy::none()).await;
+        let ours = wrong(&server, 0);
+        for (id, until) in [
+            (1, hours(-2)),
+            (2, hours(2)),
+            (
+                3,
+                server
+                    .clock()
+                    .now()
+                    .saturating_add(Duration::from_secs(1800)),
+            ),
+        ] {
+            ours.insert(&session("ann", id, until)).await.unwrap();
+            ours.insert(&token("bob", id, until)).await.unwrap();
+        }
+        server.clock().advance(Duration::from_secs(600));
+        // The very first read, too.
+        let get = async |id| {
+            wrong(&server, by)
+                .get(Token::key("bob", id))
+                .await
+                .unwrap()
+                .is_some()
+        };
+        assert_eq!(
+            (get(1).await, get(2).await, get(3).await),
+            (false, true, true),
+            "{by}"
+        );
+        let table = wrong(&server, by);
+        assert!(table.get(Token::key("bob", 3)).await.unwrap().is_some());
+        assert_eq!(
+            table
+                .query::<Token>()
+                .partition("bob")
+                .count()
+                .await
+                .unwrap(),
+            2
+        );
+        assert_eq!(
+            wrong(&server, by)
+                .remove_expired::<Session>()
+                .await
+                .unwrap()
+                .removed,
+            1
+        );
+        assert_eq!(
+            wrong(&server, by)
+                .remove_expired::<Token>()
+                .await
+                .unwrap()
+                .removed,
+            1
+        );
+        server.clock().advance(Duration::from_secs(1510));
+        // Over by the clock of the service, since five minutes.
+        assert_eq!(
+            wrong(&server, by)
+                .remove_expired::<Session>()
+                .await
+                .unwrap()
+                .removed,
+            1,
+            "{by}"
+        );
+        assert_eq!(
+            wrong(&server, by)
+                .remove_expired::<Token>()
+                .await
+                .unwrap()
+                .removed,
+            1,
+            "{by}"
+        );
+        assert_eq!(rows(&ours).await, ["000002", "token_000002"]);
+    }
+}
+
+/// Each writer has sessions of its own, and knows until when each is valid. Two removals run beside them.
+#[tokio::test(start_paused = true)]
+async fn nothing_is_removed_that_has_not_expired() {
+    for seed in seeds("TABLESDK_EXPIRY_SEED", 6) {
+        println!("TABLESDK_EXPIRY_SEED={seed}");
+        fastrand::seed(seed);
+        let (server, table) = start(RetryPolicy::exponential()).await;
+        let injected = server.faults().chaos(seed);
+        let writers = (0..4_u32).map(|writer| {
+            let (table, clock) = (&table, server.clock());
+            let mut rng = Rng::with_seed(seed ^ u64::from(writer) << 8);
+            async move {
+                // `None` where the outcome of a write is not known.
+                let mut valid = [None; 2];
+                let mut prolonged = 0;
+                for _ in 0..40 {
+                    let slot = rng.usize(..2);
+                    let id = writer * 2 + u32::try_from(slot).unwrap();
+                    let key = Session::key("ann", id);
+                    let now = clock.now();
+                    let until = now.saturating_add(Duration::from_secs(rng.u64(60..3600)));
+                    let read = table.get(key.clone()).including_expired().await;
+                    if let (Ok(found), Some(valid)) = (&read, valid[slot])
+                        && clock.now() < valid
+                    {
+                        let found = found.as_ref().expect("it has not expired");
+                        assert_eq!(found.until, Some(valid));
+                    }
+                    let written = match read {
+                        Ok(Some(mut found)) if rng.bool() => {
+                            found.until = Some(until);
+                            table.replace(&mut found).await
+                        }
+                        Ok(None) => table.insert(&session("ann", id, until)).await.map(drop),
+                        Ok(Some(_)) => {
+                            let prolong = |session: &mut Session| {
+                                session.until = Some(until);
+                                Ok(())
+                            };
+                            let made = || session("ann", id, until);
+                            table.modify(key, prolong).or_insert(made).await.map(drop)
+                        }
+                        Err(error) => Err(error),
+                    };
+                    match written {
+                        Ok(()) => {
+                            prolonged += 1;
+                            valid[slot] = Some(until);
+                        }
+                        Err(_) => valid[slot] = None,
+                    }
+                    sleep(Duration::from_secs(rng.u64(..900))).await;
+                }
+                prolonged
+            }
+        });
+        let removals = async |pause: u64| -> ! {
+            loop {
+                drop(table.remove_expired::<Session>().concurrency(2).await);
+                sleep(Duration::from_secs(pause)).await;
+            }
+        };
+        let done: u32 = tokio::select! {
+            done = join_all(writers) => done.into_iter().sum(),
+            _ = removals(37) => unreachable!(),
+            _ = removals(101) => unreachable!(),
+        };
+        server.faults().clear();
+        assert!(
+            done > 80 && injected.hits() > 20,
+            "{done} and {}",
+            injected.hits()
+        );
+        for _ in 0..2 {
+            sleep(Duration::from_secs(2 * 3600)).await;
+            table.remove_expired::<Session>().await.unwrap();
+        }
+        assert_eq!((rows(&table).await, buckets(&server)), (vec![], vec![]));
     }
 }

@@ -8,6 +8,7 @@ mod chunked;
 mod copy;
 mod counter;
 mod elsewhere;
+mod expiry;
 mod index;
 mod lease;
 mod marker;

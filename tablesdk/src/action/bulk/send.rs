@@ -210,10 +210,14 @@ pub(in crate::action) async fn delete_unchanged(
     let BatchOutcome {
         outcomes, failures, ..
     } = send(table, Verb::Delete, items, true).await;
-    let mut failures = failures.into_iter().map(|failure| failure.error);
-    if let Some(error) = failures.find(|error| !is_missing(error)) {
+    // The error of a batch may be that of another entity.
+    let is_gone = |failure: &BulkFailure| {
+        is_missing(&failure.error) && failure.error.key() == failure.key.as_ref()
+    };
+    let mut failures = failures.into_iter();
+    if let Some(failure) = failures.find(|failure| !is_gone(failure)) {
         drop(failures);
-        return Err(Arc::into_inner(error).expect("the other failures are dropped"));
+        return Err(Arc::into_inner(failure.error).expect("the other failures are dropped"));
     }
     let changed = outcomes
         .into_iter()

@@ -79,7 +79,7 @@ impl Transaction {
         (transaction, changes, requests)
     }
 
-    /// Reads an entity of the partition. Returns `None` when it does not exist.
+    /// Reads an entity of the partition, [expired](derive@crate::TableEntity#expires) or not. Returns `None` when it does not exist.
     ///
     /// The entity is checked when the changes are written: see [`TableClient::transaction`](crate::TableClient::transaction). A second
     /// read of the same key sends nothing and returns what the first read returned, whatever the closure has changed since. It may

@@ -3,6 +3,7 @@
 //! With `TABLESDK_WRITE_COSTS=1` the test rewrites the table.
 
 mod eventually;
+mod expiry;
 mod large_values;
 mod leases;
 mod patterns;

@@ -7,7 +7,7 @@ use tablesdk::rolling::{Period, RollingTable};
 use tablesdk::series::Series;
 use tablesdk::{DynamicEntity, TableClient, TableEntity, Timestamp};
 
-use super::{Costs, eventually, large_values};
+use super::{Costs, eventually, expiry, large_values};
 
 #[derive(Clone, TableEntity)]
 #[table(
@@ -85,6 +85,7 @@ pub(super) async fn run(costs: &mut Costs) {
     log_tail(costs).await;
     archive(costs).await;
     high_volume_delete(costs).await;
+    expiry::run(costs).await;
     data_series(costs).await;
     wide_entities(costs).await;
     large_values::run(costs).await;
