@@ -63,6 +63,16 @@ check departments \
     'Hopper: floor 1' \
     'Turing: floor 2'
 
+check employee_photos \
+    'a photo of 3000000 bytes' \
+    'Remarks__3: Edm.String' \
+    'Notes: Edm.Binary' \
+    'remarks of 102000 bytes' \
+    '2000000 bytes now' \
+    '2 of 2 are recent' \
+    '1 is in use and 1 was deleted with 3000000 bytes' \
+    'not found: true'
+
 check employees \
     'email_jonesj@contoso.com' \
     'Jones, number 223' \

@@ -10,6 +10,8 @@ pub mod entity;
 pub mod guide;
 pub mod key;
 pub mod lease;
+#[cfg(feature = "object-store")]
+pub mod objects;
 pub mod query;
 pub mod rolling;
 pub mod sas;

@@ -640,6 +640,44 @@ impl<E, S> QueryEntities<E, S> {
     }
 }
 
+#[cfg(feature = "object-store")]
+impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
+    /// What reads all entities of the query, expired ones included, from the start each time.
+    pub(crate) fn repeated(
+        mut self,
+    ) -> Result<impl Fn() -> EntityStream<S::Item> + Send + Sync + 'static, Error> {
+        let pipeline = self.table.pipeline.clone();
+        let refused = |error: Error| pipeline.locate(error.with_operation(OPERATION));
+        if self.pages.take.is_some() || self.skip.is_some() {
+            return Err(refused(Error::input(Partial)));
+        }
+        let own = self.conditions.take().map_err(refused)?;
+        let query = self.map_selection(Arc::new);
+        Ok(move || {
+            let mut conditions = Conditions::new();
+            if let Some(own) = &own {
+                conditions.add(Condition::Filter, Ok(own.clone()));
+            }
+            let again = QueryEntities {
+                table: query.table.clone(),
+                conditions,
+                selection: Arc::clone(&query.selection),
+                pages: query.pages,
+                skip: None,
+                // It is stored, and may be prolonged.
+                including_expired: true,
+                entity: query.entity,
+            };
+            again.stream()
+        })
+    }
+}
+
+#[cfg(feature = "object-store")]
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("all entities must be read: `take` and `skip_unreadable` leave some out")]
+struct Partial;
+
 /// The items of all pages. The operation ends with the last page, or later by another function.
 fn items<E: TableEntity, S: Selection<E>>(
     query: &Arc<PagedQuery<S>>,

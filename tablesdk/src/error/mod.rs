@@ -129,6 +129,9 @@ pub enum ErrorKind {
     LeaseLost,
     /// [`one`](crate::action::QueryEntities::one) found several entities.
     NotUnique,
+    /// An object store failed, or does not have an object as it was put. [`Error::downcast_ref`] returns the `object_store::Error`, if there is one.
+    #[cfg(feature = "object-store")]
+    ObjectStore,
     /// A write was sent, and its outcome is ambiguous: no response arrived, or the response to a retry does not show whose write
     /// took effect, or a success response lacks what every response of the service has. The write may or may not have been carried
     /// out: [`Error::current`] returns the current state of the entity.
@@ -191,6 +194,12 @@ impl Error {
             ErrorKind::NotUnique,
             Source::Other(Arc::from(source.into())),
         )
+    }
+
+    /// The failure of an object store.
+    #[cfg(feature = "object-store")]
+    pub(crate) fn object_store(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self::new(ErrorKind::ObjectStore, Source::Other(source.into()))
     }
 
     /// What a closure of the caller returned.
@@ -565,6 +574,8 @@ impl Error {
                 ErrorKind::Input => "input",
                 ErrorKind::LeaseLost => "lease_lost",
                 ErrorKind::NotUnique => "not_unique",
+                #[cfg(feature = "object-store")]
+                ErrorKind::ObjectStore => "object_store",
                 ErrorKind::Credential
                 | ErrorKind::OutcomeUnknown
                 | ErrorKind::Response

@@ -20,6 +20,8 @@ mod leases;
 mod move_faults;
 mod moves;
 mod names;
+mod object_faults;
+mod objects;
 mod other_partitions;
 mod outbox;
 mod outbox_faults;
@@ -31,5 +33,6 @@ mod rolling;
 mod sequences;
 mod series;
 mod staff;
+mod test_store;
 
 use harness::on_both_transports;

@@ -12,6 +12,7 @@ mod expiry;
 mod index;
 mod lease;
 mod marker;
+mod objects;
 mod outbox;
 mod rolling;
 mod sequence;

@@ -1,7 +1,9 @@
 //! Values over 64 KiB.
 
+use object_store::memory::InMemory;
 use tablesdk::chunked::Chunked;
 use tablesdk::entity::Compressed;
+use tablesdk::objects::{ObjectRef, Objects};
 use tablesdk::{DynamicEntity, TableEntity};
 
 use super::Costs;
@@ -50,6 +52,11 @@ fn text() -> String {
 }
 
 pub(super) async fn run(costs: &mut Costs) {
+    chunks(costs).await;
+    objects(costs).await;
+}
+
+async fn chunks(costs: &mut Costs) {
     costs.task(
         "Large entities",
         "write and read an employee review of 200 KiB",
@@ -98,6 +105,83 @@ pub(super) async fn run(costs: &mut Costs) {
     costs
         .way(
             "naive: an entity for each 64 KiB: `batch`, and a row range",
+            parts,
+        )
+        .await;
+}
+
+#[derive(Clone, TableEntity)]
+#[table(
+    rename_all = "PascalCase",
+    partition_key = "{department}",
+    row_key = "empid_{id:06}"
+)]
+struct Employee {
+    department: String,
+    id: u32,
+    photo: ObjectRef,
+}
+
+#[derive(Clone, TableEntity)]
+#[table(
+    rename_all = "PascalCase",
+    partition_key = "{department}",
+    row_key = "photo_{id:06}_{part:02}"
+)]
+struct PhotoPart {
+    department: String,
+    id: u32,
+    part: u8,
+    #[table(flatten, prefix = "Bytes")]
+    bytes: Chunked<Vec<u8>>,
+}
+
+async fn objects(costs: &mut Costs) {
+    const BYTES: usize = 2_500_000;
+    costs.task(
+        "Large entities",
+        "write and read the photo of an employee, of 2.5 MB",
+    );
+    let (table, photos) = (costs.table("Photos").await, InMemory::new());
+    let photos = Objects::new(photos, "photos");
+    let department = || "Sales".to_owned();
+    let object = async {
+        let photo = photos.put(vec![7; BYTES]).await.unwrap();
+        let employee = Employee {
+            department: department(),
+            id: 1,
+            photo,
+        };
+        table.insert(&employee).await.unwrap();
+        let read = table.get(Employee::key("Sales", 1)).await.unwrap().unwrap();
+        assert_eq!(photos.get(&read.photo).await.unwrap().len(), BYTES);
+    };
+    costs
+        .way(
+            "`Objects`, with two more requests to the object store",
+            object,
+        )
+        .await;
+    let table = costs.table("PhotoParts").await;
+    let parts = async {
+        let mut batch = table.batch("Sales");
+        for (part, bytes) in (0..).zip(vec![7; BYTES].chunks(1_000_000)) {
+            batch = batch.insert(&PhotoPart {
+                department: department(),
+                id: 1,
+                part,
+                bytes: Chunked(bytes.to_vec()),
+            });
+        }
+        batch.await.unwrap();
+        let parts = table.query::<PhotoPart>().partition("Sales");
+        let parts = parts.rows(PhotoPart::rows().id(1)).collect().await.unwrap();
+        let bytes = parts.iter().map(|part| part.bytes.len()).sum::<usize>();
+        assert_eq!(bytes, BYTES);
+    };
+    costs
+        .way(
+            "entities of 1 MB: `batch`, and a row range; up to 3 MB",
             parts,
         )
         .await;
