@@ -119,6 +119,12 @@ check sessions \
     'her sessions: new phone, desk' \
     '1 removed, more: false' \
     '2 are stored'
+check message_year \
+    '2 years are 4 entities of the service' \
+    '2024: 3651 messages' \
+    '15 March: Some(11), the last day: None' \
+    '96 photos' \
+    '0 writes did not end'
 
 check messages \
     '09:00 ##' \

@@ -42,6 +42,8 @@ pub(crate) struct Model<'a> {
     /// The types that are computed from it and written with it.
     pub(crate) copies: Vec<CopyAttribute>,
     pub(crate) lints: Vec<TokenStream>,
+    /// Whether it is stored as several entities.
+    pub(crate) wide: bool,
 }
 
 /// A field and its meaning.
@@ -104,6 +106,7 @@ pub(crate) fn check(input: Input<'_>) -> syn::Result<Model<'_>> {
             "`projection` is for an entity: put it on a struct that derives `TableEntity`",
         );
     }
+    check_wide(&attributes, &fields, target, &mut diagnostics);
     let (keys, missing) = match target {
         Target::Entity => check_keys(ident, &attributes, &mut fields, &mut diagnostics),
         Target::Group => {
@@ -151,6 +154,7 @@ pub(crate) fn check(input: Input<'_>) -> syn::Result<Model<'_>> {
         expires,
         copies: attributes.copies.clone(),
         lints,
+        wide: attributes.wide.is_some(),
     };
     diagnostics.finish(Some(model))
 }
@@ -198,6 +202,44 @@ fn kind_of(field: &InputField<'_>, keys: &Keys, rename_all: Option<RenameRule>) 
         // Escaped strings do not order as the strings do, so the column of such a key cannot be compared.
         (None, Some(form)) if form != PartForm::Escaped => Kind::Key(key),
         (stored, _) => Kind::KeyPart { key, stored },
+    }
+}
+
+/// A wide struct is stored as several entities, and as nothing else.
+fn check_wide(
+    attributes: &StructAttributes,
+    fields: &[InputField<'_>],
+    target: Target,
+    diagnostics: &mut Diagnostics,
+) {
+    let Some(wide) = attributes.wide else { return };
+    if matches!(target, Target::Group) {
+        diagnostics.error(
+            wide,
+            "`wide` is for an entity: put it on the struct that derives `TableEntity`",
+        );
+    }
+    let is_derived = !attributes.indexes.is_empty() || !attributes.copies.is_empty();
+    if is_derived || attributes.projection.is_some() {
+        diagnostics.error(
+            wide,
+            "a wide struct has no indexes and copies, and is no projection: remove `wide`, or the others",
+        );
+    }
+    if let Some(rest) = fields.iter().find_map(|field| field.attributes.rest) {
+        diagnostics.error(
+            rest,
+            "a wide struct has no `rest`: use `DynamicEntity`, which has all properties",
+        );
+    }
+    if let Some(expires) = fields
+        .iter()
+        .find_map(|field| field.attributes.expires.as_ref())
+    {
+        diagnostics.error(
+            expires.span,
+            "a wide struct does not expire: remove `expires`, and delete the entity with `table.wide()`",
+        );
     }
 }
 
@@ -460,15 +502,17 @@ fn check_names(
     // The entity type is a property, too.
     let others = usize::from(entity_type.is_some());
     let count = fields.iter().filter(is_property).count() + others;
-    let first_too_many = fields
-        .iter()
-        .filter(is_property)
-        .nth(PROPERTIES_MAX - others);
+    let max = if attributes.wide.is_some() {
+        WIDE_PROPERTIES_MAX
+    } else {
+        PROPERTIES_MAX
+    };
+    let first_too_many = fields.iter().filter(is_property).nth(max - others);
     if let Some(first_too_many) = first_too_many {
         diagnostics.error(
             first_too_many.ident.span(),
             format!(
-                "an entity has at most {PROPERTIES_MAX} properties besides its keys, and this one has {count}: split it"
+                "an entity has at most {max} properties besides its keys, and this one has {count}: mark it `#[table(wide)]`, or split it"
             ),
         );
     }
@@ -506,6 +550,7 @@ fn check_name(
 /// The number of bits that record which alias was read.
 const ALIASES_MAX: usize = 63;
 const PROPERTIES_MAX: usize = 252;
+const WIDE_PROPERTIES_MAX: usize = 24_848;
 
 #[cfg(test)]
 mod tests {

@@ -133,22 +133,51 @@ pub(crate) fn entity_traits(
     let name = ident.to_string();
     let variant = variant_items(krate, true);
     let param = entity_param();
+    let key_and_write = quote! {
+        fn entity_key(
+            &self,
+        ) -> ::core::result::Result<#private::EntityKey, #private::EntityError> {
+            ::core::panic!()
+        }
+
+        fn write(
+            &self,
+            _: &mut #private::PropertyWriter<'_>,
+        ) -> ::core::result::Result<(), #private::EntityError> {
+            ::core::panic!()
+        }
+    };
+    let all_of_entity = quote! {
+        type Columns = #of_self;
+
+        const SCHEMA: #private::Schema = #private::Schema::new(#name, &[]).stub();
+
+        fn columns() -> Self::Columns {
+            ::core::panic!()
+        }
+
+        fn read(
+            _: &mut #private::PropertyReader<'_>,
+        ) -> ::core::result::Result<Self, #private::EntityError> {
+            ::core::panic!()
+        }
+    };
+    let wide = struct_attributes(input).wide.map(|_| {
+        quote! {
+            #[automatically_derived]
+            impl #impl_generics #krate::wide::WideEntity for #ident #type_generics #where_clause {
+                #all_of_entity
+
+                #key_and_write
+            }
+        }
+    });
     quote! {
+        #wide
+
         #[automatically_derived]
         impl #impl_generics #krate::TableEntity for #ident #type_generics #where_clause {
-            type Columns = #of_self;
-
-            const SCHEMA: #private::Schema = #private::Schema::new(#name, &[]).stub();
-
-            fn columns() -> Self::Columns {
-                ::core::panic!()
-            }
-
-            fn read(
-                _: &mut #private::PropertyReader<'_>,
-            ) -> ::core::result::Result<Self, #private::EntityError> {
-                ::core::panic!()
-            }
+            #all_of_entity
         }
 
         #[automatically_derived]
@@ -176,18 +205,7 @@ pub(crate) fn entity_traits(
 
         #[automatically_derived]
         impl #impl_generics #krate::WritableEntity for #ident #type_generics #where_clause {
-            fn entity_key(
-                &self,
-            ) -> ::core::result::Result<#private::EntityKey, #private::EntityError> {
-                ::core::panic!()
-            }
-
-            fn write(
-                &self,
-                _: &mut #private::PropertyWriter<'_>,
-            ) -> ::core::result::Result<(), #private::EntityError> {
-                ::core::panic!()
-            }
+            #key_and_write
         }
     }
 }

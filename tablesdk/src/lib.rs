@@ -21,6 +21,7 @@ pub mod service_properties;
 #[cfg(feature = "reqwest")]
 pub mod testing;
 pub mod transport;
+pub mod wide;
 
 mod client;
 mod connection_string;

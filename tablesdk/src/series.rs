@@ -24,7 +24,8 @@ use crate::value_error::{MissingSlot, ValueError};
 /// `N` slots for values of one type in one entity: a property for each slot that has a value.
 ///
 /// It is a field of an entity, with `flatten` and a prefix. The properties have the names of the slots after the prefix, in as many
-/// digits as the last slot needs: `H00` to `H23`. An entity has at most 252 properties, those of its other fields included.
+/// digits as the last slot needs: `H00` to `H23`. An entity has at most 252 properties, those of its other fields included. One
+/// with more is [wide](derive@crate::TableEntity#wide).
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]

@@ -17,6 +17,7 @@ mod indexes;
 mod limits;
 mod outbox;
 mod series;
+mod wide;
 
 use fastrand::Rng;
 use harness::{Subject, seeded};

@@ -186,6 +186,7 @@ fn modules_of_the_client_use_only_modules_below_them() {
         ("series", &["entity", "query", "value_error"]),
         ("sequence", &["client", "entity", "error"]),
         ("testing", &["client", "random", "transport"]),
+        ("wide", &["action", "entity"]),
     ];
     assert_layers("tablesdk", &["guide"], table);
 }

@@ -34,6 +34,7 @@ pub(crate) struct StructAttributes {
     pub(crate) row_key: Option<LitStr>,
     /// Whether an item that was refused may have been meant to mark a key.
     pub(crate) unclear: bool,
+    pub(crate) wide: Option<Span>,
 }
 
 impl StructAttributes {
@@ -61,6 +62,7 @@ impl StructAttributes {
                 once(&mut parsed.rename_all, item, rule)
             }
             "row_key" => once(&mut parsed.row_key, item, template(item, "empid_{id:06}")?),
+            "wide" => mark(&mut parsed.wide, item),
             _ => parsed.entity_type.take(word, item),
         });
         parsed
@@ -527,7 +529,7 @@ pub(crate) const FIELD_WORDS: [&str; 16] = [
     "timestamp",
     "with",
 ];
-pub(crate) const STRUCT_WORDS: [&str; 12] = [
+pub(crate) const STRUCT_WORDS: [&str; 13] = [
     "alias",
     "copy",
     "crate",
@@ -540,5 +542,6 @@ pub(crate) const STRUCT_WORDS: [&str; 12] = [
     "projection",
     "rename_all",
     "row_key",
+    "wide",
 ];
 const VARIANT_WORDS: [&str; 3] = ["alias", "other", "rename"];

@@ -37,8 +37,8 @@ impl EntityType {
     /// The check before a property is read. An entity of an older version is converted.
     pub(crate) fn read(&self, model: &Model<'_>, reader: &Ident) -> TokenStream {
         let private = model.private();
-        let krate = &model.krate;
-        let schema = quote! { const { &<Self as #krate::TableEntity>::SCHEMA } };
+        let (krate, entity_trait) = (&model.krate, model.entity_trait());
+        let schema = quote! { const { &<Self as #entity_trait>::SCHEMA } };
         let (version, old) = (local("version"), local("old"));
         let arms = self.older.iter().enumerate().map(|(index, older)| {
             let span = generated_span(older.span());
@@ -67,11 +67,11 @@ impl EntityType {
     /// The check of the names of older versions, at compile time.
     pub(crate) fn const_check(&self, model: &Model<'_>) -> Option<TokenStream> {
         let first = self.older.first()?;
-        let (ident, krate) = (&model.ident, &model.krate);
+        let (ident, entity_trait) = (&model.ident, model.entity_trait());
         let (_, type_generics, _) = model.generics.split_for_impl();
         let span = generated_span(first.span());
         Some(quote_spanned! { span=>
-            <#ident #type_generics as #krate::TableEntity>::SCHEMA.check_entity_type()
+            <#ident #type_generics as #entity_trait>::SCHEMA.check_entity_type()
         })
     }
 }

@@ -26,8 +26,8 @@ impl Model<'_> {
 
     /// The expression for the template of a key.
     fn template_of(&self, entity: &TokenStream, name: KeyName) -> TokenStream {
-        let (krate, name) = (&self.krate, key_name(self, name));
-        quote! { <#entity as #krate::TableEntity>::SCHEMA.template(#name) }
+        let (entity_trait, name) = (self.entity_trait(), key_name(self, name));
+        quote! { <#entity as #entity_trait>::SCHEMA.template(#name) }
     }
 }
 
@@ -195,14 +195,14 @@ fn form_of(model: &Model<'_>, name: KeyName, part: &Part<'_>) -> PartForm {
 
 /// The checks of a template that need the widths of types, at compile time.
 pub(crate) fn key_checks(model: &Model<'_>) -> Vec<TokenStream> {
-    let (krate, ident) = (&model.krate, &model.ident);
+    let (entity_trait, ident) = (model.entity_trait(), &model.ident);
     let (_, type_generics, _) = model.generics.split_for_impl();
     let checks = KeyName::BOTH.into_iter().filter_map(|name| {
         let template = model.keys.get(name)?;
         template.has_neighbours().then(|| {
             let (name, span) = (key_name(model, name), generated_span(template.span));
             quote_spanned! { span=>
-                <#ident #type_generics as #krate::TableEntity>::SCHEMA.template(#name).check()
+                <#ident #type_generics as #entity_trait>::SCHEMA.template(#name).check()
             }
         })
     });

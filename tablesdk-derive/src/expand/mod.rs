@@ -39,6 +39,11 @@ pub(crate) fn expand(model: &Model<'_>, indexes: &[Model<'_>]) -> TokenStream {
     let columns = columns_struct(model);
     let checks = const_checks(model);
     match model.target {
+        Target::Entity if model.wide => {
+            let entity = impl_wide(model);
+            let keys = impl_keys(model);
+            quote! { #entity #keys #columns #checks }
+        }
         Target::Entity => {
             let entity = impl_entity(model, indexes);
             let is_standalone = model.is_standalone(indexes);
@@ -62,6 +67,16 @@ impl Model<'_> {
     pub(crate) fn private(&self) -> TokenStream {
         let krate = &self.krate;
         quote! { #krate::__private }
+    }
+
+    /// The trait of the entity, which has its schema.
+    fn entity_trait(&self) -> TokenStream {
+        let krate = &self.krate;
+        if self.wide {
+            quote! { #krate::wide::WideEntity }
+        } else {
+            quote! { #krate::TableEntity }
+        }
     }
 
     /// Whether it is an entity as a whole, and is written by itself.
@@ -162,6 +177,46 @@ fn impl_entity(model: &Model<'_>, indexes: &[Model<'_>]) -> TokenStream {
             #read
 
             #written
+        }
+    }
+}
+
+fn impl_wide(model: &Model<'_>) -> TokenStream {
+    let (ident, lints) = (&model.ident, &model.lints);
+    let entity_trait = model.entity_trait();
+    let private = model.private();
+    let generics = with_bounds(model);
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    let columns = columns_ident(ident);
+    let schema = schema(model);
+    let scope = local("scope");
+    let columns_value = columns_value(model, &scope.to_token_stream());
+    let checks = generic_checks(model);
+    let (read, written) = (fn_read(model), fn_written_as(model));
+    let (entity_key, write) = (fn_entity_key(model), fn_write(model));
+    let named = named_groups(model, &quote! { Self });
+    quote! {
+        #[automatically_derived]
+        #(#lints)*
+        impl #impl_generics #entity_trait for #ident #type_generics #where_clause {
+            type Columns = #columns #type_generics;
+
+            const SCHEMA: #private::Schema = #schema;
+
+            fn columns() -> Self::Columns {
+                #checks
+                #named
+                let #scope = #private::ColumnScope::ROOT;
+                #columns_value
+            }
+
+            #read
+
+            #written
+
+            #entity_key
+
+            #write
         }
     }
 }
@@ -307,7 +362,7 @@ fn write_statements(
     value: impl Fn(&InputField<'_>) -> TokenStream,
 ) -> TokenStream {
     let private = model.private();
-    let (krate, ident) = (&model.krate, &model.ident);
+    let (entity_trait, ident) = (model.entity_trait(), &model.ident);
     let entity_type = model.entity_type.as_ref();
     let entity_type = entity_type.map(|entity_type| entity_type.write(model, writer));
     let statements = model.parts.iter().filter_map(|part| {
@@ -330,7 +385,7 @@ fn write_statements(
             }
             Kind::Rest => {
                 let (_, type_generics, _) = model.generics.split_for_impl();
-                let schema = quote! { <#ident #type_generics as #krate::TableEntity>::SCHEMA };
+                let schema = quote! { <#ident #type_generics as #entity_trait>::SCHEMA };
                 quote! { #private::rest_field::<#ty>().write(#value, #writer, &#schema)?; }
             }
             _ => return None,
@@ -387,7 +442,7 @@ fn named_groups(model: &Model<'_>, entity: &TokenStream) -> TokenStream {
 /// The checks that need types. They are constants whose evaluation panics, so the compiler reports the message.
 fn checks(model: &Model<'_>) -> Vec<TokenStream> {
     let private = model.private();
-    let (ident, krate) = (&model.ident, &model.krate);
+    let (ident, entity_trait) = (&model.ident, model.entity_trait());
     let (_, type_generics, _) = model.generics.split_for_impl();
     let mut checks = key_checks(model);
     for (field, property) in model.properties() {
@@ -410,8 +465,13 @@ fn checks(model: &Model<'_>) -> Vec<TokenStream> {
     if let (Target::Entity, Some((field, _))) = (model.target, flattened) {
         let span = field.attributes.flatten.unwrap_or_else(Span::call_site);
         let span = generated_span(span);
+        let check = if model.wide {
+            quote! { check_wide }
+        } else {
+            quote! { check }
+        };
         checks.push(quote_spanned! { span=>
-            <#ident #type_generics as #krate::TableEntity>::SCHEMA.check()
+            <#ident #type_generics as #entity_trait>::SCHEMA.#check()
         });
     }
     if let Some(rule) = model.rename_all.filter(|rule| rule.bit() != 0) {

@@ -76,6 +76,7 @@ mod simple;
 mod table_acl;
 mod transaction;
 mod update_entity;
+pub(crate) mod wide;
 mod write;
 
 pub use crate::error::{ClosureError, CurrentEntity, CurrentState};

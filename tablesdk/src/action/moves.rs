@@ -259,7 +259,7 @@ async fn write(
 
 /// Whether two ETags are of one version. An ETag of a page may be made of the timestamp, and have another spelling than that of an
 /// entity that was read alone.
-fn is_same_version(one: &ETag, other: &ETag) -> bool {
+pub(super) fn is_same_version(one: &ETag, other: &ETag) -> bool {
     one == other
         || one
             .timestamp()

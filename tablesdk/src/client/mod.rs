@@ -5,6 +5,7 @@ mod move_to;
 mod outbox;
 mod service_client;
 mod table_client;
+mod wide;
 
 pub use builder::TableServiceClientBuilder;
 pub use service_client::TableServiceClient;

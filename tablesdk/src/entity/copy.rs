@@ -131,7 +131,7 @@ impl<E: WritableEntity> Index<E> {
 #[track_caller]
 pub const fn check_copy<C: Copied>(is_named: bool) {
     if !C::IS_PART {
-        return C::SCHEMA.check_beside([MARK, SOURCE]);
+        return C::SCHEMA.check_beside(&[MARK, SOURCE]);
     }
     assert!(
         !is_named,

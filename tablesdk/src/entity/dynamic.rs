@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
-use tablesdk_protocol::wire::json::read_entity_by;
+use tablesdk_protocol::wire::json::{RawProperty, read_entity_by};
 use tablesdk_protocol::{ETag, EntityKey, KeyKind, ShortString, Timestamp};
 
 use super::index::Standalone;
@@ -119,6 +119,24 @@ impl DynamicEntity {
         &mut self.properties
     }
 
+    /// Reads an entity; `push` takes its properties.
+    pub(super) fn read_with(
+        reader: &mut PropertyReader<'_>,
+        push: impl Fn(&mut Properties, &RawProperty<'_>) -> Result<(), EntityError>,
+    ) -> Result<Self, EntityError> {
+        let mut properties = Properties::with_capacity(reader.expected_properties());
+        while let Some(property) = reader.next_property() {
+            push(&mut properties, property)?;
+        }
+        Ok(Self {
+            partition_key: reader.key(KeyKind::PartitionKey)?.into(),
+            row_key: reader.key(KeyKind::RowKey)?.into(),
+            etag: reader.etag(),
+            timestamp: reader.timestamp()?,
+            properties,
+        })
+    }
+
     /// What a struct is stored as.
     ///
     /// ```
@@ -185,17 +203,7 @@ impl TableEntity for DynamicEntity {
     }
 
     fn read(reader: &mut PropertyReader<'_>) -> Result<Self, EntityError> {
-        let mut properties = Properties::with_capacity(reader.expected_properties());
-        while let Some(property) = reader.next_property() {
-            properties.push(property)?;
-        }
-        Ok(Self {
-            partition_key: reader.key(KeyKind::PartitionKey)?.into(),
-            row_key: reader.key(KeyKind::RowKey)?.into(),
-            etag: reader.etag(),
-            timestamp: reader.timestamp()?,
-            properties,
-        })
+        Self::read_with(reader, Properties::push)
     }
 
     fn written_as(&mut self, etag: &ETag) {

@@ -6,6 +6,7 @@ use tablesdk_protocol::limits::{ENTITY_BYTES_MAX, PROPERTIES_MAX};
 use tablesdk_protocol::wire::json::PropertyError;
 use tablesdk_protocol::{EdmType, KeyError, KeyKind};
 
+use super::wide::SIBLINGS_MAX;
 use crate::value_error::{ValueError, shortened};
 
 /// A struct that cannot be written as an entity, or an entity that cannot be read as the struct.
@@ -142,6 +143,16 @@ pub enum EntityProblem {
         /// What is wrong with its value.
         error: ValueError,
     },
+    /// A sibling of a wide entity does not exist, though its head names it.
+    #[error("part {part} of {parts} of the version {version} of the wide entity is missing")]
+    MissingPart {
+        /// The number of the part; the head is part 1.
+        part: usize,
+        /// How many parts the head names.
+        parts: usize,
+        /// The version.
+        version: String,
+    },
     /// The answer has no such property, and its field is not an `Option`.
     #[error(
         "property {property:?} is missing, expected {expected}; make its field an Option if it may be absent, or give it a default"
@@ -168,6 +179,12 @@ pub enum EntityProblem {
     TooManyProperties {
         /// How many.
         count: usize,
+    },
+    /// More properties, or more bytes, than a wide entity can have.
+    #[error("the properties fill {parts} entities, more than the {} of a wide entity", SIBLINGS_MAX + 1)]
+    TooWide {
+        /// How many entities of the service.
+        parts: usize,
     },
     /// No variant of the enum has rows with such a key, and none takes all others.
     #[error(

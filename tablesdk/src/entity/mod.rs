@@ -28,6 +28,7 @@ pub(crate) mod stored;
 pub(crate) mod traits;
 pub(crate) mod variant;
 pub(crate) mod variants;
+pub(crate) mod wide;
 mod writer;
 
 pub use crate::value_error::ValueError;
@@ -60,8 +61,11 @@ pub(crate) use json::JsonField;
 pub(crate) use properties::Properties;
 pub(crate) use property::PropertyValue;
 pub(crate) use reader::{key_of_members, value_of};
-pub(crate) use stored::{Stored, read_key};
+pub(crate) use stored::{Stored, check_unchanged, read_key};
 pub(crate) use traits::{TableEntity, WritableEntity};
 pub(crate) use variant::{EntityVariant, VariantAccess};
 pub(crate) use variants::VariantRows;
-pub(crate) use writer::{STEP_OF, values_of, write_entity, write_entity_as, write_values};
+pub(crate) use writer::{
+    STEP_OF, entity_bytes, property_bytes, values_of, whole_values, write_entity, write_entity_as,
+    write_values, write_whole,
+};

@@ -132,22 +132,26 @@ impl Properties {
 
     /// Adds a property of an answer. A null is an absent one.
     pub(super) fn push(&mut self, property: &RawProperty<'_>) -> Result<(), EntityError> {
-        let value = property
-            .to_value()
-            .map_err(|error| EntityProblem::Payload {
-                wanted: None,
-                error,
-            })?;
-        let Some(value) = value else {
-            return Ok(());
-        };
-        if self.get(property.name()).is_some() {
+        if self.get(property.name()).is_some() && !property.is_null() {
             return Err(EntityProblem::duplicate(property.name()).into());
         }
-        self.entries.push((property.name().into(), value));
+        self.append(property)?;
         // No service sends more, and each is compared with all before it.
         if self.len() > PROPERTIES_MAX {
             return Err(EntityProblem::TooManyProperties { count: self.len() }.into());
+        }
+        Ok(())
+    }
+
+    /// As [`push`](Self::push), of an entity of any size whose names are known to be distinct.
+    pub(super) fn append(&mut self, property: &RawProperty<'_>) -> Result<(), EntityError> {
+        let value = property.to_value();
+        let value = value.map_err(|error| EntityProblem::Payload {
+            wanted: None,
+            error,
+        })?;
+        if let Some(value) = value {
+            self.entries.push((property.name().into(), value));
         }
         Ok(())
     }

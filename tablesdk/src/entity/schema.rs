@@ -10,6 +10,7 @@ use super::column_scope::ColumnScope;
 use super::entity_type::refuse;
 use super::key::KeyTemplate;
 use super::variants::Dispatch;
+use super::wide::WIDE_PROPERTIES_MAX;
 
 /// The properties that a struct is stored as, keys left out.
 ///
@@ -240,23 +241,50 @@ impl Schema {
     #[doc(hidden)]
     #[track_caller]
     pub const fn check(&self) {
-        self.check_beside([]);
+        self.check_beside(&[]);
     }
 
     /// As [`check`](Self::check), for an entity that is stored with these properties as well.
+    #[track_caller]
+    pub(super) const fn check_beside(&self, reserved: &'static [&'static str]) {
+        self.check_names::<512>(
+            PROPERTIES_MAX,
+            "the entity has more than 252 properties, including those of flattened structs and the slots of series: mark it `#[table(wide)]`, or split it",
+            reserved,
+        );
+    }
+
+    /// As `check`, of a wide entity.
+    #[doc(hidden)]
+    #[track_caller]
+    pub const fn check_wide(&self) {
+        self.check_names::<0x8000>(
+            WIDE_PROPERTIES_MAX,
+            "the entity has more than 24848 properties, including those of flattened structs and the slots of series: split it",
+            &[],
+        );
+    }
+
     #[expect(
         clippy::indexing_slicing,
         reason = "at compile time, and within the bounds by the condition of the loop"
     )]
     #[track_caller]
-    pub(super) const fn check_beside<const N: usize>(&self, reserved: [&'static str; N]) {
+    const fn check_names<const SLOTS: usize>(
+        &self,
+        max: usize,
+        too_many: &'static str,
+        reserved: &'static [&'static str],
+    ) {
         let mut names = Names {
-            hashes: [0; PROPERTIES_MAX],
+            slots: [0; SLOTS],
             count: 0,
-            reserved: N,
+            max,
+            too_many,
+            reserved,
         };
         let mut index = 0;
-        while index < N {
+        while index < reserved.len() {
             names.add(ColumnScope::ROOT, reserved[index]);
             index += 1;
         }
@@ -267,15 +295,33 @@ impl Schema {
     }
 }
 
-/// The names so far, as hashes: to compare the texts themselves would take the compiler too long.
-struct Names {
-    hashes: [u64; PROPERTIES_MAX],
+/// The names so far, as hashes: to compare the texts themselves would take the compiler too long. There are more slots than names.
+struct Names<const SLOTS: usize> {
+    /// Each hash is in the first free slot after its own. 0 is a free slot.
+    slots: [u64; SLOTS],
     count: usize,
-    /// How many of them mark copies.
-    reserved: usize,
+    max: usize,
+    too_many: &'static str,
+    /// The names that mark copies.
+    reserved: &'static [&'static str],
 }
 
-impl Names {
+impl<const SLOTS: usize> Names<SLOTS> {
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "at compile time, and within the bounds by the condition of the loop"
+    )]
+    const fn is_reserved(&self, hash: u64) -> bool {
+        let mut index = 0;
+        while index < self.reserved.len() {
+            if hash_of(ColumnScope::ROOT, self.reserved[index]).0 == hash {
+                return true;
+            }
+            index += 1;
+        }
+        false
+    }
+
     #[expect(
         clippy::indexing_slicing,
         reason = "at compile time, and within the bounds by the conditions of the loops"
@@ -297,6 +343,7 @@ impl Names {
 
     #[expect(
         clippy::indexing_slicing,
+        clippy::cast_possible_truncation,
         reason = "at compile time, and within the bounds by the conditions"
     )]
     #[track_caller]
@@ -314,15 +361,13 @@ impl Names {
             units <= PROPERTY_NAME_UNITS_MAX,
             "the name of a property with its prefixes is longer than the 255 UTF-16 units of the service"
         );
-        assert!(
-            self.count < PROPERTIES_MAX,
-            "the entity has more than 252 properties, including those of flattened structs and the slots of series"
-        );
-        let mut other = 0;
-        while other < self.count {
-            if self.hashes[other] == hash {
+        assert!(self.count < self.max, "{}", self.too_many);
+        // The lowest bits alone differ too little.
+        let mut slot = (hash >> 32 ^ hash & 0xFFFF_FFFF) as usize % SLOTS;
+        while self.slots[slot] != 0 {
+            if self.slots[slot] == hash {
                 let [a, b, c] = *scope.parts();
-                if other < self.reserved {
+                if self.is_reserved(hash) {
                     let rule = "` marks copies, and a property of this copy has the name: give the property another";
                     refuse(&["`", a, b, c, name, rule]);
                 }
@@ -335,9 +380,9 @@ impl Names {
                     "`: give the flattened struct another prefix with `#[table(flatten, prefix = \"…\")]`",
                 ]);
             }
-            other += 1;
+            slot = (slot + 1) % SLOTS;
         }
-        self.hashes[self.count] = hash;
+        self.slots[slot] = hash;
         self.count += 1;
     }
 }

@@ -181,26 +181,28 @@ impl<E: TableEntity> Stored<E> {
 impl<E: WritableEntity> Stored<E> {
     /// The stored key, if the value still has it.
     pub(crate) fn unchanged_key(&self) -> Result<&EntityKey, EntityError> {
-        let now = self.value.entity_key()?;
-        let (stored, value, part) = if now.partition_key() != self.key.partition_key() {
-            let (stored, now) = (
-                self.key.partition_key().as_str(),
-                now.partition_key().as_str(),
-            );
-            (stored, now.to_owned(), KeyKind::PartitionKey)
-        } else if now.row_key() != self.key.row_key() {
-            let (stored, now) = (self.key.row_key().as_str(), now.row_key().as_str());
-            (stored, now.to_owned(), KeyKind::RowKey)
-        } else {
-            return Ok(&self.key);
-        };
-        Err(EntityProblem::KeyChanged {
-            part,
-            stored: stored.to_owned(),
-            value,
-        }
-        .into())
+        check_unchanged(&self.key, &self.value.entity_key()?)?;
+        Ok(&self.key)
     }
+}
+
+/// Refuses a value with another key than that of the stored entity.
+pub(crate) fn check_unchanged(stored: &EntityKey, now: &EntityKey) -> Result<(), EntityError> {
+    let (stored, value, part) = if now.partition_key() != stored.partition_key() {
+        let (stored, now) = (stored.partition_key().as_str(), now.partition_key());
+        (stored, now.as_str().to_owned(), KeyKind::PartitionKey)
+    } else if now.row_key() != stored.row_key() {
+        let (stored, now) = (stored.row_key().as_str(), now.row_key());
+        (stored, now.as_str().to_owned(), KeyKind::RowKey)
+    } else {
+        return Ok(());
+    };
+    Err(EntityProblem::KeyChanged {
+        part,
+        stored: stored.to_owned(),
+        value,
+    }
+    .into())
 }
 
 fn key_of(entity: &EntityMembers<'_, '_>) -> Result<EntityKey, EntityError> {

@@ -27,7 +27,8 @@ use super::{EntityError, PropertyReader, PropertyWriter, Schema};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an entity",
     label = "not an entity",
-    note = "add `#[derive(TableEntity)]` to the struct"
+    note = "add `#[derive(TableEntity)]` to the struct",
+    note = "a struct marked `#[table(wide)]` is written and read by the verbs of `table.wide()`"
 )]
 pub trait TableEntity: Sized + Send + 'static {
     /// A struct with one [`Column`](crate::query::Column) for each field, which filters and projections are written with.
@@ -87,7 +88,8 @@ pub trait TableEntity: Sized + Send + 'static {
     label = "not an entity as a whole",
     note = "a struct marked `#[table(projection)]` is a part of an entity, and to write it would lose the rest: write the whole struct",
     note = "an entry of an index is written together with its entity: get the entity with `.follow()`, and write it",
-    note = "a struct that is no entity yet becomes one with `#[derive(TableEntity)]`"
+    note = "a struct that is no entity yet becomes one with `#[derive(TableEntity)]`",
+    note = "a struct marked `#[table(wide)]` is written and read by the verbs of `table.wide()`"
 )]
 pub trait WritableEntity: TableEntity {
     /// The key under which this value is stored.

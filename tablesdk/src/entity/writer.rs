@@ -24,29 +24,27 @@ pub struct PropertyWriter<'a> {
 /// What an entity carries that a step of an outbox wrote: the id of the outbox, and the number of the step.
 pub(crate) const STEP_OF: &str = "TablesdkStepOf";
 
-impl PropertyWriter<'_> {
+impl<'a> PropertyWriter<'a> {
+    /// Writes into an entity that has that many bytes already.
+    const fn new(sink: &'a mut Sink, bytes: usize, is_new: bool) -> Self {
+        Self {
+            sink,
+            prefix: String::new(),
+            count: 0,
+            bytes,
+            is_new,
+        }
+    }
+
     /// Writes a property.
     ///
     /// # Errors
     ///
     /// When it exceeds what the service stores.
     pub fn value(&mut self, name: &str, value: &ValueRef<'_>) -> Result<(), EntityError> {
-        let size = match value {
-            ValueRef::Binary(bytes) => {
-                too_large(bytes.len() > BINARY_BYTES_MAX, BINARY_RULE).map(|()| bytes.len() + 4)
-            }
-            ValueRef::String(text) => {
-                let units = utf16_len(text);
-                too_large(units > STRING_UNITS_MAX, STRING_RULE).map(|()| units * 2 + 4)
-            }
-            ValueRef::Boolean(_) => Ok(1),
-            ValueRef::Int32(_) => Ok(4),
-            ValueRef::DateTime(_) | ValueRef::Double(_) | ValueRef::Int64(_) => Ok(8),
-            ValueRef::Guid(_) => Ok(16),
-        };
-        let size = size.map_err(|error| self.refused(name, error))?;
+        let bytes = property_bytes(name, value).map_err(|error| self.refused(name, error))?;
         self.count += 1;
-        self.bytes += 8 + (utf16_len(&self.prefix) + utf16_len(name)) * 2 + size;
+        self.bytes += utf16_len(&self.prefix) * 2 + bytes;
         if self.prefix.is_empty() {
             self.sink.property(name, value);
         } else {
@@ -95,6 +93,55 @@ impl Sink {
             Self::Values(values) => values.push((name.to_owned(), value.clone().into_value())),
         }
     }
+}
+
+/// The size of an entity without properties, as the service counts it.
+pub(crate) fn entity_bytes(key: &EntityKey) -> usize {
+    4 + (utf16_len(key.partition_key().as_str()) + utf16_len(key.row_key().as_str())) * 2
+}
+
+/// The size of a property, as the service counts it.
+pub(crate) fn property_bytes(name: &str, value: &ValueRef<'_>) -> Result<usize, ValueError> {
+    let size = match value {
+        ValueRef::Binary(bytes) => {
+            too_large(bytes.len() > BINARY_BYTES_MAX, BINARY_RULE)?;
+            bytes.len() + 4
+        }
+        ValueRef::String(text) => {
+            let units = utf16_len(text);
+            too_large(units > STRING_UNITS_MAX, STRING_RULE)?;
+            units * 2 + 4
+        }
+        ValueRef::Boolean(_) => 1,
+        ValueRef::Int32(_) => 4,
+        ValueRef::DateTime(_) | ValueRef::Double(_) | ValueRef::Int64(_) => 8,
+        ValueRef::Guid(_) => 16,
+    };
+    Ok(8 + utf16_len(name) * 2 + size)
+}
+
+/// The properties that a function writes, whatever their number and size together.
+pub(crate) fn whole_values(
+    write: impl FnOnce(&mut PropertyWriter<'_>) -> Result<(), EntityError>,
+) -> Result<Vec<(String, Value)>, EntityError> {
+    let mut sink = Sink::Values(Vec::new());
+    write(&mut PropertyWriter::new(&mut sink, 0, false))?;
+    Ok(match sink {
+        Sink::Values(values) => values,
+        Sink::Json(_) => Vec::new(),
+    })
+}
+
+/// An entity as JSON, whatever the number and size of its properties.
+pub(crate) fn write_whole<'v>(
+    key: &EntityKey,
+    values: impl IntoIterator<Item = (&'v str, ValueRef<'v>)>,
+) -> Bytes {
+    let mut json = with_key(key);
+    for (name, value) in values {
+        json.property(name, &value);
+    }
+    json.finish()
 }
 
 /// The properties that an entity is written as.
@@ -150,16 +197,21 @@ fn to_json(
     is_new: bool,
     properties: impl FnOnce(&mut PropertyWriter<'_>) -> Result<(), EntityError>,
 ) -> Result<Bytes, EntityError> {
-    let (partition_key, row_key) = (key.partition_key().as_str(), key.row_key().as_str());
-    let mut json = EntityWriter::new();
-    json.property("PartitionKey", &ValueRef::String(partition_key.into()));
-    json.property("RowKey", &ValueRef::String(row_key.into()));
-    let mut sink = Sink::Json(json);
+    let mut sink = Sink::Json(with_key(key));
     fill(&mut sink, key, is_new, properties)?;
     Ok(match sink {
         Sink::Json(json) => json.finish(),
         Sink::Values(_) => Bytes::new(),
     })
+}
+
+/// The JSON of an entity without properties yet.
+fn with_key(key: &EntityKey) -> EntityWriter {
+    let (partition_key, row_key) = (key.partition_key().as_str(), key.row_key().as_str());
+    let mut json = EntityWriter::new();
+    json.property("PartitionKey", &ValueRef::String(partition_key.into()));
+    json.property("RowKey", &ValueRef::String(row_key.into()));
+    json
 }
 
 /// Writes properties, and checks the limits of the entity that they make.
@@ -169,14 +221,7 @@ fn fill(
     is_new: bool,
     properties: impl FnOnce(&mut PropertyWriter<'_>) -> Result<(), EntityError>,
 ) -> Result<(), EntityError> {
-    let key_units = utf16_len(key.partition_key().as_str()) + utf16_len(key.row_key().as_str());
-    let mut writer = PropertyWriter {
-        sink,
-        prefix: String::new(),
-        count: 0,
-        bytes: 4 + key_units * 2,
-        is_new,
-    };
+    let mut writer = PropertyWriter::new(sink, entity_bytes(key), is_new);
     properties(&mut writer)?;
     if writer.count > PROPERTIES_MAX {
         return Err(EntityProblem::TooManyProperties {

@@ -34,5 +34,6 @@ mod sequences;
 mod series;
 mod staff;
 mod test_store;
+mod wide;
 
 use harness::on_both_transports;

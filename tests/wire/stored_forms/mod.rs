@@ -2,7 +2,7 @@
 //! `stored_forms` shows the entities of these files.
 //!
 //! Lines of a batch end with CR LF, and with a line feed in the files. Placeholders stand for values that differ in each run:
-//! `BASE`, `GUID`, `ETAG`, and `NN` for the number of a partition.
+//! `BASE`, `GUID`, `ETAG`, `VERSION` of a wide entity, and `NN` for the number of a partition.
 
 mod chunked;
 mod copy;
@@ -17,6 +17,7 @@ mod outbox;
 mod rolling;
 mod sequence;
 mod series;
+mod wide;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -101,12 +102,20 @@ fn without_random(text: &str) -> String {
         (shown, rest) = match etag {
             Some((_, rest)) => (shown + "ETAG", rest),
             None if is_guid => (shown + "GUID", &rest[36..]),
+            None if is_version(&shown, rest) => (shown + "VERSION", &rest[16..]),
             // The number of the partition of a pointer is random.
             None if is_directory(&shown, rest) => (shown + "NN", &rest[2..]),
             None => (shown + &rest[..next.len_utf8()], &rest[next.len_utf8()..]),
         };
     }
     shown
+}
+
+/// The version of a wide entity, in a row key or as a property.
+fn is_version(before: &str, rest: &str) -> bool {
+    let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let starts = ["!", "%21", "~tablesdk.wide.", "\"TablesdkVersion\":\""];
+    starts.iter().any(|start| before.ends_with(start)) && rest.get(..16).is_some_and(is_hex)
 }
 
 fn is_directory(before: &str, rest: &str) -> bool {

@@ -81,6 +81,13 @@ impl<'a> JsonEntity<'a> {
         self.members.iter().filter(|member| !member.is_system())
     }
 
+    /// Adds the properties of another entity, without its system properties.
+    pub fn extend(&mut self, other: Self) {
+        let members = other.members.into_iter();
+        self.members
+            .extend(members.filter(|member| !member.is_system()));
+    }
+
     /// The property of that name, system properties included.
     pub fn property(&self, name: &str) -> Option<&RawProperty<'a>> {
         match self.found(name) {

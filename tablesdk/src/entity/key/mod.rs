@@ -84,6 +84,32 @@ impl<E> Key<E> {
     }
 }
 
+impl<E> Key<E> {
+    /// The key, or what is wrong with it.
+    pub(crate) fn checked(self) -> Result<EntityKey, EntityError> {
+        self.key
+    }
+}
+
+/// The two strings as they are stored.
+impl<E, P: Into<String>, R: Into<String>> From<(P, R)> for Key<E> {
+    fn from((partition_key, row_key): (P, R)) -> Self {
+        Self::new(EntityKey::new(partition_key, row_key).map_err(Into::into))
+    }
+}
+
+impl<E> From<EntityKey> for Key<E> {
+    fn from(key: EntityKey) -> Self {
+        Self::new(Ok(key))
+    }
+}
+
+impl<E> From<&EntityKey> for Key<E> {
+    fn from(key: &EntityKey) -> Self {
+        Self::new(Ok(key.clone()))
+    }
+}
+
 impl<E> Clone for Key<E> {
     fn clone(&self) -> Self {
         Self {

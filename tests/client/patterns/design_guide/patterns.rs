@@ -5,7 +5,7 @@ use tablesdk::entity::CopyOf;
 use tablesdk::key::Shard;
 use tablesdk::rolling::{Period, RollingTable};
 use tablesdk::series::Series;
-use tablesdk::{DynamicEntity, TableClient, TableEntity, Timestamp};
+use tablesdk::{DynamicEntity, TableClient, TableEntity, Timestamp, Value};
 
 use super::{Costs, eventually, expiry, large_values};
 
@@ -546,6 +546,15 @@ async fn wide_entities(costs: &mut Costs) {
         entity
     };
     costs.task("Wide entities", "write and read 400 properties");
+    let wide = async {
+        let properties = (0..400).map(|index| (format!("Day{index:03}"), index));
+        let year = DynamicEntity::new("Sales", "2024").with_properties(properties.collect());
+        let years = table.wide::<DynamicEntity>();
+        years.insert(&year).await.unwrap();
+        let read = years.get(("Sales", "2024")).await.unwrap().unwrap();
+        assert_eq!(read.properties().len(), 400);
+    };
+    costs.way("`insert` and `get` of `wide`", wide).await;
     let together = async {
         table
             .batch("Sales")
@@ -557,7 +566,7 @@ async fn wide_entities(costs: &mut Costs) {
         assert_eq!(read.collect().await.unwrap().len(), 2);
     };
     costs
-        .way("two entities: `batch`, and a row range", together)
+        .way("by hand, two entities: `batch`, and a row range", together)
         .await;
     let apart = async {
         table.insert(&part(2, 1)).await.unwrap();
@@ -567,6 +576,37 @@ async fn wide_entities(costs: &mut Costs) {
         assert!(read.iter().all(Option::is_some));
     };
     costs.way("naive: one by one, not together", apart).await;
+    large(costs).await;
+}
+
+async fn large(costs: &mut Costs) {
+    let table = costs.table("Large").await;
+    costs.task("Large entities", "write, read and delete 6 MiB");
+    let property = |index| (format!("P{index:02}"), Value::Binary(vec![7; 64 * 1024]));
+    let wide = async {
+        let report = DynamicEntity::new("Sales", "report");
+        let report = report.with_properties((0..96).map(property).collect());
+        let reports = table.wide::<DynamicEntity>();
+        let report = reports.insert(&report).await.unwrap();
+        assert!(reports.get(("Sales", "report")).await.unwrap().is_some());
+        assert!(reports.delete_stored(&report).await.unwrap());
+    };
+    costs.way("`wide`: readers see all or nothing", wide).await;
+    let naive = async {
+        let part = |part: usize| {
+            let properties = (part * 15..96.min(part * 15 + 15)).map(property);
+            DynamicEntity::new("Sales", format!("part_{part}"))
+                .with_properties(properties.collect())
+        };
+        for number in 0..7 {
+            table.insert(&part(number)).await.unwrap();
+        }
+        let parts = table.query::<DynamicEntity>().partition("Sales");
+        for part in parts.collect().await.unwrap() {
+            table.delete_stored(&part).await.unwrap();
+        }
+    };
+    costs.way("naive: one by one, not together", naive).await;
 }
 
 #[derive(Clone, TableEntity)]
