@@ -9,7 +9,7 @@ use proc_macro2::{Span, TokenStream};
 use syn::{Generics, Ident, LitStr, Path, Visibility, parse_quote};
 
 use crate::attr::{
-    CopyAttribute, DefaultValue, ExpiresAttribute, FieldAttributes, Role, StructAttributes,
+    CopyAttribute, DefaultValue, Encrypt, ExpiresAttribute, FieldAttributes, Role, StructAttributes,
 };
 use crate::diagnostics::{Diagnostics, abbreviated};
 use crate::entity_type::EntityType;
@@ -78,6 +78,7 @@ pub(crate) struct Property {
     pub(crate) form: Form,
     pub(crate) mixed_integers: bool,
     pub(crate) default: Option<DefaultValue>,
+    pub(crate) encrypt: Option<Encrypt>,
 }
 
 /// How a field is stored.
@@ -124,6 +125,14 @@ pub(crate) fn check(input: Input<'_>) -> syn::Result<Model<'_>> {
     }
     for field in &fields {
         check_role(field, target, projection.is_some(), &mut diagnostics);
+    }
+    if !attributes.indexes.is_empty() || !attributes.copies.is_empty() {
+        for encrypt in fields.iter().filter_map(|field| field.attributes.encrypt) {
+            diagnostics.error(
+                encrypt.span,
+                "an entity with indexes or copies has no encrypted properties: remove the `encrypt`, or write the other entity in the same transaction",
+            );
+        }
     }
     check_single(&fields, &mut diagnostics);
     check_names(&attributes, &fields, &missing, &mut diagnostics);
@@ -192,6 +201,7 @@ fn kind_of(field: &InputField<'_>, keys: &Keys, rename_all: Option<RenameRule>) 
         form,
         mixed_integers: attributes.mixed_integers.is_some(),
         default: attributes.default.clone(),
+        encrypt: attributes.encrypt,
     };
     let Some(key) = field.part_of else {
         return Kind::Property(property);
@@ -345,6 +355,9 @@ fn check_role(
             format!("`mixed_integers` is for an integer property: remove it, or the `{word}`"),
         );
     }
+    if let Some(encrypt) = attributes.encrypt {
+        check_encrypt(encrypt, role, attributes, diagnostics);
+    }
     if let Some(prefix) = &attributes.prefix {
         if role != Some(Role::Flatten) {
             diagnostics.error(
@@ -361,6 +374,39 @@ fn check_role(
             );
         }
     }
+}
+
+/// The service sees the bytes of an encrypted property, and nothing else of it.
+fn check_encrypt(
+    encrypt: Encrypt,
+    role: Option<Role>,
+    attributes: &FieldAttributes,
+    diagnostics: &mut Diagnostics,
+) {
+    let message = match role {
+        Some(role @ (Role::PartitionKey | Role::RowKey)) => format!(
+            "the service needs the keys as they are: remove the `encrypt`, or the `{}`",
+            role.word()
+        ),
+        Some(Role::Flatten) => {
+            "`encrypt` is for a property: move it to the fields of the flattened struct".to_owned()
+        }
+        Some(role @ (Role::ETag | Role::Rest | Role::Skip | Role::Timestamp)) => format!(
+            "{}: remove the `encrypt`",
+            why_no_modifier(role)
+        ),
+        Some(Role::Json) if encrypt.has_lookup => {
+            "equal values may be different JSON: write `encrypt` without `eq`".to_owned()
+        }
+        _ if attributes.expires.is_some() => {
+            "the service finds what has expired by its instant: remove the `encrypt`, or the `expires`".to_owned()
+        }
+        _ if attributes.mixed_integers.is_some() => {
+            "`mixed_integers` is for filters, and an encrypted property has none: remove it, or the `encrypt`".to_owned()
+        }
+        _ => return,
+    };
+    diagnostics.error(encrypt.span, message);
 }
 
 const fn why_no_modifier(role: Role) -> &'static str {

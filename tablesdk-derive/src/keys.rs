@@ -222,6 +222,12 @@ fn check_store(field: &InputField<'_>, diagnostics: &mut Diagnostics) {
             );
         }
     }
+    if let Some(encrypt) = attributes.encrypt {
+        diagnostics.error(
+            encrypt.span,
+            format!("`{plain}` is a part of the {noun}, which the service needs as it is: remove the `encrypt`"),
+        );
+    }
     if store.is_some() {
         return;
     }

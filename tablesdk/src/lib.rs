@@ -6,6 +6,8 @@ pub mod action;
 pub mod chunked;
 pub mod counter;
 pub mod credential;
+#[cfg(feature = "encryption")]
+pub mod encryption;
 pub mod entity;
 pub mod guide;
 pub mod key;
@@ -50,6 +52,7 @@ pub use tablesdk_derive::PropertyValue;
 #[cfg(feature = "derive")]
 #[doc = include_str!("docs/table_entity.md")]
 #[doc = include_str!("docs/entity_type.md")]
+#[cfg_attr(feature = "encryption", doc = include_str!("docs/encrypt.md"))]
 pub use tablesdk_derive::TableEntity;
 #[cfg(feature = "derive")]
 #[doc = include_str!("docs/table_properties.md")]
@@ -106,6 +109,7 @@ pub mod __private {
     };
     pub use crate::filter::Filter;
     pub use crate::query::Column;
+    pub use crate::query::encrypted_column::EncryptedColumn;
     pub use crate::query::json_column::JsonColumn;
     pub use crate::query::key_part_column::KeyPartColumn;
     pub use crate::query::resolve::Resolve;

@@ -74,6 +74,7 @@ impl StructAttributes {
 pub(crate) struct FieldAttributes {
     pub(crate) aliases: Vec<LitStr>,
     pub(crate) default: Option<DefaultValue>,
+    pub(crate) encrypt: Option<Encrypt>,
     pub(crate) etag: Option<Span>,
     pub(crate) expires: Option<ExpiresAttribute>,
     pub(crate) flatten: Option<Span>,
@@ -90,6 +91,14 @@ pub(crate) struct FieldAttributes {
     pub(crate) with: Option<(Span, Path)>,
     /// Whether an item that was refused may have been meant to mark a key.
     pub(crate) unclear: bool,
+}
+
+/// How the value of a field is encrypted.
+#[derive(Clone, Copy)]
+pub(crate) struct Encrypt {
+    pub(crate) span: Span,
+    /// Whether a second property shows which values are equal.
+    pub(crate) has_lookup: bool,
 }
 
 /// The value of a field whose property is absent.
@@ -109,6 +118,7 @@ impl FieldAttributes {
                 Ok(())
             }
             "default" => once(&mut parsed.default, item, default_value(item)?),
+            "encrypt" => once(&mut parsed.encrypt, item, encrypt(item)?),
             "etag" => mark(&mut parsed.etag, item),
             "expires" => once(&mut parsed.expires, item, ExpiresAttribute::parse(item)?),
             "flatten" => mark(&mut parsed.flatten, item),
@@ -435,6 +445,22 @@ pub(crate) fn mark(slot: &mut Option<Span>, item: &Item) -> syn::Result<()> {
     }
 }
 
+/// `encrypt`, or `encrypt(eq)`.
+fn encrypt(item: &Item) -> syn::Result<Encrypt> {
+    let span = item.word.span();
+    let has_lookup = match &item.value {
+        Value::None => Some(false),
+        Value::List(list) => (list.to_string() == "eq").then_some(true),
+        Value::Text(_) | Value::Other => None,
+    };
+    let encrypt = has_lookup.map(|has_lookup| Encrypt { span, has_lookup });
+    encrypt.ok_or_else(|| {
+        item.error(
+            "`encrypt` takes nothing or `eq`: write `#[table(encrypt)]`, or `#[table(encrypt(eq))]` to find equal values".to_owned(),
+        )
+    })
+}
+
 /// A word without a value on a field. On the struct, it has a template.
 fn key_mark(slot: &mut Option<Span>, item: &Item) -> syn::Result<()> {
     let word = &item.word;
@@ -511,9 +537,10 @@ pub(crate) fn once<T>(slot: &mut Option<T>, item: &Item, value: T) -> syn::Resul
     }
 }
 
-pub(crate) const FIELD_WORDS: [&str; 16] = [
+pub(crate) const FIELD_WORDS: [&str; 17] = [
     "alias",
     "default",
+    "encrypt",
     "etag",
     "expires",
     "flatten",

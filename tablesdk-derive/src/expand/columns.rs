@@ -12,6 +12,7 @@ use syn::{Generics, Ident};
 
 use super::keys::{key_column, part_column};
 use super::{aliases, named_groups, of_group, stored_type, with_bounds};
+use crate::attr::Encrypt;
 use crate::check::{Form, Kind, Model, Part};
 use crate::input::Target;
 use crate::tokens::{
@@ -56,9 +57,10 @@ pub(super) fn columns_value(model: &Model<'_>, scope: &TokenStream) -> TokenStre
             Kind::Timestamp => quote! { #private::Column::new("Timestamp") #placed },
             Kind::Property(property) => {
                 let name = &property.name;
-                let column = match property.form {
-                    Form::Json => quote! { #private::JsonColumn },
-                    Form::Plain | Form::With(_) => quote! { #private::Column },
+                let column = match (&property.form, &property.encrypt) {
+                    (Form::Json, _) => quote! { #private::JsonColumn },
+                    (Form::Plain | Form::With(_), Some(_)) => quote! { #private::EncryptedColumn },
+                    (Form::Plain | Form::With(_), None) => quote! { #private::Column },
                 };
                 let mixed = property
                     .mixed_integers
@@ -224,10 +226,17 @@ fn column_of(
                 let column = quote! { #private::JsonColumn<#entity, #ty> };
                 (Some(property.name.clone()), column)
             }
-            Form::Plain => column(&property.name),
-            Form::With(module) => {
-                let stored = stored_type(module);
-                let column = quote! { #private::Column<#entity, #stored> };
+            form => {
+                let stored = match form {
+                    Form::With(module) => stored_type(module),
+                    _ => ty.to_token_stream(),
+                };
+                let column = match property.encrypt {
+                    Some(Encrypt { has_lookup, .. }) => {
+                        quote! { #private::EncryptedColumn<#entity, #stored, #has_lookup> }
+                    }
+                    None => quote! { #private::Column<#entity, #stored> },
+                };
                 (Some(property.name.clone()), column)
             }
         },

@@ -293,7 +293,16 @@ fn schema(model: &Model<'_>) -> TokenStream {
                 .default
                 .as_ref()
                 .map(|_| quote! { .with_default() });
-            Some(quote! { #private::SchemaPart::Property(#access.schema(#name) #aliases #default) })
+            let encrypt = property.encrypt.map(|encrypt| {
+                if encrypt.has_lookup {
+                    quote! { .encrypted_with_lookup() }
+                } else {
+                    quote! { .encrypted() }
+                }
+            });
+            Some(
+                quote! { #private::SchemaPart::Property(#access.schema(#name) #aliases #default #encrypt) },
+            )
         }
         _ => None,
     });
@@ -459,6 +468,15 @@ fn checks(model: &Model<'_>) -> Vec<TokenStream> {
         let access = quote! { #private::FieldAccess };
         checks.push(quote_spanned! { span=>
             <#access<#ty>>::check_instant(#private::field::<#ty>())
+        });
+    }
+    let encrypt = model
+        .properties()
+        .find_map(|(_, property)| property.encrypt);
+    if let (Target::Entity, Some(encrypt)) = (model.target, encrypt) {
+        let span = generated_span(encrypt.span);
+        checks.push(quote_spanned! { span=>
+            <#ident #type_generics as #krate::TableEntity>::SCHEMA.check_encryption()
         });
     }
     let flattened = model.groups().next();

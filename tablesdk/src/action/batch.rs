@@ -333,6 +333,10 @@ impl<'e> Batch<'e> {
         let (table, exactly_once, is_later) =
             (self.table.clone(), self.exactly_once, self.is_later);
         let (partition, mut items, steps) = self.into_items()?;
+        for (index, item) in items.iter_mut().enumerate() {
+            let sealed = item.change.seal(&table).await;
+            sealed.map_err(|error| error.with_batch_index(index))?;
+        }
         let count = items.len();
         let problem = match count {
             0 if steps.is_some() => None,
@@ -391,11 +395,17 @@ impl<'e> Batch<'e> {
     }
 
     /// The changes and the steps, unless the partition or one of them is refused.
-    pub(super) fn into_changes(self) -> Result<(Vec<EntityChange>, Option<Steps>), Error> {
-        let size = self.added;
+    pub(super) async fn into_changes(self) -> Result<(Vec<EntityChange>, Option<Steps>), Error> {
+        let (size, table) = (self.added, self.table.clone());
         let items = self.into_items();
         let (_, items, steps) = items.map_err(|error| error.with_batch_size(size))?;
-        Ok((items.into_iter().map(|item| item.change).collect(), steps))
+        let mut changes: Vec<_> = items.into_iter().map(|item| item.change).collect();
+        for (index, change) in changes.iter_mut().enumerate() {
+            let sealed = change.seal(&table).await;
+            let failed = |error: Error| error.with_batch_index(index).with_batch_size(size);
+            sealed.map_err(failed)?;
+        }
+        Ok((changes, steps))
     }
 
     fn into_items(self) -> Result<Parts<'e>, Error> {

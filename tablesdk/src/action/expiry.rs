@@ -225,6 +225,7 @@ impl<E: Expires> Removal<E> {
         }
         let key = |name| Tree::comparison(name, ComparisonOperator::Equal, PREFIX);
         let query = QueryRequest {
+            unsealed: None,
             table: self.name.clone(),
             filter: Some(key("PartitionKey").and(key("RowKey"))),
             select: None,
@@ -268,6 +269,7 @@ impl<E: Expires> Removal<E> {
     /// The entries of entities that expire before an instant. Queries of entities do not show them.
     fn entries(&self, until: Timestamp) -> BoxStream<'static, Result<Version, Error>> {
         let query = QueryRequest {
+            unsealed: None,
             table: self.name.clone(),
             filter: Some(entries_until::<E>(until)),
             select: Some(

@@ -8,7 +8,9 @@ use tablesdk_protocol::operation::get_entity::{Request, Response};
 use tablesdk_protocol::wire::json::{MetadataLevel, read_entity, read_entity_by};
 use tablesdk_protocol::{ETag, EntityKey, TableName};
 
+use super::encryption::opened;
 use super::{FollowEntry, UnverifiedEntry};
+use crate::entity::encrypted::encrypted;
 use crate::entity::index::check_verified;
 use crate::entity::{
     DynamicEntity, EntityError, IndexEntry, Schema, Stored, TableEntity, WritableEntity, read_key,
@@ -140,14 +142,16 @@ impl<E: TableEntity> GetEntity<E> {
             key: self.key,
             select: E::SCHEMA.select(),
             hides_expired: self.hides_expired,
+            encrypted: encrypted::<E>(),
             resolve: Box::new(resolve),
         }
     }
 
     async fn run(self) -> Result<Option<Stored<E>>, Error> {
         const { check_verified::<E>(false) }
-        let select = E::SCHEMA.select();
-        let (_, read) = read::<E>(&self.table, self.key, select, self.hides_expired).await?;
+        let (select, encrypted) = (E::SCHEMA.select(), encrypted::<E>());
+        let (_, read) =
+            read::<E>(&self.table, self.key, select, self.hides_expired, encrypted).await?;
         Ok(read.map(|(mut stored, content)| {
             if self.is_tracked {
                 stored.track(content);
@@ -167,6 +171,8 @@ pub struct ResolveEntity<'a, T> {
     key: Result<EntityKey, EntityError>,
     select: Option<Vec<String>>,
     hides_expired: Option<&'static Schema>,
+    /// The type, if it has encrypted properties.
+    encrypted: Option<&'static Schema>,
     resolve: Resolve<'a, T>,
 }
 
@@ -174,7 +180,14 @@ type Resolve<'a, T> = Box<dyn FnOnce(Stored<DynamicEntity>) -> Result<T, Closure
 
 impl<T> ResolveEntity<'_, T> {
     async fn run(self) -> Result<Option<T>, Error> {
-        let (key, read) = read(&self.table, self.key, self.select, self.hides_expired).await?;
+        let (key, read) = read(
+            &self.table,
+            self.key,
+            self.select,
+            self.hides_expired,
+            self.encrypted,
+        )
+        .await?;
         let resolved = read.map(|(entity, _)| (self.resolve)(entity)).transpose();
         resolved.map_err(|error| {
             Error::called_off(error)
@@ -193,10 +206,11 @@ async fn read<E: TableEntity>(
     key: Result<EntityKey, EntityError>,
     select: Option<Vec<String>>,
     hides_expired: Option<&'static Schema>,
+    encrypted: Option<&'static Schema>,
 ) -> Result<(EntityKey, Option<(Stored<E>, Bytes)>), Error> {
     let key = key.map_err(|error| Error::input(error).with_operation(OPERATION))?;
     let mut run = table.pipeline.begin(OPERATION);
-    let found = find(&mut run, table, &key, select, hides_expired).await;
+    let found = find(&mut run, table, &key, select, hides_expired, encrypted).await;
     Ok((key, run.end(found)?))
 }
 
@@ -224,6 +238,7 @@ pub(super) async fn find<E: TableEntity>(
     key: &EntityKey,
     select: Option<Vec<String>>,
     hides_expired: Option<&'static Schema>,
+    encrypted: Option<&'static Schema>,
 ) -> Result<Option<(Stored<E>, Bytes)>, Error> {
     if hides_expired.is_some() {
         run.pipeline().watch_service_time();
@@ -234,10 +249,12 @@ pub(super) async fn find<E: TableEntity>(
         {
             Ok(None)
         }
-        Ok((content, etag)) => match stored(&content, &etag) {
-            Ok(stored) => Ok(Some((stored, content))),
-            Err(error) => Err(run.annotate(error).with_key(key)),
-        },
+        Ok((content, etag)) => {
+            let read = opened(table, encrypted, key, content).await;
+            let read = read.and_then(|content| Ok((stored(&content, &etag)?, content)));
+            let read = read.map_err(|error| run.annotate(error).with_key(key));
+            read.map(Some)
+        }
         // A missing table is an error, a missing entity is not.
         Err(error) if error.is_not_found() => {
             run.note_expected_error(&error);

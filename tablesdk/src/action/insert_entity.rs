@@ -7,12 +7,14 @@ use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::wire::json::read_entity_by;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, Timestamp};
 
+use super::encryption::opened;
 use super::get_entity::{fetch, is_expired, stored};
 use super::index::changes::EntryChanges;
 use super::write::ambiguous_write::malformed_success;
 use super::write::change::{ChangeKind, EntityChange};
 use super::write::exactly_once::KeepMarker;
 use super::{ActionFuture, EncodedEntity};
+use crate::entity::encrypted::encrypted;
 use crate::entity::{EntityError, PropertyReader, Stored, TableEntity, WritableEntity};
 use crate::error::Error;
 use crate::pipeline::{Effect, OperationRun, Table};
@@ -67,6 +69,8 @@ impl<E: WritableEntity> InsertEntity<E> {
             let error = Error::input(Unreadable { source: error });
             error.with_operation(OPERATION).with_key(&key)
         })?;
+        let sealed = entity.seal(&self.table).await;
+        let entity = sealed.map_err(|error| error.with_operation(OPERATION))?;
         let again = const { E::SCHEMA.can_expire() }.then(|| entity.clone());
         let change = EntityChange::new(OPERATION, &self.table, ChangeKind::Insert, entity)?;
         let mut run = self.table.pipeline.begin(OPERATION);
@@ -113,7 +117,8 @@ async fn over_expired<E: WritableEntity>(
                 if !is_expired(run, const { &E::SCHEMA }, &content) {
                     return Err(error);
                 }
-                let expired = stored::<E>(&content, &etag);
+                let content = opened(table, encrypted::<E>(), &inserted.key, content).await;
+                let expired = content.and_then(|content| stored::<E>(&content, &etag));
                 let Ok(replaced) = expired.and_then(|it| replacing::<E>(it, &inserted)) else {
                     // It is of another type, for instance.
                     return Err(error);
@@ -146,6 +151,10 @@ fn replacing<E: WritableEntity>(
     inserted: &EncodedEntity,
 ) -> Result<(ChangeKind, EncodedEntity), Error> {
     let if_match = IfMatch::ETag(expired.etag().clone());
+    if const { E::INDEXES.is_empty() } {
+        let kind = ChangeKind::Update(Mode::Replace, Some(if_match));
+        return Ok((kind, inserted.clone()));
+    }
     // It has the entries of the one, and gets the value of the other.
     let no_etag = ETag::from_timestamp(Timestamp::UNIX_EPOCH);
     let value = read_back::<E>(&inserted.body, &no_etag);
@@ -176,7 +185,12 @@ async fn fetch_back<E: TableEntity>(
     etag: &ETag,
 ) -> Result<Stored<E>, Error> {
     let read = fetch(run, Effect::ReadNow, table, key, E::SCHEMA.select()).await;
-    let read = read.and_then(|(content, etag)| stored::<E>(&content, &etag));
+    let read = match read {
+        Ok((content, etag)) => opened(table, encrypted::<E>(), key, content)
+            .await
+            .and_then(|content| stored::<E>(&content, &etag)),
+        Err(error) => Err(error),
+    };
     let why = match read {
         Ok(stored) if stored.etag() == etag => return Ok(stored),
         Ok(_) => "it was written again since".to_owned(),

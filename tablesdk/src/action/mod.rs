@@ -56,6 +56,7 @@ mod bulk;
 mod create_table;
 mod delete_entity;
 mod delete_table;
+mod encryption;
 mod expiry;
 mod get_entity;
 mod get_table;
@@ -127,7 +128,9 @@ use http::HeaderValue;
 use tablesdk_protocol::limits::URL_BYTES_MAX;
 use tablesdk_protocol::{EntityKey, IfMatch};
 
+use self::encryption::Encryption;
 use self::index::changes::EntryChanges;
+use crate::entity::encrypted::encrypted;
 use crate::entity::{Stored, TableEntity, WritableEntity, write_entity_as};
 use crate::error::Error;
 
@@ -160,6 +163,7 @@ struct EncodedEntity {
     body: Bytes,
     /// What becomes of its entries in indexes; nothing for an entity without indexes.
     entries: EntryChanges,
+    encryption: Encryption,
 }
 
 /// Without the values, which are private.
@@ -169,6 +173,7 @@ impl fmt::Debug for EncodedEntity {
             .field("key", &self.key)
             .field("bytes", &self.body.len())
             .field("entries", &self.entries)
+            .field("encryption", &self.encryption)
             .finish()
     }
 }
@@ -185,6 +190,15 @@ impl EncodedEntity {
             key,
             body,
             entries: EntryChanges::NONE,
+            encryption: Encryption::None,
+        }
+    }
+
+    /// An entity without indexes, or properties of one.
+    fn standalone_of<E: TableEntity>(key: EntityKey, body: Bytes) -> Self {
+        Self {
+            encryption: Encryption::of(encrypted::<E>()),
+            ..Self::standalone(key, body)
         }
     }
 
@@ -209,7 +223,10 @@ impl EncodedEntity {
             Ok((body, entries))
         });
         match encoded {
-            Ok((body, entries)) => Ok(Self { key, body, entries }),
+            Ok((body, entries)) => Ok(Self {
+                entries,
+                ..Self::standalone_of::<E>(key, body)
+            }),
             Err(error) => Err(refused(error).with_key(&key)),
         }
     }

@@ -8,12 +8,14 @@ use tablesdk_protocol::wire::json::{EntityMembers, read_entity};
 use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch, Value};
 
 use super::EncodedEntity;
+use super::encryption::opened;
 use super::get_entity::{fetch, is_expired};
 use super::index::changes::EntryChanges;
 use super::update_entity::send;
 use super::write::change::ChangeKind;
 use super::write::exactly_once::KeepMarker;
 use super::write::unmodelled::{left_as_is, unmodelled};
+use crate::entity::encrypted::encrypted;
 use crate::entity::{EntityError, Stored, WritableEntity, values_of, write_values};
 use crate::error::{ClosureError, Error};
 use crate::pipeline::{Effect, OperationRun, Table};
@@ -151,7 +153,10 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
             };
             let sent = match fetched {
                 Ok((content, etag, instead)) => {
-                    self.replace(run, key, &content, &etag, instead).await
+                    match opened(&self.table, encrypted::<E>(), key, content).await {
+                        Ok(content) => self.replace(run, key, &content, &etag, instead).await,
+                        Err(error) => Err(run.annotate(error).with_key(key)),
+                    }
                 }
                 Err(error) => match self.or_insert.as_mut().filter(|_| error.is_not_found()) {
                     Some(make) => {
@@ -253,7 +258,10 @@ fn encode<E: WritableEntity>(
     values.extend(rest);
     let body = write_values(&key, &values)?;
     let entries = EntryChanges::of(stored)?;
-    Ok(EncodedEntity { key, body, entries })
+    Ok(EncodedEntity {
+        entries,
+        ..EncodedEntity::standalone_of::<E>(key, body)
+    })
 }
 
 action!(

@@ -9,11 +9,13 @@ use bytes::Bytes;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch};
 
+use super::encryption::Encryption;
 use super::get_entity::{fetch, stored};
 use super::index::changes::EntryChanges;
 use super::write::ambiguous_write::malformed_success;
 use super::write::change::{ChangeKind, EntityChange};
 use super::{EncodedEntity, refused};
+use crate::entity::encrypted::check_not_encrypted;
 use crate::entity::{DynamicEntity, Stored, WritableEntity, write_entity_as};
 use crate::error::{CurrentEntity, CurrentState, Error};
 use crate::pipeline::{Effect, Table};
@@ -29,6 +31,7 @@ pub struct MoveEntity<E> {
 
 impl<E: WritableEntity> MoveEntity<E> {
     pub(crate) const fn new(table: Table, target: Table, entity: Stored<E>) -> Self {
+        const { check_not_encrypted::<E>() }
         Self {
             table,
             target,
@@ -59,6 +62,7 @@ impl<E: WritableEntity> MoveEntity<E> {
         let refused = |error| failed(Error::input(error));
         let moving = Moving {
             inserted: EncodedEntity {
+                encryption: Encryption::None,
                 key: key.clone(),
                 body: write_entity_as(&*whole, key, true).map_err(refused)?,
                 entries: EntryChanges::inserted(&*found).map_err(refused)?,

@@ -15,10 +15,10 @@ use super::write::change::ChangeKind;
 use super::write::exactly_once::KeepMarker;
 use super::{EncodedEntity, check_condition};
 use crate::entity::variants::ColumnOwner;
-use crate::entity::{EntityError, Field, TableEntity, ValueError, write_values};
+use crate::entity::{EntityError, TableEntity, ValueError, write_values};
 use crate::error::{CurrentState, Error};
 use crate::pipeline::{Effect, OperationRun, Table};
-use crate::query::{Column, Literal};
+use crate::query::{Literal, SetColumn};
 
 /// Sets some properties of an entity. See [`TableClient::patch`](crate::TableClient::patch).
 ///
@@ -54,10 +54,10 @@ impl<E: TableEntity> Patch<E> {
     }
 
     /// Sets a property to a value. If a property is set twice, the later value counts.
-    pub fn set<F: Field>(
+    pub fn set<C: SetColumn<E>>(
         mut self,
-        column: impl FnOnce(E::Columns) -> Column<E, F>,
-        value: impl Literal<F::Value>,
+        column: impl FnOnce(E::Columns) -> C,
+        value: impl Literal<C::Value>,
     ) -> Self {
         self.properties = self.properties.set(column, value);
         self
@@ -96,6 +96,14 @@ impl<E: TableEntity> Patch<E> {
         }
         let table = self.table;
         let mut run = table.pipeline.begin(OPERATION);
+        // Once for all rounds.
+        let entity = match entity.seal(&table).await {
+            Ok(entity) => entity,
+            Err(error) => {
+                let error = run.annotate(error);
+                return run.end(Err(error));
+            }
+        };
         let patched = in_rounds(
             &mut run,
             &table,
@@ -227,12 +235,12 @@ impl<E> PatchProperties<E> {
 impl<E: TableEntity> PatchProperties<E> {
     /// Sets a property to a value. If a property is set twice, the later value counts.
     #[must_use]
-    pub fn set<F: Field>(
+    pub fn set<C: SetColumn<E>>(
         mut self,
-        column: impl FnOnce(E::Columns) -> Column<E, F>,
-        value: impl Literal<F::Value>,
+        column: impl FnOnce(E::Columns) -> C,
+        value: impl Literal<C::Value>,
     ) -> Self {
-        let column = column(E::columns());
+        let column = column(E::columns()).into_column();
         let name = column.name().into_owned();
         let is_key = column.is_of_key()
             || [KeyKind::PartitionKey, KeyKind::RowKey]
@@ -276,7 +284,7 @@ impl<E: TableEntity> PatchProperties<E> {
         owner.check_row_key(row_key).map_err(Error::input)?;
         let body = write_values(key, &values).map_err(Error::input)?;
         let key = key.clone();
-        Ok((EncodedEntity::standalone(key, body), owner))
+        Ok((EncodedEntity::standalone_of::<E>(key, body), owner))
     }
 }
 

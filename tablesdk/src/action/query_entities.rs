@@ -9,10 +9,12 @@ use futures_util::TryStreamExt as _;
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 
+use super::encryption::with_lookups as with_lookup_values;
 use super::query::conditions::{Condition, Conditions};
 use super::query::paged::{PagedQuery, Skip};
 use super::query::request::{OPERATION, QueryRequest};
 use super::{DeleteAll, FollowEntries, refused};
+use crate::entity::encrypted::encrypted;
 use crate::entity::index::{check_standalone, check_verified};
 use crate::entity::key::{PartitionOf, RowRange};
 use crate::entity::{DynamicEntity, IndexEntry, Schema, Stored, TableEntity};
@@ -459,10 +461,20 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     }
 
     fn request(&self, filter: Option<Tree>) -> Result<QueryRequest, Error> {
+        let table = self.table.checked_name(OPERATION)?;
+        let (filter, unsealed) = match (filter, encrypted::<E>()) {
+            (Some(filter), Some(schema)) if schema.has_lookup_in(&filter) => {
+                let sealed = with_lookup_values(&self.table, schema, &filter);
+                let sealed = sealed.map_err(|error| error.with_operation(OPERATION))?;
+                (Some(sealed), Some(filter))
+            }
+            (filter, _) => (filter, None),
+        };
         Ok(QueryRequest {
-            table: self.table.checked_name(OPERATION)?,
+            table,
             filter,
-            select: self.selection.names(),
+            unsealed,
+            select: with_lookups(encrypted::<E>(), self.selection.names()),
             hides_expired: (!self.including_expired).then_some(const { &E::SCHEMA }),
         })
     }
@@ -710,6 +722,23 @@ impl<E, S> fmt::Debug for QueryEntities<E, S> {
         };
         shown.field("pages", &self.pages).finish_non_exhaustive()
     }
+}
+
+/// With the properties that show whether a decrypted value is the one that a filter found.
+fn with_lookups(
+    encrypted: Option<&'static Schema>,
+    select: Option<Vec<String>>,
+) -> Option<Vec<String>> {
+    let mut select = select?;
+    for property in encrypted.iter().flat_map(|schema| schema.encrypted_names()) {
+        if let Some(lookup) = property.lookup
+            && select.contains(&property.name)
+            && !select.contains(&lookup)
+        {
+            select.push(lookup);
+        }
+    }
+    Some(select)
 }
 
 pub(super) fn partition_is<E>(partition: impl PartitionOf<E>) -> Result<Tree, Error> {

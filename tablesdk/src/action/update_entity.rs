@@ -237,7 +237,10 @@ pub(super) fn encode_stored<E: WritableEntity>(
     let key = entity.unchanged_key().map_err(refused)?.clone();
     let body = write_entity::<E>(entity, &key).map_err(refused)?;
     let entries = EntryChanges::of(entity).map_err(refused)?;
-    Ok(EncodedEntity { key, body, entries })
+    Ok(EncodedEntity {
+        entries,
+        ..EncodedEntity::standalone_of::<E>(key, body)
+    })
 }
 
 /// Writes an entity as a part of that run, and returns its new ETag.
@@ -248,6 +251,8 @@ pub(super) async fn send(
     entity: EncodedEntity,
     exactly_once: Option<KeepMarker>,
 ) -> Result<ETag, Error> {
+    let entity = entity.seal(table).await;
+    let entity = entity.map_err(|error| run.annotate(error))?;
     let change = EntityChange::new(run.operation(), table, kind, entity)?;
     let etag = change.write(run, exactly_once).await?;
     etag.ok_or_else(|| run.annotate(malformed_success("the response has no ETag")))

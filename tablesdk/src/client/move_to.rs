@@ -2,6 +2,7 @@
 
 use super::TableClient;
 use crate::action::{MoveAll, MoveEntity, QueryEntities};
+use crate::entity::encrypted::check_not_encrypted;
 use crate::entity::{Stored, TableEntity, WritableEntity};
 use crate::query::Selection;
 
@@ -85,6 +86,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     /// the target has with other properties is a [failure](crate::action::BulkReport::failures), unless
     /// [`overwrite`](MoveAll::overwrite) is set.
     pub fn move_to<'a>(self, target: &TableClient) -> MoveAll<'a> {
+        const { check_not_encrypted::<E>() }
         MoveAll::new(self, target.table.clone())
     }
 }

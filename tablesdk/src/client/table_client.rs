@@ -11,6 +11,8 @@ use crate::action::{
     Patch, QueryEntities, RemoveExpired, Repair, RunTransaction, SweepMarkers, Transaction,
     UpdateEntity, WriteEntity, delete_table, get_access_policy, set_access_policy, table_exists,
 };
+#[cfg(feature = "encryption")]
+use crate::encryption::Keyring;
 use crate::entity::index::{check_no_entry, check_standalone};
 use crate::entity::key::{IntoEntityKey, IntoPartitionKey, KeyOf, check_standalone_key};
 use crate::entity::{Expires, Standalone, Stored, TableEntity, WritableEntity};
@@ -71,6 +73,23 @@ impl TableClient {
     pub fn from_sas_url(url: &str) -> Result<Self, Error> {
         let (url, table) = SasUrl::parse_table(url)?;
         Ok(url.builder().build()?.table(table))
+    }
+
+    /// The same table with keys for the properties that are marked [`#[table(encrypt)]`](derive@crate::TableEntity#encrypt).
+    ///
+    /// ```
+    #[doc = include_str!("../docs/encrypted.md")]
+    /// let table = table.with_encryption(Keyring::new(LocalKey::new("2024-02", [8; 32])));
+    /// table.insert(&Employee::new("Sales", "1", "AB 12 34 56 C", "ada@contoso.com")).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "encryption")]
+    #[must_use]
+    pub fn with_encryption(&self, keyring: Keyring) -> Self {
+        let mut table = self.table.clone();
+        table.pipeline.keyring = Some(keyring);
+        Self::of(table)
     }
 
     /// The name of the table.

@@ -5,6 +5,7 @@
 use tablesdk_protocol::wire::json::{JsonEntity, read_entity};
 use tablesdk_protocol::{ETag, EntityKey, Timestamp, ValueRef};
 
+use super::encrypted::check_not_encrypted;
 use super::index::{Entry, Index, Kind, Owner, Standalone};
 use super::writer::{write, write_entity};
 use super::{
@@ -114,6 +115,7 @@ impl<E: Standalone> Copied for E {
 impl<E: WritableEntity> Index<E> {
     /// The copies of that type, and what they are stored under.
     pub const fn copy<C: CopyOf<E>>(mark: &'static str) -> Self {
+        const { check_not_encrypted::<C>() }
         let kind = if C::IS_PART { Kind::Part } else { Kind::Copies };
         Self::new(
             const { &C::SCHEMA },

@@ -88,6 +88,14 @@ pub enum EntityProblem {
         /// The name of the property.
         property: String,
     },
+    /// An encrypted property cannot be encrypted or decrypted. The reason contains no part of its value.
+    #[error("property {property:?}: {reason}")]
+    Encryption {
+        /// The name of the property.
+        property: String,
+        /// Why not.
+        reason: String,
+    },
     /// The entry that the entity has in an index breaks a rule.
     #[error("its entry in the index {index}: {problem}")]
     Entry {

@@ -9,6 +9,7 @@
 pub(crate) mod column_scope;
 pub(crate) mod copy;
 pub(crate) mod dynamic;
+pub(crate) mod encrypted;
 pub(crate) mod entity_type;
 mod error;
 pub(crate) mod expiry;

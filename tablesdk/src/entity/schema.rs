@@ -7,6 +7,7 @@ use tablesdk_protocol::{EdmType, KeyKind};
 
 use super::EntityType;
 use super::column_scope::ColumnScope;
+use super::encrypted::{Encryption, lookup_name};
 use super::entity_type::refuse;
 use super::key::KeyTemplate;
 use super::variants::Dispatch;
@@ -37,7 +38,7 @@ use super::wide::WIDE_PROPERTIES_MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schema {
     entity: &'static str,
-    parts: &'static [SchemaPart],
+    pub(super) parts: &'static [SchemaPart],
     pub(super) projection: bool,
     partition_key: Option<KeyTemplate>,
     row_key: Option<KeyTemplate>,
@@ -233,6 +234,9 @@ impl Schema {
             let aliases = property.aliases.iter().copied();
             let all = [property.name].into_iter().chain(aliases);
             names.extend(all.map(|name| property.scope.name(name).into_owned()));
+            if property.has_lookup() {
+                names.push(lookup_name(&property.name()));
+            }
         }
         Some(names)
     }
@@ -292,6 +296,7 @@ impl Schema {
             names.add(ColumnScope::ROOT, entity_type.property());
         }
         names.add_all(self, ColumnScope::ROOT);
+        self.check_encryption();
     }
 }
 
@@ -388,7 +393,7 @@ impl<const SLOTS: usize> Names<SLOTS> {
 }
 
 /// FNV-1a over the whole name, and how many UTF-16 units it has.
-const fn hash_of(scope: ColumnScope, name: &str) -> (u64, usize) {
+pub(super) const fn hash_of(scope: ColumnScope, name: &str) -> (u64, usize) {
     let [a, b, c] = *scope.parts();
     let start = (0xCBF2_9CE4_8422_2325, 0);
     hash_on(hash_on(hash_on(hash_on(start, a), b), c), name)
@@ -398,7 +403,7 @@ const fn hash_of(scope: ColumnScope, name: &str) -> (u64, usize) {
     clippy::indexing_slicing,
     reason = "at compile time, and within the bounds by the condition of the loop"
 )]
-const fn hash_on((mut hash, mut units): (u64, usize), text: &str) -> (u64, usize) {
+pub(super) const fn hash_on((mut hash, mut units): (u64, usize), text: &str) -> (u64, usize) {
     let bytes = text.as_bytes();
     let mut index = 0;
     while index < bytes.len() {
@@ -420,10 +425,11 @@ const fn hash_on((mut hash, mut units): (u64, usize), text: &str) -> (u64, usize
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PropertySchema {
     scope: ColumnScope,
-    name: &'static str,
-    aliases: &'static [&'static str],
+    pub(super) name: &'static str,
+    pub(super) aliases: &'static [&'static str],
     edm_type: EdmType,
     optional: bool,
+    encryption: Encryption,
 }
 
 impl PropertySchema {
@@ -434,7 +440,35 @@ impl PropertySchema {
             aliases: &[],
             edm_type,
             optional,
+            encryption: Encryption::No,
         }
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn encrypted(mut self) -> Self {
+        self.encryption = Encryption::Yes;
+        self
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn encrypted_with_lookup(mut self) -> Self {
+        self.encryption = Encryption::WithLookup;
+        self
+    }
+
+    /// Whether its values are encrypted before they are sent.
+    pub const fn is_encrypted(&self) -> bool {
+        !matches!(self.encryption, Encryption::No)
+    }
+
+    pub(super) const fn has_lookup(&self) -> bool {
+        matches!(self.encryption, Encryption::WithLookup)
+    }
+
+    pub(super) const fn is_encrypted_as(&self, other: &Self) -> bool {
+        self.is_encrypted() == other.is_encrypted() && self.has_lookup() == other.has_lookup()
     }
 
     #[doc(hidden)]

@@ -77,6 +77,15 @@ impl CurrentEntity {
         }))
     }
 
+    /// With another form of its content.
+    pub(crate) fn map_content(
+        self,
+        map: impl FnOnce(Bytes) -> Result<Bytes, Error>,
+    ) -> Result<Self, Error> {
+        let content = map(self.content)?;
+        Ok(Self { content, ..self })
+    }
+
     /// The version that was found.
     pub const fn etag(&self) -> &ETag {
         &self.etag

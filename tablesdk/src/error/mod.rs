@@ -117,8 +117,8 @@ pub enum ErrorKind {
     CalledOff,
     /// A connection string, endpoint or credential cannot be used.
     Configuration,
-    /// The [credential](crate::credential::TokenCredential) gave no token: [`Error::downcast_ref`] returns its error. The request
-    /// that needed the token was not sent.
+    /// The [credential](crate::credential::TokenCredential) gave no token, or the provider of a keyring gave no key:
+    /// [`Error::downcast_ref`] returns its error. The request that needed it was not sent.
     Credential,
     /// An entity in a response does not fit the requested type, such as a struct with a field of another type. An operation that
     /// reads before it writes, such as `modify`, ended at the read.

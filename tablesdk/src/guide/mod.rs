@@ -10,15 +10,16 @@
 //! 6. [Relationships](relationships): one-to-many, one-to-one, joins in the client, inheritance.
 //! 7. [Indexes](indexes): entities by other properties than their row key.
 //! 8. [Outbox](outbox): changes in several partitions and messages, which follow a transaction for certain.
-//! 9. [Stored forms](stored_forms): what the client stores beside the entities of a program.
-//! 10. [Concurrency](concurrency): several clients that write the same entity.
-//! 11. [Errors and retries](errors_and_retries): what an error contains, which requests are retried, what is known when responses
+//! 9. [Encryption](encryption): properties that only clients with a key can read.
+//! 10. [Stored forms](stored_forms): what the client stores beside the entities of a program.
+//! 11. [Concurrency](concurrency): several clients that write the same entity.
+//! 12. [Errors and retries](errors_and_retries): what an error contains, which requests are retried, what is known when responses
 //!     are lost.
-//! 12. [Credentials](credentials): connection strings, keys, signatures, tokens, transports.
-//! 13. [Observability](observability): logs, spans, reports, request ids.
-//! 14. [Web services](web_services): statuses for errors, versions and page tokens over HTTP, a repository behind a trait.
-//! 15. [Testing](testing): a table service in the process of the test.
-//! 16. [Emulators](emulators): how Azurite differs from the service.
+//! 13. [Credentials](credentials): connection strings, keys, signatures, tokens, transports.
+//! 14. [Observability](observability): logs, spans, reports, request ids.
+//! 15. [Web services](web_services): statuses for errors, versions and page tokens over HTTP, a repository behind a trait.
+//! 16. [Testing](testing): a table service in the process of the test.
+//! 17. [Emulators](emulators): how Azurite differs from the service.
 //!
 //! For users of other libraries: [the official SDKs](official_sdks) for .NET, Python, JavaScript, Go and Java, and
 //! [`azure_data_tables`](moving_from_the_old_crate), the unofficial Rust crate.
@@ -54,11 +55,16 @@ pub mod relationships {}
 pub mod indexes {}
 
 #[doc = include_str!("outbox.md")]
-#[doc = "\n\n---\n\nBefore: [Indexes](crate::guide::indexes) · [All guides](crate::guide) · Next: [Stored forms](crate::guide::stored_forms)"]
+#[doc = "\n\n---\n\nBefore: [Indexes](crate::guide::indexes) · [All guides](crate::guide) · Next: [Encryption](crate::guide::encryption)"]
 pub mod outbox {}
 
+#[cfg(feature = "encryption")]
+#[doc = include_str!("encryption.md")]
+#[doc = "\n\n---\n\nBefore: [Outbox](crate::guide::outbox) · [All guides](crate::guide) · Next: [Stored forms](crate::guide::stored_forms)"]
+pub mod encryption {}
+
 #[doc = include_str!("stored_forms.md")]
-#[doc = "\n\n---\n\nBefore: [Outbox](crate::guide::outbox) · [All guides](crate::guide) · Next: [Concurrency](crate::guide::concurrency)"]
+#[doc = "\n\n---\n\nBefore: [Encryption](crate::guide::encryption) · [All guides](crate::guide) · Next: [Concurrency](crate::guide::concurrency)"]
 pub mod stored_forms {}
 
 #[doc = include_str!("concurrency.md")]

@@ -13,6 +13,8 @@ use super::event;
 use super::operation_run::OperationRun;
 use super::operation_span::{OperationSpan, PagedOperation};
 use super::{Pipeline, RetryPolicy};
+#[cfg(feature = "encryption")]
+use crate::encryption::Keyring;
 use crate::error::Error;
 
 /// The pipeline of a client, with the options of a single call. Each action has a clone.
@@ -21,6 +23,9 @@ pub(crate) struct PipelineHandle {
     pipeline: Arc<Pipeline>,
     /// The table that the call is about.
     table: Option<Arc<str>>,
+    /// What encrypts and decrypts the properties of its entities.
+    #[cfg(feature = "encryption")]
+    pub(crate) keyring: Option<Keyring>,
     /// Instead of the policy of the client.
     pub(crate) retry: Option<RetryPolicy>,
     /// Instead of the deadline of either policy.
@@ -32,6 +37,8 @@ impl PipelineHandle {
         Self {
             pipeline: Arc::new(pipeline),
             table: None,
+            #[cfg(feature = "encryption")]
+            keyring: None,
             retry: None,
             deadline: None,
         }

@@ -12,6 +12,10 @@ use tablesdk_protocol::wire::json::JsonEntity;
 use super::Literal;
 use super::literal::LiteralRange;
 use super::mixed_integers;
+#[cfg(feature = "encryption")]
+use crate::encryption::sealed_literal;
+#[cfg(feature = "encryption")]
+use crate::entity::encrypted::lookup_name;
 use crate::entity::field_codec::field;
 use crate::entity::key::{KeyAccess, KeyTemplate};
 use crate::entity::{
@@ -188,6 +192,21 @@ impl<E, F: Field> Column<E, F> {
         match F::from_value(Some(value))? {
             Some(field) => key.text(&field).map(Value::String),
             None => Err(ValueError::unwritable("a key is never absent")),
+        }
+    }
+}
+
+#[cfg(feature = "encryption")]
+impl<E, F: Field> Column<E, F> {
+    /// Equal to the literal, for a field that is encrypted. The filter contains no form of the literal that can be read before it is sent.
+    pub(super) fn eq_encrypted(self, literal: impl Literal<F::Value>) -> Filter<E> {
+        match literal.into_value() {
+            Ok(value) => {
+                let name = lookup_name(&self.name());
+                let value = Value::Binary(sealed_literal(&value));
+                self.filter(Tree::comparison(name, ComparisonOperator::Equal, value))
+            }
+            Err(error) => self.refused(error),
         }
     }
 }

@@ -107,9 +107,18 @@ macro_rules! incomparable {
     ($column:ident: $comparable:ident) => {
         incomparable!($column: $comparable, eq ne gt ge lt le is_in between starts_with);
     };
+    ($column:ident[false]: $comparable:ident, $($name:ident)+) => {
+        incomparable!(impl[E, F] $column<E, F, false>: $comparable, $($name)+);
+    };
+    ($column:ident[$eq:ident]: $comparable:ident, $($name:ident)+) => {
+        incomparable!(impl[E, F, const $eq: bool] $column<E, F, $eq>: $comparable, $($name)+);
+    };
     ($column:ident: $comparable:ident, $($name:ident)+) => {
+        incomparable!(impl[E, F] $column<E, F>: $comparable, $($name)+);
+    };
+    (impl[$($generics:tt)*] $column:ty: $comparable:ident, $($name:ident)+) => {
         #[doc(hidden)]
-        impl<E, F> $column<E, F> {
+        impl<$($generics)*> $column {
             $(pub fn $name<L>(self, _: L) -> Filter<E>
             where
                 Self: $comparable,

@@ -8,7 +8,7 @@ use tablesdk_protocol::filter::Filter as Tree;
 use tablesdk_protocol::wire::json::{EntityMembers, JsonEntity};
 use tablesdk_protocol::{ETag, EntityKey};
 
-use super::{ChunkedColumn, Column, JsonColumn, KeyPartColumn};
+use super::{ChunkedColumn, Column, EncryptedColumn, JsonColumn, KeyPartColumn};
 use crate::entity::flatten::TableProperties;
 use crate::entity::{
     DynamicEntity, DynamicSelection, EntityError, Field, JsonField, Stored, TableEntity,
@@ -268,6 +268,22 @@ impl<E: 'static, F: Field> SelectColumn<E> for Column<E, F> {
     }
 }
 
+impl<E: 'static, F: Field, const EQ: bool> SelectColumn<E> for EncryptedColumn<E, F, EQ> {
+    type Value = F;
+
+    fn column_names(self) -> Vec<String> {
+        self.names()
+    }
+
+    fn column_rows(&self) -> Result<Option<&VariantRows>, SelectionError> {
+        Ok(self.rows())
+    }
+
+    fn read_column(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
+        self.read(entity)
+    }
+}
+
 impl<E: 'static, F: JsonField> SelectColumn<E> for JsonColumn<E, F> {
     type Value = F;
 
@@ -317,8 +333,8 @@ impl<E: 'static, F: TableProperties> SelectColumn<E> for ChunkedColumn<E, F> {
 }
 
 macro_rules! column {
-    ($column:ident, $field:path) => {
-        impl<E: 'static, F: $field + 'static> Selection<E> for $column<E, F> {
+    ($column:ident, $field:path $(, $eq:ident)?) => {
+        impl<E: 'static, F: $field + 'static $(, const $eq: bool)?> Selection<E> for $column<E, F $(, $eq)?> {
             type Item = F;
 
             fn names(&self) -> Option<Vec<String>> {
@@ -340,6 +356,7 @@ macro_rules! column {
 
 column!(ChunkedColumn, TableProperties);
 column!(Column, Field);
+column!(EncryptedColumn, Field, EQ);
 column!(JsonColumn, JsonField);
 column!(KeyPartColumn, Send);
 
@@ -411,6 +428,7 @@ impl sealed::Sealed for Presence {}
 impl<E> sealed::Sealed for Whole<E> {}
 impl<E, F> sealed::Sealed for ChunkedColumn<E, F> {}
 impl<E, F> sealed::Sealed for Column<E, F> {}
+impl<E, F, const EQ: bool> sealed::Sealed for EncryptedColumn<E, F, EQ> {}
 impl<E, F> sealed::Sealed for JsonColumn<E, F> {}
 impl<E, F> sealed::Sealed for KeyPartColumn<E, F> {}
 impl sealed::Sealed for DynamicSelection {}

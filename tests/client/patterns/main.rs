@@ -8,6 +8,7 @@ mod copy_faults;
 mod costs;
 mod counters;
 mod design_guide;
+mod encryption;
 mod entity;
 mod expiry;
 mod expiry_removal;

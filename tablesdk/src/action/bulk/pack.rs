@@ -15,6 +15,8 @@ use bytes::Bytes;
 use tablesdk_protocol::limits::REQUEST_BODY_BYTES_MAX;
 use tablesdk_protocol::{EntityKey, IfMatch, PartitionKey};
 
+use crate::action::encryption::Encryption;
+
 /// A change of one entity, ready to be sent.
 #[derive(Clone)]
 pub(super) struct Item {
@@ -24,6 +26,7 @@ pub(super) struct Item {
     /// Empty for a delete.
     pub(super) body: Bytes,
     pub(super) if_match: Option<IfMatch>,
+    pub(super) encryption: Encryption,
 }
 
 /// The hashes of the keys of a batch. Two entities with the same hash wait for each other unnecessarily, which does no harm.
@@ -250,6 +253,7 @@ mod tests {
             key: EntityKey::new(partition, row).unwrap(),
             body: vec![0; bytes].into(),
             if_match: None,
+            encryption: Encryption::None,
         }
     }
 

@@ -14,7 +14,6 @@ use super::pack::{Item, Keys, Packer};
 use super::report::{Cause, ReportBuilder};
 use super::send::{BatchOutcome, Sizes, Verb, send};
 use super::{BulkError, BulkFailure, BulkProgress, BulkReport};
-use crate::action::EncodedEntity;
 use crate::error::Error;
 use crate::pipeline::Table;
 
@@ -148,12 +147,13 @@ impl<'a> BulkRun<'a> {
                 Event::Read(Some(Ok(_))) if next < first => next += 1,
                 Event::Read(Some(Ok(input))) => {
                     report.read(next);
-                    match input {
-                        Ok((EncodedEntity { key, body, .. }, if_match)) => packer.push(Item {
+                    match sealed(&self.table, self.verb, input).await {
+                        Ok((entity, if_match)) => packer.push(Item {
                             index: next,
-                            key,
-                            body,
+                            key: entity.key,
+                            body: entity.body,
                             if_match,
+                            encryption: entity.encryption,
                         }),
                         Err(error) => report.failed(BulkFailure {
                             index: next,
@@ -197,6 +197,14 @@ impl fmt::Debug for BulkRun<'_> {
             .field("resume_at", &self.first)
             .finish_non_exhaustive()
     }
+}
+
+/// Encrypts an entity, once for all batches that it may become a part of.
+async fn sealed(table: &Table, verb: Verb, input: Input) -> Input {
+    let (entity, if_match) = input?;
+    let sealed = entity.seal(table).await;
+    let sealed = sealed.map_err(|error| error.with_operation(verb.operation()))?;
+    Ok((sealed, if_match))
 }
 
 /// What a run waits for.

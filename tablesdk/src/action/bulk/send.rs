@@ -10,6 +10,7 @@ use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch, PartitionKey};
 
 use super::pack::{Item, Measure};
 use super::report::{BulkFailure, Outcome};
+use crate::action::encryption::Encryption;
 use crate::action::write::change::ChangeKind;
 use crate::action::{Batch, DeleteEntity, EncodedEntity, InsertEntity, WriteEntity};
 use crate::entity::DynamicEntity;
@@ -200,6 +201,7 @@ pub(in crate::action) async fn delete_unchanged(
     versions: impl Iterator<Item = (EntityKey, ETag)>,
 ) -> Result<Vec<bool>, Error> {
     let items = (0..).zip(versions).map(|(index, (key, etag))| Item {
+        encryption: Encryption::None,
         index,
         key,
         body: Bytes::new(),
@@ -233,7 +235,10 @@ pub(in crate::action) fn is_missing(error: &Error) -> bool {
 
 impl Item {
     pub(super) fn encoded(&self) -> EncodedEntity {
-        EncodedEntity::standalone(self.key.clone(), self.body.clone())
+        EncodedEntity {
+            encryption: self.encryption.clone(),
+            ..EncodedEntity::standalone(self.key.clone(), self.body.clone())
+        }
     }
 
     pub(super) fn if_match(&self) -> IfMatch {

@@ -9,6 +9,7 @@ use tablesdk_protocol::{ETag, EntityKey};
 
 use crate::action::get_entity::{find, hides_expired};
 use crate::action::query_entities::QueryEntities;
+use crate::entity::encrypted::encrypted;
 use crate::entity::{EntityError, IndexEntry, Schema, Stored, TableEntity};
 use crate::error::Error;
 use crate::pipeline::{OperationRun, Table};
@@ -193,7 +194,7 @@ async fn read<E: TableEntity>(
     key: &EntityKey,
     hides_expired: Option<&'static Schema>,
 ) -> Result<Option<Stored<E>>, Error> {
-    let found = find(run, table, key, None, hides_expired).await?;
+    let found = find(run, table, key, None, hides_expired, encrypted::<E>()).await?;
     Ok(found.map(|(entity, _)| entity))
 }
 

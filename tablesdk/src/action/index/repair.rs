@@ -14,6 +14,7 @@ use super::changes::EntryChanges;
 use super::entries::{Compared, EntryState, remove_orphan};
 use super::token::{RepairToken, RepairTokenError};
 use crate::action::batch::as_a_whole;
+use crate::action::encryption::Encryption;
 use crate::action::get_entity::{fetch, stored};
 use crate::action::query_entities::QueryEntities;
 use crate::action::write::change::{ChangeKind, EntityChange};
@@ -348,6 +349,7 @@ async fn in_rounds<E: WritableEntity>(
         let if_match = IfMatch::ETag(entity.etag().clone());
         let kind = ChangeKind::Update(Mode::Merge, Some(if_match));
         let encoded = EncodedEntity {
+            encryption: Encryption::None,
             key: key.clone(),
             body,
             entries,

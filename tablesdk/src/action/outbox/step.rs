@@ -12,6 +12,7 @@ use super::entry::{
 #[cfg(feature = "json")]
 use super::entry::{BODY, MESSAGE};
 use crate::action::refused;
+use crate::entity::encrypted::check_not_encrypted;
 use crate::entity::key::IntoEntityKey;
 use crate::entity::{
     DynamicEntity, Properties, Standalone, WritableEntity as _, values_of, write_entity,
@@ -39,6 +40,7 @@ pub(super) struct Prepared {
 
 impl Step {
     pub(crate) fn write<E: Standalone>(table: &Table, is_merge: bool, entity: &E) -> Self {
+        const { check_not_encrypted::<E>() }
         let kind = if is_merge { Kind::Merge } else { Kind::Replace };
         Self::of_entity(table, kind, || {
             let key = entity.entity_key().map_err(Error::input)?;

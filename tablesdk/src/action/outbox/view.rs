@@ -146,6 +146,7 @@ pub(super) async fn read(
         .and(compare("RowKey", GreaterThanOrEqual, from))
         .and(compare("RowKey", LessThan, to));
     let query = QueryRequest {
+        unsealed: None,
         table: table.clone(),
         filter: Some(filter),
         select: None,

@@ -13,9 +13,11 @@ use tablesdk_protocol::wire::json::{
 use tablesdk_protocol::{EntityKey, KeyKind};
 
 use super::request::{OPERATION, QueryRequest};
+use crate::action::encryption::Cipher;
 use crate::action::refused;
 use crate::action::write::reserved::is_reserved;
-use crate::entity::TableEntity;
+use crate::entity::encrypted::encrypted;
+use crate::entity::{EntityError, EntityProblem, TableEntity};
 use crate::error::Error;
 use crate::pipeline::{Effect, OperationRun, PagedOperation, Table};
 use crate::query::{Continuations, Selection, SelectionError};
@@ -91,22 +93,41 @@ impl<S> PagedQuery<S> {
     {
         let endpoint = self.table.endpoint();
         let point = self.point.as_ref().filter(|_| continuation.is_none());
+        let resealed = match self.resealed::<E>().await {
+            Ok(resealed) => resealed,
+            Err(error) => return Err(self.fail(error)),
+        };
+        let query = resealed.as_ref().unwrap_or(&self.request);
         let request = match point {
-            Some(key) => self.request.for_entity(key, endpoint),
+            Some(key) => query.for_entity(key, endpoint),
             None => {
                 let pipeline = &self.table.pipeline;
-                self.request.for_page(top, continuation.clone(), pipeline)?
+                query.for_page(top, continuation.clone(), pipeline)?
             }
         };
         let mut run = self.table.pipeline.resume(OPERATION, &self.operation);
         run.report().access = Some(self.request.access());
         let response = run.send(Effect::Read, &request).await;
+        let decrypt = match &response {
+            Ok(response) => self.decrypt::<E>(response.body()).await,
+            Err(_) => Ok(None),
+        };
+        let decrypt = match decrypt {
+            Ok(decrypt) => decrypt,
+            Err(error) => {
+                let error = run.annotate(error);
+                return run.pause(&self.operation, Err(error));
+            }
+        };
         let page = match (point, response) {
             (Some(key), response) => {
-                let items = self.read_entity::<E>(&mut run, response);
+                let items = self.read_entity::<E>(&mut run, response, decrypt.as_ref());
                 items.map_err(|error| error.with_key(key))
             }
-            (None, Ok(response)) => self.read_page::<E>(&mut run, continuation.as_ref(), response),
+            (None, Ok(response)) => {
+                let sent = continuation.as_ref();
+                self.read_page::<E>(&mut run, sent, response, decrypt.as_ref())
+            }
             (None, Err(error)) => Err(error),
         };
         run.pause(&self.operation, page)
@@ -116,6 +137,7 @@ impl<S> PagedQuery<S> {
         &self,
         run: &mut OperationRun<'_>,
         response: Result<HttpResponse<Bytes>, Error>,
+        decrypt: Option<&Cipher>,
     ) -> Result<Fetched<S::Item>, Error>
     where
         S: Selection<E>,
@@ -131,10 +153,11 @@ impl<S> PagedQuery<S> {
         };
         run.report().entities = 1;
         let content = get_entity::Response::decode(response).content;
-        let item = if S::LISTS {
-            read_entity(&content).map(|entity| self.read_item::<E>(EntityMembers::Listed(&entity)))
+        let item = if S::LISTS || decrypt.is_some() {
+            let entity = read_entity(&content);
+            entity.map(|entity| self.read_item::<E>(EntityMembers::Listed(&entity), decrypt))
         } else {
-            read_entity_by(&content, |entity| self.read_item::<E>(entity))
+            read_entity_by(&content, |entity| self.read_item::<E>(entity, None))
         };
         let item = item.map_err(|error| run.annotate(Error::response(error)))?;
         let mut items = Vec::new();
@@ -149,6 +172,7 @@ impl<S> PagedQuery<S> {
         run: &mut OperationRun<'_>,
         sent: Option<&EntityContinuation>,
         response: HttpResponse<Bytes>,
+        decrypt: Option<&Cipher>,
     ) -> Result<Fetched<S::Item>, Error>
     where
         S: Selection<E>,
@@ -162,12 +186,12 @@ impl<S> PagedQuery<S> {
         let (mut items, mut entities) = (Vec::with_capacity(expected), 0);
         let read = read_page_by(
             &content,
-            S::LISTS,
+            S::LISTS || decrypt.is_some(),
             |entity| {
                 // Markers and the outbox are skipped in the client. A filter against them would cost every query something, and a type that cannot be
                 // read from one would fail for as long as one exists.
                 let is_entity = !key_text(&entity, KeyKind::RowKey).is_some_and(is_reserved);
-                is_entity.then(|| self.read_item::<E>(entity))
+                is_entity.then(|| self.read_item::<E>(entity, decrypt))
             },
             |item| match item {
                 Some(item) => {
@@ -185,12 +209,64 @@ impl<S> PagedQuery<S> {
         Ok((items, continuation))
     }
 
-    /// Reads an item, or says why it cannot be read, and of which entity.
-    fn read_item<E: TableEntity>(&self, mut entity: EntityMembers<'_, '_>) -> Read<S::Item>
+    /// The request with the keys that there are now, where its filter depends on them.
+    async fn resealed<E: TableEntity>(&self) -> Result<Option<QueryRequest>, Error>
     where
         S: Selection<E>,
     {
-        self.selection.read(&mut entity).map_err(|error| {
+        let (Some(schema), Some(filter)) = (encrypted::<E>(), &self.request.unsealed) else {
+            return Ok(None);
+        };
+        let cipher = Box::pin(Cipher::for_write(&self.table, schema)).await?;
+        Ok(Some(QueryRequest {
+            table: self.request.table.clone(),
+            filter: Some(cipher.lookups(filter)),
+            select: self.request.select.clone(),
+            unsealed: None,
+            hides_expired: self.request.hides_expired,
+        }))
+    }
+
+    /// What decrypts the entities of a response, if the type has encrypted properties and the selection reads one.
+    async fn decrypt<E: TableEntity>(&self, content: &Bytes) -> Result<Option<Cipher>, Error>
+    where
+        S: Selection<E>,
+    {
+        let Some(schema) = encrypted::<E>() else {
+            return Ok(None);
+        };
+        if let Some(names) = &self.request.select {
+            let mut encrypted = schema.encrypted_names().into_iter();
+            if !encrypted.any(|encrypted| names.contains(&encrypted.name)) {
+                return Ok(None);
+            }
+        }
+        let is_page = self.point.is_none();
+        let cipher = Cipher::for_response(&self.table, schema, content, is_page);
+        Box::pin(cipher).await.map(Some)
+    }
+
+    /// Reads an item, or says why it cannot be read, and of which entity.
+    fn read_item<E: TableEntity>(
+        &self,
+        mut entity: EntityMembers<'_, '_>,
+        decrypt: Option<&Cipher>,
+    ) -> Read<S::Item>
+    where
+        S: Selection<E>,
+    {
+        let item = match (&entity, decrypt) {
+            (EntityMembers::Listed(encrypted), Some(cipher)) => {
+                let partition = self.request.partition();
+                let opened = cipher.open(encrypted, self.point.as_ref(), partition);
+                opened.map_err(Into::into).and_then(|content| {
+                    let opened = read_entity(&content).map_err(|error| unreadable(&error))?;
+                    self.selection.read(&mut EntityMembers::Listed(&opened))
+                })
+            }
+            _ => self.selection.read(&mut entity),
+        };
+        item.map_err(|error| {
             let key = self.key_of(&entity);
             Box::new(Unread { error, key })
         })
@@ -252,6 +328,11 @@ fn key_text<'e>(entity: &'e EntityMembers<'_, '_>, part: KeyKind) -> Option<&'e 
         (EntityMembers::Scanned(entity), KeyKind::PartitionKey) => entity.partition_key(),
         (EntityMembers::Scanned(entity), KeyKind::RowKey) => entity.row_key(),
     }
+}
+
+fn unreadable(error: &JsonError) -> EntityError {
+    let reason = error.to_string();
+    EntityProblem::Unreadable { reason }.into()
 }
 
 /// The closure of the caller failed, or the entity does not fit the type.

@@ -24,6 +24,8 @@ pub(in crate::action) struct QueryRequest {
     pub(in crate::action) select: Option<Vec<String>>,
     /// The entities of which the expired ones are not read.
     pub(in crate::action) hides_expired: Option<&'static Schema>,
+    /// The filter before the values of encrypted properties in it became what is stored, if it has any.
+    pub(in crate::action) unsealed: Option<Tree>,
 }
 
 impl QueryRequest {

@@ -213,6 +213,8 @@ fn conditional(change: EntityChange, read: Option<&ETag>) -> Result<EntityChange
         change,
         operation,
         entries,
+        encryption,
+        unsealed,
     } = change;
     let condition = |own: Option<IfMatch>, read: &ETag| match own {
         Some(own @ IfMatch::ETag(_)) => own,
@@ -244,6 +246,8 @@ fn conditional(change: EntityChange, read: Option<&ETag>) -> Result<EntityChange
             change,
             operation,
             entries,
+            encryption,
+            unsealed,
         }),
         Err(problem) => Err(refused(operation, problem).with_key(&key)),
     }

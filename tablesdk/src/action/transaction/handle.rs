@@ -16,9 +16,10 @@ use crate::action::outbox::step::Step;
 use crate::action::update_entity::encode_stored;
 use crate::action::write::change::ChangeKind;
 use crate::action::{EncodedEntity, refused};
+use crate::entity::encrypted::encrypted;
 use crate::entity::index::{check_no_entry, check_verified};
 use crate::entity::key::{IntoEntityKey, KeyOf, check_standalone_key};
-use crate::entity::{Standalone, Stored, TableEntity, WritableEntity};
+use crate::entity::{Schema, Standalone, Stored, TableEntity, WritableEntity};
 use crate::error::Error;
 
 /// A round of a transaction, as its closure sees it: it reads entities and collects changes. See
@@ -58,6 +59,8 @@ pub(super) struct Changes(Arc<Mutex<Option<Batch<'static>>>>);
 /// A request of the closure for an entity.
 pub(super) struct ReadRequest {
     pub(super) key: EntityKey,
+    /// The type, if it has encrypted properties.
+    pub(super) encrypted: Option<&'static Schema>,
     pub(super) respond: Respond,
 }
 
@@ -126,7 +129,11 @@ impl Transaction {
                 let _ = reply.send(decoded);
             });
             // Fails after the end of the round, which drops the receiver.
-            let _ = self.reads.send(ReadRequest { key, respond });
+            let _ = self.reads.send(ReadRequest {
+                key,
+                encrypted: encrypted::<E>(),
+                respond,
+            });
             read.await.map_err(|_| refused(OPERATION, Ended))?
         }
     }

@@ -172,9 +172,11 @@ impl<'a, T: Send + 'a> RunTransaction<'a, T> {
         };
         match decided {
             Some(Ok(value)) => {
-                let changes = changes.end().map(Batch::into_changes).transpose();
+                let changes = match changes.end() {
+                    Some(batch) => batch.into_changes().await,
+                    None => Ok((Vec::new(), None)),
+                };
                 let changes = changes.map_err(|error| run.annotate(error))?;
-                let changes = changes.unwrap_or_default();
                 match unread {
                     // The changes may depend on it, and could not be checked.
                     Some(key) if !changes.0.is_empty() || changes.1.is_some() => {
@@ -213,7 +215,12 @@ async fn read_for(
     reads: &mut Vec<Read>,
     unread: &mut Option<EntityKey>,
 ) -> Infallible {
-    while let Some(ReadRequest { key, respond }) = requests.recv().await {
+    while let Some(request) = requests.recv().await {
+        let ReadRequest {
+            key,
+            encrypted,
+            respond,
+        } = request;
         let known = reads.iter().position(|read| read.key == key);
         let index = match known {
             Some(index) => Ok(index),
@@ -231,6 +238,17 @@ async fn read_for(
             }
         };
         let read = index.map(|index| reads.get(index).and_then(|read| read.found.as_ref()));
+        let decrypted;
+        let read = match (read, encrypted) {
+            (Ok(Some(found)), Some(schema)) => match found.opened(table, schema, &key).await {
+                Ok(found) => {
+                    decrypted = found;
+                    Ok(Some(&decrypted))
+                }
+                Err(error) => Err(run.annotate(error)),
+            },
+            (read, _) => read,
+        };
         respond(read, &|error| run.annotate(error).with_key(&key));
     }
     // The closure goes on without its transaction.

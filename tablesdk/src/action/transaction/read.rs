@@ -3,9 +3,11 @@
 use bytes::Bytes;
 use tablesdk_protocol::{ETag, EntityKey};
 
+use crate::action::encryption::opened;
 use crate::action::get_entity::stored;
-use crate::entity::{Stored, TableEntity};
+use crate::entity::{Schema, Stored, TableEntity};
 use crate::error::Error;
+use crate::pipeline::Table;
 
 /// What was read under a key.
 pub(super) struct Read {
@@ -28,6 +30,20 @@ impl Read {
 }
 
 impl Found {
+    /// The entity with the properties decrypted that a type has encrypted.
+    pub(super) async fn opened(
+        &self,
+        table: &Table,
+        schema: &'static Schema,
+        key: &EntityKey,
+    ) -> Result<Self, Error> {
+        let content = self.content.clone();
+        Ok(Self {
+            content: opened(table, Some(schema), key, content).await?,
+            etag: self.etag.clone(),
+        })
+    }
+
     pub(super) fn decode<E: TableEntity>(&self) -> Result<Stored<E>, Error> {
         stored(&self.content, &self.etag)
     }

@@ -83,7 +83,10 @@ pub(in crate::action) async fn read_current(
     match get_entity::request(run, Effect::ReadNow, table, &change.key, None).await {
         Ok(Response { etag, content }) => {
             match CurrentEntity::new(content, etag, change.body(), change.is_whole()) {
-                Ok(Some(entity)) => CurrentState::Present(entity),
+                // Compared as it was sent, and shown as it was written.
+                Ok(Some(entity)) => entity
+                    .map_content(|content| change.encryption.open(&change.key, content))
+                    .map_or(CurrentState::Unread, CurrentState::Present),
                 Ok(None) | Err(_) => CurrentState::Unread,
             }
         }

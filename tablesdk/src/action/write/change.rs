@@ -12,6 +12,7 @@ use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch, TableName};
 
 use super::ambiguous_write::{check_status, malformed_success, resolve};
 use super::exactly_once::KeepMarker;
+use crate::action::encryption::{Encryption, UNSEALED};
 use crate::action::index::changes::EntryChanges;
 use crate::action::write::together::carry_out;
 use crate::action::{EncodedEntity, check_condition};
@@ -57,6 +58,9 @@ pub(in crate::action) struct EntityChange {
     pub(in crate::action) operation: &'static str,
     /// What becomes of the entity's entries in indexes.
     pub(in crate::action) entries: EntryChanges,
+    pub(in crate::action) encryption: Encryption,
+    /// The body before its properties are encrypted. Meanwhile, the change has one that no service accepts.
+    pub(in crate::action) unsealed: Option<Bytes>,
 }
 
 impl EntityChange {
@@ -75,8 +79,17 @@ impl EntityChange {
 
     /// A change that can be sent.
     pub(in crate::action) fn of(table: TableName, kind: ChangeKind, entity: EncodedEntity) -> Self {
-        let EncodedEntity { key, body, entries } = entity;
+        let EncodedEntity {
+            key,
+            body,
+            entries,
+            encryption,
+        } = entity;
         let operation = kind.operation();
+        let (body, unsealed) = match encryption {
+            Encryption::Pending(_) => (UNSEALED, Some(body)),
+            Encryption::None | Encryption::Done(_) => (body, None),
+        };
         let change = match kind {
             ChangeKind::Delete(if_match) => Change::Delete(delete_entity::Request {
                 table,
@@ -102,6 +115,8 @@ impl EntityChange {
             change,
             operation,
             entries,
+            encryption,
+            unsealed,
         }
     }
 

@@ -63,7 +63,7 @@ pub(in crate::action) fn changes<E: WritableEntity>(
         let body = write_values(&key, &changed).map_err(Error::input)?;
         (Mode::Merge, body)
     };
-    let encoded = EncodedEntity::standalone(key, body);
+    let encoded = EncodedEntity::standalone_of::<E>(key, body);
     Ok(Some((mode, encoded, Some(after))))
 }
 

@@ -62,6 +62,7 @@ impl SweepMarkers {
             filter: Some(filter(&partition)),
             select: Some(select.map(str::to_owned).to_vec()),
             hides_expired: None,
+            unsealed: None,
         };
         let mut continuation = None;
         let mut swept = 0;

@@ -23,6 +23,9 @@ impl Schema {
         if variant.schema.stub {
             return;
         }
+        if index == 0 {
+            self.check_encryption();
+        }
         if !variant.writable && !self.projection {
             refuse(&[
                 "`",

@@ -33,6 +33,20 @@ pub(super) struct Dispatch {
     has_other: bool,
 }
 
+impl Dispatch {
+    /// The schema of a variant.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "within the bounds by the condition"
+    )]
+    pub(super) const fn schema(&self, index: usize) -> Option<&'static Schema> {
+        if index < self.variants.len() {
+            return Some(self.variants[index].schema);
+        }
+        None
+    }
+}
+
 /// A variant of an enum, and the entity in it.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

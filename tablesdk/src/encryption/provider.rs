@@ -1,0 +1,120 @@
+//! What wraps and unwraps the keys that encrypt.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::pin::Pin;
+
+use zeroize::Zeroizing;
+
+use super::envelope::Secret;
+
+/// Wraps and unwraps the keys that encrypt values: a key in a vault, or a [`LocalKey`](super::LocalKey). A [`Keyring`](super::Keyring) that
+/// is [opened](super::Keyring::open) with it keeps the wrapped keys in a table.
+///
+/// It is asked once for each key when the keyring is opened, and again when the keys are an hour old. An implementation keeps nothing.
+/// Its error ends the operations that need the key, and must not contain the key.
+///
+/// For Azure Key Vault, with an HTTP client and a token of the program:
+///
+/// ```
+/// use tablesdk::encryption::{ContentKey, KeyProvider, ProviderFuture, WrappedKey};
+/// # struct Http;
+/// # impl Http {
+/// #     async fn post(&self, _: String, _: Vec<u8>) -> Result<Vec<u8>, std::io::Error> { Ok(vec![]) }
+/// # }
+///
+/// struct KeyVault {
+///     http: Http,
+///     /// The newest version, such as `https://contoso.vault.azure.net/keys/tables/0123`.
+///     key: String,
+/// }
+///
+/// impl KeyProvider for KeyVault {
+///     fn key_id(&self) -> String {
+///         self.key.clone()
+///     }
+///
+///     fn wrap<'a>(&'a self, key: &'a ContentKey) -> ProviderFuture<'a, Vec<u8>> {
+///         Box::pin(async move {
+///             let url = format!("{}/wrapkey?api-version=7.4", self.key);
+///             Ok(self.http.post(url, key.as_bytes().to_vec()).await?)
+///         })
+///     }
+///
+///     fn unwrap<'a>(&'a self, wrapped: &'a WrappedKey) -> ProviderFuture<'a, ContentKey> {
+///         Box::pin(async move {
+///             // Of the version that wrapped it.
+///             let url = format!("{}/unwrapkey?api-version=7.4", wrapped.key_id());
+///             let bytes = self.http.post(url, wrapped.as_bytes().to_vec()).await?;
+///             Ok(ContentKey::new(bytes.try_into().map_err(|_| "a key has 32 bytes")?))
+///         })
+///     }
+/// }
+/// ```
+pub trait KeyProvider: Send + Sync + 'static {
+    /// The id of the key that wraps now, with its version. It is stored beside each wrapped key.
+    fn key_id(&self) -> String;
+
+    /// Wraps a key with the key of [`key_id`](Self::key_id).
+    fn wrap<'a>(&'a self, key: &'a ContentKey) -> ProviderFuture<'a, Vec<u8>>;
+
+    /// Unwraps a key with the key that wrapped it.
+    fn unwrap<'a>(&'a self, wrapped: &'a WrappedKey) -> ProviderFuture<'a, ContentKey>;
+}
+
+/// What the functions of a [`KeyProvider`] return. The trait has an example.
+pub type ProviderFuture<'a, T> =
+    Pin<Box<dyn Future<Output = Result<T, Box<dyn StdError + Send + Sync>>> + Send + 'a>>;
+
+/// The key that encrypts values. `Debug` does not show it, and its memory is overwritten when it is dropped.
+///
+/// ```
+/// use tablesdk::encryption::ContentKey;
+///
+/// let key = ContentKey::new([7; 32]);
+/// assert_eq!(key.as_bytes(), &[7; 32]);
+/// assert_eq!(format!("{key:?}"), "ContentKey");
+/// ```
+pub struct ContentKey(pub(crate) Secret);
+
+impl ContentKey {
+    /// The key of these bytes.
+    pub fn new(bytes: [u8; 32]) -> Self {
+        Self(Zeroizing::new(bytes))
+    }
+
+    /// The bytes.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for ContentKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ContentKey")
+    }
+}
+
+/// A key that is wrapped, as it is stored. [`KeyProvider`] has an example.
+pub struct WrappedKey {
+    pub(crate) key_id: String,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl WrappedKey {
+    /// The id of the key that wrapped it.
+    pub fn key_id(&self) -> &str {
+        &self.key_id
+    }
+
+    /// What the provider has made of the key.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl fmt::Debug for WrappedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("WrappedKey").field(&self.key_id).finish()
+    }
+}

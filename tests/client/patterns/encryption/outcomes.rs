@@ -1,0 +1,86 @@
+//! Lost responses: every attempt sends the same bytes, and the outcome is resolved by them.
+
+use harness::client_with;
+use harness::proxy::Proxy;
+use tablesdk::action::CurrentState;
+use tablesdk::{ErrorKind, TableClient};
+use tablesdk_server::testing::{Fault, Op};
+use tablesdk_server::{InProcess, TableServer};
+
+use super::{Patient, tables};
+
+async fn start() -> (TableServer, Proxy<InProcess>, TableClient) {
+    let server = TableServer::in_process();
+    let proxy = Proxy::new(server.transport());
+    let service = client_with(&server, |builder| builder.transport(proxy.clone()));
+    let (table, _) = tables(&service).await;
+    (server, proxy, table)
+}
+
+fn bodies<T>(proxy: &Proxy<T>, op: Op) -> Vec<bytes::Bytes> {
+    let sent = proxy.sent().into_iter().filter(|sent| sent.op == op);
+    sent.map(|sent| sent.body).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_sends_the_same_bytes() {
+    let (server, proxy, table) = start().await;
+    server
+        .faults()
+        .next(Op::InsertOrReplaceEntity, Fault::lost_response());
+    table.upsert_replace(&Patient::ada()).await.unwrap();
+    let sent = bodies(&proxy, Op::InsertOrReplaceEntity);
+    assert_eq!(sent.len(), 2);
+    assert_eq!(sent[0], sent[1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_outcome_shows_the_decrypted_entity() {
+    let (server, _, table) = start().await;
+    server
+        .faults()
+        .next(Op::InsertEntity, Fault::lost_response());
+    let error = table.insert(&Patient::ada()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
+    let Some(CurrentState::Present(current)) = error.current() else {
+        panic!("{error}");
+    };
+    assert!(current.equals_sent());
+    assert_eq!(*current.read::<Patient>().unwrap(), Patient::ada());
+    // The same value, encrypted by another client, is not what was sent.
+    let (server, _, table) = start().await;
+    let mut stored = table.insert(&Patient::ada()).await.unwrap();
+    table.replace_unconditional(&Patient::ada()).await.unwrap();
+    server
+        .faults()
+        .next(Op::UpdateEntity, Fault::lost_response());
+    let error = table.replace(&mut stored).await.unwrap_err();
+    assert!(
+        error.is_precondition_failed() || error.is_outcome_unknown(),
+        "{error}"
+    );
+    if let Some(CurrentState::Present(current)) = error.current() {
+        assert!(!current.equals_sent());
+        assert_eq!(*current.read::<Patient>().unwrap(), Patient::ada());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn exactly_once_finds_its_own_bytes() {
+    let (server, _, table) = start().await;
+    for fault in [Fault::lost_response(), Fault::reset()] {
+        server.faults().next(Op::EntityGroupTransaction, fault);
+        let mut stored = table.insert(&Patient::ada()).exactly_once().await.unwrap();
+        "Ada King".clone_into(&mut stored.name);
+        table.replace(&mut stored).await.unwrap();
+        server
+            .faults()
+            .next(Op::EntityGroupTransaction, Fault::lost_response());
+        stored.visits = 2;
+        table.replace(&mut stored).exactly_once().await.unwrap();
+        // The ETag is the current one.
+        stored.visits = 3;
+        table.replace(&mut stored).await.unwrap();
+        table.delete_stored(&stored).await.unwrap();
+    }
+}

@@ -1,0 +1,179 @@
+//! Values that were changed, swapped or moved by a program that may write the table and has no keys.
+
+use harness::client;
+use tablesdk::{DynamicEntity, ErrorKind, TableClient, Value};
+use tablesdk_server::TableServer;
+
+use super::{Patient, binary, keyring, stored, tables};
+
+const ENCRYPTED: [&str; 4] = ["Born", "Email", "Email__eq", "Name"];
+
+async fn write(raw: &TableClient, entity: &DynamicEntity) {
+    raw.upsert_replace(entity).await.unwrap();
+}
+
+/// The entity cannot be read, and the error says which property it is.
+async fn assert_detected(table: &TableClient, row: &str, property: &str) {
+    let errors = [
+        table.get(Patient::key("Ward", row)).await.unwrap_err(),
+        table.query::<Patient>().collect().await.unwrap_err(),
+    ];
+    for error in errors {
+        assert_eq!(error.kind(), ErrorKind::Data, "{property}: {error}");
+        let name = property.trim_end_matches("__eq");
+        assert!(
+            error.to_string().contains(&format!("property {name:?}: ")),
+            "{property}: {error}"
+        );
+        super::assert_no_secret(&error.to_string());
+    }
+}
+
+#[tokio::test]
+async fn each_bit_is_protected() {
+    let server = TableServer::in_process();
+    let (table, raw) = tables(&client(&server)).await;
+    table.insert(&Patient::ada()).await.unwrap();
+    let right = stored(&raw, "1").await;
+    for property in ENCRYPTED {
+        let bytes = binary(&right, property);
+        for bit in 0..bytes.len() * 8 {
+            let mut changed = bytes.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            write(&raw, &right.clone().with(property, changed)).await;
+            assert_detected(&table, "1", property).await;
+        }
+        for length in 0..bytes.len() {
+            write(
+                &raw,
+                &right.clone().with(property, bytes[..length].to_vec()),
+            )
+            .await;
+            assert_detected(&table, "1", property).await;
+        }
+        for plain in [
+            Value::from("Ada"),
+            Value::from(1815),
+            Value::Binary(b"Ada".to_vec()),
+        ] {
+            let mut changed = right.clone();
+            changed.properties_mut().set(property, plain);
+            write(&raw, &changed).await;
+            assert_detected(&table, "1", property).await;
+        }
+    }
+    write(&raw, &right).await;
+    assert_eq!(
+        *table.get(Patient::key("Ward", "1")).await.unwrap().unwrap(),
+        Patient::ada()
+    );
+}
+
+#[tokio::test]
+async fn each_swap_is_detected() {
+    let server = TableServer::in_process();
+    let service = client(&server);
+    let (table, raw) = tables(&service).await;
+    let other = service.table("Others");
+    other.create_table().await.unwrap();
+    let encrypted = other.with_encryption(keyring());
+    // In two rows, two partitions and two tables.
+    table.insert(&Patient::ada()).await.unwrap();
+    table
+        .insert(&Patient::new("2", "bob@contoso.com"))
+        .await
+        .unwrap();
+    let elsewhere = Patient {
+        department: "Icu".to_owned(),
+        ..Patient::ada()
+    };
+    table.insert(&elsewhere).await.unwrap();
+    encrypted.insert(&Patient::ada()).await.unwrap();
+    let get = async |table: &TableClient, partition, row| {
+        let found = table.get::<DynamicEntity>((partition, row)).await.unwrap();
+        found.expect("it exists").into_inner()
+    };
+    let right = get(&raw, "Ward", "1").await;
+    let mut cells = Vec::new();
+    for entity in [
+        &right,
+        &get(&raw, "Ward", "2").await,
+        &get(&raw, "Icu", "1").await,
+        &get(&other, "Ward", "1").await,
+    ] {
+        for property in ENCRYPTED {
+            cells.push((property, binary(entity, property)));
+        }
+    }
+    let mut swaps = 0;
+    for property in ENCRYPTED {
+        let own = binary(&right, property);
+        for (_, bytes) in cells.iter().filter(|(_, bytes)| *bytes != own) {
+            write(&raw, &right.clone().with(property, bytes.clone())).await;
+            assert_detected_alone(&table, property).await;
+            swaps += 1;
+        }
+    }
+    // The lookup of an equal value is the same in another row of the table.
+    assert_eq!(swaps, 4 * 15 - 1);
+    // A whole entity under another key.
+    let moved = get(&raw, "Ward", "2").await;
+    let mut under_another_key = DynamicEntity::new("Ward", "1");
+    for (name, value) in moved.properties().iter() {
+        under_another_key.properties_mut().set(name, value.clone());
+    }
+    write(&raw, &under_another_key).await;
+    assert_detected_alone(&table, "").await;
+}
+
+async fn assert_detected_alone(table: &TableClient, property: &str) {
+    let error = table.get(Patient::key("Ward", "1")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Data, "{property}: {error}");
+    super::assert_no_secret(&error.to_string());
+}
+
+#[tokio::test]
+async fn one_changed_entity_does_not_hide_the_others() {
+    let server = TableServer::in_process();
+    let (table, raw) = tables(&client(&server)).await;
+    for id in ["1", "2", "3"] {
+        table
+            .insert(&Patient::new(id, "ada@contoso.com"))
+            .await
+            .unwrap();
+    }
+    let bytes = binary(&stored(&raw, "1").await, "Name");
+    write(&raw, &stored(&raw, "2").await.with("Name", bytes)).await;
+    let readable = table.query::<Patient>().skip_unreadable(|error| {
+        let key = error.key().expect("it is about one entity");
+        assert_eq!(key.row_key().as_str(), "2");
+    });
+    assert_eq!(readable.collect().await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn what_is_not_detected_is_what_the_guide_says() {
+    let server = TableServer::in_process();
+    let (table, raw) = tables(&client(&server)).await;
+    table.insert(&Patient::ada()).await.unwrap();
+    let old = stored(&raw, "1").await;
+    table
+        .patch(Patient::key("Ward", "1"))
+        .set(|p| p.name, "Ada King")
+        .await
+        .unwrap();
+    // An older value of the same property.
+    let rolled_back = stored(&raw, "1").await.with("Name", binary(&old, "Name"));
+    write(&raw, &rolled_back).await;
+    assert_eq!(
+        *table.get(Patient::key("Ward", "1")).await.unwrap().unwrap(),
+        Patient::ada()
+    );
+    // A property that was removed.
+    let mut removed = old.clone();
+    removed.properties_mut().remove("Born");
+    removed.properties_mut().remove("Email__eq");
+    write(&raw, &removed).await;
+    let found = table.get(Patient::key("Ward", "1")).await.unwrap().unwrap();
+    assert_eq!(found.born, None);
+}
