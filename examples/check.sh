@@ -140,6 +140,12 @@ check readings \
     '35 of 40' \
     '01:30 sensor-07: 21.0 °C'
 
+check encryption \
+    'Grace has the number AB 12 34 52 C' \
+    'InsuranceNumber: 60 bytes' \
+    'Email__eq: 32 bytes' \
+    'property "InsuranceNumber": it cannot be decrypted'
+
 check outbox \
     'Sales and service' \
     '1 waiting' \
