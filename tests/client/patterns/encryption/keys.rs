@@ -140,6 +140,13 @@ async fn a_new_key_encrypts_once_all_clients_know_it() {
     }
     server.clock().advance(HOUR);
     newest
+        .patch(Patient::key("Ward", "3"))
+        .set(|p| p.name, "Ada")
+        .await
+        .unwrap();
+    assert_eq!(key_id(&stored(&raw, "3").await), old, "an hour later");
+    server.clock().advance(HOUR);
+    newest
         .insert(&Patient::new("4", "ada@contoso.com"))
         .await
         .unwrap();
