@@ -251,6 +251,12 @@ fn check_wide(
             "a wide struct does not expire: remove `expires`, and delete the entity with `table.wide()`",
         );
     }
+    if let Some(encrypt) = fields.iter().find_map(|field| field.attributes.encrypt) {
+        diagnostics.error(
+            encrypt.span,
+            "a wide struct has no encrypted properties: remove the `encrypt`, or the `wide`",
+        );
+    }
 }
 
 /// A flattened struct has no key.

@@ -476,7 +476,7 @@ fn checks(model: &Model<'_>) -> Vec<TokenStream> {
     if let (Target::Entity, Some(encrypt)) = (model.target, encrypt) {
         let span = generated_span(encrypt.span);
         checks.push(quote_spanned! { span=>
-            <#ident #type_generics as #krate::TableEntity>::SCHEMA.check_encryption()
+            <#ident #type_generics as #entity_trait>::SCHEMA.check_encryption()
         });
     }
     let flattened = model.groups().next();

@@ -128,7 +128,7 @@ impl Schema {
                         !property.has_lookup() || lookup.1 <= PROPERTY_NAME_UNITS_MAX,
                         "the name of an encrypted property with `__eq` is longer than the 255 UTF-16 units of the service"
                     );
-                    root.check_names(ColumnScope::ROOT, property, name.0, lookup.0);
+                    root.check_lookup_names(ColumnScope::ROOT, property, name.0, lookup.0);
                 }
                 SchemaPart::Property(_) => {}
             }
@@ -142,7 +142,7 @@ impl Schema {
     }
 
     #[track_caller]
-    const fn check_names(
+    const fn check_lookup_names(
         &self,
         scope: ColumnScope,
         encrypted: &PropertySchema,
@@ -153,7 +153,7 @@ impl Schema {
         while index < self.parts.len() {
             match &self.parts[index] {
                 SchemaPart::Group(text, group) => {
-                    group.check_names(scope.then(text), encrypted, name, lookup);
+                    group.check_lookup_names(scope.then(text), encrypted, name, lookup);
                 }
                 SchemaPart::Property(other) => {
                     let (hash, _) = hash_of(scope, other.name);
@@ -181,7 +181,7 @@ impl Schema {
         }
         let mut index = 0;
         while let Some(other) = self.other_type(index) {
-            other.check_names(scope, encrypted, name, lookup);
+            other.check_lookup_names(scope, encrypted, name, lookup);
             index += 1;
         }
     }

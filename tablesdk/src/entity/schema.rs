@@ -262,6 +262,11 @@ impl Schema {
     #[doc(hidden)]
     #[track_caller]
     pub const fn check_wide(&self) {
+        if self.encrypts() {
+            refuse(&[
+                "a wide struct has no encrypted properties: remove the `encrypt`, or the `wide`",
+            ]);
+        }
         self.check_names::<0x8000>(
             WIDE_PROPERTIES_MAX,
             "the entity has more than 24848 properties, including those of flattened structs and the slots of series: split it",

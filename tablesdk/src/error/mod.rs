@@ -199,7 +199,10 @@ impl Error {
     /// The failure of an object store.
     #[cfg(feature = "object-store")]
     pub(crate) fn object_store(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        Self::new(ErrorKind::ObjectStore, Source::Other(source.into()))
+        Self::new(
+            ErrorKind::ObjectStore,
+            Source::Other(Arc::from(source.into())),
+        )
     }
 
     /// What a closure of the caller returned.

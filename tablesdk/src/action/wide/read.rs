@@ -344,6 +344,7 @@ async fn pages(
         filter: Some(filter),
         select,
         hides_expired: None,
+        unsealed: None,
     };
     let mut rows = Vec::new();
     let (mut continuation, continuations) = (None, Continuations::new());
