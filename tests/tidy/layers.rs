@@ -194,6 +194,8 @@ fn modules_of_the_client_use_only_modules_below_them() {
         (
             "lease",
             &["action", "client", "entity", "error", "pipeline", "random"],
+        ),
+        (
             "objects",
             &["action", "entity", "error", "query", "random", "sealed"],
         ),
