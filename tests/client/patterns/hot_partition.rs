@@ -9,7 +9,7 @@ use harness::{client, client_with};
 use tablesdk::action::{Merged, ParallelQuery};
 use tablesdk::key::Shard;
 use tablesdk::query::PageToken;
-use tablesdk::{DynamicEntity, ErrorKind, RetryPolicy, TableClient, TableEntity};
+use tablesdk::{DynamicEntity, ErrorKind, RetryPolicy, TableClient, TableEntity, Timestamp};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, LintKind, Op, Throttle};
 
@@ -311,6 +311,45 @@ async fn short_and_empty_pages_are_not_the_end() {
     for take in [1, 3, 7, 20, 21] {
         assert_eq!(pages::<4>(&table, take).await.0, all, "{take}");
     }
+}
+
+#[derive(Debug, TableEntity)]
+#[table(partition_key = "{shard}", row_key = "{id}")]
+struct Session {
+    shard: Shard<2>,
+    id: u32,
+    #[table(expires)]
+    until: Timestamp,
+}
+
+#[tokio::test]
+async fn expired_entities_are_hidden_from_page_to_page() {
+    let server = TableServer::in_process();
+    let clock = server.clock();
+    clock.freeze();
+    clock.set("2024-03-15T10:00:00Z".parse().unwrap());
+    let table = client(&server).table("Sessions");
+    table.create_table().await.unwrap();
+    for id in 0..8_u32 {
+        let session = Session {
+            shard: Shard::new(id % 2).unwrap(),
+            id,
+            until: format!("2024-03-15T10:0{}:00Z", id + 1).parse().unwrap(),
+        };
+        table.insert(&session).await.unwrap();
+    }
+    let query = || {
+        let partitions = Shard::all().map(Session::partition);
+        table.query::<Session>().partitions(partitions).merged()
+    };
+    let page = query().take(2).page(None).await.unwrap();
+    assert_eq!(page.items[1].id, 1);
+    // The token is that of the same query at a later time.
+    clock.set("2024-03-15T10:06:30Z".parse().unwrap());
+    assert_eq!(query().including_expired().count().await.unwrap(), 8);
+    let page = query().page(page.next).await.unwrap();
+    let ids: Vec<_> = page.items.iter().map(|session| session.id).collect();
+    assert_eq!(ids, [6, 7]);
 }
 
 /// No more requests are in flight than `parallel` says.

@@ -231,6 +231,11 @@ impl<E: TableEntity, S: Selection<E>, O> ParallelQuery<E, S, O> {
         self.map(QueryEntities::prefetch)
     }
 
+    /// As [`QueryEntities::including_expired`].
+    pub fn including_expired(self) -> Self {
+        self.map(QueryEntities::including_expired)
+    }
+
     /// As [`QueryEntities::skip_unreadable`].
     pub fn skip_unreadable(self, report: impl Fn(Error) + Send + Sync + 'static) -> Self {
         self.map(|query| query.skip_unreadable(report))
