@@ -366,7 +366,10 @@ async fn the_size_of_the_buckets_may_change() {
     let report = table.remove_expired::<Session>().await.unwrap();
     assert_eq!(report.removed, 2);
     // Of the first session, an entry of another size might exist, too: it was looked for.
-    assert_eq!((rows(&table).await, owners(&server)), (vec![], vec![]));
+    assert_eq!(
+        (rows(&table).await, owners(&server)),
+        (Vec::new(), Vec::new())
+    );
 }
 
 /// An entry whose entity was prolonged by a program that does not know the index leads to an entity that is kept.
@@ -596,7 +599,7 @@ async fn nothing_is_removed_that_has_not_expired() {
         let injected = server.faults().chaos(seed);
         let writers = (0..4_u32).map(|writer| {
             let (table, clock) = (&table, server.clock());
-            let mut rng = Rng::with_seed(seed ^ u64::from(writer) << 8);
+            let mut rng = Rng::with_seed(seed ^ (u64::from(writer) << 8));
             async move {
                 // `None` where the outcome of a write is not known.
                 let mut valid = [None; 2];
@@ -663,6 +666,9 @@ async fn nothing_is_removed_that_has_not_expired() {
             sleep(Duration::from_secs(2 * 3600)).await;
             table.remove_expired::<Session>().await.unwrap();
         }
-        assert_eq!((rows(&table).await, buckets(&server)), (vec![], vec![]));
+        assert_eq!(
+            (rows(&table).await, buckets(&server)),
+            (Vec::new(), Vec::new())
+        );
     }
 }
