@@ -447,7 +447,8 @@ async fn the_keys_of_an_entity_with_buckets_have_495_characters_at_most() {
 #[tokio::test]
 async fn a_client_that_denies_scans_removes_by_buckets_or_in_a_partition() {
     let server = TableServer::in_process();
-    let table = client_with(&server, |builder| builder.deny_scans()).table("Tests");
+    let table =
+        client_with(&server, tablesdk::TableServiceClientBuilder::deny_scans).table("Tests");
     table.create_table().await.unwrap();
     table.insert(&token("ann", 1, hours(-1))).await.unwrap();
     table.insert(&session("ann", 1, hours(-1))).await.unwrap();
