@@ -8,7 +8,8 @@ use futures::future::{join_all, try_join};
 use harness::{client, client_with};
 use tablesdk::encryption::{ContentKey, KeyProvider, Keyring, ProviderFuture, WrappedKey};
 use tablesdk::{
-    DynamicEntity, Error, ErrorKind, Guid, RetryPolicy, TableClient, TableServiceClient, Value,
+    DynamicEntity, Error, ErrorKind, Guid, RetryPolicy, Stored, TableClient, TableServiceClient,
+    Value,
 };
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
@@ -94,10 +95,11 @@ async fn the_first_client_makes_a_key_and_the_others_load_it() {
     }
     let keys = client(&server).table("TablesdkKeys");
     let rows = keys.query::<DynamicEntity>().collect().await.unwrap();
-    let Some((current, rows)) = rows.split_last() else {
-        panic!("no keys")
+    let is_current = |row: &&Stored<DynamicEntity>| row.key().row_key().as_str() == "current";
+    let (current, rows): (Vec<_>, Vec<_>) = rows.iter().partition(is_current);
+    let [current] = current[..] else {
+        panic!("{current:?}")
     };
-    assert_eq!(current.key().row_key().as_str(), "current");
     let Some(Value::Guid(current)) = current.properties().get("Key") else {
         panic!("{current:?}")
     };
