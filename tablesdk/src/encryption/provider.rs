@@ -25,26 +25,33 @@ use super::envelope::Secret;
 ///
 /// struct KeyVault {
 ///     http: Http,
-///     /// The newest version, such as `https://contoso.vault.azure.net/keys/tables/0123`.
+///     /// Such as `https://contoso.vault.azure.net/keys/tables/`.
 ///     key: String,
+///     /// The newest one, such as `0123`.
+///     version: String,
 /// }
 ///
 /// impl KeyProvider for KeyVault {
 ///     fn key_id(&self) -> String {
-///         self.key.clone()
+///         format!("{}{}", self.key, self.version)
 ///     }
 ///
 ///     fn wrap<'a>(&'a self, key: &'a ContentKey) -> ProviderFuture<'a, Vec<u8>> {
 ///         Box::pin(async move {
-///             let url = format!("{}/wrapkey?api-version=7.4", self.key);
+///             let url = format!("{}/wrapkey?api-version=7.4", self.key_id());
+///             // Of the vault, this is JSON with Base64.
 ///             Ok(self.http.post(url, key.as_bytes().to_vec()).await?)
 ///         })
 ///     }
 ///
 ///     fn unwrap<'a>(&'a self, wrapped: &'a WrappedKey) -> ProviderFuture<'a, ContentKey> {
 ///         Box::pin(async move {
-///             // Of the version that wrapped it.
-///             let url = format!("{}/unwrapkey?api-version=7.4", wrapped.key_id());
+///             // It comes from the table: another program may have written a URL of its own.
+///             let version = wrapped.key_id().strip_prefix(&self.key).unwrap_or_default();
+///             if version.is_empty() || !version.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+///                 return Err("the key was wrapped by another key".into());
+///             }
+///             let url = format!("{}{version}/unwrapkey?api-version=7.4", self.key);
 ///             let bytes = self.http.post(url, wrapped.as_bytes().to_vec()).await?;
 ///             Ok(ContentKey::new(bytes.try_into().map_err(|_| "a key has 32 bytes")?))
 ///         })
@@ -102,7 +109,8 @@ pub struct WrappedKey {
 }
 
 impl WrappedKey {
-    /// The id of the key that wrapped it.
+    /// The id of the key that wrapped it, as the table has it. Compare it before it becomes a part of a URL: who may write the table
+    /// chooses it.
     pub fn key_id(&self) -> &str {
         &self.key_id
     }

@@ -7,6 +7,7 @@ use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 use tablesdk_protocol::wire::json::{RawProperty, read_entity_by};
 use tablesdk_protocol::{ETag, EntityKey, KeyKind, ShortString, Timestamp};
 
+use super::encrypted::check_convertible;
 use super::index::Standalone;
 use super::{
     ColumnScope, EntityError, EntityProblem, EntityVariant, IntoProperty, Properties,
@@ -162,6 +163,7 @@ impl DynamicEntity {
     ///
     /// When the value cannot be stored.
     pub fn from_entity<E: WritableEntity>(entity: &E) -> Result<Self, EntityError> {
+        const { check_convertible::<E>() }
         convert(entity, None)
     }
 
@@ -171,6 +173,7 @@ impl DynamicEntity {
     ///
     /// When it cannot be stored, a property is missing, or is of another type than its field.
     pub fn to_entity<E: TableEntity>(&self) -> Result<E, EntityError> {
+        const { check_convertible::<E>() }
         convert(self, self.etag())
     }
 }

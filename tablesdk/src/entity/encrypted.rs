@@ -53,6 +53,14 @@ pub(crate) const fn check_not_encrypted<E: TableEntity>() {
     );
 }
 
+/// Refuses at compile time to convert between an entity and its properties: one of the two would hold plain text, the other encrypted values.
+pub(crate) const fn check_convertible<E: TableEntity>() {
+    assert!(
+        !E::SCHEMA.encrypts(),
+        "a type with encrypted properties cannot be converted to or from a dynamic entity: the dynamic entity is stored as it is, and would be stored in plain text"
+    );
+}
+
 /// The name of the property that shows which values of another are equal.
 pub(crate) fn lookup_name(name: &str) -> String {
     format!("{name}{LOOKUP_SUFFIX}")
