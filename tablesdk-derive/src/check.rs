@@ -716,11 +716,11 @@ mod tests {
             ("#[table(partitionkey)]", "did you mean `partition_key`?"),
             (
                 "#[table(pk)]",
-                "the attributes here are `alias`, `default`, `etag`",
+                "the attributes here are `alias`, `default`, `encrypt`, `etag`",
             ),
             (
                 "#[table(\"partition_key\")]",
-                "expected one of `alias`, `default`, `etag`",
+                "expected one of `alias`, `default`, `encrypt`, `etag`",
             ),
             ("#[table]", "attributes are in parentheses"),
             (

@@ -83,6 +83,8 @@ struct Session {
     sum: Option<Sum>,
     /// The writers of the shard when the sum was sent.
     sent_over: Option<Vec<Writer>>,
+    /// Whether a request of the sum can still be carried out.
+    is_in_flight: bool,
 }
 
 impl Counter {
@@ -103,6 +105,7 @@ impl Counter {
                 stored: None,
                 sum: None,
                 sent_over: None,
+                is_in_flight: false,
             }),
         }
     }
@@ -195,8 +198,17 @@ impl Counter {
         next.take()
     }
 
-    /// Writes the sum of the session.
+    /// Writes the sum of the session. While a request of it can still be carried out, no error says that it is not counted.
     async fn write(&self, session: &mut Session) -> Result<(), Error> {
+        match self.in_rounds(session).await {
+            Err(error) if session.is_in_flight => {
+                Err(error.into_outcome_unknown(CurrentState::Unread))
+            }
+            result => result,
+        }
+    }
+
+    async fn in_rounds(&self, session: &mut Session) -> Result<(), Error> {
         let key = self.checked_key(OPERATION)?;
         let mut round = 1;
         loop {
@@ -205,14 +217,10 @@ impl Counter {
             let data = |problem| self.located(OPERATION, Error::data(problem).with_key(&key));
             let stored = match session.stored.take() {
                 Some(stored) => stored,
-                None => match get_now(self.table.table(), &key).await {
-                    Ok(entity) => Shard::of(entity.as_ref()).map_err(data)?,
-                    // A caller that was dropped has sent it.
-                    Err(error) if session.sent_over.is_some() => {
-                        return Err(error.into_outcome_unknown(CurrentState::Unread));
-                    }
-                    Err(error) => return Err(error),
-                },
+                None => {
+                    let entity = get_now(self.table.table(), &key).await?;
+                    Shard::of(entity.as_ref()).map_err(data)?
+                }
             };
             let written = match session.is_counted_in(&stored) {
                 Some(true) => {
@@ -228,6 +236,8 @@ impl Counter {
                 return Err(self.located(OPERATION, error));
             };
             session.sent_over = Some(stored.writers);
+            // Also when the caller is dropped.
+            let was_in_flight = std::mem::replace(&mut session.is_in_flight, true);
             let entity = written.to_entity(&key);
             let sent = match &stored.etag {
                 Some(etag) => self.table.merge_if(&entity, etag).await,
@@ -241,11 +251,15 @@ impl Counter {
                 }
                 Err(error) => error,
             };
+            session.is_in_flight = was_in_flight || error.is_outcome_unknown();
             let (now, error) = found_after(self.table.table(), &key, error).await?;
             let now = Shard::of(now.as_ref()).map_err(data)?;
             let is_counted = session.is_counted_in(&now);
-            // Under another ETag, the request that failed cannot be carried out later.
+            // Under another ETag, the requests that failed cannot be carried out later.
             let is_refused = is_counted == Some(false) && now.etag != stored.etag;
+            if is_refused {
+                session.is_in_flight = false;
+            }
             session.stored = Some(now);
             if is_refused {
                 session.leave_shard(self.shards);
@@ -278,6 +292,7 @@ impl Session {
         self.number += 1;
         self.sum = sum;
         self.sent_over = None;
+        self.is_in_flight = false;
     }
 
     fn amount(&self) -> i128 {

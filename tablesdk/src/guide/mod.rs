@@ -6,20 +6,21 @@
 //! 2. [Queries](queries): what a filter can express, what a query costs, how to read faster.
 //! 3. [Paging](paging): streams, pages and continuation tokens.
 //! 4. [Batches and bulk](batches_and_bulk): several changes in one transaction, or many changes without one.
-//! 5. [Patterns](patterns): what there is for each section of the table design guide, and what each way costs.
-//! 6. [Relationships](relationships): one-to-many, one-to-one, joins in the client, inheritance.
-//! 7. [Indexes](indexes): entities by other properties than their row key.
-//! 8. [Outbox](outbox): changes in several partitions and messages, which follow a transaction for certain.
-//! 9. [Encryption](encryption): properties that only clients with a key can read.
-//! 10. [Stored forms](stored_forms): what the client stores beside the entities of a program.
-//! 11. [Concurrency](concurrency): several clients that write the same entity.
-//! 12. [Errors and retries](errors_and_retries): what an error contains, which requests are retried, what is known when responses
+//! 5. [Choosing a pattern](choosing): from what a program needs to the pattern, its cost and its alternative.
+//! 6. [Patterns](patterns): what there is for each section of the table design guide, and what each way costs.
+//! 7. [Relationships](relationships): one-to-many, one-to-one, joins in the client, inheritance.
+//! 8. [Indexes](indexes): entities by other properties than their row key.
+//! 9. [Outbox](outbox): changes in several partitions and messages, which follow a transaction for certain.
+//! 10. [Encryption](encryption): properties that only clients with a key can read.
+//! 11. [Stored forms](stored_forms): what the client stores beside the entities of a program.
+//! 12. [Concurrency](concurrency): several clients that write the same entity.
+//! 13. [Errors and retries](errors_and_retries): what an error contains, which requests are retried, what is known when responses
 //!     are lost.
-//! 13. [Credentials](credentials): connection strings, keys, signatures, tokens, transports.
-//! 14. [Observability](observability): logs, spans, reports, request ids.
-//! 15. [Web services](web_services): statuses for errors, versions and page tokens over HTTP, a repository behind a trait.
-//! 16. [Testing](testing): a table service in the process of the test.
-//! 17. [Emulators](emulators): how Azurite differs from the service.
+//! 14. [Credentials](credentials): connection strings, keys, signatures, tokens, transports.
+//! 15. [Observability](observability): logs, spans, reports, request ids.
+//! 16. [Web services](web_services): statuses for errors, versions and page tokens over HTTP, a repository behind a trait.
+//! 17. [Testing](testing): a table service in the process of the test.
+//! 18. [Emulators](emulators): how Azurite differs from the service.
 //!
 //! For users of other libraries: [the official SDKs](official_sdks) for .NET, Python, JavaScript, Go and Java, and
 //! [`azure_data_tables`](moving_from_the_old_crate), the unofficial Rust crate.
@@ -39,11 +40,15 @@ pub mod queries {}
 pub mod paging {}
 
 #[doc = include_str!("batches_and_bulk.md")]
-#[doc = "\n\n---\n\nBefore: [Paging](crate::guide::paging) · [All guides](crate::guide) · Next: [Patterns](crate::guide::patterns)"]
+#[doc = "\n\n---\n\nBefore: [Paging](crate::guide::paging) · [All guides](crate::guide) · Next: [Choosing a pattern](crate::guide::choosing)"]
 pub mod batches_and_bulk {}
 
+#[doc = include_str!("choosing.md")]
+#[doc = "\n\n---\n\nBefore: [Batches and bulk](crate::guide::batches_and_bulk) · [All guides](crate::guide) · Next: [Patterns](crate::guide::patterns)"]
+pub mod choosing {}
+
 #[doc = include_str!("patterns.md")]
-#[doc = "\n\n---\n\nBefore: [Batches and bulk](crate::guide::batches_and_bulk) · [All guides](crate::guide) · Next: [Relationships](crate::guide::relationships)"]
+#[doc = "\n\n---\n\nBefore: [Choosing a pattern](crate::guide::choosing) · [All guides](crate::guide) · Next: [Relationships](crate::guide::relationships)"]
 pub mod patterns {}
 
 #[doc = include_str!("relationships.md")]

@@ -65,7 +65,11 @@ use crate::error::Error;
 ///   the longer of the times by the monotonic clock and by the system clock.
 /// * A lost response does not change who holds it. Each acquisition has an id, which the client finds in the entity or does not.
 ///
-/// It does **not** guarantee that the holder stops. A thread may pause between the check and the write, and a request may arrive late, long
+/// It does **not** guarantee that something is done once. The next client gets the lease after a release, also one that waits for it at
+/// that moment: it looks first whether the work was done, for instance by an entity that is inserted with [`fence`](Self::fence).
+///
+/// It does **not** guarantee that the holder stops. Where both clocks of a computer stand still, as in a virtual machine that was paused, the
+/// holder believes too long that it holds the lease. A thread may pause between the check and the write, and a request may arrive late, long
 /// after another client took the lease over. A write that must not happen then has to be fenced:
 ///
 /// * in the partition of the lease by [`fence`](Self::fence), exactly;
@@ -91,7 +95,7 @@ impl Lease {
     /// Acquires a lease for a time, which a [renewal](Self::renew) extends: `None` if another client holds it.
     ///
     /// The key is that of the entity of the lease, which is created at the first time. A free lease is acquired at once. Otherwise, the call
-    /// watches the entity until it is known whether its holder is alive: it returns `None` when the holder writes the entity, and takes the
+    /// watches the entity until it is known whether its holder is alive: it returns `None` when the holder renews, takes the lease when the holder releases it, and takes the
     /// lease over when the entity has not changed for the holder's duration and a tenth of it. [`wait`](AcquireLease::wait) sets another
     /// limit.
     ///

@@ -9,7 +9,7 @@ use fastrand::Rng;
 use futures::future::join_all;
 use harness::{client_with, seeds};
 use tablesdk::counter::Counter;
-use tablesdk::{DynamicEntity, Error, ErrorKind, RetryPolicy, Stored, TableClient};
+use tablesdk::{DynamicEntity, Error, ErrorCode, ErrorKind, RetryPolicy, Stored, TableClient};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::Fault;
 use tokio::time::{sleep, timeout};
@@ -374,4 +374,20 @@ async fn random_histories_count_each_amount_once() {
     let count = u32::try_from(seeds.len()).unwrap();
     println!("{certain} counted, {unknown} unknown, {hits} faults");
     assert!(certain > 10 * count && hits > 5 * u64::from(count));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_after_a_lost_request_does_not_say_that_the_amount_is_not_counted() {
+    let (server, table) = counters(RetryPolicy::none()).await;
+    let counter = views(&table).shards(1);
+    counter.add(1).await.unwrap();
+    let late = Fault::error(ErrorCode::InternalError).applied_after(Duration::from_secs(30));
+    let refused = Fault::error(ErrorCode::AuthorizationPermissionMismatch);
+    let injected = server.faults().on_writes().inject_each([late, refused]);
+    let error = counter.add(10).await.unwrap_err();
+    assert_eq!(injected.hits(), 2);
+    assert!(error.is_outcome_unknown(), "{error}");
+    server.faults().clear();
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(counter.value().await.unwrap(), 11);
 }
