@@ -119,6 +119,7 @@ check sessions \
     'her sessions: new phone, desk' \
     '1 removed, more: false' \
     '2 are stored'
+
 check message_year \
     '2 years are 4 entities of the service' \
     '2024: 3651 messages' \
