@@ -88,7 +88,8 @@ impl Sequence {
     /// Returns the next number.
     ///
     /// It sends two requests for a block of numbers, and nothing for a number of a block. Concurrent callers share the block, and the error
-    /// when it cannot be taken. If the future is dropped, numbers may be left out.
+    /// when it cannot be taken. If the future is dropped, numbers may be left out. Callers wait for each other, so a future that was polled
+    /// has to be polled to its end or dropped: one that is kept aside, as by a `select!` over a reference, stops all others.
     ///
     /// # Errors
     ///

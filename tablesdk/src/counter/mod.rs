@@ -123,12 +123,13 @@ impl Counter {
     /// It sends one request; two the first time; and four when another client has written the shard. Calls at the same time are written
     /// together, and so are those that come while a request is in flight, by the next one. They share its result.
     ///
-    /// If the future is dropped, the amount may be counted or not.
+    /// If the future is dropped, the amount may be counted or not. Callers wait for each other, so a future that was polled has to be polled
+    /// to its end or dropped: one that is kept aside, as by a `select!` over a reference, stops all others.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the service does not respond; and when a response was lost, and
-    /// 32 other clients have written the shard before this one has read it. [`ErrorKind::Data`](crate::ErrorKind::Data) when the entity of
+    /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the service does not respond, when a call fails in another way
+    /// while an earlier request of it may still arrive, and when 32 other clients have written the shard since this one has read it. [`ErrorKind::Data`](crate::ErrorKind::Data) when the entity of
     /// a shard is not that of a counter, or its count would exceed 64 bits. [`ErrorKind::Input`](crate::ErrorKind::Input) for a number of
     /// shards that is out of range.
     pub async fn add(&self, amount: i64) -> Result<(), Error> {
