@@ -12,14 +12,14 @@ use futures_util::stream::BoxStream;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
-use tablesdk_protocol::operation::query_entities::Response;
-use tablesdk_protocol::wire::json::{EntityMembers, JsonError, read_page};
+use tablesdk_protocol::wire::json::EntityMembers;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, PartitionKey, TableName, Timestamp};
 
 use super::bulk::{delete_unchanged, is_missing};
 use super::get_entity::{fetch, stored};
 use super::index::entries::remove_orphan;
 use super::query::conditions::Condition;
+use super::query::own_pages::OwnPages;
 use super::query::request::QueryRequest;
 use super::query_entities::QueryEntities;
 use super::write::change::{ChangeKind, EntityChange};
@@ -30,7 +30,6 @@ use crate::entity::key::IntoPartitionKey;
 use crate::entity::{EntityError, Expires, Stored, read_key};
 use crate::error::{Error, ErrorKind};
 use crate::pipeline::{Effect, Table};
-use crate::query::Continuations;
 
 /// Deletes expired entities. See [`TableClient::remove_expired`](crate::TableClient::remove_expired).
 #[must_use = "actions do nothing until awaited"]
@@ -224,13 +223,8 @@ impl<E: Expires> Removal<E> {
             return Ok(());
         }
         let key = |name| Tree::comparison(name, ComparisonOperator::Equal, PREFIX);
-        let query = QueryRequest {
-            unsealed: None,
-            table: self.name.clone(),
-            filter: Some(key("PartitionKey").and(key("RowKey"))),
-            select: None,
-            hides_expired: None,
-        };
+        let filter = key("PartitionKey").and(key("RowKey"));
+        let query = QueryRequest::own(self.name.clone(), filter, None);
         let request = query.for_page(Some(1), None, pipeline)?;
         let sent = pipeline.send(OPERATION, Effect::ReadNow, &request);
         sent.await.map(drop)
@@ -268,41 +262,28 @@ impl<E: Expires> Removal<E> {
 
     /// The entries of entities that expire before an instant. Queries of entities do not show them.
     fn entries(&self, until: Timestamp) -> BoxStream<'static, Result<Version, Error>> {
-        let query = QueryRequest {
-            unsealed: None,
-            table: self.name.clone(),
-            filter: Some(entries_until::<E>(until)),
-            select: Some(
-                ["PartitionKey", "RowKey", "Timestamp"]
-                    .map(str::to_owned)
-                    .to_vec(),
-            ),
-            hides_expired: None,
-        };
+        let select = ["PartitionKey", "RowKey", "Timestamp"].map(str::to_owned);
+        let filter = entries_until::<E>(until);
+        let query = QueryRequest::own(self.name.clone(), filter, Some(select.to_vec()));
+        let mut pages = OwnPages::new(query);
         let pipeline = self.table.pipeline.clone();
+        let of_call = |error: Error| error.with_operation(OPERATION);
         let entries = async_stream::try_stream! {
-            let (mut continuation, continuations) = (None, Continuations::new());
             loop {
-                let request = query.for_page(None, continuation.clone(), &pipeline)?;
+                let request = pages.request(&pipeline)?;
                 let sent = pipeline.send(OPERATION, Effect::ReadNow, &request);
-                let page = Response::decode(sent.await?);
-                let mut found = Vec::new();
-                let read = read_page(&page.content, |entity| {
-                    found.push(read_key(&EntityMembers::Listed(entity), true));
-                    Ok::<_, JsonError>(())
+                let entries = pages.read(sent.await?, |entity| {
+                    read_key(&EntityMembers::Listed(entity), true)
                 });
-                read.map_err(|error| malformed(OPERATION, error))?;
-                for entry in found {
+                for entry in entries.map_err(of_call)? {
                     let (key, etag) = entry.map_err(|error| malformed(OPERATION, error))?;
                     let etag = etag.ok_or_else(|| malformed(OPERATION, NO_ETAG))?;
                     yield Version { key, etag };
                 }
-                if page.continuation.is_none() {
+                if pages.is_last() {
                     break;
                 }
-                let advanced = continuations.advance(continuation.as_ref(), page.continuation.as_ref());
-                advanced.map_err(|error| malformed(OPERATION, error))?;
-                continuation = page.continuation;
+                pages.advance().map_err(of_call)?;
             }
         };
         entries.boxed()

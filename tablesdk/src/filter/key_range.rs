@@ -13,6 +13,15 @@ pub(crate) fn row_key_range(beginning: &str) -> Tree {
     }
 }
 
+/// What is true of the entities of a partition from one row key to another, which is not one of them.
+pub(crate) fn rows_in_partition(partition: &str, from: &str, to: &str) -> Tree {
+    let row_key = |operator, text| Tree::comparison(KeyKind::RowKey.property(), operator, text);
+    let partition_key = KeyKind::PartitionKey.property();
+    Tree::comparison(partition_key, ComparisonOperator::Equal, partition)
+        .and(row_key(ComparisonOperator::GreaterThanOrEqual, from))
+        .and(row_key(ComparisonOperator::LessThan, to))
+}
+
 /// The least text that is greater than every text with that prefix; `None` when there is none.
 ///
 /// The order is that of UTF-16 units: characters above U+FFFF come between U+D7FF and U+E000.

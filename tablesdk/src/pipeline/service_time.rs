@@ -43,15 +43,17 @@ impl ServiceTime {
         let Some(ahead) = self.0.get() else {
             return;
         };
-        let date = headers
-            .get(header::DATE)
-            .and_then(|date| date.to_str().ok());
-        let date = date.and_then(|date| Timestamp::parse_http_date(date).ok());
-        if let Some(date) = date {
+        if let Some(date) = date_of(headers) {
             let ticks = date.unix_ticks().saturating_sub(now().unix_ticks());
             ahead.store(ticks, Ordering::Relaxed);
         }
     }
+}
+
+/// The date of a response, if it has one.
+pub(crate) fn date_of(headers: &HeaderMap) -> Option<Timestamp> {
+    let date = headers.get(header::DATE)?.to_str().ok()?;
+    Timestamp::parse_http_date(date).ok()
 }
 
 const UNKNOWN: i64 = i64::MIN;

@@ -4,14 +4,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use http::header::DATE;
 use tablesdk_protocol::operation::get_entity::Response;
 use tablesdk_protocol::wire::json::read_entity;
 use tablesdk_protocol::{ETag, EntityKey, TableName, Timestamp};
 
 use crate::action::get_entity::{entity_etag, send};
 use crate::error::{CurrentEntity, Error};
-use crate::pipeline::{Effect, OperationRun, PipelineHandle};
+use crate::pipeline::{Effect, OperationRun, PipelineHandle, date_of};
 
 /// An entity as it is stored.
 pub(super) struct Found {
@@ -48,11 +47,8 @@ pub(super) async fn read(
         Err(error) if error.is_not_found() => return Ok(None),
         Err(error) => return Err(error.with_key(key)),
     };
-    let date = response.headers().get(DATE);
-    let date = date.and_then(|date| date.to_str().ok());
-    let now = date.and_then(|date| Timestamp::parse_http_date(date).ok());
     // A server in the same process has the client's clock, and sends no date.
-    let now = now.unwrap_or_else(|| run.pipeline().now());
+    let now = date_of(response.headers()).unwrap_or_else(|| run.pipeline().now());
     let Response { etag, content } = Response::decode(response);
     let etag = entity_etag(etag, &content).map_err(|error| run.annotate(error).with_key(key))?;
     Ok(Some(Found { content, etag, now }))

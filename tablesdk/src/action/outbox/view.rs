@@ -2,18 +2,16 @@
 
 use std::time::Duration;
 
-use http::header;
-use tablesdk_protocol::filter::{ComparisonOperator, Filter};
-use tablesdk_protocol::operation::query_entities::Response;
-use tablesdk_protocol::wire::json::{EntityMembers, JsonError, read_page};
+use tablesdk_protocol::wire::json::EntityMembers;
 use tablesdk_protocol::{PartitionKey, TableName, Timestamp};
 
 use super::entry::{Entry, Row, State};
 use super::head::{Head, row_key};
+use crate::action::query::own_pages::OwnPages;
 use crate::action::query::request::QueryRequest;
 use crate::error::Error;
-use crate::pipeline::{Effect, OperationRun};
-use crate::query::Continuations;
+use crate::filter::rows_in_partition;
+use crate::pipeline::{Effect, OperationRun, date_of};
 
 /// Entities of one partition, in the order of their row keys.
 pub(super) struct Rows {
@@ -139,52 +137,32 @@ pub(super) async fn read(
     (from, to): (&str, &str),
     pages: usize,
 ) -> Result<Rows, Error> {
-    use ComparisonOperator::{Equal, GreaterThanOrEqual, LessThan};
-
-    let compare = |name, operator, text: &str| Filter::comparison(name, operator, text.to_owned());
-    let filter = compare("PartitionKey", Equal, partition)
-        .and(compare("RowKey", GreaterThanOrEqual, from))
-        .and(compare("RowKey", LessThan, to));
-    let query = QueryRequest {
-        unsealed: None,
-        table: table.clone(),
-        filter: Some(filter),
-        select: None,
-        hides_expired: None,
-    };
+    let filter = rows_in_partition(partition, from, to);
+    let mut own_pages = OwnPages::new(QueryRequest::own(table.clone(), filter, None));
     let mut found = Vec::new();
-    let (mut continuation, continuations) = (None, Continuations::new());
     let mut count = 0;
     loop {
-        let request = query.for_page(None, continuation.clone(), run.pipeline())?;
+        let request = own_pages.request(run.pipeline())?;
         let response = run.send(Effect::ReadNow, &request).await?;
         // A server without a network sends no time: its client has its clock.
-        let date = response.headers().get(header::DATE);
-        let date = date.and_then(|date| Timestamp::parse_http_date(date.to_str().ok()?).ok());
-        let now = date.unwrap_or_else(|| run.pipeline().now());
-        let page = Response::decode(response);
-        let mut rows = Vec::new();
-        let listed = read_page(&page.content, |entity| {
-            rows.push(Row::read(&mut EntityMembers::Listed(entity), None));
-            Ok::<_, JsonError>(())
+        let now = date_of(response.headers()).unwrap_or_else(|| run.pipeline().now());
+        let rows = own_pages.read(response, |entity| {
+            Row::read(&mut EntityMembers::Listed(entity), None)
         });
-        let rows = listed.map_err(Error::response).and_then(|()| {
+        let rows = rows.and_then(|rows| {
             let rows = rows.into_iter().collect::<Result<Vec<_>, _>>();
             rows.map_err(Error::entity)
         });
         found.extend(rows.map_err(|error| run.annotate(error))?);
         count += 1;
-        // SERVICE: a page may be empty although others follow.
-        if page.continuation.is_none() || count >= pages && !found.is_empty() {
+        if own_pages.is_last() || count >= pages && !found.is_empty() {
             return Ok(Rows {
                 found,
-                is_complete: page.continuation.is_none(),
+                is_complete: own_pages.is_last(),
                 now,
             });
         }
-        let advanced = continuations.advance(continuation.as_ref(), page.continuation.as_ref());
-        advanced.map_err(|error| run.annotate(Error::response(error)))?;
-        continuation = page.continuation;
+        own_pages.advance().map_err(|error| run.annotate(error))?;
     }
 }
 

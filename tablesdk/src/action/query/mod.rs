@@ -3,6 +3,7 @@
 mod awaited;
 pub(super) mod conditions;
 pub(super) mod merged;
+pub(super) mod own_pages;
 mod page;
 pub(super) mod paged;
 pub(super) mod parallel;

@@ -29,6 +29,21 @@ pub(in crate::action) struct QueryRequest {
 }
 
 impl QueryRequest {
+    /// A query of the client's own: it finds expired entities, too, and compares no encrypted properties.
+    pub(in crate::action) const fn own(
+        table: TableName,
+        filter: Tree,
+        select: Option<Vec<String>>,
+    ) -> Self {
+        Self {
+            table,
+            filter: Some(filter),
+            select,
+            hides_expired: None,
+            unsealed: None,
+        }
+    }
+
     /// How the service finds the entities.
     pub(in crate::action) fn access(&self) -> AccessClass {
         AccessClass::of(self.filter.as_ref())

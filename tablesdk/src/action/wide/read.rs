@@ -5,21 +5,21 @@
 
 use std::collections::HashMap;
 
-use tablesdk_protocol::filter::{ComparisonOperator, Filter};
 use tablesdk_protocol::limits::PROPERTIES_MAX;
-use tablesdk_protocol::operation::query_entities::Response;
-use tablesdk_protocol::wire::json::{EntityMembers, JsonEntity, JsonError, read_entity, read_page};
+use tablesdk_protocol::wire::json::{EntityMembers, JsonEntity, JsonError, read_entity};
 use tablesdk_protocol::{ETag, EntityKey, TableName, Timestamp, Value, ValueRef};
 
 use super::StoredWide;
 use super::layout::{AFTER_SEPARATOR, Head, Row, SEPARATOR};
 use crate::action::get_entity::fetch;
+use crate::action::query::own_pages::OwnPages;
 use crate::action::query::request::QueryRequest;
 use crate::entity::wide::{PARTS, VERSION, WideEntity};
 use crate::entity::{PropertyReader, write_whole};
 use crate::error::Error;
+use crate::filter::rows_in_partition;
 use crate::pipeline::{Effect, OperationRun, Table};
-use crate::query::{Continuations, Selection, SelectionError};
+use crate::query::{Selection, SelectionError};
 
 /// A wide entity as it is stored, or the selected properties of it.
 pub(super) struct Found {
@@ -334,41 +334,22 @@ async fn pages(
     effect: Effect,
     max: usize,
 ) -> Result<Vec<Row>, Error> {
-    use ComparisonOperator::{Equal, GreaterThanOrEqual, LessThan};
-    let compare = |name, operator, text: &str| Filter::comparison(name, operator, text.to_owned());
-    let filter = compare("PartitionKey", Equal, key.partition_key().as_str())
-        .and(compare("RowKey", GreaterThanOrEqual, from))
-        .and(compare("RowKey", LessThan, to));
-    let query = QueryRequest {
-        table: table.clone(),
-        filter: Some(filter),
-        select,
-        hides_expired: None,
-        unsealed: None,
-    };
+    let filter = rows_in_partition(key.partition_key().as_str(), from, to);
+    let mut pages = OwnPages::new(QueryRequest::own(table.clone(), filter, select));
     let mut rows = Vec::new();
-    let (mut continuation, continuations) = (None, Continuations::new());
     let mut read = 0;
     loop {
-        let request = query.for_page(None, continuation.clone(), run.pipeline())?;
-        let response = Response::decode(run.send(effect, &request).await?);
-        let mut of_page = Vec::new();
-        let found = read_page(&response.content, |entity| {
-            of_page.push(row(entity, None));
-            Ok::<_, JsonError>(())
-        });
-        let found = found.map_err(Error::response);
-        let of_page = found.and_then(|()| of_page.into_iter().collect::<Result<Vec<_>, _>>());
+        let request = pages.request(run.pipeline())?;
+        let response = run.send(effect, &request).await?;
+        let of_page = pages.read(response, |entity| row(entity, None));
+        let of_page = of_page.and_then(|rows| rows.into_iter().collect::<Result<Vec<_>, _>>());
         rows.extend(of_page.map_err(|error| run.annotate(error))?);
         run.report().pages += 1;
         read += 1;
-        // SERVICE: a page may be empty although others follow.
-        if response.continuation.is_none() || read >= max && !rows.is_empty() {
+        if pages.is_last() || read >= max && !rows.is_empty() {
             return Ok(rows);
         }
-        let advanced = continuations.advance(continuation.as_ref(), response.continuation.as_ref());
-        advanced.map_err(|error| run.annotate(Error::response(error)))?;
-        continuation = response.continuation;
+        pages.advance().map_err(|error| run.annotate(error))?;
     }
 }
 

@@ -4,20 +4,19 @@ use std::time::Duration;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use http::StatusCode;
-use tablesdk_protocol::filter::{ComparisonOperator, Filter};
-use tablesdk_protocol::operation::query_entities::Response;
-use tablesdk_protocol::wire::json::{JsonEntity, JsonError, read_page};
+use tablesdk_protocol::wire::json::JsonEntity;
 use tablesdk_protocol::{EntityKey, IfMatch, PartitionKey, TableName, Timestamp};
 
 use super::ambiguous_write::resolve_without_entity;
 use super::change::{ChangeKind, EntityChange};
 use super::exactly_once::{KEEP_SECONDS, KeepMarker, PREFIX, PREFIX_END, is_marker};
+use crate::action::query::own_pages::OwnPages;
 use crate::action::query::request::QueryRequest;
-use crate::action::{EncodedEntity, malformed, refused};
+use crate::action::{EncodedEntity, refused};
 use crate::entity::EntityError;
 use crate::error::Error;
+use crate::filter::rows_in_partition;
 use crate::pipeline::{Effect, Table};
-use crate::query::Continuations;
 
 /// Deletes old markers of one partition. See [`TableClient::sweep_markers`](crate::TableClient::sweep_markers).
 #[derive(Clone, Debug)]
@@ -57,61 +56,39 @@ impl SweepMarkers {
             return Err(refused(OPERATION, TooYoung { age, least }));
         }
         let select = ["PartitionKey", "RowKey", "Timestamp", KEEP_SECONDS];
-        let query = QueryRequest {
-            table: table.clone(),
-            filter: Some(filter(&partition)),
-            select: Some(select.map(str::to_owned).to_vec()),
-            hides_expired: None,
-            unsealed: None,
-        };
-        let mut continuation = None;
+        let select = Some(select.map(str::to_owned).to_vec());
+        let filter = rows_in_partition(partition.as_str(), PREFIX, PREFIX_END);
+        let mut pages = OwnPages::new(QueryRequest::own(table.clone(), filter, select));
         let mut swept = 0;
-        let continuations = Continuations::new();
         loop {
-            let request = query.for_page(None, continuation.clone(), &self.table.pipeline)?;
+            let request = pages.request(&self.table.pipeline)?;
             let sent = self
                 .table
                 .pipeline
                 .send(OPERATION, Effect::ReadNow, &request);
-            let page = Response::decode(sent.await?);
-            let mut old = Vec::new();
-            let read = read_page(&page.content, |entity| {
-                let age = age(entity, now);
-                if let (Some(key), Some(age), Some(KeepMarker(keep))) =
-                    (marker_key(entity), age, KeepMarker::read(entity))
-                    && age >= self.older_than.max(keep)
-                {
-                    old.push(key);
-                }
-                Ok::<_, JsonError>(())
+            let old = pages.read(sent.await?, |entity| {
+                let KeepMarker(keep) = KeepMarker::read(entity)?;
+                let is_old = age(entity, now)? >= self.older_than.max(keep);
+                marker_key(entity).filter(|_| is_old)
             });
-            read.map_err(|error| malformed(OPERATION, error))?;
-            let requests = old.into_iter().map(|key| delete(&self.table, &table, key));
+            let old = old.map_err(|error| error.with_operation(OPERATION))?;
+            let old = old.into_iter().flatten();
+            let requests = old.map(|key| delete(&self.table, &table, key));
             let deleted: Vec<bool> = stream::iter(requests)
                 .buffer_unordered(CONCURRENCY)
                 .try_collect()
                 .await?;
             swept += deleted.into_iter().filter(|deleted| *deleted).count();
-            if page.continuation.is_none() {
+            if pages.is_last() {
                 return Ok(swept);
             }
-            continuations
-                .advance(continuation.as_ref(), page.continuation.as_ref())
-                .map_err(|error| malformed(OPERATION, error))?;
-            continuation = page.continuation;
+            let advanced = pages.advance();
+            advanced.map_err(|error| error.with_operation(OPERATION))?;
         }
     }
 }
 
 action!(impl[] SweepMarkers, table.pipeline => usize);
-
-fn filter(partition: &PartitionKey) -> Filter {
-    let row = |operator, text: &str| Filter::comparison("RowKey", operator, text.to_owned());
-    let partition = partition.as_str().to_owned();
-    Filter::comparison("PartitionKey", ComparisonOperator::Equal, partition)
-        .and(row(ComparisonOperator::GreaterThanOrEqual, PREFIX))
-        .and(row(ComparisonOperator::LessThan, PREFIX_END))
-}
 
 fn marker_key(entity: &JsonEntity<'_>) -> Option<EntityKey> {
     let text = |name| entity.text(name).ok().flatten();
