@@ -32,6 +32,7 @@ mod filter;
 mod pipeline;
 mod random;
 mod sealed;
+mod shared_call;
 mod value_error;
 
 pub use client::{TableClient, TableServiceClient, TableServiceClientBuilder};

@@ -2,15 +2,15 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tablesdk_protocol::EntityKey;
-use tokio::sync::Mutex;
 
 use crate::client::TableClient;
 use crate::entity::key::IntoEntityKey;
 use crate::entity::{DynamicEntity, EntityError};
 use crate::error::{CurrentState, Error};
+use crate::shared_call::SharedCall;
 
 /// Unique numbers, such as those of claims: an entity has the next number, and each client takes a block of numbers at a time.
 ///
@@ -48,33 +48,30 @@ use crate::error::{CurrentState, Error};
 ///
 /// Share one `Sequence` between all tasks of a program, such as in an `Arc`: a block is two requests, however many callers wait for it.
 pub struct Sequence {
-    table: TableClient,
-    key: Result<EntityKey, EntityError>,
+    source: Arc<Source>,
     block: u32,
-    /// How many requests for a block have failed.
-    failures: AtomicU64,
-    taken: Mutex<Taken>,
 }
 
-/// What this client has taken.
-struct Taken {
-    numbers: Range<u64>,
-    /// Why the last request failed that did.
-    failure: Option<Error>,
+/// What the callers of a sequence share.
+struct Source {
+    table: TableClient,
+    key: Result<EntityKey, EntityError>,
+    /// What this client has taken.
+    taken: Mutex<Range<u64>>,
+    request: SharedCall<Result<(), Arc<Error>>>,
 }
 
 impl Sequence {
     /// The sequence whose entity has that key. Sends nothing. The entity is created with the first number.
     pub fn new(table: &TableClient, key: impl IntoEntityKey) -> Self {
         Self {
-            table: table.clone(),
-            key: key.into_entity_key(),
-            block: 1,
-            failures: AtomicU64::new(0),
-            taken: Mutex::new(Taken {
-                numbers: 0..0,
-                failure: None,
+            source: Arc::new(Source {
+                table: table.clone(),
+                key: key.into_entity_key(),
+                taken: Mutex::new(0..0),
+                request: SharedCall::new(),
             }),
+            block: 1,
         }
     }
 
@@ -88,48 +85,50 @@ impl Sequence {
     /// Returns the next number.
     ///
     /// It sends two requests for a block of numbers, and nothing for a number of a block. Concurrent callers share the block, and the error
-    /// when it cannot be taken. If the future is dropped, numbers may be left out. Callers wait for each other, so a future that was polled
-    /// has to be polled to its end or dropped: one that is kept aside, as by a `select!` over a reference, stops all others.
+    /// when it cannot be taken. If all futures that wait for a block are dropped, its numbers may be left out.
     ///
     /// # Errors
     ///
     /// Those of [`modify`](TableClient::modify). [`ErrorKind::Data`](crate::ErrorKind::Data) when the entity under the key is not that of a
     /// sequence, or has no more numbers. After an error, numbers may be left out, and the call can be made again.
     pub async fn next(&self) -> Result<u64, Error> {
-        let failures = self.failures.load(Ordering::Acquire);
-        let mut taken = self.taken.lock().await;
-        if let Some(number) = taken.numbers.next() {
-            return Ok(number);
-        }
-        // A long time-out of each of many callers, one after the other, would keep the last ones waiting for ever.
-        if self.failures.load(Ordering::Acquire) != failures
-            && let Some(error) = &taken.failure
-        {
-            return Err(error.for_another_caller());
-        }
-        match self.take().await {
-            Ok(numbers) => {
-                let number = numbers.start;
-                taken.numbers = number + 1..numbers.end;
-                Ok(number)
+        loop {
+            if let Some(number) = self.source.taken().next() {
+                return Ok(number);
             }
-            Err(error) => {
-                taken.failure = Some(error.for_another_caller());
-                self.failures.fetch_add(1, Ordering::Release);
-                Err(error)
-            }
+            let request = self.source.request.join(|| {
+                let (source, block) = (Arc::clone(&self.source), self.block);
+                async move { source.refill(block).await.map_err(Arc::new) }
+            });
+            let taken = request.await;
+            taken.map_err(|error| error.for_another_caller())?;
         }
+    }
+}
+
+impl Source {
+    fn taken(&self) -> MutexGuard<'_, Range<u64>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn refill(&self, block: u32) -> Result<(), Error> {
+        // Another request may have ended since the caller looked.
+        if self.taken().is_empty() {
+            let numbers = self.take(block).await?;
+            *self.taken() = numbers;
+        }
+        Ok(())
     }
 
     /// Takes a block, which is not empty.
-    async fn take(&self) -> Result<Range<u64>, Error> {
+    async fn take(&self, block: u32) -> Result<Range<u64>, Error> {
         let located = |error: Error| {
             let pipeline = &self.table.table().pipeline;
             pipeline.locate(error.with_operation(OPERATION))
         };
         let key = self.key.clone();
         let key = key.map_err(|error| located(Error::input(error)))?;
-        if self.block == 0 {
+        if block == 0 {
             let error = Error::input("a block of a sequence has at least one number");
             return Err(located(error.with_key(&key)));
         }
@@ -140,7 +139,7 @@ impl Sequence {
                 DynamicEntity::new(partition, row).with(NEXT, 1_i64)
             };
             let advance = |entity: &mut DynamicEntity| {
-                let numbers = block(entity.properties().read(NEXT).ok(), self.block)?;
+                let numbers = numbers_from(entity.properties().read(NEXT).ok(), block)?;
                 entity.properties_mut().set(NEXT, numbers.end);
                 Ok(numbers)
             };
@@ -166,7 +165,7 @@ impl Sequence {
 }
 
 /// The block that starts with a number; a shorter one at the end of all numbers.
-fn block(next: Option<i64>, numbers: u32) -> Result<Range<i64>, Problem> {
+fn numbers_from(next: Option<i64>, numbers: u32) -> Result<Range<i64>, Problem> {
     match next {
         None | Some(..1) => Err(Problem::NotASequence),
         Some(i64::MAX) => Err(Problem::Exhausted),
@@ -187,8 +186,8 @@ enum Problem {
 impl fmt::Debug for Sequence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sequence")
-            .field("table", &self.table)
-            .field("key", &self.key)
+            .field("table", &self.source.table)
+            .field("key", &self.source.key)
             .field("block", &self.block)
             .finish_non_exhaustive()
     }
@@ -205,14 +204,14 @@ mod tests {
 
     #[test]
     fn the_last_block_is_shorter_and_the_last_number_is_one_below_the_greatest() {
-        assert_eq!(block(Some(1), 100), Ok(1..101));
-        let count = |next, numbers| block(Some(next), numbers).unwrap().count();
+        assert_eq!(numbers_from(Some(1), 100), Ok(1..101));
+        let count = |next, numbers| numbers_from(Some(next), numbers).unwrap().count();
         assert_eq!(count(i64::MAX - 100, 100), 100);
         assert_eq!(count(i64::MAX - 99, 100), 99);
         assert_eq!(count(i64::MAX - 1, u32::MAX), 1);
-        assert_eq!(block(Some(i64::MAX), 1), Err(Problem::Exhausted));
+        assert_eq!(numbers_from(Some(i64::MAX), 1), Err(Problem::Exhausted));
         for next in [None, Some(0), Some(i64::MIN)] {
-            assert_eq!(block(next, 1), Err(Problem::NotASequence));
+            assert_eq!(numbers_from(next, 1), Err(Problem::NotASequence));
         }
     }
 }

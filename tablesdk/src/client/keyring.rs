@@ -42,6 +42,7 @@ impl Keyring {
     /// Those of the service, such as `TableNotFound`; [`ErrorKind::Credential`](crate::ErrorKind::Credential) when the provider does not wrap
     /// or unwrap a key; [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) when the table has entities that are no keys.
     pub async fn open(table: &TableClient, provider: impl KeyProvider) -> Result<Self, Error> {
+        table.table.pipeline.watch_service_time();
         let source = StoredKeys {
             table: table.clone(),
             provider: Box::new(provider),
@@ -49,8 +50,9 @@ impl Keyring {
         if source.current().await?.is_none() {
             source.add(None).await?;
         }
+        let now = source.now();
         let keys = source.keys(&[]).await?;
-        Ok(Self::loaded(keys, Arc::new(source)))
+        Ok(Self::loaded(keys, Arc::new(source), now))
     }
 }
 
@@ -61,7 +63,7 @@ struct StoredKeys {
 
 impl KeySource for StoredKeys {
     fn now(&self) -> Timestamp {
-        self.table.table.pipeline.now_and_deadline().0
+        self.table.table.pipeline.service_now()
     }
 
     fn load<'a>(&'a self, known: &'a [DataKey]) -> SourceFuture<'a, Keys> {

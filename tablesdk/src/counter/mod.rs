@@ -16,6 +16,7 @@ use crate::entity::key::IntoEntityKey;
 use crate::entity::{DynamicEntity, EntityError};
 use crate::error::{CurrentState, Error};
 use crate::random::random_guid;
+use crate::shared_call::SharedCall;
 
 /// A number that many clients add to at the same time, such as the views of a page.
 ///
@@ -54,12 +55,19 @@ use crate::random::random_guid;
 ///
 /// Share one `Counter` between all tasks of a program, such as in an `Arc`.
 pub struct Counter {
+    client: Arc<Client>,
+    shards: u8,
+}
+
+/// What the callers of a counter share.
+struct Client {
     table: TableClient,
     key: Result<EntityKey, EntityError>,
-    shards: u8,
     /// What the next request writes.
     next: Mutex<Option<Sum>>,
     session: tokio::sync::Mutex<Session>,
+    /// The write of one sum, and of another one that dropped callers have left.
+    write: SharedCall<()>,
 }
 
 /// Amounts that are written together.
@@ -93,10 +101,9 @@ impl Counter {
     /// The row keys of its shards are the one of the key with `~00`, `~01` and so on. They are created when they are first written, and must
     /// never be deleted.
     pub fn new(table: &TableClient, key: impl IntoEntityKey) -> Self {
-        Self {
+        let client = Client {
             table: table.clone(),
             key: key.into_entity_key(),
-            shards: SHARDS,
             next: Mutex::new(None),
             session: tokio::sync::Mutex::new(Session {
                 id: random_guid(),
@@ -107,6 +114,11 @@ impl Counter {
                 sent_over: None,
                 is_in_flight: false,
             }),
+            write: SharedCall::new(),
+        };
+        Self {
+            client: Arc::new(client),
+            shards: SHARDS,
         }
     }
 
@@ -123,33 +135,28 @@ impl Counter {
     /// It sends one request; two the first time; and four when another client has written the shard. Calls at the same time are written
     /// together, and so are those that come while a request is in flight, by the next one. They share its result.
     ///
-    /// If the future is dropped, the amount may be counted or not. Callers wait for each other, so a future that was polled has to be polled
-    /// to its end or dropped: one that is kept aside, as by a `select!` over a reference, stops all others.
+    /// If the future is dropped, the amount may be counted or not.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the service does not respond, when a call fails in another way
-    /// while an earlier request of it may still arrive, and when 32 other clients have written the shard since this one has read it. [`ErrorKind::Data`](crate::ErrorKind::Data) when the entity of
-    /// a shard is not that of a counter, or its count would exceed 64 bits. [`ErrorKind::Input`](crate::ErrorKind::Input) for a number of
-    /// shards that is out of range.
+    /// while an earlier request of it may still arrive, and when 32 other clients have written the shard since this one has read it.
+    /// [`ErrorKind::Data`](crate::ErrorKind::Data) when the entity of a shard is not that of a counter, or its count would exceed 64 bits.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) for a number of shards that is out of range.
     pub async fn add(&self, amount: i64) -> Result<(), Error> {
-        let outcome = self.join(amount);
-        let mut session = self.session.lock().await;
-        // Twice at most: for a sum that a dropped caller has left, and for the one of this call.
+        let outcome = self.client.join(amount);
+        // Callers that are ready to run add their amounts to the same request.
+        yield_now().await;
+        // Twice at most: the request in flight when the amount was added, and the one that writes it.
         loop {
             if let Some(result) = outcome.get() {
                 return result.as_ref().copied().map_err(Error::for_another_caller);
             }
-            if session.sum.is_none() {
-                // Callers that are ready to run add their amounts to this request.
-                yield_now().await;
-                session.begin(self.next());
-            }
-            let result = self.write(&mut session).await;
-            if let Some(sum) = session.sum.take() {
-                // Of all callers, the one that has the session sets it.
-                let _ = sum.outcome.set(result);
-            }
+            let write = self.client.write.join(|| {
+                let (client, shards) = (Arc::clone(&self.client), self.shards);
+                async move { client.write_next(shards).await }
+            });
+            write.await;
         }
     }
 
@@ -161,11 +168,11 @@ impl Counter {
     /// 64 bits.
     pub async fn value(&self) -> Result<i64, Error> {
         let operation = "read counter";
-        let key = self.checked_key(operation)?;
+        let key = self.client.checked_key(operation, self.shards)?;
         let first = format!("{}~", key.row_key().as_str());
         // It sorts after all digits.
         let end = format!("{first}:");
-        let query = self.table.query::<DynamicEntity>();
+        let query = self.client.table.query::<DynamicEntity>();
         let shards = query
             .partition(key.partition_key().as_str())
             .filter(|e| e.property("RowKey").ge(first.as_str()) & e.property("RowKey").lt(end))
@@ -177,12 +184,15 @@ impl Counter {
             // Others are shards of a counter whose name starts like a shard of this one.
             if number.len() == 2 && number.bytes().all(|byte| byte.is_ascii_digit()) {
                 let count = Shard::count(&entity).map_err(Error::data);
-                sum += i128::from(count.map_err(|error| self.located(operation, error))?);
+                sum += i128::from(count.map_err(|error| self.client.located(operation, error))?);
             }
         }
-        i64::try_from(sum).map_err(|_| self.located(operation, Error::data(OutOfRange)))
+        let sum = i64::try_from(sum);
+        sum.map_err(|_| self.client.located(operation, Error::data(OutOfRange)))
     }
+}
 
+impl Client {
     /// Adds an amount to what the next request writes.
     fn join(&self, amount: i64) -> Outcome {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
@@ -199,9 +209,29 @@ impl Counter {
         next.take()
     }
 
+    /// Writes the amounts that wait, after the sum that dropped callers have left.
+    async fn write_next(&self, shards: u8) {
+        let mut session = self.session.lock().await;
+        if session.sum.is_some() {
+            self.write_sum(&mut session, shards).await;
+        }
+        if let Some(sum) = self.next() {
+            session.begin(sum);
+            self.write_sum(&mut session, shards).await;
+        }
+    }
+
+    async fn write_sum(&self, session: &mut Session, shards: u8) {
+        let result = self.write(session, shards).await;
+        if let Some(sum) = session.sum.take() {
+            // Nobody else sets it: one task at a time has the session.
+            let _ = sum.outcome.set(result);
+        }
+    }
+
     /// Writes the sum of the session. While a request of it can still be carried out, no error says that it is not counted.
-    async fn write(&self, session: &mut Session) -> Result<(), Error> {
-        match self.in_rounds(session).await {
+    async fn write(&self, session: &mut Session, shards: u8) -> Result<(), Error> {
+        match self.in_rounds(session, shards).await {
             Err(error) if session.is_in_flight => {
                 Err(error.into_outcome_unknown(CurrentState::Unread))
             }
@@ -209,11 +239,11 @@ impl Counter {
         }
     }
 
-    async fn in_rounds(&self, session: &mut Session) -> Result<(), Error> {
-        let key = self.checked_key(OPERATION)?;
+    async fn in_rounds(&self, session: &mut Session, shards: u8) -> Result<(), Error> {
+        let key = self.checked_key(OPERATION, shards)?;
         let mut round = 1;
         loop {
-            let key = session.shard_key(&key, self.shards);
+            let key = session.shard_key(&key, shards);
             let key = key.map_err(|error| self.located(OPERATION, Error::input(error)))?;
             let data = |problem| self.located(OPERATION, Error::data(problem).with_key(&key));
             let stored = match session.stored.take() {
@@ -263,7 +293,7 @@ impl Counter {
             }
             session.stored = Some(now);
             if is_refused {
-                session.leave_shard(self.shards);
+                session.leave_shard(shards);
             }
             if round == ROUNDS && is_counted == Some(false) {
                 return Err(error);
@@ -272,10 +302,10 @@ impl Counter {
         }
     }
 
-    fn checked_key(&self, operation: &'static str) -> Result<EntityKey, Error> {
+    fn checked_key(&self, operation: &'static str, shards: u8) -> Result<EntityKey, Error> {
         let key = self.key.clone();
         let key = key.map_err(|error| self.located(operation, Error::input(error)))?;
-        if !(1..=SHARDS_MAX).contains(&self.shards) {
+        if !(1..=SHARDS_MAX).contains(&shards) {
             let error = Error::input(format!("a counter has 1 to {SHARDS_MAX} shards"));
             return Err(self.located(operation, error.with_key(&key)));
         }
@@ -289,9 +319,9 @@ impl Counter {
 }
 
 impl Session {
-    fn begin(&mut self, sum: Option<Sum>) {
+    fn begin(&mut self, sum: Sum) {
         self.number += 1;
-        self.sum = sum;
+        self.sum = Some(sum);
         self.sent_over = None;
         self.is_in_flight = false;
     }
@@ -335,8 +365,8 @@ impl Session {
 impl fmt::Debug for Counter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Counter")
-            .field("table", &self.table)
-            .field("key", &self.key)
+            .field("table", &self.client.table)
+            .field("key", &self.client.key)
             .field("shards", &self.shards)
             .finish_non_exhaustive()
     }

@@ -6,11 +6,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use tablesdk_protocol::{Guid, Timestamp};
-use tokio::sync::Mutex;
 
 use super::LocalKey;
 use super::envelope::DataKey;
 use crate::error::Error;
+use crate::shared_call::SharedCall;
 
 /// The keys with which a client encrypts and decrypts properties. Cloning it is cheap; clones share the keys.
 ///
@@ -39,8 +39,7 @@ struct Inner {
     source: Option<Arc<dyn KeySource>>,
     /// Keys that are not loaded, and encrypt nothing.
     others: Vec<DataKey>,
-    /// Held while keys are loaded.
-    loading: Mutex<()>,
+    loading: SharedCall<Result<(), Arc<Error>>>,
 }
 
 struct State {
@@ -98,10 +97,9 @@ impl Keyring {
         Self::of(Keys { current, all }, None, Timestamp::UNIX_EPOCH)
     }
 
-    /// Keys that were just loaded.
-    pub(crate) fn loaded(keys: Keys, source: Arc<dyn KeySource>) -> Self {
-        let now = source.now();
-        Self::of(keys, Some(source), now)
+    /// Keys that were just loaded, in a load that began at that time of the source.
+    pub(crate) fn loaded(keys: Keys, source: Arc<dyn KeySource>, at: Timestamp) -> Self {
+        Self::of(keys, Some(source), at)
     }
 
     fn of(keys: Keys, source: Option<Arc<dyn KeySource>>, loaded_at: Timestamp) -> Self {
@@ -115,7 +113,7 @@ impl Keyring {
                 state: RwLock::new(state),
                 source,
                 others: Vec::new(),
-                loading: Mutex::new(()),
+                loading: SharedCall::new(),
             }),
         }
     }
@@ -126,7 +124,7 @@ impl Keyring {
         let key = key.into_data_key();
         let mut keys = Keys::clone(&self.keys());
         keys.all.push(key.clone());
-        let loaded_at = self.with_state(|state| state.loaded_at);
+        let loaded_at = self.inner.with_state(|state| state.loaded_at);
         let others = [self.inner.others.clone(), vec![key]].concat();
         let mut keyring = Self::of(keys, self.inner.source.clone(), loaded_at);
         if let Some(inner) = Arc::get_mut(&mut keyring.inner) {
@@ -147,7 +145,8 @@ impl Keyring {
     /// harm.
     pub async fn rotate(&self) -> Result<(), Error> {
         self.source()?.rotate().await?;
-        self.load(|_| true).await
+        // A load that is under way may have begun before.
+        self.inner.load().await
     }
 
     /// Wraps all keys with the key of the provider that wraps now, and returns how many had another: for a new version of the key in a vault.
@@ -201,19 +200,29 @@ impl Keyring {
         Ok(())
     }
 
-    /// Loads the keys if that is needed, by one task at a time.
+    /// Loads the keys if that is needed. Operations that need it at the same time share the requests, and the error.
     async fn load(&self, is_needed: impl Fn(&State) -> bool) -> Result<(), Error> {
-        let Some(source) = &self.inner.source else {
+        if !self.inner.with_state(is_needed) {
+            return Ok(());
+        }
+        let load = self.inner.loading.join(|| {
+            let inner = Arc::clone(&self.inner);
+            async move { inner.load().await.map_err(Arc::new) }
+        });
+        load.await.map_err(|error| error.for_another_caller())
+    }
+
+    /// The keys that were loaded last.
+    pub(crate) fn keys(&self) -> Arc<Keys> {
+        self.inner.with_state(|state| Arc::clone(&state.keys))
+    }
+}
+
+impl Inner {
+    async fn load(&self) -> Result<(), Error> {
+        let Some(source) = &self.source else {
             return Ok(());
         };
-        if !self.with_state(&is_needed) {
-            return Ok(());
-        }
-        let _loading = self.inner.loading.lock().await;
-        // Another task may have loaded them meanwhile.
-        if !self.with_state(&is_needed) {
-            return Ok(());
-        }
         let now = source.now();
         let (known, loaded_at) = self.with_state(|state| {
             // What is too old is unwrapped again, so that a key that the provider has withdrawn is no longer used.
@@ -224,12 +233,8 @@ impl Keyring {
             }
         });
         let mut keys = source.load(&known).await?;
-        keys.all.extend_from_slice(&self.inner.others);
-        let mut state = self
-            .inner
-            .state
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        keys.all.extend_from_slice(&self.others);
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         *state = State {
             keys: Arc::new(keys),
             loaded_at,
@@ -239,13 +244,8 @@ impl Keyring {
     }
 
     fn with_state<T>(&self, read: impl FnOnce(&State) -> T) -> T {
-        let state = self.inner.state.read();
+        let state = self.state.read();
         read(&state.unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// The keys that were loaded last.
-    pub(crate) fn keys(&self) -> Arc<Keys> {
-        self.with_state(|state| Arc::clone(&state.keys))
     }
 }
 
@@ -262,7 +262,6 @@ impl fmt::Debug for Keyring {
 
 /// How long keys are used before they are loaded again.
 const MAX_AGE: Duration = Duration::from_secs(3600);
-/// How long a new key waits before it encrypts. By then all clients have loaded it, even if the clock of one is ahead and that of another
-/// is behind, by the 15 minutes that the service allows.
+/// How long a new key waits before it encrypts. By then all clients have loaded it.
 pub(crate) const NEW_KEY_WAITS: Duration = Duration::from_secs(5400);
 const MISSING_FOR: Duration = Duration::from_secs(60);

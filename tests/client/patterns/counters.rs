@@ -2,11 +2,12 @@
 //!
 //! A failure of the random test prints its seed; `TABLESDK_COUNTER_SEED` runs that seed.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
-use futures::future::join_all;
+use futures::future::{FutureExt as _, join_all};
 use harness::{client_with, seeds};
 use tablesdk::counter::Counter;
 use tablesdk::{DynamicEntity, Error, ErrorCode, ErrorKind, RetryPolicy, Stored, TableClient};
@@ -243,6 +244,23 @@ async fn the_amount_of_a_dropped_call_is_counted_at_most_once() {
         sleep(Duration::from_secs(60)).await;
         assert_eq!(counter.value().await.unwrap(), 321);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_is_polled_no_more_stops_no_other() {
+    let (server, table) = counters(RetryPolicy::exponential()).await;
+    let counter = views(&table);
+    let slow = Fault::delayed_response(Duration::from_secs(1));
+    let injected = server.faults().on_any().times(1).inject(slow);
+    let mut aside = pin!(counter.add(1));
+    for _ in 0..2 {
+        assert!(aside.as_mut().now_or_never().is_none());
+    }
+    assert_eq!(injected.hits(), 1, "it has sent its request");
+    counter.add(20).await.unwrap();
+    assert_eq!(counter.value().await.unwrap(), 21);
+    aside.await.unwrap();
+    assert_eq!(counter.value().await.unwrap(), 21);
 }
 
 #[tokio::test(start_paused = true)]

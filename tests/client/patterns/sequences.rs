@@ -1,11 +1,12 @@
 //! Sequences: unique numbers under contention and faults.
 
 use std::collections::BTreeSet;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
-use futures::future::join_all;
+use futures::future::{FutureExt as _, join_all};
 use harness::{client, client_with, seeds};
 use tablesdk::sequence::Sequence;
 use tablesdk::{DynamicEntity, Error, ErrorKind, RetryPolicy, TableClient};
@@ -96,6 +97,18 @@ async fn a_caller_that_is_dropped_leaves_the_sequence_usable() {
         () = tokio::task::yield_now() => {}
     }
     assert!(sequence.next().await.unwrap() >= 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_is_polled_no_more_stops_no_other() {
+    let (server, table) = numbers(RetryPolicy::exponential()).await;
+    let sequence = claims(&table, 10);
+    let slow = Fault::delayed_response(Duration::from_secs(1));
+    server.faults().on_any().times(1).inject(slow);
+    let mut aside = pin!(sequence.next());
+    assert!(aside.as_mut().now_or_never().is_none());
+    assert_eq!(sequence.next().await.unwrap(), 1);
+    assert_eq!(aside.await.unwrap(), 2);
 }
 
 #[tokio::test]
