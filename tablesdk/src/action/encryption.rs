@@ -39,10 +39,10 @@ impl Encryption {
     }
 
     /// What is stored, decrypted if it was encrypted here.
-    pub(super) fn open(&self, key: &EntityKey, content: Bytes) -> Result<Bytes, Error> {
+    pub(super) fn open(&self, key: &EntityKey, content: &Bytes) -> Result<Option<Bytes>, Error> {
         match self {
-            Self::Done(cipher) => open(cipher, key, &content),
-            Self::None | Self::Pending(_) => Ok(content),
+            Self::Done(cipher) => open(cipher, key, content).map(Some),
+            Self::None | Self::Pending(_) => Ok(None),
         }
     }
 }

@@ -188,7 +188,13 @@ impl<T> ResolveEntity<'_, T> {
             self.encrypted,
         )
         .await?;
-        let resolved = read.map(|(entity, _)| (self.resolve)(entity)).transpose();
+        let resolved = read.map(|(mut entity, _): (Stored<DynamicEntity>, _)| {
+            if self.encrypted.is_some() {
+                entity.mark_decrypted();
+            }
+            (self.resolve)(entity)
+        });
+        let resolved = resolved.transpose();
         resolved.map_err(|error| {
             Error::called_off(error)
                 .with_operation(OPERATION)

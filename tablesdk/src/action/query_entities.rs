@@ -131,7 +131,7 @@ impl<E: TableEntity> QueryEntities<E> {
         T: Send + 'static,
         F: Fn(Stored<DynamicEntity>) -> Result<T, ClosureError> + Send + Sync + 'static,
     {
-        self.map_selection(|_| Resolve::new(resolve, E::SCHEMA.select()))
+        self.map_selection(|_| Resolve::of(const { &E::SCHEMA }, resolve))
     }
 }
 

@@ -138,6 +138,11 @@ impl DynamicEntity {
         })
     }
 
+    /// Marks an entity with decrypted properties. It cannot be written.
+    pub(crate) const fn mark_decrypted(&mut self) {
+        self.properties.mark_decrypted();
+    }
+
     /// What a struct is stored as.
     ///
     /// ```

@@ -82,6 +82,11 @@ pub enum EntityProblem {
         /// What is wrong with the copy.
         problem: Box<Self>,
     },
+    /// The properties of a [`DynamicEntity`](crate::DynamicEntity) that a closure of `resolve` got, some of them decrypted.
+    #[error(
+        "some of its properties were encrypted where they were read, and would be stored in plain text: write them as their own type, or set those that may be stored so on another entity"
+    )]
+    Decrypted,
     /// Two properties of one name, which is what no service sends.
     #[error("property {property:?} came twice")]
     DuplicateProperty {

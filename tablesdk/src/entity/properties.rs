@@ -28,11 +28,13 @@ use crate::sealed::Seal;
 /// assert_eq!(properties.get("Age"), None);
 /// # Ok::<(), tablesdk::entity::EntityError>(())
 /// ```
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Properties {
     entries: Vec<(ShortString, Value)>,
     /// The values that cannot be stored. A write reports the first.
     refused: Vec<(String, ValueError)>,
+    /// Whether some were encrypted where they were read: a write would store them in plain text.
+    are_decrypted: bool,
 }
 
 impl Properties {
@@ -41,14 +43,20 @@ impl Properties {
         Self {
             entries: Vec::new(),
             refused: Vec::new(),
+            are_decrypted: false,
         }
     }
 
     pub(super) fn with_capacity(count: usize) -> Self {
         Self {
             entries: Vec::with_capacity(count.min(PROPERTIES_MAX)),
-            refused: Vec::new(),
+            ..Self::new()
         }
+    }
+
+    /// Marks properties that were decrypted. They cannot be written.
+    pub(super) const fn mark_decrypted(&mut self) {
+        self.are_decrypted = true;
     }
 
     /// The value of that name.
@@ -162,6 +170,9 @@ impl Properties {
         writer: &mut PropertyWriter<'_>,
         taken_by: impl Fn(&str) -> Option<&'static str>,
     ) -> Result<(), EntityError> {
+        if self.are_decrypted {
+            return Err(EntityProblem::Decrypted.into());
+        }
         self.check_values()?;
         for (name, value) in self.iter() {
             if writer.is_new && name == STEP_OF {
@@ -182,6 +193,13 @@ impl Properties {
             writer.value(name, &value.as_ref())?;
         }
         Ok(())
+    }
+}
+
+/// By names and values, in order.
+impl PartialEq for Properties {
+    fn eq(&self, other: &Self) -> bool {
+        self.entries == other.entries && self.refused == other.refused
     }
 }
 

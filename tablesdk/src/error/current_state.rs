@@ -44,6 +44,8 @@ pub enum CurrentState {
 #[derive(Clone)]
 pub struct CurrentEntity {
     content: Bytes,
+    /// The content with its encrypted properties decrypted, for the types that have these.
+    decrypted: Option<Bytes>,
     etag: ETag,
     equals_sent: bool,
 }
@@ -72,18 +74,19 @@ impl CurrentEntity {
         };
         Ok(Some(Self {
             content,
+            decrypted: None,
             etag,
             equals_sent,
         }))
     }
 
-    /// With another form of its content.
-    pub(crate) fn map_content(
+    /// Adds the content decrypted.
+    pub(crate) fn decrypt(
         self,
-        map: impl FnOnce(Bytes) -> Result<Bytes, Error>,
+        open: impl FnOnce(&Bytes) -> Result<Option<Bytes>, Error>,
     ) -> Result<Self, Error> {
-        let content = map(self.content)?;
-        Ok(Self { content, ..self })
+        let decrypted = open(&self.content)?;
+        Ok(Self { decrypted, ..self })
     }
 
     /// The version that was found.
@@ -96,18 +99,26 @@ impl CurrentEntity {
         self.equals_sent
     }
 
-    /// The entity.
+    /// The entity. A type without encrypted properties gets the bytes as they are stored.
     ///
     /// # Errors
     ///
-    /// When it is not of that type.
+    /// When it is not of that type. When the type has encrypted properties, and that of the write had none.
     pub fn read<E: TableEntity>(&self) -> Result<Stored<E>, Error> {
-        let read = read_entity_by(&self.content, |mut entity| {
+        let content = match &self.decrypted {
+            Some(decrypted) if const { E::SCHEMA.encrypts() } => decrypted,
+            None if const { E::SCHEMA.encrypts() } => return Err(Error::data(NOT_DECRYPTED)),
+            _ => &self.content,
+        };
+        let read = read_entity_by(content, |mut entity| {
             Stored::read(&mut entity, Some(&self.etag))
         });
         read.map_err(Error::response)?.map_err(Error::entity)
     }
 }
+
+const NOT_DECRYPTED: &str =
+    "the write was of a type without encrypted properties: read the entity with `get`";
 
 fn is_in(sent: &JsonEntity<'_>, found: &JsonEntity<'_>, whole: bool) -> bool {
     let sent = properties(sent);

@@ -5,18 +5,34 @@ use std::fmt;
 use tablesdk_protocol::wire::json::EntityMembers;
 
 use super::{Selection, SelectionError};
-use crate::entity::{DynamicEntity, Stored};
+use crate::entity::{DynamicEntity, Schema, Stored};
 use crate::error::ClosureError;
 
 /// What a closure makes of each row: the query yields it.
 pub struct Resolve<F> {
-    resolve: F,
+    closure: F,
     names: Option<Vec<String>>,
+    /// Whether properties of the entities were decrypted.
+    are_decrypted: bool,
 }
 
 impl<F> Resolve<F> {
-    pub(crate) const fn new(resolve: F, names: Option<Vec<String>>) -> Self {
-        Self { resolve, names }
+    /// Of whole entities without encrypted properties.
+    pub(crate) const fn new(closure: F) -> Self {
+        Self {
+            closure,
+            names: None,
+            are_decrypted: false,
+        }
+    }
+
+    /// Of entities of a type.
+    pub(crate) fn of(schema: &Schema, closure: F) -> Self {
+        Self {
+            closure,
+            names: schema.select(),
+            are_decrypted: schema.encrypts(),
+        }
     }
 }
 
@@ -43,7 +59,10 @@ where
     }
 
     fn read(&self, entity: &mut EntityMembers<'_, '_>) -> Result<T, SelectionError> {
-        let row = Stored::read(entity, None)?;
-        (self.resolve)(row).map_err(SelectionError::CalledOff)
+        let mut row: Stored<DynamicEntity> = Stored::read(entity, None)?;
+        if self.are_decrypted {
+            row.mark_decrypted();
+        }
+        (self.closure)(row).map_err(SelectionError::CalledOff)
     }
 }

@@ -79,7 +79,7 @@ impl<'a> MoveAll<'a> {
                     return keys.map_err(Into::into).boxed();
                 }
                 // Whatever the query selects, all properties are moved.
-                let whole = query.map_selection(|_| Resolve::new(Ok, None));
+                let whole = query.map_selection(|_| Resolve::new(Ok));
                 whole
                     .stream()
                     .map_ok(|entity| encode(&entity))

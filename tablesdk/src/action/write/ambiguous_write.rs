@@ -85,7 +85,7 @@ pub(in crate::action) async fn read_current(
             match CurrentEntity::new(content, etag, change.body(), change.is_whole()) {
                 // Compared as it was sent, and shown as it was written.
                 Ok(Some(entity)) => entity
-                    .map_content(|content| change.encryption.open(&change.key, content))
+                    .decrypt(|content| change.encryption.open(&change.key, content))
                     .map_or(CurrentState::Unread, CurrentState::Present),
                 Ok(None) | Err(_) => CurrentState::Unread,
             }

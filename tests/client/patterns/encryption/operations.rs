@@ -189,6 +189,30 @@ on_both_transports! {
         assert_eq!(resolved.await.unwrap().as_deref(), Some("Ada Lovelace"));
     }
 
+    async fn decrypted_properties_are_not_written_in_plain_text(subject: Subject) {
+        let (table, raw) = tables(&subject.service).await;
+        table.insert(&Patient::ada()).await.unwrap();
+        let mut got = table.get::<Patient>(("Ward", "1")).resolve(Ok).await.unwrap().unwrap();
+        let queried = table.query::<Patient>().resolve(Ok).one().await.unwrap().unwrap();
+        let message = "some of its properties were encrypted where they were read, and would be stored in plain text: write them as their own type, or set those that may be stored so on another entity";
+        for error in [
+            raw.upsert_replace(&*queried).await.unwrap_err(),
+            raw.batch("Ward").upsert_merge(&*got).await.unwrap_err(),
+            raw.insert(&DynamicEntity::new("Ward", "2").with_properties(got.properties().clone())).await.unwrap_err(),
+            {
+                got.properties_mut().set("Visits", 2_i64);
+                raw.replace(&mut got).await.unwrap_err()
+            },
+        ] {
+            assert_eq!(error.kind(), ErrorKind::Input);
+            assert!(error.to_string().ends_with(message), "{error}");
+        }
+        assert!(binary(&stored(&raw, "1").await, "Name").len() > 46);
+        // What was not encrypted, and what a program sets itself, is.
+        let visits: i64 = got.properties().read("Visits").unwrap();
+        raw.insert(&DynamicEntity::new("Ward", "2").with("Visits", visits)).await.unwrap();
+    }
+
     async fn two_keys_are_in_one_entity(subject: Subject) {
         let (table, raw) = tables(&subject.service).await;
         table.insert(&Patient::ada()).await.unwrap();

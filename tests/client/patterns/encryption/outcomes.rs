@@ -3,11 +3,11 @@
 use harness::client_with;
 use harness::proxy::Proxy;
 use tablesdk::action::CurrentState;
-use tablesdk::{ErrorKind, TableClient};
+use tablesdk::{DynamicEntity, ErrorKind, TableClient};
 use tablesdk_server::testing::{Fault, Op};
 use tablesdk_server::{InProcess, TableServer};
 
-use super::{Patient, tables};
+use super::{Patient, binary, tables};
 
 async fn start() -> (TableServer, Proxy<InProcess>, TableClient) {
     let server = TableServer::in_process();
@@ -47,6 +47,9 @@ async fn an_unknown_outcome_shows_the_decrypted_entity() {
     };
     assert!(current.equals_sent());
     assert_eq!(*current.read::<Patient>().unwrap(), Patient::ada());
+    // A type without encrypted properties could be written: it gets the bytes.
+    let raw = current.read::<DynamicEntity>().unwrap();
+    assert!(binary(&raw, "Name").len() > 46);
     // The same value, encrypted by another client, is not what was sent.
     let (server, _, table) = start().await;
     let mut stored = table.insert(&Patient::ada()).await.unwrap();
