@@ -392,18 +392,15 @@ fn deletion<E: Expires>(
 
 /// Reads the entity that has an entry.
 async fn read_candidate<E: Expires>(table: &Table, entry: Version) -> Result<Candidate<E>, Error> {
-    let mut candidate = Candidate {
-        entity: None,
-        is_expired: false,
-        entry: Some(entry),
+    let owner = owner_of_key(entry.key.row_key().as_str());
+    let damaged = || {
+        table.pipeline.locate(
+            Error::data(NO_OWNER)
+                .with_operation(OPERATION)
+                .with_key(&entry.key),
+        )
     };
-    let row_key = candidate
-        .entry
-        .as_ref()
-        .map(|entry| entry.key.row_key().as_str());
-    let Some(key) = row_key.and_then(owner_of_key) else {
-        return Ok(candidate);
-    };
+    let key = owner.ok_or_else(damaged)?;
     let mut run = table.pipeline.begin(OPERATION);
     let found = match fetch(&mut run, Effect::ReadNow, table, &key, None).await {
         Ok((content, etag)) => stored::<E>(&content, &etag)
@@ -412,13 +409,13 @@ async fn read_candidate<E: Expires>(table: &Table, entry: Version) -> Result<Can
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),
     };
-    candidate.entity = run.end(found)?;
+    let entity = run.end(found)?;
     let now = table.pipeline.service_now();
-    candidate.is_expired = candidate
-        .entity
-        .as_ref()
-        .is_some_and(|it| is_over(&**it, now));
-    Ok(candidate)
+    Ok(Candidate {
+        is_expired: entity.as_ref().is_some_and(|it| is_over(&**it, now)),
+        entity,
+        entry: Some(entry),
+    })
 }
 
 /// Whether an entity has expired so long ago that it is removed.
@@ -447,6 +444,8 @@ impl<E> fmt::Debug for RemoveExpired<'_, E> {
 }
 
 const OPERATION: &str = "remove expired";
+const NO_OWNER: &str =
+    "its row key is not that of an entry: it does not contain the key of an entity";
 const NO_ETAG: &str = "an entity of the page has no ETag";
 /// Five minutes, by the clock of the service.
 const GRACE_TICKS: i64 = 5 * 60 * 10_000_000;

@@ -425,6 +425,27 @@ async fn an_unreadable_entity_is_reported_and_does_not_hold_up_the_others() {
 }
 
 #[tokio::test]
+async fn damaged_entries_are_reported_and_do_not_hold_up_the_others() {
+    let (server, table) = start(RetryPolicy::exponential()).await;
+    let session = session("ann", 1, hours(-1));
+    table.insert(&session).await.unwrap();
+    let (bucket, _) = buckets(&server).remove(0);
+    for row in ["!", "!!"] {
+        let entry = DynamicEntity::new(format!("~tablesdk.expiry.{bucket}"), row)
+            .with("TablesdkExpires", hours(-1));
+        table.insert(&entry).await.unwrap();
+    }
+    let report = table.remove_expired::<Session>().max(1).await.unwrap();
+    assert_eq!((report.removed, report.has_more), (1, false));
+    let message = "its row key is not that of an entry: it does not contain the key of an entity";
+    assert_eq!(report.unreadable.len(), 2);
+    assert!(
+        report.unreadable.iter().all(|why| why.ends_with(message)),
+        "{report:?}"
+    );
+}
+
+#[tokio::test]
 async fn the_keys_of_an_entity_with_buckets_have_495_characters_at_most() {
     let (server, table) = start(RetryPolicy::exponential()).await;
     let longest = 512 - "~tablesdk.expiry._000001".len();
