@@ -81,6 +81,24 @@ impl ValueError {
     }
 }
 
+impl ValueError {
+    /// The same error of a value that must not be shown.
+    pub(crate) fn without_value(self) -> Self {
+        const VALUE: &str = "(not shown)";
+        match self {
+            Self::OutOfRange { rule, .. } => Self::out_of_range(VALUE, rule),
+            Self::Unreadable { .. } => Self::Unreadable {
+                value: VALUE.to_owned(),
+                reason: SECRET.to_owned(),
+            },
+            Self::Unwritable { .. } => Self::unwritable(SECRET),
+            Self::TooLarge { .. } | Self::WrongType { .. } => self,
+        }
+    }
+}
+
+const SECRET: &str = "the reason is not shown, because the property is encrypted";
+
 /// A slot that a series does not have.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("there is no slot {slot}: the series has the slots 0 to {}", slots - 1)]

@@ -14,7 +14,7 @@ use super::write::ambiguous_write::malformed_success;
 use super::write::change::{ChangeKind, EntityChange};
 use super::write::exactly_once::KeepMarker;
 use super::{ActionFuture, EncodedEntity};
-use crate::entity::encrypted::encrypted;
+use crate::entity::encrypted::{encrypted, without_secrets};
 use crate::entity::{EntityError, PropertyReader, Stored, TableEntity, WritableEntity};
 use crate::error::Error;
 use crate::pipeline::{Effect, OperationRun, Table};
@@ -171,7 +171,7 @@ fn read_back<E: TableEntity>(body: &Bytes, etag: &ETag) -> Result<(E, bool), Cau
     let read = read_entity_by(body, |mut sent| {
         let schema = const { &E::SCHEMA };
         let mut reader = PropertyReader::of_members(&mut sent, schema, Some(etag));
-        let value = E::read(&mut reader)?;
+        let value = E::read(&mut reader).map_err(without_secrets::<E>)?;
         Ok((value, reader.has_given_etag()))
     })?;
     read.map_err(|error: EntityError| error.into())
@@ -206,15 +206,15 @@ type Cause = Box<dyn StdError + Send + Sync>;
 
 #[derive(Debug, thiserror::Error)]
 #[error("it could be written, but not be read again")]
-struct Unreadable {
-    source: Cause,
+pub(super) struct Unreadable {
+    pub(super) source: Cause,
 }
 
 #[derive(Debug, thiserror::Error)]
 #[error("the entity was stored with the ETag {etag}, and cannot be returned: {why}")]
-struct Unshown {
-    etag: ETag,
-    why: String,
+pub(super) struct Unshown {
+    pub(super) etag: ETag,
+    pub(super) why: String,
 }
 
 impl<E> IntoFuture for InsertEntity<E> {

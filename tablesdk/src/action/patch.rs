@@ -14,6 +14,7 @@ use super::update_entity::send;
 use super::write::change::ChangeKind;
 use super::write::exactly_once::KeepMarker;
 use super::{EncodedEntity, check_condition};
+use crate::entity::encrypted::encrypted;
 use crate::entity::variants::ColumnOwner;
 use crate::entity::{EntityError, TableEntity, ValueError, write_values};
 use crate::error::{CurrentState, Error};
@@ -258,8 +259,11 @@ impl<E: TableEntity> PatchProperties<E> {
             Ok(_) if is_of_another => Err(PatchProblem::Variants { name: name.clone() }),
             Ok(value) => Ok(value),
             Err(error) => Err(PatchProblem::Value {
+                error: match encrypted::<E>() {
+                    Some(schema) if schema.encrypts_as(&name) => error.without_value(),
+                    _ => error,
+                },
                 name: name.clone(),
-                error,
             }),
         };
         self.owner.get_or_insert(owner);

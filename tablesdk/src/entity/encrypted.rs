@@ -7,7 +7,7 @@ use tablesdk_protocol::limits::PROPERTY_NAME_UNITS_MAX;
 use super::column_scope::ColumnScope;
 use super::entity_type::refuse;
 use super::schema::{PropertySchema, SchemaPart, hash_of, hash_on};
-use super::{Schema, TableEntity};
+use super::{EntityError, EntityProblem, Schema, TableEntity};
 
 /// Whether the values of a property are encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +42,14 @@ pub(crate) const fn encrypted<E: TableEntity>() -> Option<&'static Schema> {
         Some(schema)
     } else {
         None
+    }
+}
+
+/// The error of an entity of that type without the values of its encrypted properties.
+pub(crate) fn without_secrets<E: TableEntity>(error: EntityError) -> EntityError {
+    match encrypted::<E>() {
+        Some(schema) => schema.without_secrets(error),
+        None => error,
     }
 }
 
@@ -199,6 +207,25 @@ impl Schema {
         let mut names = Vec::new();
         self.add_encrypted(ColumnScope::ROOT, &mut names);
         names
+    }
+
+    #[cold]
+    fn without_secrets(&self, error: EntityError) -> EntityError {
+        match error.problem() {
+            EntityProblem::Value {
+                property,
+                error: problem,
+            } if self.encrypts_as(property) => {
+                EntityProblem::value(property, problem.clone().without_value()).into()
+            }
+            _ => error,
+        }
+    }
+
+    /// Whether the property of that name is encrypted.
+    pub(crate) fn encrypts_as(&self, name: &str) -> bool {
+        let names = self.encrypted_names();
+        names.iter().any(|known| known.name == name)
     }
 
     /// Whether a filter compares an encrypted property.

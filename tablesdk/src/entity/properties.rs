@@ -72,8 +72,15 @@ impl Properties {
     /// When it is missing, of another type, or does not fit.
     pub fn read<T: PropertyValue>(&self, name: &str) -> Result<T, EntityError> {
         match self.get(name) {
-            Some(value) => T::from_value(value.clone())
-                .map_err(|error| EntityProblem::value(name, error).into()),
+            Some(value) => T::from_value(value.clone()).map_err(|error| {
+                let is_secret = self.are_decrypted;
+                let error = if is_secret {
+                    error.without_value()
+                } else {
+                    error
+                };
+                EntityProblem::value(name, error).into()
+            }),
             None => Err(EntityProblem::missing(name, T::EDM_TYPE).into()),
         }
     }

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use tablesdk_protocol::wire::json::EntityMembers;
 use tablesdk_protocol::{ETag, EntityKey, KeyKind, Timestamp};
 
+use super::encrypted::without_secrets;
 use super::index::EntryKeys;
 use super::reader::key_of_members;
 use super::{EntityError, EntityProblem, PropertyReader, TableEntity, WritableEntity};
@@ -159,7 +160,8 @@ impl<E: TableEntity> Stored<E> {
                 .ok_or(EntityProblem::NoETag)?,
         };
         let schema = const { &E::SCHEMA };
-        let value = E::read(&mut PropertyReader::of_members(entity, schema, Some(&etag)))?;
+        let value = E::read(&mut PropertyReader::of_members(entity, schema, Some(&etag)));
+        let value = value.map_err(without_secrets::<E>)?;
         Ok(Self {
             known: Known::of(&value),
             value,

@@ -7,6 +7,7 @@ use tablesdk_protocol::limits::{
 use tablesdk_protocol::wire::json::EntityWriter;
 use tablesdk_protocol::{EntityKey, Value, ValueRef};
 
+use super::encrypted::without_secrets;
 use super::{EntityError, EntityProblem, ValueError, WritableEntity};
 
 /// Takes the properties of an entity, one by one.
@@ -150,7 +151,8 @@ pub(crate) fn values_of<E: WritableEntity>(
     key: &EntityKey,
 ) -> Result<Vec<(String, Value)>, EntityError> {
     let mut sink = Sink::Values(Vec::new());
-    fill(&mut sink, key, false, |writer| entity.write(writer))?;
+    let filled = fill(&mut sink, key, false, |writer| entity.write(writer));
+    filled.map_err(without_secrets::<E>)?;
     Ok(match sink {
         Sink::Values(values) => values,
         Sink::Json(_) => Vec::new(),
@@ -171,7 +173,8 @@ pub(crate) fn write_entity_as<E: WritableEntity>(
     key: &EntityKey,
     is_new: bool,
 ) -> Result<Bytes, EntityError> {
-    to_json(key, is_new, |writer| entity.write(writer))
+    let json = to_json(key, is_new, |writer| entity.write(writer));
+    json.map_err(without_secrets::<E>)
 }
 
 /// Writes properties with the keys of the entity that they belong to.

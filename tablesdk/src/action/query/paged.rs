@@ -16,7 +16,7 @@ use super::request::{OPERATION, QueryRequest};
 use crate::action::encryption::Cipher;
 use crate::action::refused;
 use crate::action::write::reserved::is_reserved;
-use crate::entity::encrypted::encrypted;
+use crate::entity::encrypted::{encrypted, without_secrets};
 use crate::entity::{EntityError, EntityProblem, TableEntity};
 use crate::error::Error;
 use crate::pipeline::{Effect, OperationRun, PagedOperation, Table};
@@ -261,7 +261,11 @@ impl<S> PagedQuery<S> {
                 let opened = cipher.open(encrypted, self.point.as_ref(), partition);
                 opened.map_err(Into::into).and_then(|content| {
                     let opened = read_entity(&content).map_err(|error| unreadable(&error))?;
-                    self.selection.read(&mut EntityMembers::Listed(&opened))
+                    let item = self.selection.read(&mut EntityMembers::Listed(&opened));
+                    item.map_err(|error| match error {
+                        SelectionError::Entity(error) => without_secrets::<E>(error).into(),
+                        error => error,
+                    })
                 })
             }
             _ => self.selection.read(&mut entity),

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use tablesdk_protocol::{ETag, EntityKey, ErrorCode, PartitionKey, TableName};
+use tablesdk_protocol::{ETag, EntityKey, ErrorCode, PartitionKey, TableName, Timestamp};
 
 use super::layout::{Head, Parts};
 use super::read::{Found, read_head, selected, whole};
 use super::write::{Failure, Writer};
 use super::{StoredWide, intent};
+use crate::action::insert_entity::{Unreadable, Unshown};
 use crate::entity::wide::WideEntity;
 use crate::entity::{EntityError, check_unchanged};
 use crate::error::{ClosureError, Error};
@@ -37,12 +38,25 @@ impl<'t> Call<'t> {
         parts: Result<Parts, EntityError>,
     ) -> Result<StoredWide<E>, Error> {
         let parts = self.checked(parts)?;
-        let head = self
-            .writer()
-            .put(&parts, None)
-            .await
-            .map_err(|failure| failure.error)?;
-        parts.into_found(head).into_stored()
+        // Before it is sent: afterwards, only the service may cause a failure.
+        let no_etag = ETag::from_timestamp(Timestamp::UNIX_EPOCH);
+        let read = parts.found(Head::unwritten(no_etag)).into_stored::<E>();
+        let mut inserted = read.map_err(|error| {
+            let source = error.why().into();
+            self.run.annotate(Error::input(Unreadable { source }))
+        })?;
+        let head = self.writer().put(&parts, None).await;
+        let head = head.map_err(|failure| failure.error)?;
+        if head.etag.timestamp().is_some() {
+            inserted.written(head);
+            return Ok(inserted);
+        }
+        // The ETags of this backend do not contain the time, which a field may need.
+        let etag = head.etag.clone();
+        parts.found(head).into_stored().map_err(|error| {
+            let why = error.why();
+            self.run.annotate(Error::response(Unshown { etag, why }))
+        })
     }
 
     pub(super) async fn get<E: WideEntity>(

@@ -126,13 +126,13 @@ impl Parts {
         siblings(&self.key, version, self.values.len() - 1)
     }
 
-    /// The entity as it was written.
-    pub(super) fn into_found(self, head: Head) -> Found {
+    /// The entity as it is read with that head.
+    pub(super) fn found(&self, head: Head) -> Found {
         let row = Row {
-            key: self.key,
+            key: self.key.clone(),
             etag: head.etag.clone(),
             timestamp: head.etag.timestamp(),
-            values: self.values.into_iter().flatten().collect(),
+            values: self.values.iter().flatten().cloned().collect(),
         };
         Found::new(row, head)
     }
@@ -193,6 +193,16 @@ fn listed(names: &str) -> Vec<String> {
 }
 
 impl Head {
+    /// The head of an entity that is not written yet.
+    pub(super) const fn unwritten(etag: ETag) -> Self {
+        Self {
+            etag,
+            version: None,
+            siblings: Vec::new(),
+            names: Vec::new(),
+        }
+    }
+
     /// Takes what a head says of its siblings from its properties.
     pub(super) fn take(row: &mut Row) -> Result<Self, EntityError> {
         let mut own = [(VERSION, None), (PARTS, None)];

@@ -288,9 +288,10 @@ impl<E: WideEntity> WideTable<E> {
 
     /// Deletes what writes of this partition left that did not end: siblings that no head names. Returns of how many writes.
     ///
-    /// Only writes of more than one transaction can leave any, if their program ends. A write is taken for one that has ended if its last
-    /// transaction is older than the age, by the time of the service. An age that is too low does no harm but that a write that is still running
-    /// fails, with [`Error::is_timeout`]. An hour is a good age. The clean-up may run beside writers and beside itself.
+    /// Only writes of more than one transaction can leave any: when their program ends, or their deadline is met. A write is taken for one
+    /// that has ended if its last transaction is older than the age, by the time of the service. An age that is too low does no harm but
+    /// that a write that is still running fails, with [`Error::is_timeout`]. An hour is a good age. The clean-up may run beside writers and
+    /// beside itself.
     ///
     /// ```
     #[doc = include_str!("../../docs/report.md")]

@@ -1,5 +1,6 @@
 //! Encrypted properties: what is stored, what each operation does with them, and what is detected.
 
+mod hidden_values;
 mod keys;
 mod operations;
 mod outcomes;

@@ -218,3 +218,47 @@ async fn other_entities_may_be_between_a_head_and_its_siblings() {
         ]
     );
 }
+
+/// A number that is stored and cannot be read.
+mod write_only {
+    use tablesdk::entity::ValueError;
+
+    pub(super) type Property = i32;
+
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        clippy::unnecessary_wraps,
+        reason = "the derive calls it so"
+    )]
+    pub(super) fn to_property(number: &i32) -> Result<i32, ValueError> {
+        Ok(*number)
+    }
+
+    pub(super) fn from_property(_: i32) -> Result<i32, ValueError> {
+        Err(ValueError::unreadable("it", "never"))
+    }
+}
+
+#[derive(Clone, Debug, TableEntity)]
+#[table(wide, partition_key = "{owner}", row_key = "{title}")]
+struct Sealed {
+    owner: String,
+    title: String,
+    #[table(with = "write_only")]
+    number: i32,
+}
+
+#[tokio::test]
+async fn an_entity_that_cannot_be_read_back_is_not_inserted() {
+    let (server, table) = messages().await;
+    let sealed = Sealed {
+        owner: "ann".to_owned(),
+        title: "2024".to_owned(),
+        number: 1,
+    };
+    let error = table.wide().insert(&sealed).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Input);
+    let message = "it could be written, but not be read again: property \"number\"";
+    assert!(error.to_string().contains(message), "{error}");
+    assert_eq!(rows(&server), Vec::<String>::new());
+}

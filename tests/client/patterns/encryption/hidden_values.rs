@@ -1,0 +1,141 @@
+//! Errors about the value of an encrypted property do not show it.
+
+use harness::client;
+use serde::{Deserialize, Serialize};
+use tablesdk::{ErrorKind, TableEntity};
+use tablesdk_server::TableServer;
+
+use super::tables;
+
+/// More than an `Edm.Int64` can have.
+const BADGE: u64 = 9_999_999_999_999_999_999;
+
+#[derive(Clone, Debug, TableEntity)]
+struct Stored {
+    #[table(partition_key)]
+    ward: String,
+    #[table(row_key)]
+    id: String,
+    #[table(encrypt)]
+    number: i32,
+    #[table(encrypt, with = "tablesdk::entity::u64_as_int64")]
+    badge: u64,
+    #[table(encrypt)]
+    address: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Address {
+    city: String,
+}
+
+/// Reads the number into a type that is too small.
+#[derive(Clone, Debug, TableEntity)]
+struct WithSmallNumber {
+    #[table(partition_key)]
+    ward: String,
+    #[table(row_key)]
+    id: String,
+    #[table(encrypt)]
+    number: u8,
+}
+
+/// Reads the text as JSON.
+#[derive(Clone, Debug, TableEntity)]
+struct WithJson {
+    #[table(partition_key)]
+    ward: String,
+    #[table(row_key)]
+    id: String,
+    #[table(encrypt, json)]
+    address: Address,
+}
+
+fn assert_hidden(error: &tablesdk::Error, kind: ErrorKind, message: &str) {
+    assert_eq!(error.kind(), kind, "{error}");
+    assert!(error.to_string().ends_with(message), "{error}");
+    let whole = format!("{error:?} {error:#}");
+    for secret in ["424242", "9999999999", "Lovelace"] {
+        assert!(!whole.contains(secret), "{whole}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_of_a_read_does_not_show_an_encrypted_value() {
+    let server = TableServer::in_process();
+    let (table, _) = tables(&client(&server)).await;
+    let stored = Stored {
+        ward: "Ward".to_owned(),
+        id: "1".to_owned(),
+        number: 424_242,
+        badge: 1,
+        address: "\"Lovelace\"".to_owned(),
+    };
+    table.insert(&stored).await.unwrap();
+    let number =
+        "property \"number\": the value (not shown) is out of range: a u8 is from 0 to 255";
+    let numbers = || table.query::<WithSmallNumber>();
+    for error in [
+        table
+            .get(WithSmallNumber::key("Ward", "1"))
+            .await
+            .unwrap_err(),
+        numbers().collect().await.unwrap_err(),
+        numbers()
+            .resolve(|row| Ok(row.properties().read::<u8>("number")?))
+            .collect()
+            .await
+            .unwrap_err(),
+        numbers().select(|e| e.number).collect().await.unwrap_err(),
+    ] {
+        assert!(matches!(
+            error.kind(),
+            ErrorKind::Data | ErrorKind::CalledOff
+        ));
+        assert_hidden(&error, error.kind(), number);
+    }
+    let json = "property \"address\": the value (not shown) cannot be read: the reason is not shown, because the property is encrypted";
+    let addresses = table.query::<WithJson>();
+    for error in [
+        table.get(WithJson::key("Ward", "1")).await.unwrap_err(),
+        addresses.select(|e| e.address).collect().await.unwrap_err(),
+    ] {
+        assert_hidden(&error, ErrorKind::Data, json);
+    }
+}
+
+#[tokio::test]
+async fn an_error_of_a_write_does_not_show_an_encrypted_value() {
+    let server = TableServer::in_process();
+    let (table, _) = tables(&client(&server)).await;
+    let stored = Stored {
+        ward: "Ward".to_owned(),
+        id: "1".to_owned(),
+        number: 1,
+        badge: BADGE,
+        address: String::new(),
+    };
+    let right = Stored {
+        badge: 1,
+        ..stored.clone()
+    };
+    let message = "the value (not shown) is out of range";
+    let patch = table.patch(Stored::key("Ward", "1"));
+    let patch = patch.set(|e| e.badge, BADGE);
+    for error in [
+        table.insert(&stored).await.unwrap_err(),
+        table.upsert_merge(&stored).await.unwrap_err(),
+        table.batch("Ward").insert(&stored).await.unwrap_err(),
+        patch.await.unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::Input);
+        assert!(error.to_string().contains(message), "{error}");
+        assert_hidden(&error, ErrorKind::Input, "");
+    }
+    table.insert(&right).await.unwrap();
+    let modify = table.modify(Stored::key("Ward", "1"), |entity| {
+        entity.badge = BADGE;
+        Ok(())
+    });
+    assert_hidden(&modify.await.unwrap_err(), ErrorKind::Input, "");
+}
