@@ -2,6 +2,7 @@
 
 mod faults;
 mod histories;
+mod largest;
 mod limits;
 mod model;
 mod verbs;
