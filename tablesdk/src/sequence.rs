@@ -134,10 +134,7 @@ impl Source {
         }
         let mut round = 1;
         loop {
-            let first = || {
-                let (partition, row) = (key.partition_key().as_str(), key.row_key().as_str());
-                DynamicEntity::new(partition, row).with(NEXT, 1_i64)
-            };
+            let first = || DynamicEntity::of_key(&key).with(NEXT, 1_i64);
             let advance = |entity: &mut DynamicEntity| {
                 let numbers = numbers_from(entity.properties().read(NEXT).ok(), block)?;
                 entity.properties_mut().set(NEXT, numbers.end);

@@ -83,7 +83,7 @@ impl Shard {
             let separator = if writers.is_empty() { "" } else { " " };
             let _ = write!(writers, "{separator}{id}:{number}");
         }
-        DynamicEntity::new(key.partition_key().as_str(), key.row_key().as_str())
+        DynamicEntity::of_key(key)
             .with(COUNT, self.count)
             .with(WRITERS, writers)
     }

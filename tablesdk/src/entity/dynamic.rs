@@ -62,6 +62,11 @@ impl DynamicEntity {
         }
     }
 
+    /// An entity without properties yet.
+    pub(crate) fn of_key(key: &EntityKey) -> Self {
+        Self::new(key.partition_key().as_str(), key.row_key().as_str())
+    }
+
     /// The same entity with this property: a value of any type that a field may have. `None` leaves the property out.
     ///
     /// ```

@@ -54,7 +54,7 @@ impl Tenure {
 
     /// The entity to write. It is merged: other properties are the program's.
     pub(super) fn to_entity(&self, key: &EntityKey) -> Result<DynamicEntity, Error> {
-        let mut entity = DynamicEntity::new(key.partition_key().as_str(), key.row_key().as_str())
+        let mut entity = DynamicEntity::of_key(key)
             .with(HOLDER, self.holder.as_str())
             .with(TOKEN, self.token)
             .with(ID, self.id);

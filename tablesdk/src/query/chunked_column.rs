@@ -4,13 +4,11 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-use tablesdk_protocol::filter::Filter as Tree;
 use tablesdk_protocol::wire::json::JsonEntity;
 
-use super::json_column::incomparable;
+use super::opaque_column::incomparable;
 use crate::entity::flatten::TableProperties;
 use crate::entity::{ColumnScope, EntityError, VariantRows};
-use crate::filter::Filter;
 
 /// A column of entity `E` whose value is [in chunks](crate::chunked::Chunked). It can be selected, but not compared with, since no property has
 /// all of it.

@@ -1,15 +1,12 @@
 //! The column of a field that is encrypted.
 
-use std::borrow::Cow;
-use std::fmt;
-
-use tablesdk_protocol::filter::Filter as Tree;
 use tablesdk_protocol::wire::json::JsonEntity;
 
 use super::Column;
-use super::json_column::incomparable;
+use super::opaque_column::{incomparable, opaque_column};
 use super::select::sealed;
-use crate::entity::{ColumnScope, EntityError, Field, VariantRows};
+use crate::entity::{EntityError, Field};
+#[cfg(feature = "encryption")]
 use crate::filter::Filter;
 
 /// A column of entity `E` whose field is encrypted. It can be selected and patched. The service sees bytes, so it cannot
@@ -18,37 +15,7 @@ use crate::filter::Filter;
 /// [`#[table(encrypt)]`](derive@crate::TableEntity#encrypt) has an example.
 pub struct EncryptedColumn<E, F, const EQ: bool = false>(Column<E, F>);
 
-impl<E, F, const EQ: bool> EncryptedColumn<E, F, EQ> {
-    #[doc(hidden)]
-    pub const fn new(name: &'static str) -> Self {
-        Self(Column::new(name))
-    }
-
-    /// The name under which the column is stored.
-    pub fn name(self) -> Cow<'static, str> {
-        self.0.name()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn scope(self, scope: ColumnScope) -> Self {
-        Self(self.0.scope(scope))
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn aliases(self, aliases: &'static [&'static str]) -> Self {
-        Self(self.0.aliases(aliases))
-    }
-
-    pub(super) const fn rows(&self) -> Option<&VariantRows> {
-        self.0.rows()
-    }
-
-    pub(super) fn names(self) -> Vec<String> {
-        self.0.names()
-    }
-}
+opaque_column!(impl[E, F, const EQ: bool] EncryptedColumn<E, F, EQ>);
 
 impl<E, F: Field, const EQ: bool> EncryptedColumn<E, F, EQ> {
     pub(super) fn read(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
@@ -70,23 +37,7 @@ impl<E, F: Field> EncryptedColumn<E, F, true> {
     ) -> Filter<E> {
         let any = literals.into_iter().map(|literal| self.eq(literal));
         let any = any.reduce(|a, b| a | b);
-        any.unwrap_or_else(|| Filter::new(Ok(Tree::Constant(false))))
-    }
-}
-
-impl<E, F, const EQ: bool> Clone for EncryptedColumn<E, F, EQ> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<E, F, const EQ: bool> Copy for EncryptedColumn<E, F, EQ> {}
-
-impl<E, F, const EQ: bool> fmt::Debug for EncryptedColumn<E, F, EQ> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("EncryptedColumn")
-            .field(&self.name())
-            .finish()
+        any.unwrap_or_else(|| Filter::new(Ok(tablesdk_protocol::filter::Filter::Constant(false))))
     }
 }
 

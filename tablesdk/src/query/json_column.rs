@@ -1,15 +1,11 @@
 //! The column of a field that is stored as JSON.
 
-use std::borrow::Cow;
-use std::fmt;
-
-use tablesdk_protocol::filter::Filter as Tree;
 use tablesdk_protocol::wire::json::JsonEntity;
 
 use super::Column;
+use super::opaque_column::{incomparable, opaque_column};
 use crate::entity::json::json_field;
-use crate::entity::{ColumnScope, EntityError, JsonField, VariantRows};
-use crate::filter::Filter;
+use crate::entity::{EntityError, JsonField};
 
 /// A column of entity `E` whose field is stored as JSON. It can be selected, but not compared with, since the service only sees a
 /// string.
@@ -41,57 +37,13 @@ use crate::filter::Filter;
 /// ```
 pub struct JsonColumn<E, F>(Column<E, F>);
 
-impl<E, F> JsonColumn<E, F> {
-    #[doc(hidden)]
-    pub const fn new(name: &'static str) -> Self {
-        Self(Column::new(name))
-    }
-
-    /// The name under which the column is stored.
-    pub fn name(self) -> Cow<'static, str> {
-        self.0.name()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn scope(self, scope: ColumnScope) -> Self {
-        Self(self.0.scope(scope))
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn aliases(self, aliases: &'static [&'static str]) -> Self {
-        Self(self.0.aliases(aliases))
-    }
-
-    pub(super) const fn rows(&self) -> Option<&VariantRows> {
-        self.0.rows()
-    }
-
-    pub(super) fn names(self) -> Vec<String> {
-        self.0.names()
-    }
-}
-
 impl<E, F: JsonField> JsonColumn<E, F> {
     pub(super) fn read(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
         self.0.read_property(json_field::<F>(), entity)
     }
 }
 
-impl<E, F> Clone for JsonColumn<E, F> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<E, F> Copy for JsonColumn<E, F> {}
-
-impl<E, F> fmt::Debug for JsonColumn<E, F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("JsonColumn").field(&self.name()).finish()
-    }
-}
+opaque_column!(impl[E, F] JsonColumn<E, F>);
 
 /// What a column would need to be compared with. None that is stored as JSON has it; the methods are there to say so.
 #[doc(hidden)]
@@ -102,33 +54,5 @@ impl<E, F> fmt::Debug for JsonColumn<E, F> {
 )]
 #[expect(unnameable_types, reason = "only this crate implements it")]
 pub trait Comparable {}
-
-macro_rules! incomparable {
-    ($column:ident: $comparable:ident) => {
-        incomparable!($column: $comparable, eq ne gt ge lt le is_in between starts_with);
-    };
-    ($column:ident[false]: $comparable:ident, $($name:ident)+) => {
-        incomparable!(impl[E, F] $column<E, F, false>: $comparable, $($name)+);
-    };
-    ($column:ident[$eq:ident]: $comparable:ident, $($name:ident)+) => {
-        incomparable!(impl[E, F, const $eq: bool] $column<E, F, $eq>: $comparable, $($name)+);
-    };
-    ($column:ident: $comparable:ident, $($name:ident)+) => {
-        incomparable!(impl[E, F] $column<E, F>: $comparable, $($name)+);
-    };
-    (impl[$($generics:tt)*] $column:ty: $comparable:ident, $($name:ident)+) => {
-        #[doc(hidden)]
-        impl<$($generics)*> $column {
-            $(pub fn $name<L>(self, _: L) -> Filter<E>
-            where
-                Self: $comparable,
-            {
-                Filter::new(Ok(Tree::Constant(false)))
-            })+
-        }
-    };
-}
-
-pub(super) use incomparable;
 
 incomparable!(JsonColumn: Comparable);

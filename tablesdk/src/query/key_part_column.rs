@@ -3,13 +3,11 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use tablesdk_protocol::filter::Filter as Tree;
 use tablesdk_protocol::wire::json::JsonEntity;
 
-use super::json_column::incomparable;
+use super::opaque_column::incomparable;
 use crate::entity::key::{KeyAccess, KeyTemplate};
 use crate::entity::{ColumnScope, EntityError, VariantRows};
-use crate::filter::Filter;
 
 /// A part of the key of entity `E`, which no property holds: it can be selected, but not compared with.
 ///

@@ -16,6 +16,7 @@ pub(crate) mod key_part_column;
 mod keyed;
 mod literal;
 mod mixed_integers;
+mod opaque_column;
 mod page;
 pub(crate) mod resolve;
 pub(crate) mod select;

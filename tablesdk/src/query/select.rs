@@ -268,71 +268,7 @@ impl<E: 'static, F: Field> SelectColumn<E> for Column<E, F> {
     }
 }
 
-impl<E: 'static, F: Field, const EQ: bool> SelectColumn<E> for EncryptedColumn<E, F, EQ> {
-    type Value = F;
-
-    fn column_names(self) -> Vec<String> {
-        self.names()
-    }
-
-    fn column_rows(&self) -> Result<Option<&VariantRows>, SelectionError> {
-        Ok(self.rows())
-    }
-
-    fn read_column(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
-        self.read(entity)
-    }
-}
-
-impl<E: 'static, F: JsonField> SelectColumn<E> for JsonColumn<E, F> {
-    type Value = F;
-
-    fn column_names(self) -> Vec<String> {
-        self.names()
-    }
-
-    fn column_rows(&self) -> Result<Option<&VariantRows>, SelectionError> {
-        Ok(self.rows())
-    }
-
-    fn read_column(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
-        self.read(entity)
-    }
-}
-
-impl<E: 'static, F: Send + 'static> SelectColumn<E> for KeyPartColumn<E, F> {
-    type Value = F;
-
-    fn column_names(self) -> Vec<String> {
-        self.names()
-    }
-
-    fn column_rows(&self) -> Result<Option<&VariantRows>, SelectionError> {
-        Ok(self.rows())
-    }
-
-    fn read_column(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
-        self.read(entity)
-    }
-}
-
-impl<E: 'static, F: TableProperties> SelectColumn<E> for ChunkedColumn<E, F> {
-    type Value = F;
-
-    fn column_names(self) -> Vec<String> {
-        self.names()
-    }
-
-    fn column_rows(&self) -> Result<Option<&VariantRows>, SelectionError> {
-        Ok(self.rows())
-    }
-
-    fn read_column(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
-        self.read(entity)
-    }
-}
-
-macro_rules! column {
+macro_rules! selection {
     ($column:ident, $field:path $(, $eq:ident)?) => {
         impl<E: 'static, F: $field + 'static $(, const $eq: bool)?> Selection<E> for $column<E, F $(, $eq)?> {
             type Item = F;
@@ -354,8 +290,30 @@ macro_rules! column {
     };
 }
 
+macro_rules! column {
+    ($column:ident, $field:path $(, $eq:ident)?) => {
+        impl<E: 'static, F: $field + 'static $(, const $eq: bool)?> SelectColumn<E> for $column<E, F $(, $eq)?> {
+            type Value = F;
+
+            fn column_names(self) -> Vec<String> {
+                self.names()
+            }
+
+            fn column_rows(&self) -> Result<Option<&VariantRows>, SelectionError> {
+                Ok(self.rows())
+            }
+
+            fn read_column(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
+                self.read(entity)
+            }
+        }
+
+        selection!($column, $field $(, $eq)?);
+    };
+}
+
+selection!(Column, Field);
 column!(ChunkedColumn, TableProperties);
-column!(Column, Field);
 column!(EncryptedColumn, Field, EQ);
 column!(JsonColumn, JsonField);
 column!(KeyPartColumn, Send);

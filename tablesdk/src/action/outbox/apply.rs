@@ -8,10 +8,11 @@ use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{EntityKey, IfMatch, TableName, Timestamp};
 use tokio::time::Instant;
 
-use super::entry::{Entry, Kind, Row, change, delete, entity};
+use super::entry::{Entry, Kind, Row, change, delete};
 use crate::action::get_entity;
 use crate::action::write::ambiguous_write::check_status;
 use crate::action::write::change::{ChangeKind, EntityChange};
+use crate::entity::DynamicEntity;
 use crate::error::Error;
 use crate::pipeline::{Effect, OperationRun, PipelineHandle, SendOptions};
 
@@ -75,7 +76,7 @@ pub(super) async fn apply(
         let change = match kind {
             ChangeKind::Delete(if_match) => delete(&table, &key, if_match),
             kind => {
-                let entity = entity(&key).with_properties(entry.content());
+                let entity = DynamicEntity::of_key(&key).with_properties(entry.content());
                 change(&table, kind, &entity)?
             }
         };

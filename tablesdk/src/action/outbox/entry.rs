@@ -165,7 +165,7 @@ impl Entry {
         attempts: i32,
         error: &str,
     ) -> Result<EntityChange, Error> {
-        let note = entity(self.key()).with(ATTEMPTS, attempts);
+        let note = DynamicEntity::of_key(self.key()).with(ATTEMPTS, attempts);
         let kind = ChangeKind::Update(Mode::Merge, Some(self.is_as_read()));
         change(table, kind, &note.with(ERROR, error))
     }
@@ -217,11 +217,6 @@ pub(super) fn insert(
     let entry = DynamicEntity::new(partition, state.row_key(number));
     let entry = entry.with_properties(properties);
     change(table, ChangeKind::Insert, &entry)
-}
-
-/// An entity without properties.
-pub(super) fn entity(key: &EntityKey) -> DynamicEntity {
-    DynamicEntity::new(key.partition_key().as_str(), key.row_key().as_str())
 }
 
 /// The change that writes an entity as it is.

@@ -7,7 +7,7 @@ use http::StatusCode;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, EntityKey, Guid, IfMatch, PartitionKey, TableName};
 
-use super::entry::{Row, change, entity, text};
+use super::entry::{Row, change, text};
 use super::view::read;
 use crate::action::write::ambiguous_write::check_status;
 use crate::action::write::change::{ChangeKind, EntityChange};
@@ -125,7 +125,7 @@ pub(super) async fn write_pointer(
     partition: &PartitionKey,
     key: &EntityKey,
 ) -> Result<(), Error> {
-    let pointer = entity(key).with(PARTITION, partition.as_str());
+    let pointer = DynamicEntity::of_key(key).with(PARTITION, partition.as_str());
     let write = change(table, ChangeKind::Update(Mode::Merge, None), &pointer)?;
     let request = write.change.encode(&run.pipeline().endpoint);
     let written = run.send(Effect::Write, &request).await;
