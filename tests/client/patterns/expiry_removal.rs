@@ -694,3 +694,13 @@ async fn nothing_is_removed_that_has_not_expired() {
         );
     }
 }
+
+#[tokio::test]
+async fn an_expired_entity_whose_entry_in_an_index_is_missing_is_removed() {
+    let (_server, table) = start(RetryPolicy::exponential()).await;
+    table.insert(&visit(1, hours(-1))).await.unwrap();
+    table.delete(("ann", "page_home_000001")).await.unwrap();
+    let report = table.remove_expired::<Visit>().await.unwrap();
+    assert_eq!(report.removed, 1);
+    assert_eq!(rows(&table).await, Vec::<String>::new());
+}
