@@ -23,7 +23,7 @@ pub(super) fn large(number: i32) -> DynamicEntity {
 }
 
 /// An entity of eight parts, written in three transactions.
-fn huge(number: i32) -> DynamicEntity {
+pub(super) fn huge(number: i32) -> DynamicEntity {
     of_bytes(number, 110)
 }
 

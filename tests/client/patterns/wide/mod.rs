@@ -5,6 +5,7 @@ mod histories;
 mod largest;
 mod limits;
 mod model;
+mod rules;
 mod verbs;
 
 use tablesdk::TableClient;

@@ -1,0 +1,198 @@
+//! Rules of the protocol, each on its own: what a write, a clean-up and a read do at one moment, and must not do.
+
+use std::time::Duration;
+
+use futures::TryStreamExt as _;
+use harness::client_with;
+use tablesdk::entity::{EntityError, EntityProblem};
+use tablesdk::wide::WideTable;
+use tablesdk::{DynamicEntity, Error, ErrorCode, RetryPolicy, Value};
+use tablesdk_server::TableServer;
+use tablesdk_server::testing::Fault;
+use tokio::time::sleep;
+
+use super::faults::{huge, large, number, read, small};
+use super::{messages, rows};
+
+type Maps = WideTable<DynamicEntity>;
+
+/// Two clients of one table, which retry nothing.
+async fn two() -> (TableServer, Maps, Maps) {
+    let (server, _) = messages().await;
+    let maps = || {
+        let service = client_with(&server, |builder| builder.retry(RetryPolicy::none()));
+        service.table("Messages").wide()
+    };
+    let (one, other) = (maps(), maps());
+    (server, one, other)
+}
+
+/// The next writes take so many seconds each until they are carried out.
+fn delay(server: &TableServer, seconds: &[u64]) {
+    for seconds in seconds {
+        let delay = Fault::delay(Duration::from_secs(*seconds));
+        server.faults().on_writes().times(1).inject(delay);
+    }
+}
+
+async fn after<T>(seconds: u64, action: impl IntoFuture<Output = T>) -> T {
+    sleep(Duration::from_secs(seconds)).await;
+    action.await
+}
+
+#[tokio::test]
+async fn a_write_takes_no_more_transactions_than_it_needs() {
+    let (server, maps, _) = two().await;
+    let journal = server.journal();
+    for (entity, transactions) in [(small(1), 1), (large(1), 2), (huge(1), 3)] {
+        maps.insert(&entity).await.unwrap();
+        assert_eq!(journal.requests().count(), transactions);
+        assert!(maps.delete(("ann", "report")).await.unwrap());
+        journal.clear();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clean_up_leaves_a_write_that_is_younger_than_its_age() {
+    let (server, maps, other) = two().await;
+    delay(&server, &[0, 10]);
+    let entity = large(1);
+    let clean_up = other.clean_up("ann", Duration::from_secs(60));
+    let (inserted, cleaned) = tokio::join!(maps.insert(&entity), after(5, clean_up));
+    assert_eq!(cleaned.unwrap(), 0);
+    inserted.unwrap();
+    assert_eq!(number(&read(&other).await.unwrap()), 1);
+}
+
+/// The second transaction is between the reads of the clean-up and its transaction.
+#[tokio::test(start_paused = true)]
+async fn a_clean_up_beside_the_next_transaction_of_a_write_deletes_nothing() {
+    let (server, maps, other) = two().await;
+    delay(&server, &[0, 5, 10, 15]);
+    let entity = huge(1);
+    let clean_up = other.clean_up("ann", Duration::ZERO);
+    let (inserted, cleaned) = tokio::join!(maps.insert(&entity), after(1, clean_up));
+    assert_eq!(cleaned.unwrap(), 0);
+    inserted.unwrap();
+    assert_eq!(
+        (number(&read(&other).await.unwrap()), rows(&server).len()),
+        (1, 8)
+    );
+}
+
+#[tokio::test]
+async fn a_write_that_is_refused_leaves_nothing() {
+    let (server, maps, other) = two().await;
+    let busy = Fault::error(ErrorCode::ServerBusy);
+    for nth in 1..=3 {
+        server.faults().on_writes().nth(nth).inject(busy.clone());
+        let error = maps.insert(&huge(1)).await.unwrap_err();
+        assert_eq!(error.code(), Some(&ErrorCode::ServerBusy), "{nth}: {error}");
+        assert_eq!(rows(&server), Vec::<String>::new(), "{nth}");
+        server.faults().clear();
+    }
+    // Its last transaction meets the version of another client.
+    let mut stale = maps.insert(&small(1)).await.unwrap();
+    other.upsert_replace(&small(2)).await.unwrap();
+    *stale = large(3);
+    let error = maps.replace(&mut stale).await.unwrap_err();
+    assert!(error.is_precondition_failed(), "{error}");
+    assert_eq!(
+        (number(&read(&maps).await.unwrap()), rows(&server).len()),
+        (2, 2)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_modification_beside_another_one_starts_over() {
+    let (server, maps, other) = two().await;
+    maps.insert(&small(1)).await.unwrap();
+    delay(&server, &[10]);
+    let add = |entity: &mut DynamicEntity| {
+        *entity = small(number(entity) + 1);
+        Ok(())
+    };
+    let key = ("ann", "report");
+    let (slow, fast) = tokio::join!(maps.modify(key, add), after(1, other.modify(key, add)));
+    assert_eq!((number(&slow.unwrap()), number(&fast.unwrap())), (3, 2));
+    // So does an upsert, and a delete.
+    delay(&server, &[10]);
+    let entity = small(7);
+    let (slow, fast) = tokio::join!(
+        maps.upsert_replace(&entity),
+        after(1, other.modify(key, add))
+    );
+    slow.unwrap();
+    fast.unwrap();
+    assert_eq!(number(&read(&maps).await.unwrap()), 7);
+    delay(&server, &[10]);
+    let (slow, fast) = tokio::join!(maps.delete(key), after(1, other.modify(key, add)));
+    assert!(slow.unwrap());
+    fast.unwrap();
+    assert_eq!(rows(&server), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_sibling_of_another_version_does_not_stand_in_for_one_that_is_missing() {
+    let (server, maps, _) = two().await;
+    let table = harness::client(&server).table("Messages");
+    maps.insert(&small(1)).await.unwrap();
+    let sibling = rows(&server).pop().unwrap();
+    let found = table
+        .get::<DynamicEntity>(("ann", sibling.as_str()))
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(table.delete(("ann", sibling.as_str())).await.unwrap());
+    let version = "0123456789abcdef";
+    let other = DynamicEntity::new("ann", format!("report!{version}!01"));
+    let other = other
+        .with_properties(found.properties().clone())
+        .with("TablesdkVersion", version);
+    table.insert(&other).await.unwrap();
+    let is_missing = |error: Error| {
+        let problem = error.downcast_ref::<EntityError>().unwrap().problem();
+        matches!(
+            problem,
+            EntityProblem::MissingPart {
+                part: 2,
+                parts: 2,
+                ..
+            }
+        )
+    };
+    assert!(is_missing(maps.get(("ann", "report")).await.unwrap_err()));
+    let all: Result<Vec<_>, _> = maps.stream("ann").try_collect().await;
+    assert!(is_missing(all.unwrap_err()));
+}
+
+#[tokio::test]
+async fn a_property_at_either_end_of_a_part_is_selected_from_that_part() {
+    let (_server, maps, _) = two().await;
+    maps.insert(&small(1)).await.unwrap();
+    // The head has 250 properties of the entity.
+    for name in ["P000", "P249", "P250", "P299"] {
+        let found = maps
+            .select(("ann", "report"), |e| e.properties([name]))
+            .await
+            .unwrap()
+            .unwrap();
+        let found: Vec<_> = found.properties().iter().collect();
+        assert_eq!(found, [(name, &Value::Int32(1))]);
+    }
+}
+
+#[tokio::test]
+async fn a_stream_reads_a_page_of_entities_by_one_request() {
+    let (server, maps, _) = two().await;
+    for row in 0..10 {
+        let entity = DynamicEntity::new("ann", row.to_string());
+        let entity = entity.with_properties(small(row).properties().clone());
+        maps.insert(&entity).await.unwrap();
+    }
+    let journal = server.journal();
+    let all: Vec<_> = maps.stream("ann").try_collect().await.unwrap();
+    let numbers: Vec<_> = all.iter().map(|found| number(found)).collect();
+    assert_eq!(numbers, (0..10).collect::<Vec<_>>());
+    assert_eq!(journal.requests().count(), 1);
+}
