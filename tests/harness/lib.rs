@@ -6,6 +6,7 @@ pub mod directory;
 pub mod elsewhere;
 mod employee;
 pub mod generated;
+pub mod log;
 pub mod outcome;
 pub mod process;
 pub mod proxy;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use harness::Subject;
+use harness::log::keep_another_subscriber;
 use harness::proxy::{Reply, foreign, refusal, service_response};
 use tablesdk::{
     DynamicEntity, ErrorCode, ErrorKind, RetryPolicy, Sas, TableEntity, TableServiceClient,
@@ -18,7 +19,7 @@ use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use super::{Observed, keep_another_subscriber};
+use super::Observed;
 use crate::Employee;
 
 type Fields = BTreeMap<&'static str, String>;

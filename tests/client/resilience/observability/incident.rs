@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use harness::Subject;
 use harness::generated::assert_generated;
+use harness::log::{Log, keep_another_subscriber};
 use tablesdk::{ErrorCode, RetryPolicy};
 use tablesdk_server::testing::{Fault, Op};
 use tokio::time::Instant;
@@ -20,7 +21,6 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer as _, fmt as log_format};
 
-use super::{Log, keep_another_subscriber};
 use crate::Employee;
 
 #[tokio::test(start_paused = true)]

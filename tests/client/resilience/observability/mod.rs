@@ -7,8 +7,7 @@ mod reports;
 mod secrets;
 mod spans;
 
-use std::io::{Result, Write};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use futures::stream;
 use harness::client_with;
@@ -16,65 +15,8 @@ use tablesdk::action::OperationReport;
 use tablesdk::{RetryPolicy, TableClient, TableServiceClient};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::Faults;
-use tracing::Dispatch;
-use tracing_subscriber::filter::LevelFilter;
-use tracing_subscriber::fmt::format::FmtSpan;
-use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::Employee;
-
-/// If there is only one subscriber, a thread without a subscriber that enters a span first disables the span for all threads. So
-/// there is always another one, which logs nothing.
-fn keep_another_subscriber() {
-    static OTHER: OnceLock<Dispatch> = OnceLock::new();
-    OTHER.get_or_init(|| {
-        let other = tracing_subscriber::fmt().with_max_level(LevelFilter::OFF);
-        Dispatch::new(other.finish())
-    });
-}
-
-/// Everything that was logged, at every level.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Log {
-    fn start() -> (Self, impl Sized) {
-        keep_another_subscriber();
-        let log = Self::default();
-        let writer = log.clone();
-        let subscriber = tracing_subscriber::fmt()
-            .with_max_level(LevelFilter::TRACE)
-            .with_span_events(FmtSpan::FULL)
-            .with_ansi(false)
-            .with_writer(move || writer.clone())
-            .finish();
-        (log, subscriber.set_default())
-    }
-
-    fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
-    }
-
-    /// The ends of the spans of attempts, and of operations, whose line contains `words`. The last line of a span has all fields.
-    fn closed(&self, words: &str) -> (Vec<String>, Vec<String>) {
-        let text = self.text();
-        let closed = text.lines().filter(|line| line.contains("tablesdk: close"));
-        let closed = closed
-            .filter(|line| line.contains(words))
-            .map(str::to_owned);
-        closed.partition(|line| line.contains(":attempt{"))
-    }
-}
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        Ok(())
-    }
-}
 
 #[track_caller]
 fn assert_contains(text: &str, words: &[&str]) {

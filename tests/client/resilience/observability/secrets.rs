@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::stream;
+use harness::log::{Log, Records};
 use harness::proxy::Proxy;
 use tablesdk::credential::{AccessToken, TokenRequest};
 use tablesdk::sas::{AccountPermissions, ResourceTypes};
@@ -16,7 +17,6 @@ use tablesdk::{
 use tablesdk_server::testing::{Fault, Faults, Op};
 use tablesdk_server::{TableServer, TokenGrant, TokenRefusal};
 
-use super::Log;
 use crate::Employee;
 
 /// Runs operations of every kind, many of which fail.
@@ -215,35 +215,4 @@ async fn the_libraries_for_http_log_no_secret() {
     let records = Records::take();
     assert!(records.contains("reqwest"), "{records}");
     assert_without(&(log.text() + &records), &secrets);
-}
-
-/// The records of the crate `log`, while a test collects them.
-struct Records(Mutex<Option<String>>);
-
-static RECORDS: Records = Records(Mutex::new(None));
-
-impl Records {
-    fn start() {
-        *RECORDS.0.lock().unwrap() = Some(String::new());
-        log::set_logger(&RECORDS).unwrap();
-        log::set_max_level(log::LevelFilter::Trace);
-    }
-
-    fn take() -> String {
-        RECORDS.0.lock().unwrap().take().unwrap_or_default()
-    }
-}
-
-impl log::Log for Records {
-    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
-        true
-    }
-
-    fn log(&self, record: &log::Record<'_>) {
-        if let Some(records) = self.0.lock().unwrap().as_mut() {
-            *records += &format!("{} {}\n", record.target(), record.args());
-        }
-    }
-
-    fn flush(&self) {}
 }

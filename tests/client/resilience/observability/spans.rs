@@ -2,11 +2,12 @@
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use harness::Subject;
+use harness::log::Log;
 use tablesdk::{ErrorCode, RetryPolicy};
 use tablesdk_server::testing::{Fault, Op};
 use tracing::{Instrument as _, info_span};
 
-use super::{Log, Observed, assert_contains};
+use super::{Observed, assert_contains};
 use crate::Employee;
 
 /// A modification reads and writes: its write is not a retry of its read.
