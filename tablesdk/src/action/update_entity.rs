@@ -1,5 +1,7 @@
 //! `replace`, `merge`, the upserts and the unconditional writes: Update, Merge, Insert Or Replace and Insert Or Merge Entity.
 
+use std::fmt;
+
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, IfMatch};
 
@@ -104,7 +106,6 @@ exactly_once_options!(
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct UpdateEntity<'e, E> {
     table: Table,
@@ -112,6 +113,19 @@ pub struct UpdateEntity<'e, E> {
     entity: &'e mut Stored<E>,
     changed_only: bool,
     exactly_once: Option<KeepMarker>,
+}
+
+/// Without the values, which are private.
+impl<E> fmt::Debug for UpdateEntity<'_, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UpdateEntity")
+            .field("table", &self.table)
+            .field("mode", &self.mode)
+            .field("key", self.entity.key())
+            .field("changed_only", &self.changed_only)
+            .field("exactly_once", &self.exactly_once)
+            .finish()
+    }
 }
 
 impl<'e, E: WritableEntity> UpdateEntity<'e, E> {

@@ -281,7 +281,9 @@ async fn requests_and_debug_show_no_value_and_no_key() {
         query().explain().unwrap()
     ));
     let other = Patient::new("2", "x@contoso.com");
-    table.insert(&ada).exactly_once().await.unwrap();
+    let mut inserted = table.insert(&ada).exactly_once().await.unwrap();
+    shown.push(format!("{:?}", table.merge(&mut inserted).changed_only()));
+    shown.push(format!("{:?}", table.replace(&mut inserted)));
     let error = table.insert(&ada).await.unwrap_err();
     shown.push(format!("{error:?}"));
     table
