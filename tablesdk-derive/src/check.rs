@@ -126,14 +126,7 @@ pub(crate) fn check(input: Input<'_>) -> syn::Result<Model<'_>> {
     for field in &fields {
         check_role(field, target, projection.is_some(), &mut diagnostics);
     }
-    if !attributes.indexes.is_empty() || !attributes.copies.is_empty() {
-        for encrypt in fields.iter().filter_map(|field| field.attributes.encrypt) {
-            diagnostics.error(
-                encrypt.span,
-                "an entity with indexes or copies has no encrypted properties: remove the `encrypt`, or write the other entity in the same transaction",
-            );
-        }
-    }
+    check_encrypted_alone(&attributes, &fields, &mut diagnostics);
     check_single(&fields, &mut diagnostics);
     check_names(&attributes, &fields, &missing, &mut diagnostics);
     check_expires(target, projection.is_some(), &fields, &mut diagnostics);
@@ -256,6 +249,28 @@ fn check_wide(
             encrypt.span,
             "a wide struct has no encrypted properties: remove the `encrypt`, or the `wide`",
         );
+    }
+}
+
+/// What is encrypted is so in one entity only.
+fn check_encrypted_alone(
+    attributes: &StructAttributes,
+    fields: &[InputField<'_>],
+    diagnostics: &mut Diagnostics,
+) {
+    let has_bucket = |field: &InputField<'_>| {
+        let expires = field.attributes.expires.as_ref();
+        expires.is_some_and(|expires| expires.bucket.is_some())
+    };
+    let message = if !attributes.indexes.is_empty() || !attributes.copies.is_empty() {
+        "an entity with indexes or copies has no encrypted properties: remove the `encrypt`, or write the other entity in the same transaction"
+    } else if fields.iter().any(has_bucket) {
+        "an entity in buckets has no encrypted properties: remove the `encrypt`, or the `bucket` of `expires`"
+    } else {
+        return;
+    };
+    for encrypt in fields.iter().filter_map(|field| field.attributes.encrypt) {
+        diagnostics.error(encrypt.span, message);
     }
 }
 

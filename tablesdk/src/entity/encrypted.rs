@@ -32,7 +32,7 @@ pub(crate) const fn encrypted<E: TableEntity>() -> Option<&'static Schema> {
         if E::SCHEMA.encrypts() {
             assert!(
                 E::INDEXES.is_empty(),
-                "a type with encrypted properties has no indexes and no copies: their entries would need keys of their own"
+                "a type with encrypted properties has no indexes, no copies, and no buckets of `expires`: their entries would need keys of their own"
             );
             E::SCHEMA.check_encryption();
         }

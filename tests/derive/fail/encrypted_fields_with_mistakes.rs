@@ -54,4 +54,13 @@ struct Fields {
     rest: tablesdk::Properties,
 }
 
+#[derive(TableEntity)]
+#[table(partition_key = "{user}", row_key = "{id}")]
+struct Session {
+    user: String,
+    id: String,
+    #[table(expires, encrypt)]
+    until: tablesdk::Timestamp,
+}
+
 fn main() {}
