@@ -2,8 +2,10 @@
 
 mod hidden_values;
 mod keys;
+mod logs;
 mod operations;
 mod outcomes;
+mod secrets;
 mod tampering;
 mod types;
 
