@@ -511,7 +511,11 @@ impl Clock for Skewed {
 
 /// A client of the server whose clock is wrong by hours.
 fn wrong(server: &TableServer, by: i64) -> TableClient {
-    let sas = client_with(server, |builder| builder).table("Tests").sas();
+    wrong_client(server, "Tests", by)
+}
+
+pub(super) fn wrong_client(server: &TableServer, table: &str, by: i64) -> TableClient {
+    let sas = client_with(server, |builder| builder).table(table).sas();
     let sas =
         sas.allow(Permissions::READ | Permissions::ADD | Permissions::UPDATE | Permissions::DELETE);
     let until = server
@@ -524,7 +528,7 @@ fn wrong(server: &TableServer, by: i64) -> TableClient {
         let builder = builder.transport(Dated(server.transport(), server.clock()));
         builder.clock(Skewed(server.clock(), by))
     });
-    client.table("Tests")
+    client.table(table)
 }
 
 #[tokio::test]

@@ -16,16 +16,19 @@ use tablesdk_server::testing::{Fault, Op};
 
 use super::{Patient, assert_no_secret, binary, february, january, stored, tables};
 
-const HOUR: Duration = Duration::from_secs(3600);
+pub(super) const HOUR: Duration = Duration::from_secs(3600);
 
-async fn key_table(service: &TableServiceClient) -> TableClient {
+pub(super) async fn key_table(service: &TableServiceClient) -> TableClient {
     let keys = service.table("TablesdkKeys");
     keys.create_table().if_missing().await.unwrap();
     keys
 }
 
 /// A new client, with the keys of the table.
-async fn open(server: &TableServer, provider: impl KeyProvider) -> Result<TableClient, Error> {
+pub(super) async fn open(
+    server: &TableServer,
+    provider: impl KeyProvider,
+) -> Result<TableClient, Error> {
     let service = client(server);
     let keyring = Keyring::open(&key_table(&service).await, provider).await?;
     Ok(service.table("Patients").with_encryption(keyring))
@@ -36,21 +39,27 @@ async fn rotate(server: &TableServer) -> Result<(), Error> {
     Keyring::open(&keys, january()).await?.rotate().await
 }
 
-fn key_id(entity: &DynamicEntity) -> Guid {
+pub(super) fn key_id(entity: &DynamicEntity) -> Guid {
     let envelope = binary(entity, "Name");
     Guid::from_bytes(envelope[2..18].try_into().unwrap())
 }
 
-async fn get(table: &TableClient, id: &str) -> Patient {
+pub(super) async fn get(table: &TableClient, id: &str) -> Patient {
     let found = table.get(Patient::key("Ward", id)).await.unwrap();
     found.expect("it exists").into_inner()
 }
 
 /// A provider that counts, and that can be withdrawn.
 #[derive(Clone, Default)]
-struct Counting {
+pub(super) struct Counting {
     unwrapped: Arc<AtomicUsize>,
     is_withdrawn: Arc<AtomicBool>,
+}
+
+impl Counting {
+    pub(super) fn unwrapped(&self) -> usize {
+        self.unwrapped.load(Ordering::Relaxed)
+    }
 }
 
 impl KeyProvider for Counting {
@@ -300,10 +309,10 @@ async fn keys_are_unwrapped_once_an_hour() {
     table.insert(&Patient::ada()).await.unwrap();
     let read = || join_all((0..20).map(|_| get(&table, "1")));
     read().await;
-    assert_eq!(provider.unwrapped.load(Ordering::Relaxed), 1);
+    assert_eq!(provider.unwrapped(), 1);
     server.clock().advance(HOUR);
     read().await;
-    assert_eq!(provider.unwrapped.load(Ordering::Relaxed), 2);
+    assert_eq!(provider.unwrapped(), 2);
     // What the provider no longer unwraps is no longer used.
     provider.is_withdrawn.store(true, Ordering::Relaxed);
     read().await;

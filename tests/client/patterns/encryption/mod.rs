@@ -5,6 +5,7 @@ mod keys;
 mod logs;
 mod operations;
 mod outcomes;
+mod rival_keys;
 mod secrets;
 mod tampering;
 mod types;

@@ -1,8 +1,11 @@
 //! Values that were changed, swapped or moved by a program that may write the table and has no keys.
 
-use harness::client;
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use harness::proxy::{Proxy, Reply, service_response};
+use harness::{client, client_with};
 use tablesdk::{DynamicEntity, ErrorKind, TableClient, Value};
 use tablesdk_server::TableServer;
+use tablesdk_server::testing::Op;
 
 use super::{Patient, binary, keyring, stored, tables};
 
@@ -130,6 +133,61 @@ async fn assert_detected_alone(table: &TableClient, property: &str) {
     let error = table.get(Patient::key("Ward", "1")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Data, "{property}: {error}");
     super::assert_no_secret(&error.to_string());
+}
+
+/// Also if a later version means something else by the bytes that follow.
+#[tokio::test]
+async fn a_value_of_another_version_or_algorithm_is_not_decrypted() {
+    let server = TableServer::in_process();
+    let (table, raw) = tables(&client(&server)).await;
+    table.insert(&Patient::ada()).await.unwrap();
+    let right = stored(&raw, "1").await;
+    for at in [0, 1] {
+        let mut name = binary(&right, "Name");
+        name[at] = 2;
+        write(&raw, &right.clone().with("Name", name)).await;
+        let error = table.get(Patient::key("Ward", "1")).await.unwrap_err();
+        let reason = "it is not an encrypted value of a form that this client knows";
+        assert!(error.to_string().ends_with(reason), "{error}");
+    }
+}
+
+/// A program between client and service, without keys, that returns another entity than was asked for.
+#[tokio::test]
+async fn another_entity_in_a_response_is_detected() {
+    let server = TableServer::in_process();
+    let proxy = Proxy::new(server.transport());
+    let service = client_with(&server, |builder| builder.transport(proxy.clone()));
+    let (table, raw) = tables(&service).await;
+    table.insert(&Patient::ada()).await.unwrap();
+    table
+        .insert(&Patient::new("2", "bob@contoso.com"))
+        .await
+        .unwrap();
+    let other = stored(&raw, "2").await;
+    let mut body =
+        r#"{"PartitionKey":"Ward","RowKey":"2","Visits@odata.type":"Edm.Int64","Visits":"1""#
+            .to_owned();
+    for property in ENCRYPTED {
+        let bytes = BASE64_STANDARD.encode(binary(&other, property));
+        body += &format!(r#","{property}@odata.type":"Edm.Binary","{property}":"{bytes}""#);
+    }
+    body.push('}');
+    let response = || {
+        let response = service_response(200).header("etag", "\"x\"");
+        response.body(body.clone().into()).unwrap()
+    };
+    let plan = || proxy.plan(Op::QueryEntity, [Reply::Respond(response())]);
+    plan();
+    let bob = table.get(Patient::key("Ward", "2")).await.unwrap().unwrap();
+    assert_eq!(bob.email, "bob@contoso.com", "the response is well-formed");
+    plan();
+    assert_detected_alone(&table, "").await;
+    plan();
+    let point = table
+        .query::<Patient>()
+        .filter(|p| p.department.eq("Ward") & p.id.eq("1"));
+    assert_eq!(point.one().await.unwrap_err().kind(), ErrorKind::Data);
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use tablesdk::{DynamicEntity, EdmType, Guid, TableEntity, TableProperties, Timestamp};
 use tablesdk_server::TableServer;
 
-use super::keyring;
+use super::{binary, keyring};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Address {
@@ -257,4 +257,49 @@ async fn an_alias_is_decrypted_under_its_own_name() {
         ),
         ("Ward", "1", "value")
     );
+}
+
+/// Otherwise the service would see which entities have one value in both.
+#[tokio::test]
+async fn equal_values_of_two_properties_have_different_second_properties() {
+    #[derive(TableEntity)]
+    struct Account {
+        #[table(partition_key)]
+        department: String,
+        #[table(row_key)]
+        id: String,
+        #[table(encrypt(eq))]
+        payer: String,
+        #[table(encrypt(eq))]
+        payee: String,
+    }
+
+    let server = TableServer::in_process();
+    let raw = client(&server).table("Tests");
+    raw.create_table().await.unwrap();
+    let account = Account {
+        department: "Ward".to_owned(),
+        id: "1".to_owned(),
+        payer: "ada".to_owned(),
+        payee: "ada".to_owned(),
+    };
+    let table = raw.with_encryption(keyring());
+    table.insert(&account).await.unwrap();
+    let stored = raw.get::<DynamicEntity>(("Ward", "1")).await;
+    let stored = stored.unwrap().unwrap();
+    assert_ne!(binary(&stored, "payer__eq"), binary(&stored, "payee__eq"));
+}
+
+#[tokio::test]
+async fn the_rest_does_not_replace_a_second_property() {
+    let server = TableServer::in_process();
+    let raw = client(&server).table("Tests");
+    raw.create_table().await.unwrap();
+    let table = raw.with_encryption(keyring());
+    let mut every = every();
+    every.rest.set("string__eq", "of the program");
+    table.insert(&every).await.unwrap();
+    let by_string = table.query::<Every>().filter(|e| e.string.eq(""));
+    let found = by_string.one().await.unwrap().expect("it is found");
+    assert_eq!(found.rest, tablesdk::Properties::default());
 }
