@@ -1,6 +1,7 @@
 //! Encrypted properties: what is stored, what each operation does with them, and what is detected.
 
 mod hidden_values;
+mod histories;
 mod keys;
 mod logs;
 mod operations;
