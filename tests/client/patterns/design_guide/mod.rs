@@ -2,6 +2,7 @@
 //!
 //! With `TABLESDK_WRITE_COSTS=1` the test rewrites the table.
 
+mod encryption;
 mod eventually;
 mod expiry;
 mod large_values;
@@ -103,6 +104,7 @@ async fn the_guide_shows_what_each_way_costs() {
     relationships::run(&mut costs).await;
     patterns::run(&mut costs).await;
     leases::run(&mut costs).await;
+    encryption::run(&mut costs).await;
     let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tablesdk/src/guide/patterns.md");
     let marks = ["<!-- costs -->\n", "<!-- end of costs -->"];
     assert_generated(&guide, marks, &costs.text, "TABLESDK_WRITE_COSTS");
