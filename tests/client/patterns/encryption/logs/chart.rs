@@ -41,7 +41,7 @@ pub(super) struct Chart {
     pub(super) visits: i64,
 }
 
-/// A program whose type is too small for a value. Its errors contain it.
+/// A program whose type is too small for a value.
 #[derive(Debug, TableEntity)]
 pub(super) struct Small {
     #[table(partition_key)]
