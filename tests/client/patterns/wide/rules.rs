@@ -64,6 +64,21 @@ async fn a_clean_up_leaves_a_write_that_is_younger_than_its_age() {
     assert_eq!(number(&read(&other).await.unwrap()), 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_write_that_is_older_than_the_age_of_a_clean_up_fails_and_leaves_nothing() {
+    let (server, maps, other) = two().await;
+    let mut found = maps.insert(&small(1)).await.unwrap();
+    delay(&server, &[0, 10]);
+    *found = large(2);
+    let clean_up = other.clean_up("ann", Duration::from_secs(1));
+    let (replaced, cleaned) = tokio::join!(maps.replace(&mut found), after(5, clean_up));
+    assert_eq!(cleaned.unwrap(), 1);
+    let error = replaced.unwrap_err();
+    assert!(error.is_timeout(), "{error}");
+    assert_eq!(number(&read(&maps).await.unwrap()), 1);
+    assert_eq!(rows(&server).len(), 2);
+}
+
 /// The second transaction is between the reads of the clean-up and its transaction.
 #[tokio::test(start_paused = true)]
 async fn a_clean_up_beside_the_next_transaction_of_a_write_deletes_nothing() {
@@ -83,13 +98,17 @@ async fn a_clean_up_beside_the_next_transaction_of_a_write_deletes_nothing() {
 #[tokio::test]
 async fn a_write_that_is_refused_leaves_nothing() {
     let (server, maps, other) = two().await;
-    let busy = Fault::error(ErrorCode::ServerBusy);
-    for nth in 1..=3 {
-        server.faults().on_writes().nth(nth).inject(busy.clone());
-        let error = maps.insert(&huge(1)).await.unwrap_err();
-        assert_eq!(error.code(), Some(&ErrorCode::ServerBusy), "{nth}: {error}");
-        assert_eq!(rows(&server), Vec::<String>::new(), "{nth}");
-        server.faults().clear();
+    // The second error leaves open whether the transaction was carried out. The intent shows that it was not.
+    for code in [ErrorCode::ServerBusy, ErrorCode::OperationTimedOut] {
+        for nth in 1..=3 {
+            let refused = Fault::error(code.clone());
+            server.faults().on_writes().nth(nth).inject(refused);
+            let error = maps.insert(&huge(1)).await.unwrap_err();
+            assert!(!error.is_outcome_unknown(), "{nth}: {error}");
+            assert_eq!(error.code(), Some(&code), "{nth}: {error}");
+            assert_eq!(rows(&server), Vec::<String>::new(), "{nth}");
+            server.faults().clear();
+        }
     }
     // Its last transaction meets the version of another client.
     let mut stale = maps.insert(&small(1)).await.unwrap();
