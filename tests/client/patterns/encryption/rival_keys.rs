@@ -225,6 +225,11 @@ async fn a_clock_that_is_wrong_by_hours_changes_no_key() {
         let keys = wrong_client(&server, "TablesdkKeys", by);
         let keyring = Keyring::open(&keys, january()).await.unwrap();
         let table = raw.with_encryption(keyring);
+        let journal = server.journal();
+        journal.clear();
+        table.get(Patient::key("Ward", "1")).await.unwrap();
+        let loads = journal.requests().table("TablesdkKeys").count();
+        assert_eq!(loads, 0, "the keys are not old");
         for (id, is_old) in [("2", true), ("3", false)] {
             table
                 .insert(&Patient::new(id, "ada@contoso.com"))

@@ -144,7 +144,7 @@ pub(super) async fn tampering(table: &TableClient, raw: &TableClient, shown: &mu
             Value::Binary(NOTE.to_vec()),
             Value::Int64(NUMBER),
         ];
-        for at in [0, 5, 20, bytes.len() - 1] {
+        for at in [0, 5, bytes.len() - 1] {
             let mut changed = bytes.clone();
             changed[at] ^= 1;
             values.push(Value::Binary(changed));
@@ -157,7 +157,6 @@ pub(super) async fn tampering(table: &TableClient, raw: &TableClient, shown: &mu
                 run!(shown, table.get(Chart::key("Ward", "1"))).is_none(),
                 "{property}"
             );
-            run!(shown, table.query::<Chart>() => collect);
             let all: Vec<_> = table.query::<Chart>().stream().collect().await;
             for one in all {
                 shown.result(one);
