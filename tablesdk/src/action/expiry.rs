@@ -3,7 +3,7 @@
 //! Each is deleted under the ETag with which it was read after its expiry, so a write that prolongs it wins. An entry is read before its
 //! entity, and deleted after it under the ETag of then, as for any other deletion: see `index/elsewhere.rs`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::marker::PhantomData;
 use std::pin::pin;
 use std::{fmt, mem};
@@ -82,9 +82,19 @@ struct Chunk {
     with_others: Vec<(EntityChange, Option<Version>)>,
     /// Entries whose entities do not have them.
     left: Vec<Version>,
+    /// The entities that are deleted, here and in the chunk before, when others had already been read: one may have several entries.
+    deleted: [HashSet<EntityKey>; 2],
 }
 
 impl Chunk {
+    fn after(before: &mut Self) -> Self {
+        let [_, deleted] = mem::take(&mut before.deleted);
+        Self {
+            deleted: [deleted, HashSet::new()],
+            ..Self::default()
+        }
+    }
+
     /// Adds an entity that is expired. Returns whether it is not: it was prolonged.
     fn add<E: Expires>(&mut self, table: &TableName, candidate: Candidate<E>) -> bool {
         let Candidate {
@@ -100,6 +110,11 @@ impl Chunk {
             let of_earlier = entry.filter(|entry| !entity.has_entry(&entry.key));
             self.left.extend(of_earlier);
             return true;
+        }
+        let [before, now] = &mut self.deleted;
+        if before.contains(entity.key()) || !now.insert(entity.key().clone()) {
+            self.left.extend(entry);
+            return false;
         }
         if is_alone(&entity, entry.as_ref()) {
             let (key, etag) = (entity.key().clone(), entity.etag().clone());
@@ -174,9 +189,8 @@ impl<'a, E: Expires> RemoveExpired<'a, E> {
         let mut report = ExpiryReport::default();
         let mut looked_at = 0;
         let mut candidates = pin!(candidates);
-        let mut is_over = false;
+        let (mut is_over, mut chunk) = (false, Chunk::default());
         while !is_over {
-            let mut chunk = Chunk::default();
             while chunk.len() < CHUNK {
                 let candidate = match candidates.next().await {
                     Some(Ok(candidate)) => candidate,
@@ -198,7 +212,8 @@ impl<'a, E: Expires> RemoveExpired<'a, E> {
                 looked_at += 1;
                 report.postponed += u64::from(chunk.add(&removal.name, candidate));
             }
-            let (removed, postponed) = removal.delete(chunk).await?;
+            let next = Chunk::after(&mut chunk);
+            let (removed, postponed) = removal.delete(mem::replace(&mut chunk, next)).await?;
             report.removed += removed;
             report.postponed += postponed;
             (self.progress)(&report);
@@ -295,6 +310,7 @@ impl<E: Expires> Removal<E> {
             alone,
             with_others,
             left,
+            ..
         } = chunk;
         let (mut removed, mut postponed) = (0, 0);
         let mut entries = Vec::new();

@@ -373,7 +373,7 @@ impl fmt::Debug for Counter {
 }
 
 fn forgotten() -> Error {
-    let problem = "the response was lost, and many other clients have written the shard since";
+    let problem = "32 other clients have written the shard since the write was sent, and it does not show the write any more";
     let error = Error::transport(TransportError::maybe_sent(problem));
     error.into_outcome_unknown(CurrentState::Unread)
 }

@@ -425,6 +425,20 @@ async fn an_unreadable_entity_is_reported_and_does_not_hold_up_the_others() {
 }
 
 #[tokio::test]
+async fn an_entity_with_two_entries_is_removed_once() {
+    let (server, table) = start(RetryPolicy::exponential()).await;
+    table.insert(&session("ann", 1, hours(-5))).await.unwrap();
+    // By a program that does not know the buckets.
+    let later = DynamicEntity::new("ann", "000001").with("until", hours(-2));
+    table.merge_unconditional(&later).await.unwrap();
+    assert_eq!(table.repair::<Session>().await.unwrap().missing, 1);
+    assert_eq!(owners(&server).len(), 2);
+    let report = table.remove_expired::<Session>().await.unwrap();
+    assert_eq!((report.removed, report.postponed), (1, 0));
+    assert!(owners(&server).is_empty());
+}
+
+#[tokio::test]
 async fn damaged_entries_are_reported_and_do_not_hold_up_the_others() {
     let (server, table) = start(RetryPolicy::exponential()).await;
     let session = session("ann", 1, hours(-1));
