@@ -1,10 +1,12 @@
 //! Unique numbers for several clients. See [`Sequence`].
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tablesdk_protocol::EntityKey;
+use tokio::task::consume_budget;
 
 use crate::client::TableClient;
 use crate::entity::key::IntoEntityKey;
@@ -56,9 +58,15 @@ pub struct Sequence {
 struct Source {
     table: TableClient,
     key: Result<EntityKey, EntityError>,
-    /// What this client has taken.
-    taken: Mutex<Range<u64>>,
+    queue: Mutex<Queue>,
     request: SharedCall<Result<(), Arc<Error>>>,
+}
+
+/// The numbers that this client has taken, and who waits for one.
+struct Queue {
+    numbers: Range<u64>,
+    /// In the order in which they came. While there is one, no number is left.
+    callers: VecDeque<Arc<OnceLock<u64>>>,
 }
 
 impl Sequence {
@@ -68,7 +76,10 @@ impl Sequence {
             source: Arc::new(Source {
                 table: table.clone(),
                 key: key.into_entity_key(),
-                taken: Mutex::new(0..0),
+                queue: Mutex::new(Queue {
+                    numbers: 0..0,
+                    callers: VecDeque::new(),
+                }),
                 request: SharedCall::new(),
             }),
             block: 1,
@@ -92,30 +103,39 @@ impl Sequence {
     /// Those of [`modify`](TableClient::modify). [`ErrorKind::Data`](crate::ErrorKind::Data) when the entity under the key is not that of a
     /// sequence, or has no more numbers. After an error, numbers may be left out, and the call can be made again.
     pub async fn next(&self) -> Result<u64, Error> {
+        // A loop over the numbers of a block lets other tasks run, too.
+        consume_budget().await;
+        let caller = match self.source.queue().next() {
+            Ok(number) => return Ok(number),
+            Err(caller) => caller,
+        };
         loop {
-            if let Some(number) = self.source.taken().next() {
-                return Ok(number);
+            if let Some(number) = caller.get() {
+                return Ok(*number);
             }
             let request = self.source.request.join(|| {
                 let (source, block) = (Arc::clone(&self.source), self.block);
                 async move { source.refill(block).await.map_err(Arc::new) }
             });
             let taken = request.await;
-            taken.map_err(|error| error.for_another_caller())?;
+            // It may have got its number from the request before.
+            if let (Err(error), None) = (taken, caller.get()) {
+                return Err(error.for_another_caller());
+            }
         }
     }
 }
 
 impl Source {
-    fn taken(&self) -> MutexGuard<'_, Range<u64>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn refill(&self, block: u32) -> Result<(), Error> {
-        // Another request may have ended since the caller looked.
-        if self.taken().is_empty() {
+        // The request before may have served the caller that begins this one.
+        if self.queue().is_waited_for() {
             let numbers = self.take(block).await?;
-            *self.taken() = numbers;
+            self.queue().serve(numbers);
         }
         Ok(())
     }
@@ -158,6 +178,36 @@ impl Source {
             }
             round += 1;
         }
+    }
+}
+
+impl Queue {
+    /// The next number, or a place in the queue.
+    fn next(&mut self) -> Result<u64, Arc<OnceLock<u64>>> {
+        self.numbers.next().ok_or_else(|| {
+            let caller = Arc::default();
+            self.callers.push_back(Arc::clone(&caller));
+            caller
+        })
+    }
+
+    /// Forgets the callers that were dropped. Returns whether others wait.
+    fn is_waited_for(&mut self) -> bool {
+        self.callers.retain(|caller| Arc::strong_count(caller) > 1);
+        !self.callers.is_empty()
+    }
+
+    /// Gives numbers to the callers that wait.
+    fn serve(&mut self, numbers: Range<u64>) {
+        self.numbers = numbers;
+        let mut served = 0;
+        if self.is_waited_for() {
+            for (caller, number) in self.callers.iter().zip(&mut self.numbers) {
+                let _ = caller.set(number);
+                served += 1;
+            }
+        }
+        self.callers.drain(..served);
     }
 }
 

@@ -1,6 +1,8 @@
 //! A call that several callers wait for at the same time. It knows nothing of what it does.
 
-use std::sync::{Mutex, PoisonError};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared, WeakShared};
@@ -8,16 +10,38 @@ use futures_util::future::{BoxFuture, Shared, WeakShared};
 /// The call that is under way, if one is.
 ///
 /// Each of its callers polls it. So a caller that is polled no more, and is not dropped either, stops none of the others, as it would if it
-/// had a lock. The call is dropped with its last caller.
-pub(crate) struct SharedCall<T: Clone>(Mutex<Option<WeakShared<BoxFuture<'static, T>>>>);
+/// had a lock. The call is dropped with its last caller. If it panics, one of its callers does, and the others begin another one.
+pub(crate) struct SharedCall<T: Clone>(Mutex<Option<WeakShared<Call<T>>>>);
+
+type Call<T> = BoxFuture<'static, Result<T, Arc<Panic>>>;
+
+/// What a call panicked with, until one of its callers has taken it.
+type Panic = Mutex<Option<Box<dyn Any + Send>>>;
 
 impl<T: Clone> SharedCall<T> {
     pub(crate) const fn new() -> Self {
         Self(Mutex::new(None))
     }
 
-    /// Joins the call that is under way, or begins one.
-    pub(crate) fn join<F>(&self, begin: impl FnOnce() -> F) -> Shared<BoxFuture<'static, T>>
+    /// The result of the call that is under way, or of one that begins here.
+    pub(crate) async fn join<F>(&self, begin: impl Fn() -> F + Send) -> T
+    where
+        F: Future<Output = T> + Send + 'static,
+        T: Send + Sync,
+    {
+        loop {
+            let panic = match self.current(&begin).await {
+                Ok(result) => return result,
+                Err(panic) => panic,
+            };
+            let panic = panic.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(panic) = panic {
+                resume_unwind(panic);
+            }
+        }
+    }
+
+    fn current<F>(&self, begin: impl Fn() -> F) -> Shared<Call<T>>
     where
         F: Future<Output = T> + Send + 'static,
     {
@@ -26,7 +50,11 @@ impl<T: Clone> SharedCall<T> {
         under_way
             .filter(|call| call.peek().is_none())
             .unwrap_or_else(|| {
-                let call = begin().boxed().shared();
+                // What it shares with its callers is behind locks, and whole at each await.
+                let call = AssertUnwindSafe(begin()).catch_unwind();
+                let call =
+                    call.map(|result| result.map_err(|panic| Arc::new(Mutex::new(Some(panic)))));
+                let call = call.boxed().shared();
                 *current = call.downgrade();
                 call
             })

@@ -23,7 +23,7 @@ pub(super) fn fn_read(model: &Model<'_>) -> TokenStream {
     });
     let rest = model.rest().map(|field| {
         let (ty, slot) = (field.ty, slot_ident(field));
-        quote! { let mut #slot = #private::rest_field::<#ty>().empty(); }
+        quote! { let mut #slot = #private::rest_field::<#ty>().empty(#reader); }
     });
     let arms = model
         .properties()

@@ -247,7 +247,8 @@ impl<E: Expires> Removal<E> {
 
     /// The entities that a query finds.
     fn by_query(&self, partition: Option<&PartitionKey>, until: Timestamp) -> Candidates<E> {
-        let mut query = QueryEntities::<E>::new(self.table.clone()).including_expired();
+        let mut query =
+            QueryEntities::<E>::new(self.table.clone().at_primary()).including_expired();
         if let Some(partition) = partition {
             query = query.partition(partition.as_str());
         }

@@ -189,9 +189,7 @@ impl<T> ResolveEntity<'_, T> {
         )
         .await?;
         let resolved = read.map(|(mut entity, _): (Stored<DynamicEntity>, _)| {
-            if self.encrypted.is_some() {
-                entity.mark_decrypted();
-            }
+            entity.note_decrypted(self.encrypted);
             (self.resolve)(entity)
         });
         let resolved = resolved.transpose();

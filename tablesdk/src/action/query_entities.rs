@@ -584,6 +584,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         DeleteAll::new(table, move |table, with_etag| {
             let query = self.including_expired();
             let query = query.map_selection(|_| Keys { with_etag });
+            let table = table.at_primary();
             QueryEntities { table, ..query }.stream()
         })
     }
@@ -671,7 +672,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
                 conditions.add(Condition::Filter, Ok(own.clone()));
             }
             let again = QueryEntities {
-                table: query.table.clone(),
+                table: query.table.clone().at_primary(),
                 conditions,
                 selection: Arc::clone(&query.selection),
                 pages: query.pages,

@@ -14,7 +14,7 @@ use crate::encryption::{
     WrappedKey,
 };
 use crate::entity::{DynamicEntity, EntityError, PropertyValue, Stored};
-use crate::error::Error;
+use crate::error::{CurrentState, Error};
 use crate::random::random_guid;
 
 impl Keyring {
@@ -44,7 +44,7 @@ impl Keyring {
     pub async fn open(table: &TableClient, provider: impl KeyProvider) -> Result<Self, Error> {
         table.table.pipeline.watch_service_time();
         let source = StoredKeys {
-            table: table.clone(),
+            table: table.at_primary(),
             provider: Box::new(provider),
         };
         if source.current().await?.is_none() {
@@ -96,6 +96,7 @@ impl StoredKeys {
         // Its outcome must be known before the key is used.
         self.table.insert(&row).exactly_once().await?;
         let next = DynamicEntity::new(PARTITION, CURRENT).with(KEY, id);
+        let is_first = current.is_none();
         let written = match current {
             None => self.table.insert(&next).await.map(drop),
             Some(mut current) => {
@@ -106,7 +107,12 @@ impl StoredKeys {
         };
         match written {
             Err(error) if error.is_conflict() || error.is_precondition_failed() => Ok(()),
-            written => written,
+            // The response was lost. No other client has made a key with this id, and any first key will do.
+            Err(error) => match error.current() {
+                Some(CurrentState::Present(now)) if is_first || now.equals_sent() => Ok(()),
+                _ => Err(error),
+            },
+            Ok(()) => Ok(()),
         }
     }
 
@@ -134,7 +140,7 @@ impl StoredKeys {
             let id = id_of(&self.table, &row)?;
             all.push(match known.iter().find(|known| known.id == id) {
                 Some(known) => known.clone(),
-                None => DataKey::new(id, self.unwrap(&row).await?.0),
+                None => DataKey::new(id, self.unwrap(id, &row).await?.0),
             });
         }
         let current = all.iter().find(|key| Some(key.id) == effective).cloned();
@@ -157,8 +163,9 @@ impl StoredKeys {
             {
                 continue;
             }
-            let key = self.unwrap(&row).await?;
-            *row = self.wrapped(id_of(&self.table, &row)?, &key).await?;
+            let id = id_of(&self.table, &row)?;
+            let key = self.unwrap(id, &row).await?;
+            *row = self.wrapped(id, &key).await?;
             match self.table.replace(&mut row).await {
                 Ok(()) => wrapped += 1,
                 // Another client has wrapped it.
@@ -173,18 +180,23 @@ impl StoredKeys {
         let wrapped_by = self.provider.key_id();
         let wrapped = self.provider.wrap(key).await.map_err(Error::credential)?;
         let row = DynamicEntity::new(PARTITION, id.to_string());
-        Ok(row.with(WRAPPED, wrapped).with(WRAPPED_BY, wrapped_by))
+        let row = row.with(WRAPPED, wrapped).with(WRAPPED_BY, wrapped_by);
+        Ok(row.with(PROOF, key.proof_of(id)))
     }
 
-    async fn unwrap(&self, row: &DynamicEntity) -> Result<ContentKey, Error> {
+    async fn unwrap(&self, id: Guid, row: &DynamicEntity) -> Result<ContentKey, Error> {
         let wrapped = WrappedKey {
             key_id: read(&self.table, row, WRAPPED_BY)?,
             bytes: read(&self.table, row, WRAPPED)?,
         };
-        self.provider
-            .unwrap(&wrapped)
-            .await
-            .map_err(Error::credential)
+        let key = self.provider.unwrap(&wrapped).await;
+        let key = key.map_err(Error::credential)?;
+        // Otherwise, who may write the rows could exchange their keys, and values would be encrypted with the key of another row.
+        if read::<Vec<u8>>(&self.table, row, PROOF)? == key.proof_of(id) {
+            Ok(key)
+        } else {
+            Err(malformed(&self.table, "a row has the key of another one"))
+        }
     }
 }
 
@@ -214,3 +226,4 @@ const KEY: &str = "Key";
 const BEFORE: &str = "Before";
 const WRAPPED: &str = "Wrapped";
 const WRAPPED_BY: &str = "WrappedBy";
+const PROOF: &str = "Proof";

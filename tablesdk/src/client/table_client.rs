@@ -50,6 +50,11 @@ impl TableClient {
         Self { table }
     }
 
+    /// A client of the same table, which reads it at the primary only.
+    pub(crate) fn at_primary(&self) -> Self {
+        Self::of(self.table.clone().at_primary())
+    }
+
     pub(crate) const fn table(&self) -> &Table {
         &self.table
     }

@@ -102,7 +102,8 @@ impl Counter {
     /// never be deleted.
     pub fn new(table: &TableClient, key: impl IntoEntityKey) -> Self {
         let client = Client {
-            table: table.clone(),
+            // Amounts that were counted are read.
+            table: table.at_primary(),
             key: key.into_entity_key(),
             next: Mutex::new(None),
             session: tokio::sync::Mutex::new(Session {
@@ -152,11 +153,11 @@ impl Counter {
             if let Some(result) = outcome.get() {
                 return result.as_ref().copied().map_err(Error::for_another_caller);
             }
-            let write = self.client.write.join(|| {
+            let write = || {
                 let (client, shards) = (Arc::clone(&self.client), self.shards);
                 async move { client.write_next(shards).await }
-            });
-            write.await;
+            };
+            self.client.write.join(write).await;
         }
     }
 

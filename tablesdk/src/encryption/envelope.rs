@@ -228,6 +228,11 @@ pub(super) fn derive(secret: &[u8; 32], info: &[&[u8]]) -> Secret {
     derived
 }
 
+/// What shows that a content key is the one of that id: only who has the key can make it.
+pub(super) fn proof(key: &Secret, id: Guid) -> Secret {
+    derive(key, &[b"tablesdk.key-id.1", &id.to_bytes()])
+}
+
 /// The type and the bytes of a value.
 fn canonical(value: &ValueRef<'_>) -> Zeroizing<Vec<u8>> {
     let of = |edm_type: u8, bytes: &[u8]| {

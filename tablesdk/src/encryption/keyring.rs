@@ -46,8 +46,9 @@ struct State {
     keys: Arc<Keys>,
     /// By the clock of the source.
     loaded_at: Timestamp,
-    /// Keys that the source did not have, and when. Who writes an entity with such a key causes no more requests than one a minute.
-    missing: Vec<(Guid, Timestamp)>,
+    /// When keys were last loaded because the key of a value was not there. Who writes values with keys that do not exist causes no more
+    /// requests than one a minute.
+    fetched_at: Option<Timestamp>,
 }
 
 /// Where keys are loaded from.
@@ -106,7 +107,7 @@ impl Keyring {
         let state = State {
             keys: Arc::new(keys),
             loaded_at,
-            missing: Vec::new(),
+            fetched_at: None,
         };
         Self {
             inner: Arc::new(Inner {
@@ -179,23 +180,17 @@ impl Keyring {
             return Ok(());
         };
         let now = source.now();
-        let is_unknown = |state: &State, id: Guid| {
-            let is_recent = |at: Timestamp| now.abs_diff(at) < MISSING_FOR;
-            let mut missing = state.missing.iter();
-            let is_missing = missing.any(|(missing, at)| *missing == id && is_recent(*at));
-            state.keys.find(id).is_none() && !is_missing
-        };
-        self.load(|state| ids.iter().any(|id| is_unknown(state, *id)))
-            .await?;
-        let state = self.inner.state.write();
-        let mut state = state.unwrap_or_else(PoisonError::into_inner);
-        for id in ids {
-            if is_unknown(&state, *id) {
-                state
-                    .missing
-                    .retain(|(_, at)| now.abs_diff(*at) < MISSING_FOR);
-                state.missing.push((*id, now));
-            }
+        let is_missing = |state: &State| ids.iter().any(|id| state.keys.find(*id).is_none());
+        self.load(|state| {
+            let at = state.fetched_at;
+            is_missing(state) && at.is_none_or(|at| now.abs_diff(at) >= FETCH_PAUSE)
+        })
+        .await?;
+        // Clients have a key before it encrypts: those that are missing now were not just made.
+        if self.inner.with_state(is_missing) {
+            let state = self.inner.state.write();
+            let mut state = state.unwrap_or_else(PoisonError::into_inner);
+            state.fetched_at = Some(now);
         }
         Ok(())
     }
@@ -238,7 +233,7 @@ impl Inner {
         *state = State {
             keys: Arc::new(keys),
             loaded_at,
-            missing: std::mem::take(&mut state.missing),
+            fetched_at: state.fetched_at,
         };
         Ok(())
     }
@@ -264,4 +259,4 @@ impl fmt::Debug for Keyring {
 const MAX_AGE: Duration = Duration::from_secs(3600);
 /// How long a new key waits before it encrypts. By then all clients have loaded it.
 pub(crate) const NEW_KEY_WAITS: Duration = Duration::from_secs(5400);
-const MISSING_FOR: Duration = Duration::from_secs(60);
+const FETCH_PAUSE: Duration = Duration::from_secs(60);

@@ -4,9 +4,10 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::pin::Pin;
 
+use tablesdk_protocol::Guid;
 use zeroize::Zeroizing;
 
-use super::envelope::Secret;
+use super::envelope::{Secret, proof};
 
 /// Wraps and unwraps the keys that encrypt values: a key in a vault, or a [`LocalKey`](super::LocalKey). A [`Keyring`](super::Keyring) that
 /// is [opened](super::Keyring::open) with it keeps the wrapped keys in a table.
@@ -93,6 +94,11 @@ impl ContentKey {
     /// The bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
+    }
+
+    /// What shows that it is the key of that id.
+    pub(crate) fn proof_of(&self, id: Guid) -> Vec<u8> {
+        proof(&self.0, id).to_vec()
     }
 }
 

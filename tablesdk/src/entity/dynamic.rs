@@ -131,6 +131,7 @@ impl DynamicEntity {
         push: impl Fn(&mut Properties, &RawProperty<'_>) -> Result<(), EntityError>,
     ) -> Result<Self, EntityError> {
         let mut properties = Properties::with_capacity(reader.expected_properties());
+        properties.note_decrypted(reader.decrypted_by());
         while let Some(property) = reader.next_property() {
             push(&mut properties, property)?;
         }
@@ -143,9 +144,9 @@ impl DynamicEntity {
         })
     }
 
-    /// Marks an entity with decrypted properties. It cannot be written.
-    pub(crate) const fn mark_decrypted(&mut self) {
-        self.properties.mark_decrypted();
+    /// Notes that encrypted properties of that type were decrypted.
+    pub(crate) const fn note_decrypted(&mut self, schema: Option<&'static Schema>) {
+        self.properties.note_decrypted(schema);
     }
 
     /// What a struct is stored as.

@@ -82,11 +82,15 @@ pub enum EntityProblem {
         /// What is wrong with the copy.
         problem: Box<Self>,
     },
-    /// The properties of a [`DynamicEntity`](crate::DynamicEntity) that a closure of `resolve` got, some of them decrypted.
+    /// Properties by name, in which an encrypted property was decrypted: those of a [`DynamicEntity`](crate::DynamicEntity) that a closure of
+    /// `resolve` got, or that is a variant, and of a field marked `rest`.
     #[error(
-        "some of its properties were encrypted where they were read, and would be stored in plain text: write them as their own type, or set those that may be stored so on another entity"
+        "property {property:?} was encrypted where it was read, and would be stored in plain text: write it as its own type, or remove it"
     )]
-    Decrypted,
+    Decrypted {
+        /// The name of the property.
+        property: String,
+    },
     /// Two properties of one name, which is what no service sends.
     #[error("property {property:?} came twice")]
     DuplicateProperty {

@@ -268,7 +268,7 @@ impl<F> ETagAccess<F> {
 /// What can be done with a field marked `rest`.
 #[derive(Clone, Copy, Debug)]
 pub struct RestAccess<F> {
-    empty: fn() -> F,
+    empty: fn(Option<&'static Schema>) -> F,
     take: fn(&mut F, &RawProperty<'_>) -> Result<(), EntityError>,
     write: fn(&F, &mut PropertyWriter<'_>, &Schema) -> Result<(), EntityError>,
 }
@@ -284,8 +284,8 @@ pub const fn rest_field<F: RestField>() -> RestAccess<F> {
 
 impl<F> RestAccess<F> {
     /// The field, before any property came.
-    pub fn empty(self) -> F {
-        (self.empty)()
+    pub fn empty(self, reader: &PropertyReader<'_>) -> F {
+        (self.empty)(reader.decrypted_by())
     }
 
     /// Takes a property that no other field has.

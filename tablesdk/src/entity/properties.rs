@@ -4,7 +4,9 @@ use tablesdk_protocol::limits::PROPERTIES_MAX;
 use tablesdk_protocol::wire::json::{RawProperty, SYSTEM_PROPERTIES};
 use tablesdk_protocol::{ShortString, Value, check_property_name};
 
-use super::{EntityError, EntityProblem, PropertyValue, PropertyWriter, STEP_OF, ValueError};
+use super::{
+    EntityError, EntityProblem, PropertyValue, PropertyWriter, STEP_OF, Schema, ValueError,
+};
 use crate::sealed::Seal;
 
 /// Properties with their names and exact EDM types, in the order in which they were read or set.
@@ -33,8 +35,8 @@ pub struct Properties {
     entries: Vec<(ShortString, Value)>,
     /// The values that cannot be stored. A write reports the first.
     refused: Vec<(String, ValueError)>,
-    /// Whether some were encrypted where they were read: a write would store them in plain text.
-    are_decrypted: bool,
+    /// The type as which they were read, if it has encrypted properties: these must not be stored in plain text.
+    decrypted_by: Option<&'static Schema>,
 }
 
 impl Properties {
@@ -43,7 +45,7 @@ impl Properties {
         Self {
             entries: Vec::new(),
             refused: Vec::new(),
-            are_decrypted: false,
+            decrypted_by: None,
         }
     }
 
@@ -54,9 +56,27 @@ impl Properties {
         }
     }
 
-    /// Marks properties that were decrypted. They cannot be written.
-    pub(super) const fn mark_decrypted(&mut self) {
-        self.are_decrypted = true;
+    /// Notes that properties of that type were decrypted.
+    pub(super) const fn note_decrypted(&mut self, schema: Option<&'static Schema>) {
+        self.decrypted_by = schema;
+    }
+
+    /// Refuses to store what was decrypted, unless it is encrypted again.
+    fn check_decrypted(&self, encrypts: Option<&'static Schema>) -> Result<(), EntityError> {
+        let Some(decrypted_by) = self.decrypted_by else {
+            return Ok(());
+        };
+        let again = encrypts.map(Schema::encrypted_names).unwrap_or_default();
+        let secret = decrypted_by.encrypted_names().into_iter().find(|secret| {
+            self.get(&secret.name).is_some() && !again.iter().any(|name| name.name == secret.name)
+        });
+        match secret {
+            Some(secret) => Err(EntityProblem::Decrypted {
+                property: secret.name,
+            }
+            .into()),
+            None => Ok(()),
+        }
     }
 
     /// The value of that name.
@@ -73,7 +93,7 @@ impl Properties {
     pub fn read<T: PropertyValue>(&self, name: &str) -> Result<T, EntityError> {
         match self.get(name) {
             Some(value) => T::from_value(value.clone()).map_err(|error| {
-                let is_secret = self.are_decrypted;
+                let is_secret = self.decrypted_by.is_some_and(|it| it.encrypts_as(name));
                 let error = if is_secret {
                     error.without_value()
                 } else {
@@ -177,9 +197,7 @@ impl Properties {
         writer: &mut PropertyWriter<'_>,
         taken_by: impl Fn(&str) -> Option<&'static str>,
     ) -> Result<(), EntityError> {
-        if self.are_decrypted {
-            return Err(EntityProblem::Decrypted.into());
-        }
+        self.check_decrypted(writer.encrypts)?;
         self.check_values()?;
         for (name, value) in self.iter() {
             if writer.is_new && name == STEP_OF {
@@ -324,8 +342,8 @@ impl IntoProperty for &String {
     note = "a field marked `rest` is a `tablesdk::Properties`, which keeps names and exact types"
 )]
 pub trait RestField: Sized {
-    /// No property yet.
-    fn rest() -> Self;
+    /// No property yet, of an entity whose encrypted properties were decrypted as that schema says.
+    fn rest(decrypted_by: Option<&'static Schema>) -> Self;
 
     /// Takes a property that no other field has.
     #[expect(clippy::missing_errors_doc, reason = "called by generated code alone")]
@@ -336,13 +354,16 @@ pub trait RestField: Sized {
     fn write_rest(
         &self,
         writer: &mut PropertyWriter<'_>,
-        schema: &super::Schema,
+        schema: &Schema,
     ) -> Result<(), EntityError>;
 }
 
 impl RestField for Properties {
-    fn rest() -> Self {
-        Self::new()
+    fn rest(decrypted_by: Option<&'static Schema>) -> Self {
+        Self {
+            decrypted_by,
+            ..Self::new()
+        }
     }
 
     fn take(&mut self, property: &RawProperty<'_>) -> Result<(), EntityError> {
@@ -352,7 +373,7 @@ impl RestField for Properties {
     fn write_rest(
         &self,
         writer: &mut PropertyWriter<'_>,
-        schema: &super::Schema,
+        schema: &Schema,
     ) -> Result<(), EntityError> {
         if self.is_empty() && self.refused.is_empty() {
             return Ok(());

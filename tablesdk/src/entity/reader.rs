@@ -21,6 +21,8 @@ pub struct PropertyReader<'a> {
     hidden: Option<&'static str>,
     /// Whether the ETag or the time in it was asked for.
     has_given_etag: Cell<bool>,
+    /// The type whose encrypted properties were decrypted.
+    decrypted_by: Option<&'static Schema>,
     /// Whether an enum has found the type to be right, by a name that the struct itself does not know.
     accepted: bool,
 }
@@ -87,11 +89,17 @@ impl<'a> PropertyReader<'a> {
     /// Of an entity that is read as that schema says.
     pub(crate) fn of_members(
         entity: &'a mut EntityMembers<'_, '_>,
-        schema: &Schema,
+        schema: &'static Schema,
         etag: Option<&'a ETag>,
     ) -> Self {
+        let decrypted_by = schema.encrypts().then_some(schema);
         let entity = match entity {
-            EntityMembers::Listed(entity) => return Self::new(entity, etag),
+            EntityMembers::Listed(entity) => {
+                return Self {
+                    decrypted_by,
+                    ..Self::new(entity, etag)
+                };
+            }
             EntityMembers::Scanned(entity) => entity,
         };
         let entity_type = schema.type_property();
@@ -103,7 +111,15 @@ impl<'a> PropertyReader<'a> {
             has_hidden: false,
             members: &mut **entity,
         };
-        Self::of(source, etag)
+        Self {
+            decrypted_by,
+            ..Self::of(source, etag)
+        }
+    }
+
+    /// The type whose encrypted properties were decrypted before they are read here.
+    pub(super) const fn decrypted_by(&self) -> Option<&'static Schema> {
+        self.decrypted_by
     }
 
     const fn of(source: Source<'a>, etag: Option<&'a ETag>) -> Self {
@@ -112,6 +128,7 @@ impl<'a> PropertyReader<'a> {
             etag,
             hidden: None,
             has_given_etag: Cell::new(false),
+            decrypted_by: None,
             accepted: false,
         }
     }

@@ -7,8 +7,8 @@ use tablesdk_protocol::limits::{
 use tablesdk_protocol::wire::json::EntityWriter;
 use tablesdk_protocol::{EntityKey, Value, ValueRef};
 
-use super::encrypted::without_secrets;
-use super::{EntityError, EntityProblem, ValueError, WritableEntity};
+use super::encrypted::{encrypted, without_secrets};
+use super::{EntityError, EntityProblem, Schema, ValueError, WritableEntity};
 
 /// Takes the properties of an entity, one by one.
 #[derive(Debug)]
@@ -20,6 +20,8 @@ pub struct PropertyWriter<'a> {
     bytes: usize,
     /// Whether the entity is not the one that was read, but a new one.
     pub(super) is_new: bool,
+    /// The type whose encrypted properties are encrypted after this.
+    pub(super) encrypts: Option<&'static Schema>,
 }
 
 /// What an entity carries that a step of an outbox wrote: the id of the outbox, and the number of the step.
@@ -27,13 +29,14 @@ pub(crate) const STEP_OF: &str = "TablesdkStepOf";
 
 impl<'a> PropertyWriter<'a> {
     /// Writes into an entity that has that many bytes already.
-    const fn new(sink: &'a mut Sink, bytes: usize, is_new: bool) -> Self {
+    const fn new(sink: &'a mut Sink, bytes: usize) -> Self {
         Self {
             sink,
             prefix: String::new(),
             count: 0,
             bytes,
-            is_new,
+            is_new: false,
+            encrypts: None,
         }
     }
 
@@ -126,7 +129,7 @@ pub(crate) fn whole_values(
     write: impl FnOnce(&mut PropertyWriter<'_>) -> Result<(), EntityError>,
 ) -> Result<Vec<(String, Value)>, EntityError> {
     let mut sink = Sink::Values(Vec::new());
-    write(&mut PropertyWriter::new(&mut sink, 0, false))?;
+    write(&mut PropertyWriter::new(&mut sink, 0))?;
     Ok(match sink {
         Sink::Values(values) => values,
         Sink::Json(_) => Vec::new(),
@@ -151,7 +154,10 @@ pub(crate) fn values_of<E: WritableEntity>(
     key: &EntityKey,
 ) -> Result<Vec<(String, Value)>, EntityError> {
     let mut sink = Sink::Values(Vec::new());
-    let filled = fill(&mut sink, key, false, |writer| entity.write(writer));
+    let filled = fill(&mut sink, key, |writer| {
+        writer.encrypts = encrypted::<E>();
+        entity.write(writer)
+    });
     filled.map_err(without_secrets::<E>)?;
     Ok(match sink {
         Sink::Values(values) => values,
@@ -173,7 +179,11 @@ pub(crate) fn write_entity_as<E: WritableEntity>(
     key: &EntityKey,
     is_new: bool,
 ) -> Result<Bytes, EntityError> {
-    let json = to_json(key, is_new, |writer| entity.write(writer));
+    let json = write(key, |writer| {
+        writer.is_new = is_new;
+        writer.encrypts = encrypted::<E>();
+        entity.write(writer)
+    });
     json.map_err(without_secrets::<E>)
 }
 
@@ -192,16 +202,8 @@ pub(super) fn write(
     key: &EntityKey,
     properties: impl FnOnce(&mut PropertyWriter<'_>) -> Result<(), EntityError>,
 ) -> Result<Bytes, EntityError> {
-    to_json(key, false, properties)
-}
-
-fn to_json(
-    key: &EntityKey,
-    is_new: bool,
-    properties: impl FnOnce(&mut PropertyWriter<'_>) -> Result<(), EntityError>,
-) -> Result<Bytes, EntityError> {
     let mut sink = Sink::Json(with_key(key));
-    fill(&mut sink, key, is_new, properties)?;
+    fill(&mut sink, key, properties)?;
     Ok(match sink {
         Sink::Json(json) => json.finish(),
         Sink::Values(_) => Bytes::new(),
@@ -221,10 +223,9 @@ fn with_key(key: &EntityKey) -> EntityWriter {
 fn fill(
     sink: &mut Sink,
     key: &EntityKey,
-    is_new: bool,
     properties: impl FnOnce(&mut PropertyWriter<'_>) -> Result<(), EntityError>,
 ) -> Result<(), EntityError> {
-    let mut writer = PropertyWriter::new(sink, entity_bytes(key), is_new);
+    let mut writer = PropertyWriter::new(sink, entity_bytes(key));
     properties(&mut writer)?;
     if writer.count > PROPERTIES_MAX {
         return Err(EntityProblem::TooManyProperties {

@@ -28,7 +28,8 @@ use crate::query::Selection;
 /// * the queries together return what *every* entity names that names objects below the prefix, also the entities of other types and tables. If
 ///   entities are [moved](crate::TableClient::move_to), the query of the source comes before that of the target.
 /// * an entity names its object within the given age after the object was put, and a reference that an entity no longer has is not written
-///   into another entity later on.
+///   into another entity later on. A [step](crate::guide::outbox) of an outbox does that: where steps write references, first
+///   [`drain`](crate::action::Outbox::drain) the outbox, and see that no step is poisoned.
 ///
 /// If an entity cannot be read, it ends with that error before it deletes anything. Objects with other names than `put` makes stay, as do
 /// objects in a deeper folder. The age is by the clock of the store: it puts and deletes an empty object to learn its time, in a dry run, too. All objects that are

@@ -30,6 +30,8 @@ pub(crate) struct PipelineHandle {
     pub(crate) retry: Option<RetryPolicy>,
     /// Instead of the deadline of either policy.
     pub(crate) deadline: Option<Duration>,
+    /// Whether all reads are for a write, or must show what was written before.
+    pub(super) reads_now: bool,
 }
 
 impl PipelineHandle {
@@ -41,6 +43,7 @@ impl PipelineHandle {
             keyring: None,
             retry: None,
             deadline: None,
+            reads_now: false,
         }
     }
 

@@ -177,6 +177,7 @@ impl<'p> OperationRun<'p> {
         }
         let client_request_id = client_request_id.to_string();
         let secondary = pipeline.at_secondary(effect, request);
+        let secondary = secondary.filter(|_| !pipeline.reads_now);
         let mut attempts = 0;
         let mut sent_before = 0;
         let mut may_reauthenticate = true;

@@ -34,6 +34,13 @@ impl Table {
         }
     }
 
+    /// The same table, which is read at the primary only.
+    #[must_use]
+    pub(crate) fn at_primary(mut self) -> Self {
+        self.pipeline.reads_now = true;
+        self
+    }
+
     pub(crate) fn name(&self) -> &str {
         &self.name
     }

@@ -206,7 +206,7 @@ impl<E, F: Field> Column<E, F> {
                 let value = Value::Binary(sealed_literal(&value));
                 self.filter(Tree::comparison(name, ComparisonOperator::Equal, value))
             }
-            Err(error) => self.refused(error),
+            Err(error) => self.refused(error.without_value()),
         }
     }
 }

@@ -12,8 +12,8 @@ use crate::error::ClosureError;
 pub struct Resolve<F> {
     closure: F,
     names: Option<Vec<String>>,
-    /// Whether properties of the entities were decrypted.
-    are_decrypted: bool,
+    /// The type whose encrypted properties were decrypted.
+    decrypted_by: Option<&'static Schema>,
 }
 
 impl<F> Resolve<F> {
@@ -22,16 +22,16 @@ impl<F> Resolve<F> {
         Self {
             closure,
             names: None,
-            are_decrypted: false,
+            decrypted_by: None,
         }
     }
 
     /// Of entities of a type.
-    pub(crate) fn of(schema: &Schema, closure: F) -> Self {
+    pub(crate) fn of(schema: &'static Schema, closure: F) -> Self {
         Self {
             closure,
             names: schema.select(),
-            are_decrypted: schema.encrypts(),
+            decrypted_by: schema.encrypts().then_some(schema),
         }
     }
 }
@@ -60,9 +60,7 @@ where
 
     fn read(&self, entity: &mut EntityMembers<'_, '_>) -> Result<T, SelectionError> {
         let mut row: Stored<DynamicEntity> = Stored::read(entity, None)?;
-        if self.are_decrypted {
-            row.mark_decrypted();
-        }
+        row.note_decrypted(self.decrypted_by);
         (self.closure)(row).map_err(SelectionError::CalledOff)
     }
 }

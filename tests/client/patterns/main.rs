@@ -1,5 +1,6 @@
 //! The patterns of the table design guide as the client has them.
 
+mod at_primary;
 mod better_index;
 mod chunked;
 mod compressed;

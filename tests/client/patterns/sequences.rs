@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use futures::future::{FutureExt as _, join_all};
-use harness::{client, client_with, seeds};
+use harness::{Subject, client, client_with, seeds};
 use tablesdk::sequence::Sequence;
 use tablesdk::{DynamicEntity, Error, ErrorKind, RetryPolicy, TableClient};
 use tablesdk_server::TableServer;
@@ -107,8 +107,28 @@ async fn a_caller_that_is_polled_no_more_stops_no_other() {
     server.faults().on_any().times(1).inject(slow);
     let mut aside = pin!(sequence.next());
     assert!(aside.as_mut().now_or_never().is_none());
-    assert_eq!(sequence.next().await.unwrap(), 1);
-    assert_eq!(aside.await.unwrap(), 2);
+    assert_eq!(sequence.next().await.unwrap(), 2);
+    assert_eq!(aside.await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_caller_in_a_loop_does_not_keep_others_waiting() {
+    let subject = Subject::over_http().await;
+    let table = subject.table().await;
+    for block in [1, 10, 1_000] {
+        let key = ("numbers", format!("by-{block}"));
+        let sequence = Arc::new(Sequence::new(&table, key).block(block));
+        let looping = Arc::clone(&sequence);
+        let looping = tokio::spawn(async move {
+            for _ in 0..1_000 {
+                looping.next().await.unwrap();
+            }
+        });
+        tokio::task::yield_now().await;
+        let number = sequence.next().await.unwrap();
+        assert!(number < 200, "{number} of blocks of {block}");
+        looping.await.unwrap();
+    }
 }
 
 #[tokio::test]

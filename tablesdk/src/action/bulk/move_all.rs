@@ -70,7 +70,7 @@ impl<'a> MoveAll<'a> {
             table: query.table.clone(),
             bulk: BulkRun::new(target),
             find: Box::new(|table, only_keys| {
-                query.table = table;
+                query.table = table.at_primary();
                 if only_keys {
                     let keys = query.map_selection(|_| Keys { with_etag: false });
                     let keys = keys

@@ -193,7 +193,7 @@ impl<'a, E: WritableEntity> Repair<'a, E> {
             is_dry: self.is_dry,
             ..RepairReport::default()
         };
-        let (table, is_dry) = (self.table.clone(), self.is_dry);
+        let (table, is_dry) = (self.table.clone().at_primary(), self.is_dry);
         let entities = of_partition(
             QueryEntities::new(table.clone()).including_expired(),
             partition.as_ref(),

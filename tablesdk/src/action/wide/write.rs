@@ -101,7 +101,8 @@ impl Writer<'_, '_> {
                 return Ok(now);
             }
             let is_rival = match (old, &now) {
-                (None, None) => false,
+                // It was deleted since.
+                (None, None) => error.is_conflict(),
                 (Some(old), Some(now)) => !is_same_version(&old.etag, &now.etag),
                 _ => true,
             };

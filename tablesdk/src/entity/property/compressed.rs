@@ -46,6 +46,8 @@ use super::{PropertyValue, ValueError, wrong_type};
 ///
 /// A few compressed bytes can stand for gigabytes. A read therefore ends with an error once the value has more than `MAX_BYTES`, 16 MiB by default
 /// and at most 128 MiB, and a write refuses such a value. A property holds 64 KiB of what is left after compression.
+/// The limit is that of one value: a page has up to 1,000 entities. A program that reads values of writers that it does not trust makes the limit or the
+/// [page](crate::action::QueryEntities::page_size) smaller.
 ///
 /// The stored bytes are a frame of the [Zstandard format](https://www.rfc-editor.org/rfc/rfc8878), which programs in all languages read. The service sees
 /// only these bytes, so filters cannot compare the value. A client that chooses a part of a value

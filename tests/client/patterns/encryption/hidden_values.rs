@@ -20,6 +20,8 @@ struct Stored {
     number: i32,
     #[table(encrypt, with = "tablesdk::entity::u64_as_int64")]
     badge: u64,
+    #[table(encrypt(eq), with = "tablesdk::entity::u64_as_int64")]
+    pass: u64,
     #[table(encrypt)]
     address: String,
 }
@@ -69,6 +71,7 @@ async fn an_error_of_a_read_does_not_show_an_encrypted_value() {
         id: "1".to_owned(),
         number: 424_242,
         badge: 1,
+        pass: 1,
         address: "\"Lovelace\"".to_owned(),
     };
     table.insert(&stored).await.unwrap();
@@ -113,6 +116,7 @@ async fn an_error_of_a_write_does_not_show_an_encrypted_value() {
         id: "1".to_owned(),
         number: 1,
         badge: BADGE,
+        pass: 1,
         address: String::new(),
     };
     let right = Stored {
@@ -132,6 +136,9 @@ async fn an_error_of_a_write_does_not_show_an_encrypted_value() {
         assert!(error.to_string().contains(message), "{error}");
         assert_hidden(&error, ErrorKind::Input, "");
     }
+    let query = table.query::<Stored>().filter(|e| e.pass.eq(BADGE));
+    assert!(!format!("{query:?}").contains("99999"));
+    assert_hidden(&query.collect().await.unwrap_err(), ErrorKind::Input, "");
     table.insert(&right).await.unwrap();
     let modify = table.modify(Stored::key("Ward", "1"), |entity| {
         entity.badge = BADGE;

@@ -194,7 +194,7 @@ on_both_transports! {
         table.insert(&Patient::ada()).await.unwrap();
         let mut got = table.get::<Patient>(("Ward", "1")).resolve(Ok).await.unwrap().unwrap();
         let queried = table.query::<Patient>().resolve(Ok).one().await.unwrap().unwrap();
-        let message = "some of its properties were encrypted where they were read, and would be stored in plain text: write them as their own type, or set those that may be stored so on another entity";
+        let message = " was encrypted where it was read, and would be stored in plain text: write it as its own type, or remove it";
         for error in [
             raw.upsert_replace(&*queried).await.unwrap_err(),
             raw.batch("Ward").upsert_merge(&*got).await.unwrap_err(),

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use futures::TryStreamExt as _;
 use harness::client_with;
+use harness::proxy::{Proxy, Reply, batch_refusal};
 use tablesdk::entity::{EntityError, EntityProblem};
 use tablesdk::wide::WideTable;
 use tablesdk::{DynamicEntity, Error, ErrorCode, RetryPolicy, Value};
 use tablesdk_server::TableServer;
-use tablesdk_server::testing::Fault;
+use tablesdk_server::testing::{Fault, Op};
 use tokio::time::sleep;
 
 use super::faults::{huge, large, number, read, small};
@@ -214,4 +215,24 @@ async fn a_stream_reads_a_page_of_entities_by_one_request() {
     let numbers: Vec<_> = all.iter().map(|found| number(found)).collect();
     assert_eq!(numbers, (0..10).collect::<Vec<_>>());
     assert_eq!(journal.requests().count(), 1);
+}
+
+#[tokio::test]
+async fn an_upsert_between_an_insert_and_a_delete_of_others_starts_over() {
+    let server = TableServer::in_process();
+    let proxy = Proxy::new(server.transport());
+    let service = client_with(&server, |builder| builder.transport(proxy.clone()));
+    let table = service.table("Tests");
+    table.create_table().await.unwrap();
+    let exists = Reply::Respond(batch_refusal(0, 409, "EntityAlreadyExists"));
+    proxy.plan(Op::EntityGroupTransaction, [exists]);
+    let maps = table.wide::<DynamicEntity>();
+    let map = DynamicEntity::new("ann", "2024").with("A", 1);
+    maps.upsert_replace(&map).await.unwrap();
+    assert!(maps.get(("ann", "2024")).await.unwrap().is_some());
+    // An insert does not start over.
+    let exists = Reply::Respond(batch_refusal(0, 409, "EntityAlreadyExists"));
+    proxy.plan(Op::EntityGroupTransaction, [exists]);
+    let other = DynamicEntity::new("ann", "2025").with("A", 1);
+    assert!(maps.insert(&other).await.unwrap_err().is_conflict());
 }

@@ -1,0 +1,147 @@
+//! What an operation reads for a write, or must be as it is now, is read at the primary, also by a client that reads the secondary.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use harness::{client, client_with, proxy};
+use http::Request;
+use tablesdk::counter::Counter;
+use tablesdk::encryption::{Keyring, LocalKey};
+use tablesdk::objects::{ObjectRef, Objects};
+use tablesdk::transport::{Transport, TransportError, TransportFuture};
+use tablesdk::{DynamicEntity, RetryPolicy, TableEntity, TableServiceClient, Timestamp};
+use tablesdk_server::{InProcess, TableServer};
+
+use super::test_store::TestStore;
+
+/// Its secondary has no entity yet.
+#[derive(Clone, Debug)]
+struct Replicated {
+    primary: InProcess,
+    /// Whether the primary responds to no read.
+    is_silent: Arc<AtomicBool>,
+}
+
+impl Transport for Replicated {
+    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
+        Box::pin(async move {
+            if request.uri().path().contains("-secondary/") {
+                let json = "application/json;odata=minimalmetadata";
+                let page = proxy::service_response(200).header("content-type", json);
+                Ok(page.body(Bytes::from_static(b"{\"value\":[]}")).unwrap())
+            } else if self.is_silent.load(Ordering::Relaxed) && request.method() == "GET" {
+                Err(TransportError::not_sent("connection refused"))
+            } else {
+                self.primary.send(request).await
+            }
+        })
+    }
+}
+
+async fn start() -> (TableServer, TableServiceClient, Arc<AtomicBool>) {
+    let server = TableServer::in_process();
+    for table in ["Tests", "Keys"] {
+        client(&server).table(table).create_table().await.unwrap();
+    }
+    let is_silent = Arc::<AtomicBool>::default();
+    let replicated = Replicated {
+        primary: server.transport(),
+        is_silent: Arc::clone(&is_silent),
+    };
+    let retry = RetryPolicy::exponential().delay(Duration::ZERO);
+    let service = client_with(&server, |builder| {
+        builder.transport(replicated).retry(retry).secondary_reads()
+    });
+    (server, service, is_silent)
+}
+
+#[derive(Clone, Debug, TableEntity)]
+#[table(partition_key = "{department}", row_key = "{id:06}")]
+struct Employee {
+    department: String,
+    id: u32,
+    photo: Option<ObjectRef>,
+    #[table(expires)]
+    until: Timestamp,
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_query_of_a_program_is_answered_by_the_secondary() {
+    let (_server, service, is_silent) = start().await;
+    let table = service.table("Tests");
+    table.insert(&DynamicEntity::new("a", "1")).await.unwrap();
+    is_silent.store(true, Ordering::Relaxed);
+    assert_eq!(
+        table
+            .query::<DynamicEntity>()
+            .collect()
+            .await
+            .unwrap()
+            .len(),
+        0
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_counter_contains_what_was_added() {
+    let (_server, service, is_silent) = start().await;
+    let counter = Counter::new(&service.table("Tests"), ("home", "views"));
+    counter.add(5).await.unwrap();
+    is_silent.store(true, Ordering::Relaxed);
+    counter.value().await.unwrap_err();
+    is_silent.store(false, Ordering::Relaxed);
+    assert_eq!(counter.value().await.unwrap(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_in_use_are_not_deleted() {
+    let (_server, service, is_silent) = start().await;
+    let table = service.table("Tests");
+    let store = TestStore::new();
+    let photos = Objects::new(store.clone(), "photos");
+    let photo = photos.put("a photo").await.unwrap();
+    store.advance(Duration::from_secs(48 * 3600));
+    let ada = Employee {
+        department: "Sales".to_owned(),
+        id: 1,
+        photo: Some(photo.clone()),
+        until: Timestamp::MAX,
+    };
+    table.insert(&ada).await.unwrap();
+    is_silent.store(true, Ordering::Relaxed);
+    let named = table.query::<Employee>().select(|e| e.photo);
+    photos.clean_up(named).await.unwrap_err();
+    assert_eq!(&*photos.get(&photo).await.unwrap(), b"a photo");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_to_be_deleted_is_found_at_the_primary() {
+    let (_server, service, is_silent) = start().await;
+    let table = service.table("Tests");
+    is_silent.store(true, Ordering::Relaxed);
+    table
+        .query::<DynamicEntity>()
+        .delete_all()
+        .await
+        .unwrap_err();
+    table
+        .query::<DynamicEntity>()
+        .move_to(&service.table("Keys"))
+        .await
+        .unwrap_err();
+    table.remove_expired::<Employee>().await.unwrap_err();
+    table.repair::<Employee>().await.unwrap_err();
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_are_loaded_from_the_primary() {
+    let (_server, service, is_silent) = start().await;
+    let keys = service.table("Keys");
+    let key = || LocalKey::new("2024-01", [7; 32]);
+    let keyring = Keyring::open(&keys, key()).await.unwrap();
+    is_silent.store(true, Ordering::Relaxed);
+    keyring.rotate().await.unwrap_err();
+    Keyring::open(&keys, key()).await.unwrap_err();
+}
