@@ -101,7 +101,7 @@ async fn pay(
     let payment = Payment {
         month: MONTH.to_owned(),
         id,
-        number: numbers.next().await?.try_into().unwrap_or(i64::MAX),
+        number: numbers.next().await?.cast_signed(),
         server: server.to_owned(),
     };
     lease.fence(table.batch(MONTH)).insert(&payment).await?;

@@ -89,7 +89,7 @@ async fn tour(table: &TableClient) -> Result<(), Box<dyn Error>> {
         println!("   {}: {} messages", year.year, year.total());
     }
 
-    println!("\n6. A map of 6 MiB, in two transactions; readers see all or nothing:");
+    println!("\n6. A map of 6 MiB, in several transactions; readers see all or nothing:");
     let photo = |number| (format!("P{number:02}"), Value::Binary(vec![7; 64 * 1024]));
     let album = DynamicEntity::new("ann", "album").with_properties((0..96).map(photo).collect());
     let albums = table.wide::<DynamicEntity>();

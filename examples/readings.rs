@@ -1,7 +1,7 @@
 //! Readings that arrive faster than one partition takes, read in the order of time: `cargo run --example readings`.
 //!
 //! Sensors report each second. If all readings of an hour were in one partition, it would take 2,000 of them a second. So the partition
-//! key contains one of 16 shards, by the sensor. A read merges the shards. See the [prepend/append anti-pattern].
+//! key begins with one of 16 shards, by the sensor. A read merges the shards. See the [prepend/append anti-pattern].
 //!
 //! Without a connection string, it starts the bundled server in this process. With one, as the argument or in
 //! `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with a new name, and deletes it at the end.
@@ -18,12 +18,12 @@ use tablesdk_examples::{connect, unique_name};
 
 #[derive(Clone, Debug, TableEntity)]
 #[table(
-    partition_key = "{hour}_{shard}",
+    partition_key = "{shard}_{hour}",
     row_key = "{minute:02}_{second:02}_{sensor}"
 )]
 struct Reading {
-    hour: String,
     shard: Shard<16>,
+    hour: String,
     minute: u32,
     second: u32,
     sensor: String,
@@ -80,7 +80,7 @@ async fn tour(table: &TableClient) -> Result<(), Box<dyn Error>> {
     println!("   {} readings in 16 partitions", report.progress().written);
 
     let of_hour = || {
-        let partitions = Shard::all().map(|shard| Reading::partition(HOUR, shard));
+        let partitions = Shard::all().map(|shard| Reading::partition(shard, HOUR));
         table.query::<Reading>().partitions(partitions).merged()
     };
     println!("\n2. The first readings of the hour, in the order of time:");

@@ -57,7 +57,7 @@ use crate::value_error::{MissingSlot, ValueError};
 ///     *d.hours[9].get_or_insert(0) += 1;
 ///     Ok(())
 /// };
-/// table.modify(MessageDay::key("ann", day), add).await?;
+/// table.modify(MessageDay::key("ann", day), add).exactly_once().await?;
 ///
 /// let read = table.get(MessageDay::key("ann", day)).await?.expect("was written");
 /// assert_eq!(read.hours[8..12], [None, Some(43), Some(17), None]);

@@ -19,7 +19,7 @@ use crate::random::random_guid;
 
 impl Keyring {
     /// A keyring whose keys are stored in a table, wrapped by a provider. The first client makes the first key. The table should have no other
-    /// entities, and its clients need no permission to delete.
+    /// entities. The first client needs the permission to add, update and delete in it, and all others the permission to read.
     ///
     /// ```
     #[doc = include_str!("../docs/encrypted.md")]

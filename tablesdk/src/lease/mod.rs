@@ -159,7 +159,7 @@ impl Lease {
 
     /// Gives the lease up, so that another client can acquire it at once.
     ///
-    /// A lease that is dropped without this call is free after its duration.
+    /// A lease that is dropped without this call is free for a client that has seen its entity unchanged for its duration and a tenth of it.
     ///
     /// # Errors
     ///

@@ -44,10 +44,10 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
     /// use tablesdk::key::Shard;
     ///
     /// #[derive(TableEntity)]
-    /// #[table(partition_key = "{hour}_{shard}", row_key = "{minute:02}_{sensor}")]
+    /// #[table(partition_key = "{shard}_{hour}", row_key = "{minute:02}_{sensor}")]
     /// struct Reading {
-    ///     hour: String,
     ///     shard: Shard<16>,
+    ///     hour: String,
     ///     minute: u32,
     ///     sensor: String,
     ///     celsius: f64,
@@ -59,7 +59,7 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
     ///     table.insert(&reading).await?;
     /// }
     /// let query = || {
-    ///     let partitions = Shard::all().map(|shard| Reading::partition(hour, shard));
+    ///     let partitions = Shard::all().map(|shard| Reading::partition(shard, hour));
     ///     table.query::<Reading>().partitions(partitions).merged().take(3)
     /// };
     /// let page = query().page(None).await?;

@@ -10,7 +10,7 @@ use crate::sealed::Derived;
 /// One of `N` shards, as a part of a partition key.
 ///
 /// What is written under ever growing keys, such as by the hour, goes to one partition, and a partition has its limit: about
-/// 2,000 entities a second. With a shard in its key there are `N` partitions. A reader asks all of them:
+/// 2,000 entities a second. With a shard at the beginning of its key there are `N` partitions, which are not neighbors. A reader asks all of them:
 /// [`Shard::all`], and [`merged`](crate::action::ParallelQuery::merged) for one order.
 ///
 /// The text is the number, from 0, in as many digits as `N - 1` has.
@@ -20,18 +20,18 @@ use crate::sealed::Derived;
 /// use tablesdk::key::Shard;
 ///
 /// #[derive(TableEntity)]
-/// #[table(partition_key = "{hour}_{shard}", row_key = "{id}")]
+/// #[table(partition_key = "{shard}_{hour}", row_key = "{id}")]
 /// struct Event {
-///     hour: String,
 ///     shard: Shard<16>,
+///     hour: String,
 ///     id: String,
 /// }
 ///
 /// let id = "device-17";
 /// let event = Event { hour: "2024-03-15T10".into(), shard: Shard::of(id), id: id.into() };
 /// # use tablesdk::WritableEntity;
-/// # assert_eq!(event.entity_key()?.partition_key().as_str(), "2024-03-15T10_14");
-/// let partitions = Shard::all().map(|shard| Event::partition("2024-03-15T10", shard));
+/// # assert_eq!(event.entity_key()?.partition_key().as_str(), "14_2024-03-15T10");
+/// let partitions = Shard::all().map(|shard| Event::partition(shard, "2024-03-15T10"));
 /// assert_eq!(partitions.count(), 16);
 /// # Ok::<(), tablesdk::entity::EntityError>(())
 /// ```
