@@ -100,7 +100,7 @@ async fn tour(table: &TableClient) -> Result<(), Box<dyn Error>> {
     println!("   {warm} of {SENSORS}");
 
     println!("\n4. One reading, by its key:");
-    let key = Reading::key(HOUR, Shard::of("sensor-07"), 1, 30, "sensor-07");
+    let key = Reading::key(Shard::of("sensor-07"), HOUR, 1, 30, "sensor-07");
     let reading = table.get(key).await?.ok_or("it was written")?;
     println!("   {}", *reading);
     Ok(())
