@@ -9,6 +9,7 @@
 mod damage;
 mod fixture;
 mod full;
+mod postgres;
 mod process;
 mod writer;
 

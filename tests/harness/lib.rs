@@ -8,6 +8,7 @@ mod employee;
 pub mod generated;
 pub mod log;
 pub mod outcome;
+pub mod postgres;
 pub mod process;
 pub mod proxy;
 pub mod raw;
