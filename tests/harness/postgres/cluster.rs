@@ -1,6 +1,5 @@
 //! A cluster of a test: it is started, stopped, killed, started again, and has standbys. It does not know what is stored in it.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::net::TcpListener;
@@ -28,9 +27,11 @@ const SHARED: &[&str] = &[
 const OWN: &[&str] = &["max_connections=200"];
 /// A free port may be taken by another program before it is used.
 const ATTEMPTS: usize = 10;
-const PASSWORD: &str = "correct horse/battery@staple";
-/// The same in a URL.
-const PASSWORD_IN_URL: &str = "correct%20horse%2Fbattery%40staple";
+/// The password of the user, which is part of all URLs, also where none is needed: so a test can look for it in logs. Connection
+/// strings and URLs escape it.
+pub const PASSWORD: &str = "correct horse/battery@staple";
+/// [`PASSWORD`] in a URL.
+pub const PASSWORD_IN_URL: &str = "correct%20horse%2Fbattery%40staple";
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// A PostgreSQL on a port of its own, with its data in a temporary directory. It ends, and its data is deleted, when this is
@@ -43,7 +44,6 @@ pub struct Postgres {
     programs: Programs,
     settings: &'static [&'static str],
     port: u16,
-    has_password: bool,
 }
 
 impl Postgres {
@@ -56,7 +56,7 @@ impl Postgres {
         Programs::find().map(|programs| Self::create(programs, OWN, false))
     }
 
-    /// A cluster that demands a password, with characters that URLs escape. It is part of [`Self::url`].
+    /// A cluster that demands [`PASSWORD`].
     ///
     /// # Panics
     ///
@@ -82,23 +82,17 @@ impl Postgres {
         } else {
             run(initdb.arg("--auth=trust"));
         }
-        Self::open(programs, directory, settings, has_password)
+        Self::open(programs, directory, settings)
     }
 
     /// Starts the cluster of a directory for the first time, on a free port.
-    fn open(
-        programs: Programs,
-        directory: TempDir,
-        settings: &'static [&'static str],
-        has_password: bool,
-    ) -> Self {
+    fn open(programs: Programs, directory: TempDir, settings: &'static [&'static str]) -> Self {
         let mut cluster = Self {
             process: Mutex::new(None),
             directory,
             programs,
             settings,
             port: 0,
-            has_password,
         };
         for _ in 0..ATTEMPTS {
             let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
@@ -144,13 +138,8 @@ impl Postgres {
 
     /// The URL of a database, for a user who may do everything. `postgres` always exists.
     pub fn url(&self, database: &str) -> String {
-        let mut url = "postgres://postgres".to_owned();
-        if self.has_password {
-            url.push(':');
-            url.push_str(PASSWORD_IN_URL);
-        }
-        write!(url, "@127.0.0.1:{}/{database}", self.port).expect("a string grows");
-        url
+        let port = self.port;
+        format!("postgres://postgres:{PASSWORD_IN_URL}@127.0.0.1:{port}/{database}")
     }
 
     /// Runs SQL in a database: [`sql()`].
@@ -222,12 +211,7 @@ impl Postgres {
             "synchronous_standby_names = ''"
         )
         .expect("a file can be written");
-        let standby = Self::open(
-            self.programs.clone(),
-            directory,
-            self.settings,
-            self.has_password,
-        );
+        let standby = Self::open(self.programs.clone(), directory, self.settings);
 
         let states = |state: &str| {
             let query = format!("SELECT count(*) FROM pg_stat_replication WHERE {state}");

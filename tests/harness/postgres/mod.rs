@@ -15,7 +15,7 @@ mod sql;
 
 use std::sync::OnceLock;
 
-pub use self::cluster::Postgres;
+pub use self::cluster::{PASSWORD, PASSWORD_IN_URL, Postgres};
 pub use self::programs::Programs;
 pub use self::sql::sql;
 
