@@ -1,6 +1,7 @@
 //! The PostgreSQL of the tests: what a test may rely on when it kills a database.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -67,6 +68,21 @@ fn a_cluster_demands_its_password() {
     refused.expect_err("there is a password");
     let standby = cluster.standby();
     assert_eq!(standby.sql("postgres", "SELECT pg_is_in_recovery()"), ["t"]);
+}
+
+#[test]
+fn a_cluster_offers_tls() {
+    let Some((cluster, certificate)) = Postgres::start_with_tls() else {
+        return;
+    };
+    assert!(certificate.starts_with("-----BEGIN CERTIFICATE-----"));
+    // The request for TLS, to which the other response is `N`.
+    let mut stream = TcpStream::connect(("127.0.0.1", cluster.port())).unwrap();
+    stream.write_all(&[0, 0, 0, 8, 4, 210, 22, 47]).unwrap();
+    let mut response = [0];
+    stream.read_exact(&mut response).unwrap();
+    assert_eq!(response, *b"S");
+    assert_eq!(cluster.sql("postgres", "SELECT 1"), ["1"]);
 }
 
 #[test]

@@ -25,6 +25,7 @@ const SHARED: &[&str] = &[
 /// The settings for the disk are those of each installation. The end of a process needs no `fsync`, since the operating system has
 /// what the process wrote; but what is tested here is what operators run.
 const OWN: &[&str] = &["max_connections=200"];
+const WITH_TLS: &[&str] = &["max_connections=200", "ssl=on"];
 /// A free port may be taken by another program before it is used.
 const ATTEMPTS: usize = 10;
 /// The password of the user, which is part of all URLs, also where none is needed: so a test can look for it in logs. Connection
@@ -65,24 +66,47 @@ impl Postgres {
         Programs::find().map(|programs| Self::create(programs, OWN, true))
     }
 
+    /// A cluster that offers TLS, and its certificate as PEM, which is for `127.0.0.1` and issued by itself. It also accepts
+    /// connections without TLS, as PostgreSQL does by default.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be started.
+    pub fn start_with_tls() -> Option<(Self, String)> {
+        let programs = Programs::find()?;
+        let directory = Self::initialize(&programs, false);
+        let own = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]);
+        let own = own.expect("a certificate for an address can be issued");
+        let (certificate, key) = (own.cert.pem(), own.signing_key.serialize_pem());
+        programs.write(&directory.path().join("data/server.crt"), &certificate);
+        programs.write(&directory.path().join("data/server.key"), &key);
+        Some((Self::open(programs, directory, WITH_TLS), certificate))
+    }
+
     pub(super) fn start_shared() -> Option<Self> {
         Programs::find().map(|programs| Self::create(programs, SHARED, false))
     }
 
     fn create(programs: Programs, settings: &'static [&'static str], has_password: bool) -> Self {
+        let directory = Self::initialize(&programs, has_password);
+        Self::open(programs, directory, settings)
+    }
+
+    /// A directory with a cluster in `data`.
+    fn initialize(programs: &Programs, has_password: bool) -> TempDir {
         let directory = programs.directory();
         let mut initdb = programs.command("initdb", directory.path());
         initdb.args(["--pgdata=data", "--no-sync", "--username=postgres"]);
         initdb.args(["--encoding=UTF8", "--locale=C"]);
         if has_password {
             let file = directory.path().join("password");
-            fs::write(&file, PASSWORD).expect("a file can be written");
+            programs.write(&file, PASSWORD);
             initdb.arg("--auth=scram-sha-256").arg("--pwfile").arg(file);
             run(&mut initdb);
         } else {
             run(initdb.arg("--auth=trust"));
         }
-        Self::open(programs, directory, settings)
+        directory
     }
 
     /// Starts the cluster of a directory for the first time, on a free port.

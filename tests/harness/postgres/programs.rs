@@ -99,6 +99,22 @@ impl Programs {
         }
         directory
     }
+
+    /// Writes a file that only the user of these programs may read.
+    pub(super) fn write(&self, path: &Path, text: &str) {
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(path).expect("a file can be created");
+        file.write_all(text.as_bytes())
+            .expect("a file can be written");
+        #[cfg(unix)]
+        if let Some((user, group)) = self.user {
+            std::os::unix::fs::chown(path, Some(user), Some(group))
+                .expect("root may give a file away");
+        }
+    }
 }
 
 fn look() -> Option<Programs> {
