@@ -13,6 +13,7 @@ pub mod process;
 pub mod proxy;
 pub mod raw;
 pub mod tcp;
+pub mod written;
 
 use fastrand::Rng;
 use tablesdk::transport::Transport;

@@ -1,0 +1,12 @@
+//! Several servers over one database, and the checker that judges them: nothing acknowledged is lost, no batch is applied in part,
+//! and the operations on each entity have an order that explains all results.
+//!
+//! `register` says what an operation does to an entity, `history` notes what clients did and saw, and `linearizable` looks for the
+//! order. `planted` and `simulated` show that it finds what a faulty store would do.
+
+mod frontier;
+mod history;
+mod linearizable;
+mod planted;
+mod register;
+mod simulated;
