@@ -7,6 +7,9 @@
 mod frontier;
 mod history;
 mod linearizable;
+mod one_server;
 mod planted;
 mod register;
 mod simulated;
+mod worker;
+mod workload;

@@ -1,0 +1,237 @@
+//! What all clients of a run share: the servers, the history, and what was answered how often.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+use harness::written::Row;
+use tablesdk::{ETag, Error, ErrorKind, RetryPolicy, Stored, TableClient, TableServiceClient};
+use tokio::sync::watch;
+
+use crate::history::{History, Moment, Name, Op, Violation};
+use crate::linearizable::check;
+use crate::register::{Action, Outcome, Refusal, Seen, Token, Version};
+
+/// The table of the entities.
+pub(crate) const TABLE: &str = "Entities";
+
+/// A policy with which the history sees each attempt.
+pub(crate) fn single_attempts() -> RetryPolicy {
+    RetryPolicy::none().try_timeout(ATTEMPT).deadline(ATTEMPT)
+}
+
+/// Longer than a database is away.
+const ATTEMPT: Duration = Duration::from_secs(20);
+
+/// How many entities there are. Few, so that clients meet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Size {
+    pub(crate) partitions: usize,
+    pub(crate) rows: usize,
+    /// The run is over after so many operations that were carried out or rejected because of an entity.
+    pub(crate) operations: u64,
+}
+
+pub(crate) struct Workload {
+    /// A client of each server.
+    services: Vec<TableServiceClient>,
+    pub(crate) size: Size,
+    moment: AtomicU64,
+    next_token: AtomicI64,
+    state: Mutex<State>,
+    done: watch::Sender<u64>,
+    began: Instant,
+}
+
+#[derive(Default)]
+struct State {
+    history: History,
+    /// The newest ETag that a response had.
+    etags: HashMap<Name, ETag>,
+    counts: BTreeMap<(&'static str, &'static str), u64>,
+    unexpected: Vec<String>,
+}
+
+impl Workload {
+    pub(crate) fn new(services: Vec<TableServiceClient>, size: Size) -> Self {
+        Self {
+            services,
+            size,
+            moment: AtomicU64::new(0),
+            next_token: AtomicI64::new(1),
+            state: Mutex::default(),
+            done: watch::Sender::new(0),
+            began: Instant::now(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The table, through any server.
+    pub(crate) fn table(&self, rng: &mut Rng) -> TableClient {
+        self.service(rng).table(TABLE)
+    }
+
+    /// Any server.
+    pub(crate) fn service(&self, rng: &mut Rng) -> &TableServiceClient {
+        &self.services[rng.usize(..self.services.len())]
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        *self.done.borrow() >= self.size.operations
+    }
+
+    pub(crate) fn next_token(&self) -> Token {
+        self.next_token.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A new moment, after all earlier ones.
+    pub(crate) fn now(&self) -> Moment {
+        self.moment.fetch_add(1, Ordering::SeqCst)
+    }
+
+    /// The newest ETag of an entity that a response had.
+    pub(crate) fn etag(&self, name: &Name) -> Option<ETag> {
+        self.state().etags.get(name).cloned()
+    }
+
+    /// Notes the ETag of a response.
+    pub(crate) fn learn(&self, name: &Name, etag: &ETag) {
+        self.state().etags.insert(name.clone(), etag.clone());
+    }
+
+    /// Counts an operation and its result.
+    pub(crate) fn count(&self, verb: &'static str, outcome: &Outcome) {
+        let word = match outcome {
+            Outcome::Saw(_) | Outcome::Done(_) => "done",
+            Outcome::Refused(Refusal::Exists) => "409",
+            Outcome::Refused(Refusal::Missing) => "404",
+            Outcome::Refused(Refusal::Changed) => "412",
+            Outcome::Failed => "failed",
+            Outcome::Unknown => "unknown",
+        };
+        *self.state().counts.entry((verb, word)).or_default() += 1;
+        if matches!(
+            outcome,
+            Outcome::Saw(_) | Outcome::Done(_) | Outcome::Refused(_)
+        ) {
+            self.done.send_modify(|done| *done += 1);
+        }
+    }
+
+    /// Notes an operation on an entity.
+    pub(crate) fn note(
+        &self,
+        name: &Name,
+        token: Token,
+        action: Action,
+        outcome: Outcome,
+        (called, returned): (Moment, Moment),
+    ) {
+        let op = Op {
+            token,
+            action,
+            outcome,
+            called,
+            returned,
+        };
+        self.state().history.note(name.clone(), op);
+    }
+
+    /// Notes a query of all entities of a partition.
+    pub(crate) fn note_query(
+        &self,
+        partition: &str,
+        rows: BTreeMap<String, Option<Seen>>,
+        moments: (Moment, Moment),
+    ) {
+        self.state().history.note_query(partition, rows, moments);
+    }
+
+    /// What an error says of a write.
+    pub(crate) fn outcome(&self, verb: &'static str, error: &Error) -> Outcome {
+        if error.is_outcome_unknown() {
+            return Outcome::Unknown;
+        }
+        if error.is_conflict() {
+            return Outcome::Refused(Refusal::Exists);
+        }
+        if error.is_not_found() {
+            return Outcome::Refused(Refusal::Missing);
+        }
+        if error.is_precondition_failed() {
+            return Outcome::Refused(Refusal::Changed);
+        }
+        // A server that was killed, or one without a database.
+        if error.kind() != ErrorKind::Transport && !error.is_throttled() {
+            let text = format!("{verb}: {error:?}");
+            self.state().unexpected.push(text);
+        }
+        Outcome::Failed
+    }
+
+    /// Checks the history, and prints what there is to know of it.
+    pub(crate) fn judge(&self) -> Result<(), Violation> {
+        let state = self.state();
+        println!("{} in {:?}", state.summary(), self.began.elapsed());
+        if let Some(unexpected) = state.unexpected.first() {
+            let count = state.unexpected.len();
+            let text = format!("{count} unexpected failures, the first of which is {unexpected}");
+            return Err(Violation(text));
+        }
+        let began = Instant::now();
+        let effort = check(&state.history)?;
+        println!("checked in {:?}: {effort:?}", began.elapsed());
+        Ok(())
+    }
+
+    /// How many operations ended like this.
+    pub(crate) fn counted(&self, of: &str) -> u64 {
+        let state = self.state();
+        let counts = state.counts.iter().filter(|((_, word), _)| *word == of);
+        counts.map(|(_, count)| count).sum()
+    }
+}
+
+impl State {
+    fn summary(&self) -> String {
+        let mut text = String::new();
+        let mut totals: BTreeMap<&str, u64> = BTreeMap::new();
+        for ((_, word), count) in &self.counts {
+            *totals.entry(word).or_default() += count;
+        }
+        for (word, count) in totals {
+            write!(text, "{word}: {count}, ").expect("a string grows");
+        }
+        text += "of which";
+        let lost = self
+            .counts
+            .iter()
+            .filter(|((_, word), _)| *word == "unknown");
+        for ((verb, word), count) in lost {
+            write!(text, " {count} {verb} {word},").expect("a string grows");
+        }
+        text.trim_end_matches([',', ' ']).to_owned()
+    }
+}
+
+/// The time in an ETag.
+pub(crate) fn version(etag: &ETag) -> Version {
+    let timestamp = etag.timestamp();
+    timestamp.expect("an ETag of ours has a time").unix_ticks()
+}
+
+/// What a read shows.
+pub(crate) fn seen(row: &Stored<Row>) -> Seen {
+    Seen {
+        token: row.token,
+        a: row.a,
+        b: row.b,
+        version: version(row.etag()),
+    }
+}
