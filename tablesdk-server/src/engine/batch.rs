@@ -28,6 +28,7 @@ pub(super) fn decide_batch(
     };
     let table = view.require_table(account, table);
     let table = table.map_err(|failure| failure.of_change(0))?;
+    view.announce_entities(table, changes.iter().map(|change| change.key));
     let mut keys = HashSet::new();
     for (index, change) in changes.iter().enumerate() {
         let is_in_partition = change.key.partition_key() == first.key.partition_key();

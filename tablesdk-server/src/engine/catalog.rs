@@ -133,9 +133,12 @@ mod tests {
     }
 
     fn run(engine: &Engine, command: &Command<'_>) -> Result<Outcome, Failure> {
+        wait_for(engine.commit("acct", command))
+    }
+
+    fn wait_for<T>(future: impl Future<Output = T>) -> T {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
-        let runtime = runtime.build().unwrap();
-        runtime.block_on(engine.commit("acct", command))
+        runtime.build().unwrap().block_on(future)
     }
 
     fn name() -> TableName {
@@ -179,29 +182,29 @@ mod tests {
             for _ in 0..3 {
                 scope.spawn(|| {
                     while !is_over.load(Ordering::Relaxed) {
-                        assert_is_of(&engine.read());
-                        assert_is_of(&engine.uncommitted());
-                        engine.cors_rules("acct").unwrap();
-                        let _ = engine.require_table("acct", &name());
+                        assert_is_of(&engine.view());
+                        assert_is_of(&engine.uncommitted_view());
+                        wait_for(engine.cors_rules("acct")).unwrap();
+                        let _ = wait_for(engine.require_table("acct", &name()));
                     }
                 });
             }
             for round in 1..=rounds {
                 let (table, properties) = (name(), rules(round));
                 run(&engine, &Command::CreateTable(&table)).unwrap();
-                engine.require_table("acct", &table).unwrap();
+                wait_for(engine.require_table("acct", &table)).unwrap();
                 run(&engine, &Command::SetTableAcl(&table, &policies(round))).unwrap();
-                let id = engine.read().require_table("acct", &table).unwrap();
-                assert_eq!(*engine.read().policies(id).unwrap(), policies(round));
+                let id = engine.view().require_table("acct", &table).unwrap();
+                assert_eq!(*engine.view().policies(id).unwrap(), policies(round));
                 run(&engine, &Command::SetServiceProperties(&properties)).unwrap();
-                let found = engine.cors_rules("acct").unwrap();
+                let found = wait_for(engine.cors_rules("acct")).unwrap();
                 assert_eq!(*found, *properties.cors.unwrap());
                 let key = &EntityKey::new("p", "r").unwrap();
                 let action = Action::Insert(&Properties::NONE);
                 // A write to the table of the round before would be rejected: that one has the entity.
                 run(&engine, &Command::Change(&table, Change { key, action })).unwrap();
                 run(&engine, &Command::DeleteTable(&table, Duration::ZERO)).unwrap();
-                engine.require_table("acct", &table).unwrap_err();
+                wait_for(engine.require_table("acct", &table)).unwrap_err();
             }
             is_over.store(true, Ordering::Relaxed);
         });
@@ -232,15 +235,15 @@ mod tests {
         for round in 0..3 {
             let engine = open();
             if round > 0 {
-                assert_is_of(&engine.read());
-                let id = engine.read().require_table("acct", &name()).unwrap();
-                assert_eq!(*engine.read().policies(id).unwrap(), policies(round - 1));
+                assert_is_of(&engine.view());
+                let id = engine.view().require_table("acct", &name()).unwrap();
+                assert_eq!(*engine.view().policies(id).unwrap(), policies(round - 1));
                 run(&engine, &Command::DeleteTable(&name(), Duration::ZERO)).unwrap();
             }
             run(&engine, &Command::CreateTable(&name())).unwrap();
             run(&engine, &Command::SetTableAcl(&name(), &policies(round))).unwrap();
             run(&engine, &Command::SetServiceProperties(&rules(round))).unwrap();
-            assert_is_of(&engine.read());
+            assert_is_of(&engine.view());
         }
     }
 
@@ -249,11 +252,11 @@ mod tests {
         let engine = engine(MemoryStorage::default());
         run(&engine, &Command::SetServiceProperties(&rules(1))).unwrap();
         run(&engine, &Command::CreateTable(&name())).unwrap();
-        let before = engine.read();
+        let before = engine.view();
         run(&engine, &Command::DeleteTable(&name(), Duration::ZERO)).unwrap();
         run(&engine, &Command::SetServiceProperties(&rules(2))).unwrap();
         for _ in 0..2 {
-            for view in [&engine.read(), &before] {
+            for view in [&engine.view(), &before] {
                 assert_is_of(view);
             }
         }

@@ -52,8 +52,9 @@ pub(super) fn decide(
             batch.put(key_codec::properties_key(account), record);
         }
         Command::SetTableAcl(table, identifiers) => {
-            let table = view.require_table(account, table)?;
-            batch.put(key_codec::acl_key(table), settings::acl_record(identifiers));
+            let key = key_codec::acl_key(view.require_table(account, table)?);
+            view.announce([key.clone()]);
+            batch.put(key, settings::acl_record(identifiers));
         }
     }
     Ok(batch)
@@ -83,6 +84,11 @@ fn create_table(
     now: Timestamp,
     batch: &mut WriteBatch,
 ) -> Result<(), Failure> {
+    let keys = [
+        key_codec::deleted_table_key(account, name),
+        key_codec::NEXT_TABLE_ID.to_vec(),
+    ];
+    view.announce(keys);
     if view.table(account, name)?.is_some() {
         return Err(Rejection::TableAlreadyExists.into());
     }
@@ -116,8 +122,10 @@ fn delete_table(
 ) -> Result<(), Failure> {
     let table = view.table(account, name)?;
     let id = table.ok_or(Rejection::ResourceNotFound)?.id;
+    let acl = key_codec::acl_key(id);
+    view.announce([acl.clone(), key_codec::clean_up_key(id)]);
     batch.delete(key_codec::table_key(account, name));
-    batch.delete(key_codec::acl_key(id));
+    batch.delete(acl);
     // The response does not wait for the removal of the entities, even if there are many.
     clean_up::mark(id, batch);
     Ok(())

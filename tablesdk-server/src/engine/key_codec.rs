@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use tablesdk_protocol::{EntityKey, TableName, Timestamp};
+use tablesdk_protocol::{EntityKey, Guid, TableName, Timestamp};
 
 use crate::storage::StorageError;
 
@@ -76,6 +76,23 @@ pub(super) fn read_time(record: &[u8], what: &'static str) -> Result<Timestamp, 
     let ticks = record.try_into().ok().map(i64::from_be_bytes);
     let time = ticks.and_then(|ticks| Timestamp::from_unix_ticks(ticks).ok());
     time.ok_or_else(|| StorageError::corrupt(what))
+}
+
+/// The key of the lease of the server that cleans up a shared storage.
+pub(super) const CLEAN_UP_LEASE: &[u8] = b"c";
+
+/// Writes the record of [`CLEAN_UP_LEASE`].
+pub(super) fn lease_record(holder: Guid, until: Timestamp) -> Vec<u8> {
+    [&holder.to_bytes()[..], &time_record(until)].concat()
+}
+
+/// Reads the record of [`CLEAN_UP_LEASE`].
+pub(super) fn read_lease(record: &[u8]) -> Result<(Guid, Timestamp), StorageError> {
+    let what = "lease of the clean-up";
+    let (holder, until) = record
+        .split_first_chunk()
+        .ok_or_else(|| StorageError::corrupt(what))?;
+    Ok((Guid::from_bytes(*holder), read_time(until, what)?))
 }
 
 /// The key of a table.

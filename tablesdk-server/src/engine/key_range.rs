@@ -126,6 +126,13 @@ pub(super) struct StoredRange {
     pub(super) row_keys: Option<RowKeyRange>,
 }
 
+impl StoredRange {
+    /// Whether it has room for one entity alone.
+    pub(super) fn is_point(&self) -> bool {
+        self.end.split_last() == Some((&0, &self.start))
+    }
+}
+
 /// The stored row keys from `start` up to but not including `end`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RowKeyRange {

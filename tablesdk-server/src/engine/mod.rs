@@ -3,6 +3,7 @@
 //! Reads use a snapshot and never wait for a lock. Writes are decided one after another, each on the state that the previous
 //! write left, and are passed to the storage afterwards. This module knows no HTTP, no JSON and no disk; the time is an argument.
 
+mod backoff;
 mod batch;
 mod catalog;
 mod change;
@@ -21,6 +22,9 @@ mod record_check;
 mod rejection;
 mod scan_budget;
 mod settings;
+mod shared_clean_up;
+#[cfg(test)]
+mod shared_tests;
 mod size;
 mod slots;
 mod table_scan;
@@ -44,9 +48,13 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use crate::flavor::Flavor;
 #[cfg(feature = "durable")]
 use crate::storage;
-use crate::storage::{Checkpoint, Closed, Commit, Storage, StorageError, WriteBatch};
+use crate::storage::{
+    AnyStorage, Checkpoint, Closed, Commit, Committed, Connections, Guesses, PartialSnapshot,
+    SharedStorage, Snapshot, Storage, StorageError, WriteBatch,
+};
 use crate::time::monotonic_clock::MonotonicClock;
 
+use backoff::Backoff;
 use catalog::Catalog;
 pub(crate) use clean_up::Cursor as CleanUpCursor;
 pub(crate) use entity_codec::Properties;
@@ -57,12 +65,13 @@ pub(crate) use query::{KeyBounds, LastKey, Position, Query, Scan, SliceEnd};
 pub(crate) use record_check::Findings;
 pub(crate) use rejection::{Failure, Rejection};
 pub(crate) use scan_budget::ScanBudget;
+pub(crate) use shared_clean_up::SharedCleanUp;
 pub(crate) use table_scan::TableScan;
 pub(crate) use view::{Entity, View};
 
 /// The tables of all accounts.
 pub(crate) struct Engine {
-    storage: Box<dyn Storage>,
+    storage: AnyStorage,
     catalog: Arc<Catalog>,
     paging: Paging,
     /// Held from the decision to the commit: there is one writer at a time.
@@ -70,6 +79,8 @@ pub(crate) struct Engine {
     flavor: Flavor,
     /// How long the name of a deleted table is reserved.
     name_hold: Duration,
+    /// What leads to the keys of a shared storage.
+    guesses: Arc<Guesses>,
     /// Held by the one clean-up that runs at a time.
     clean_up: Arc<AsyncMutex<CleanUpCursor>>,
     /// How often a checkpoint was restored. Locked by a step of a clean-up, which must not be committed after that.
@@ -82,18 +93,20 @@ pub(crate) struct Engine {
 impl Engine {
     /// The tables in a storage. Writes get timestamps of the clock, later than all stored ones.
     pub(crate) fn new(
-        storage: Box<dyn Storage>,
+        storage: impl Into<AnyStorage>,
         clock: Arc<dyn Clock>,
         paging: Paging,
     ) -> Result<Self, StorageError> {
-        let snapshot = storage.snapshot();
-        let last = snapshot.get(key_codec::LAST_WRITE)?;
-        let last = last.map(|record| key_codec::read_time(&record, "time of the last write"));
-        let last = last.transpose()?.unwrap_or(Timestamp::MIN);
-        drop(snapshot);
+        let storage = storage.into();
+        let last = match &storage {
+            AnyStorage::Local(storage) => last_write(&*storage.snapshot())?,
+            // Each entity has a time of its own there.
+            AnyStorage::Shared(_) => Timestamp::MIN,
+        };
         Ok(Self {
             storage,
             catalog: Arc::default(),
+            guesses: Arc::default(),
             paging,
             writer: Mutex::new(MonotonicClock::new(clock, last)),
             clean_up: Arc::default(),
@@ -123,24 +136,46 @@ impl Engine {
     }
 
     /// Why nothing can be written any more, if that is so.
-    pub(crate) fn is_writable(&self) -> Result<(), StorageError> {
-        self.storage.is_writable()
+    pub(crate) async fn is_writable(&self) -> Result<(), StorageError> {
+        match &self.storage {
+            AnyStorage::Local(storage) => storage.is_writable(),
+            AnyStorage::Shared(storage) => storage.probe().await,
+        }
+    }
+
+    /// The connections to a shared storage.
+    pub(crate) fn connections(&self) -> Option<Connections> {
+        match &self.storage {
+            AnyStorage::Local(_) => None,
+            AnyStorage::Shared(storage) => Some(storage.connections()),
+        }
     }
 
     /// Resolves when the storage is closed, which is after the engine is dropped.
     pub(crate) fn closed(&self) -> Closed {
-        self.storage.closed()
+        match &self.storage {
+            AnyStorage::Local(storage) => storage.closed(),
+            AnyStorage::Shared(_) => Closed::NOW,
+        }
     }
 
     /// Whether the tables survive the process.
     pub(crate) fn is_persistent(&self) -> bool {
-        self.storage.is_persistent()
+        match &self.storage {
+            AnyStorage::Local(storage) => storage.is_persistent(),
+            AnyStorage::Shared(_) => true,
+        }
+    }
+
+    /// Whether other servers may read and write the same tables.
+    pub(crate) const fn is_shared(&self) -> bool {
+        matches!(self.storage, AnyStorage::Shared(_))
     }
 
     /// Waits for the permit to scan a disk on a separate thread; `None` if there is no disk.
     #[cfg(feature = "durable")]
     pub(crate) async fn disk_permit(&self) -> Option<SemaphorePermit<'_>> {
-        if !self.storage.is_persistent() {
+        if self.is_shared() || !self.is_persistent() {
             return None;
         }
         self.disk_permits.acquire().await.ok()
@@ -151,29 +186,83 @@ impl Engine {
         &self.paging
     }
 
-    /// A view of all durable records.
-    pub(crate) fn read(&self) -> View {
-        View::new(self.storage.snapshot(), &self.catalog)
+    /// Reads all durable records as of one moment. `read` has no effects: where records must be fetched first, it is called again, and
+    /// what the last call returned is returned.
+    pub(crate) async fn read<T, E: From<StorageError>>(
+        &self,
+        read: impl FnMut(&View) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let (read, _) = self.open(read).await?;
+        Ok(read)
+    }
+
+    /// The same, and the view, for a scan that continues after it.
+    pub(crate) async fn open<T, E: From<StorageError>>(
+        &self,
+        mut read: impl FnMut(&View) -> Result<T, E>,
+    ) -> Result<(T, View), E> {
+        let view = self.view();
+        loop {
+            let result = read(&view);
+            if !view.fetch_missing().await? {
+                return Ok((result?, view));
+            }
+        }
+    }
+
+    /// A view of all durable records. Those of a shared storage must be fetched first.
+    pub(crate) fn view(&self) -> View {
+        match &self.storage {
+            AnyStorage::Local(storage) => View::new(storage.snapshot(), &self.catalog),
+            AnyStorage::Shared(storage) => self.partial_view(storage),
+        }
+    }
+
+    fn partial_view(&self, storage: &Arc<dyn SharedStorage>) -> View {
+        let snapshot = PartialSnapshot::new(storage, &self.guesses);
+        View::new(Box::new(snapshot), &self.catalog)
+    }
+
+    /// A view of all durable records of a local storage.
+    ///
+    /// # Errors
+    ///
+    /// If it is shared.
+    pub(crate) fn local_view(&self) -> Result<View, StorageError> {
+        if self.is_shared() {
+            return Err(StorageError::Shared);
+        }
+        Ok(self.view())
+    }
+
+    /// What is cached for a snapshot that would be taken now.
+    fn cached<T>(&self, find: impl FnOnce(&catalog::Values) -> Option<T>) -> Option<T> {
+        let AnyStorage::Local(storage) = &self.storage else {
+            return None;
+        };
+        self.catalog.find(storage.epoch()?, find)
     }
 
     /// The CORS rules of an account, as [`read`](Self::read) would find them, but without a view where they are cached.
-    pub(crate) fn cors_rules(&self, account: &str) -> Result<Arc<[CorsRule]>, StorageError> {
-        let cached = self.storage.epoch().and_then(|epoch| {
-            let find = |cached: &catalog::Values| cached.cors_rules.get(account).cloned();
-            self.catalog.find(epoch, find)
-        });
-        cached.map_or_else(|| self.read().cors_rules(account), Ok)
+    pub(crate) async fn cors_rules(&self, account: &str) -> Result<Arc<[CorsRule]>, StorageError> {
+        match self.cached(|cached| cached.cors_rules.get(account).cloned()) {
+            Some(rules) => Ok(rules),
+            None => self.read(|view| view.cors_rules(account)).await,
+        }
     }
 
     /// Whether a table exists for operations on its entities, as [`View::require_table`], but without a view where it is cached.
-    pub(crate) fn require_table(&self, account: &str, name: &TableName) -> Result<(), Failure> {
-        let cached = self.storage.epoch().and_then(|epoch| {
-            let find = |cached: &catalog::Values| view::table_of(cached, account, name);
-            self.catalog.find(epoch, find)
-        });
-        match cached {
+    pub(crate) async fn require_table(
+        &self,
+        account: &str,
+        name: &TableName,
+    ) -> Result<(), Failure> {
+        match self.cached(|cached| view::table_of(cached, account, name)) {
             Some(_) => Ok(()),
-            None => self.read().require_table(account, name).map(drop),
+            None => {
+                let read = self.read(|view| view.require_table(account, name)).await;
+                read.map(drop)
+            }
         }
     }
 
@@ -193,20 +282,68 @@ impl Engine {
         command: &Command<'_>,
         write: impl Fn(&mut Commit),
     ) -> Result<Outcome, Failure> {
+        let storage = match &self.storage {
+            AnyStorage::Local(storage) => &**storage,
+            AnyStorage::Shared(storage) => {
+                let committed = self.commit_shared(storage, account, command);
+                // A shared storage takes a round trip, so its future is not a part of that of each command.
+                return Box::pin(committed).await;
+            }
+        };
         loop {
-            match self.decide_and_commit(account, command) {
+            match self.decide_and_commit(storage, account, command) {
                 Ok(Some((outcome, mut commit))) => {
                     write(&mut commit);
                     commit.await?;
                     return Ok(outcome);
                 }
-                Ok(None) => self.storage.wait_durable().await?,
+                Ok(None) => storage.wait_durable().await?,
                 Err(failure) => {
-                    self.storage.wait_durable().await?;
+                    storage.wait_durable().await?;
                     return Err(failure);
                 }
             }
         }
+    }
+
+    /// Decides on what is stored at one moment, and writes on the condition that it is unchanged; else starts over.
+    async fn commit_shared(
+        &self,
+        storage: &Arc<dyn SharedStorage>,
+        account: &str,
+        command: &Command<'_>,
+    ) -> Result<Outcome, Failure> {
+        let mut backoff = Backoff::default();
+        loop {
+            let view = self.partial_view(storage);
+            let (decided, timestamp) = loop {
+                let timestamp = self.next_timestamp(&view);
+                let decided = decide::decide(&view, self.flavor, account, command, timestamp);
+                if let (Ok(batch), Some(partial)) = (&decided, view.as_partial()) {
+                    partial.ask_for(batch);
+                }
+                if !view.fetch_missing().await? {
+                    break (decided, timestamp);
+                }
+            };
+            let batch = decided?;
+            let Some(partial) = view.as_partial().filter(|_| !batch.writes.is_empty()) else {
+                return Ok(Outcome { timestamp });
+            };
+            let batch = partial.conditional(batch, timestamp.unix_ticks());
+            match storage.commit(batch).await? {
+                Committed::Done => return Ok(Outcome { timestamp }),
+                Committed::Conflict => backoff.wait().await?,
+            }
+        }
+    }
+
+    /// The time of a write: later than all times that this server gave before, and than the records that the write depends on.
+    fn next_timestamp(&self, view: &View) -> Timestamp {
+        let now = self.clock().next();
+        let latest = view.as_partial().and_then(PartialSnapshot::latest_version);
+        let latest = latest.and_then(|version| Timestamp::from_unix_ticks(version).ok());
+        latest.map_or(now, |latest| now.max(latest.next()))
     }
 
     /// Decides a command without writing: returns the failure that [`commit`](Self::commit) would return now.
@@ -216,8 +353,12 @@ impl Engine {
         command: &Command<'_>,
         now: Timestamp,
     ) -> Result<(), Failure> {
-        let decided = self.decide(account, command, now);
-        self.storage.wait_durable().await?;
+        let AnyStorage::Local(storage) = &self.storage else {
+            let decide = |view: &View| decide::decide(view, self.flavor, account, command, now);
+            return self.read(decide).await.map(drop);
+        };
+        let decided = self.decide(&**storage, account, command, now);
+        storage.wait_durable().await?;
         decided.map(drop)
     }
 
@@ -225,37 +366,45 @@ impl Engine {
     /// writes are durable. Returns `None`, without a decision, while the storage is full.
     fn decide_and_commit(
         &self,
+        storage: &dyn Storage,
         account: &str,
         command: &Command<'_>,
     ) -> Result<Option<(Outcome, Commit)>, Failure> {
-        // A panic during a decision leaves no partial state: the lock protects only the last timestamp.
-        let mut clock = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.storage.has_backpressure() {
+        let mut clock = self.clock();
+        if storage.has_backpressure() {
             return Ok(None);
         }
         let timestamp = clock.next();
-        let mut batch = self.decide(account, command, timestamp)?;
-        if self.storage.is_persistent() {
+        let mut batch = self.decide(storage, account, command, timestamp)?;
+        if storage.is_persistent() {
             batch.put(key_codec::LAST_WRITE, key_codec::time_record(timestamp));
         }
-        let commit = self.storage.commit(batch)?;
+        let commit = storage.commit(batch)?;
         Ok(Some((Outcome { timestamp }, commit)))
+    }
+
+    /// The clock of the writer, which prevents other writes of this server to a local storage.
+    fn clock(&self) -> MutexGuard<'_, MonotonicClock> {
+        // A panic during a decision leaves no partial state: the lock protects only the last timestamp.
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The writes of a command. The view of the stored records is dropped: a commit would have to copy what a view still sees.
     fn decide(
         &self,
+        storage: &dyn Storage,
         account: &str,
         command: &Command<'_>,
         now: Timestamp,
     ) -> Result<WriteBatch, Failure> {
-        decide::decide(&self.uncommitted(), self.flavor, account, command, now)
+        let view = self.uncommitted(storage);
+        decide::decide(&view, self.flavor, account, command, now)
     }
 
     /// Reads all durable records and reports those that cannot be read. Periodically calls `progress` with the number of records.
     #[cfg(feature = "durable")]
     pub(crate) fn check_records(&self, progress: impl FnMut(u64)) -> Findings {
-        record_check::check(&self.read(), progress)
+        record_check::check(&self.view(), progress)
     }
 
     /// Writes a backup of all durable records at this moment. Returns the number of records, and periodically calls `progress` with
@@ -266,11 +415,17 @@ impl Engine {
         to: impl io::Write,
         mut progress: impl FnMut(u64),
     ) -> io::Result<u64> {
-        let snapshot = self.storage.snapshot();
+        let AnyStorage::Local(storage) = &self.storage else {
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                StorageError::Shared,
+            ));
+        };
+        let snapshot = storage.snapshot();
         let range = (record_check::FIRST, record_check::END);
         storage::write_backup(&*snapshot, range, to, |count| {
             progress(count);
-            match self.storage.is_writable() {
+            match storage.is_writable() {
                 // A snapshot in use would prevent the storage from opening the store again, and a backup may take hours.
                 Err(error) if error.is_temporary() => Err(io::Error::other(error)),
                 _ => Ok(()),
@@ -280,7 +435,10 @@ impl Engine {
 
     /// All tables at this moment, to be restored later. `None` if the storage cannot restore them.
     pub(crate) fn checkpoint(&self) -> Option<Checkpoint> {
-        self.storage.checkpoint()
+        match &self.storage {
+            AnyStorage::Local(storage) => storage.checkpoint(),
+            AnyStorage::Shared(_) => None,
+        }
     }
 
     /// Replaces all tables by those of a checkpoint. Returns false, without an effect, if the storage cannot. Timestamps continue to
@@ -304,20 +462,30 @@ impl Engine {
             .unwrap_or_else(PoisonError::into_inner);
         *restores += 1;
         // Without a writer between its decision and its commit.
-        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        self.storage.restore(checkpoint).then_some(writer)
+        let writer = self.clock();
+        match &self.storage {
+            AnyStorage::Local(storage) => storage.restore(checkpoint).then_some(writer),
+            AnyStorage::Shared(_) => None,
+        }
     }
 
-    fn uncommitted(&self) -> View {
-        View::new(self.storage.uncommitted(), &self.catalog)
+    fn uncommitted(&self, storage: &dyn Storage) -> View {
+        View::new(storage.uncommitted(), &self.catalog)
     }
 
-    /// Whether deleted tables are not cleaned up yet.
+    /// A view of all committed records, durable or not.
+    #[cfg(test)]
+    fn uncommitted_view(&self) -> View {
+        match &self.storage {
+            AnyStorage::Local(storage) => self.uncommitted(&**storage),
+            AnyStorage::Shared(_) => self.view(),
+        }
+    }
+
+    /// Whether deleted tables of a local storage are not cleaned up yet.
     pub(crate) fn has_deleted_tables(&self) -> bool {
-        self.read()
-            .deleted_table_ids(TableId::NONE)
-            .next()
-            .is_some()
+        let view = self.local_view();
+        view.is_ok_and(|view| view.deleted_table_ids(TableId::NONE).next().is_some())
     }
 
     /// The permit to clean up; `None` while another clean-up has it.
@@ -332,9 +500,19 @@ impl Engine {
     ) -> Result<Option<Commit>, StorageError> {
         let restores = self.restores.read().unwrap_or_else(PoisonError::into_inner);
         cursor.follow(*restores);
-        let batch = clean_up::next_batch(&self.uncommitted(), cursor)?;
-        batch.map(|batch| self.storage.commit(batch)).transpose()
+        let AnyStorage::Local(storage) = &self.storage else {
+            return Ok(None);
+        };
+        let batch = clean_up::next_batch(&self.uncommitted(&**storage), cursor)?;
+        batch.map(|batch| storage.commit(batch)).transpose()
     }
+}
+
+/// When the last write to a local storage was.
+fn last_write(snapshot: &dyn Snapshot) -> Result<Timestamp, StorageError> {
+    let last = snapshot.get(key_codec::LAST_WRITE)?;
+    let last = last.map(|record| key_codec::read_time(&record, "time of the last write"));
+    Ok(last.transpose()?.unwrap_or(Timestamp::MIN))
 }
 
 /// A write on the tables of an account.
@@ -406,7 +584,7 @@ mod tests {
     /// One conditional write of a counter, on the version that is there now. Whether it was carried out.
     async fn increment(engine: &Engine, table: &TableName, key: &EntityKey) -> bool {
         let (etag, count) = {
-            let view = engine.read();
+            let view = engine.view();
             let id = view.require_table("acct", table).unwrap();
             let row = view.entity(id, key).unwrap().unwrap();
             let entity = row.open().unwrap();
@@ -465,7 +643,7 @@ mod tests {
                 });
             }
         });
-        let view = engine.read();
+        let view = engine.view();
         let id = view.require_table("acct", &table).unwrap();
         let row = view.entity(id, &key).unwrap().unwrap();
         let entity = row.open().unwrap();

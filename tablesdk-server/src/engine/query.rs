@@ -116,6 +116,25 @@ impl<'f> Scan<'f> {
         Self { filter, ranges }
     }
 
+    /// Names the entities that are read next, if so many are wanted.
+    pub(crate) fn announce(&self, view: &View, entities_max: usize) {
+        // Points are read together. Of other ranges, the first is read, and the next ones when they are reached.
+        let mut ranges = self.ranges.iter().take(POINTS_MAX);
+        let reads_ahead = self.filter.is_some() || self.ranges.len() > 1;
+        // The entity after the page shows that there is a next page.
+        let records_max = if self.filter.is_some() {
+            usize::MAX
+        } else {
+            entities_max.saturating_add(1)
+        };
+        for range in &mut ranges {
+            view.announce_range(&range.start, &range.end, records_max, reads_ahead);
+            if !range.is_point() {
+                break;
+            }
+        }
+    }
+
     /// Passes the matching entities to the visitor, in the order of their keys, until it breaks or the budget is spent. Examines at
     /// least one entity, or one empty range of keys, unless it is not in memory.
     pub(crate) fn slice(
@@ -238,6 +257,9 @@ fn next_in(row_keys: &RowKeyRange, key: &[u8]) -> Option<Vec<u8>> {
 
 /// The cost of a seek to the first entity of a range: a microsecond in memory, and some in files.
 const SEEK_COST: u64 = 5000;
+
+/// The most points that are read together.
+const POINTS_MAX: usize = 100;
 
 /// The cost of an entity, whatever its size.
 const ENTITY_COST: u64 = 200;

@@ -11,7 +11,7 @@ use tablesdk_protocol::ValueRef;
 use tablesdk_protocol::filter::Filter;
 
 use super::evaluate::CompiledFilter;
-use super::key_codec::Table;
+use super::key_codec::{self, Table};
 use super::query::SliceEnd;
 use super::scan_budget::ScanBudget;
 use super::view::View;
@@ -45,11 +45,27 @@ impl<'f> TableScan<'f> {
         mut visit: impl FnMut(Table) -> ControlFlow<()>,
     ) -> Result<SliceEnd, StorageError> {
         let mut tables = view.tables(self.account, &self.from);
-        while let Some(table) = tables.next().transpose()? {
+        let mut last = None;
+        loop {
+            let table = match tables.next().transpose() {
+                Ok(Some(table)) => table,
+                Ok(None) => break,
+                Err(StorageError::NotFetched) => {
+                    drop(tables);
+                    if let Some(last) = last {
+                        self.from = last + AFTER;
+                    }
+                    return Ok(SliceEnd::NotInMemory);
+                }
+                Err(error) => return Err(error),
+            };
             if budget.is_done() {
                 drop(tables);
                 self.from = table.name.to_ascii_lowercase();
                 return Ok(SliceEnd::Paused);
+            }
+            if view.as_partial().is_some() {
+                last = Some(table.name.to_ascii_lowercase());
             }
             budget.spend(TABLE_COST);
             if let Some(filter) = &mut self.filter {
@@ -71,11 +87,22 @@ impl<'f> TableScan<'f> {
         Ok(SliceEnd::Ended)
     }
 
+    /// Names the tables that are read next: so many of them are probably enough.
+    pub(crate) fn announce(&self, view: &View, tables_max: usize) {
+        let start = key_codec::table_key_from(self.account, &self.from);
+        let end = key_codec::tables_end(self.account);
+        let reads_ahead = self.filter.is_some();
+        view.announce_range(&start, &end, tables_max, reads_ahead);
+    }
+
     /// The lower-cased name of the next table after a pause.
     pub(crate) fn position(&self) -> &str {
         &self.from
     }
 }
+
+/// Nothing lies between a name and the same name with this at its end.
+const AFTER: &str = "\0";
 
 /// The cost of a table.
 const TABLE_COST: u64 = 500;

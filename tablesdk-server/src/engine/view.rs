@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use tablesdk_protocol::wire::json::{EntityHead, StoredProperty};
 use tablesdk_protocol::{
-    CorsRule, ETag, EntityKey, ServiceProperties, SignedIdentifier, TableName, Timestamp, ValueRef,
+    CorsRule, ETag, EntityKey, Guid, ServiceProperties, SignedIdentifier, TableName, Timestamp,
+    ValueRef,
 };
 
 use super::catalog::{Catalog, Values as Cached};
@@ -19,7 +20,7 @@ use super::{Failure, Rejection, settings};
 use crate::flavor::Flavor;
 #[cfg(feature = "durable")]
 use crate::storage::Records;
-use crate::storage::{Reads, Slice, Snapshot, StorageError};
+use crate::storage::{PartialSnapshot, Reads, Slice, Snapshot, StorageError};
 
 /// The tables of all accounts at one moment.
 pub(crate) struct View {
@@ -48,8 +49,61 @@ impl View {
                 name: name.as_str().to_owned(),
             }));
         }
-        let record = self.snapshot.get(&key_codec::table_key(account, name))?;
+        let key = key_codec::table_key(account, name);
+        let record = self.snapshot.get_or_guess(&key)?;
         record.as_deref().map(key_codec::read_table).transpose()
+    }
+
+    /// Reads what was asked for and is not there yet, all at one moment. Returns whether there was any: then its caller must ask again
+    /// from the start. Never where all records are local.
+    pub(crate) async fn fetch_missing(&self) -> Result<bool, StorageError> {
+        match self.snapshot.as_partial() {
+            // A round trip takes longer than its memory, and most requests need none.
+            Some(partial) => Box::pin(partial.fetch_missing()).await,
+            None => Ok(false),
+        }
+    }
+
+    /// Reads more of the range whose next entity is not in memory. Returns false if all records are local.
+    pub(crate) async fn fetch_next(&self) -> Result<bool, StorageError> {
+        match self.snapshot.as_partial() {
+            Some(partial) => Box::pin(partial.fetch_next()).await,
+            None => Ok(false),
+        }
+    }
+
+    /// The snapshot, if it is one of a shared storage.
+    pub(super) fn as_partial(&self) -> Option<&PartialSnapshot> {
+        self.snapshot.as_partial()
+    }
+
+    /// Names the entities that are read next, so that they are read together.
+    pub(super) fn announce_entities<'k>(
+        &self,
+        table: TableId,
+        keys: impl IntoIterator<Item = &'k EntityKey>,
+    ) {
+        let mut keys = keys
+            .into_iter()
+            .map(|key| key_codec::entity_key(table, key));
+        self.snapshot.announce(&mut keys);
+    }
+
+    /// Names other records that are read next, so that they are read together.
+    pub(super) fn announce(&self, keys: impl IntoIterator<Item = Vec<u8>>) {
+        self.snapshot.announce(&mut keys.into_iter());
+    }
+
+    /// Names a range of entities or tables that is read next: see [`Snapshot::announce_range`].
+    pub(super) fn announce_range(
+        &self,
+        start: &[u8],
+        end: &[u8],
+        records_max: usize,
+        reads_ahead: bool,
+    ) {
+        self.snapshot
+            .announce_range(start, end, records_max, reads_ahead);
     }
 
     /// The id of the table of an operation on entities, which must exist.
@@ -72,7 +126,8 @@ impl View {
         )
     }
 
-    /// The tables of an account from that lower-cased name on, ordered by lower-cased names.
+    /// The tables of an account from that lower-cased name on, ordered by lower-cased names. Where a table is not fetched, the last item
+    /// is [`StorageError::NotFetched`].
     pub(super) fn tables(
         &self,
         account: &str,
@@ -167,6 +222,12 @@ impl View {
             .snapshot
             .range(&key_codec::clean_up_key(from), key_codec::CLEAN_UPS_END);
         records.map(|record| key_codec::read_clean_up_key(&record?.0))
+    }
+
+    /// The server that cleans up a shared storage, and until when.
+    pub(super) fn clean_up_lease(&self) -> Result<Option<(Guid, Timestamp)>, StorageError> {
+        let record = self.snapshot.get(key_codec::CLEAN_UP_LEASE)?;
+        record.as_deref().map(key_codec::read_lease).transpose()
     }
 
     /// The id of the next new table.

@@ -332,12 +332,10 @@ impl<H: Handler> Exchange<H> {
         let (mut head, body) = request.into_parts();
         let default_host = (head.version < Version::HTTP_11).then_some(&self.shared.host);
         if let Err(error) = to_origin_form(&mut head, default_host) {
-            return (
-                self.last(handler.refuse_head(&head, &self.connection, &error)),
-                None,
-            );
+            let refused = handler.refuse_head(&head, &self.connection, &error);
+            return (self.last(refused.await), None);
         }
-        let admitted = match handler.admit(head, &self.connection) {
+        let admitted = match handler.admit(head, &self.connection).await {
             Ok(admitted) => admitted,
             Err(response) if body.is_end_stream() => return (*response, None),
             Err(response) => return (self.last(*response), None),

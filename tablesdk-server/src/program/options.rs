@@ -69,6 +69,18 @@ pub(crate) struct ServeOptions {
     /// Store the tables in this data directory, which is created if it does not exist; without this option they are in memory
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) data: Option<PathBuf>,
+    #[arg(
+        long,
+        value_name = "URL",
+        conflicts_with_all = ["data", "test", "flavor"],
+        help = "Store the tables in this PostgreSQL database, which other servers may use at the same time: \
+            postgres://user:password@host/database. Alternative, which other users of this machine cannot see: set \
+            TABLESDK_SERVER_STORE to the URL"
+    )]
+    pub(crate) store: Option<String>,
+    /// Maximum number of connections to the database
+    #[arg(long, value_name = "COUNT", default_value = "16")]
+    pub(crate) store_connections: NonZeroUsize,
     /// Durability of acknowledged writes: sync survives a loss of power, relaxed only the end of the process
     #[arg(long, value_name = "LEVEL", requires = "data", default_value = "sync", value_parser = durability())]
     pub(crate) durability: Durability,
@@ -175,7 +187,7 @@ An Azure Table storage server for development and tests, for clients in any lang
 
 The server stores its tables in memory, where they are lost when it stops, or in a
 data directory, where every acknowledged write survives a crash and, by default, a
-loss of power. It serves the well-known development account devstoreaccount1, unless
+loss of power, or in a PostgreSQL database that several servers share. It serves the well-known development account devstoreaccount1, unless
 other accounts are given. When it accepts connections, it prints one line with its
 address and, for the well-known account, the connection string. It stops on Ctrl-C or
 SIGTERM: on the first signal when the requests in flight are complete, on the second
@@ -196,6 +208,10 @@ const EXAMPLES: &str = r#"Examples:
   With tables that survive a restart:
 
     tablesdk-server --data ./tables
+
+  With tables in a database, for any number of servers:
+
+    tablesdk-server --store postgres://tables@db.example.com/tables
 
   For other machines on the network, with its own accounts and HTTPS:
 

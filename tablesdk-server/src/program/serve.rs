@@ -75,6 +75,13 @@ async fn serve(
     if let Some(directory) = &options.data {
         builder = builder.data(directory, options.durability);
     }
+    let store = store(options)?;
+    let has_store = store.is_some();
+    if let Some(url) = store {
+        builder = builder
+            .postgres(url)
+            .max_database_connections(options.store_connections);
+    }
     let server = builder.start().await.map_err(|error| with_advice(&error))?;
     if let (Some(path), Some(address)) = (&options.port_file, server.local_addr()) {
         let written = write_port(path, address.port());
@@ -84,6 +91,7 @@ async fn serve(
         version = env!("CARGO_PKG_VERSION"),
         endpoint = %server.endpoint(),
         operators = server.admin_addr().map(tracing::field::display),
+        has_store,
         data = options.data.as_deref().map(|data| tracing::field::display(data.display())),
         "started"
     );
@@ -158,6 +166,25 @@ fn accounts(options: &ServeOptions) -> Result<Accounts, String> {
     Ok(Accounts::new(keys))
 }
 
+/// The URL of the database, if there is one.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the program reads its environment, the library does not"
+)]
+fn store(options: &ServeOptions) -> Result<Option<String>, String> {
+    if options.store.is_some() {
+        return Ok(options.store.clone());
+    }
+    match std::env::var(STORE_VARIABLE) {
+        Ok(_) if options.data.is_some() || options.test => Err(format!(
+            "{STORE_VARIABLE} is set: --data and --test are for tables that no other server uses"
+        )),
+        Ok(url) => Ok(Some(url)),
+        Err(std::env::VarError::NotPresent) => Ok(None),
+        Err(error) => Err(format!("{STORE_VARIABLE}: {error}")),
+    }
+}
+
 fn tls(options: &ServeOptions) -> Result<Option<TlsIdentity>, String> {
     let (Some(certificate), Some(key)) = (&options.tls_cert, &options.tls_key) else {
         return Ok(None);
@@ -191,6 +218,9 @@ fn check_host(options: &ServeOptions, accounts: &Accounts) -> Result<(), String>
         options.host
     ))
 }
+
+/// The environment variable with the URL of a database.
+const STORE_VARIABLE: &str = "TABLESDK_SERVER_STORE";
 
 /// Adds the option that helps, if there is one.
 fn with_advice(error: &io::Error) -> String {

@@ -17,7 +17,7 @@ pub(crate) trait Handler: Send + Sync + 'static {
         &self,
         head: Parts,
         connection: &Connection,
-    ) -> Result<Self::Admitted, Box<Response<Bytes>>>;
+    ) -> impl Future<Output = Result<Self::Admitted, Box<Response<Bytes>>>> + Send;
 
     /// Responds to a request. Dropped unfinished when the connection breaks.
     fn respond(
@@ -35,7 +35,7 @@ pub(crate) trait Handler: Send + Sync + 'static {
         head: &Parts,
         connection: &Connection,
         error: &ServiceError,
-    ) -> Response<Bytes>;
+    ) -> impl Future<Output = Response<Bytes>> + Send;
 
     /// The response to a head that could not be parsed.
     fn refuse_unread(&self, error: &ServiceError) -> Response<Bytes>;

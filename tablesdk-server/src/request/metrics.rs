@@ -30,7 +30,7 @@ impl Metrics {
     }
 
     /// The counts in the text format of Prometheus, and whether writes are possible.
-    pub(crate) fn text(&self, is_writable: bool) -> String {
+    pub(crate) fn text(&self, is_writable: bool, gauges: &[Gauge]) -> String {
         let all = self.requests.lock();
         let all = all.unwrap_or_else(PoisonError::into_inner).clone();
         let mut text = String::new();
@@ -67,8 +67,20 @@ impl Metrics {
             "1, or 0 after a write has failed: nothing is written any more until the server starts anew.",
         );
         let _ = writeln!(text, "tablesdk_storage_writable {}", u8::from(is_writable));
+        for gauge in gauges {
+            family(&mut text, gauge.name, "gauge", gauge.help);
+            let _ = writeln!(text, "{} {}", gauge.name, gauge.value);
+        }
         text
     }
+}
+
+/// A number that only some storages have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gauge {
+    pub(crate) name: &'static str,
+    pub(crate) help: &'static str,
+    pub(crate) value: usize,
 }
 
 fn family(text: &mut String, name: &str, kind: &str, help: &str) {
@@ -86,13 +98,20 @@ mod tests {
             metrics.responded("QueryEntity", 200, Duration::from_millis(250));
         }
         metrics.responded("QueryEntity", 404, Duration::ZERO);
-        let text = metrics.text(false);
+        let gauge = Gauge {
+            name: "tablesdk_example",
+            help: "An example.",
+            value: 7,
+        };
+        let text = metrics.text(false, &[gauge]);
         for line in [
             r#"tablesdk_requests_total{operation="QueryEntity",status="200"} 2"#,
             r#"tablesdk_requests_total{operation="QueryEntity",status="404"} 1"#,
             r#"tablesdk_request_seconds_total{operation="QueryEntity",status="200"} 0.500000"#,
             "tablesdk_storage_writable 0",
             "# TYPE tablesdk_requests_total counter",
+            "# HELP tablesdk_example An example.",
+            "tablesdk_example 7",
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
         }

@@ -31,7 +31,9 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::stopped;
 use super::test_port::{self, TestPort};
+use crate::request::metrics::Gauge;
 use crate::service::Service;
+use crate::storage::Connections;
 
 /// The listener. Dropping it ends it, with all that it does.
 #[derive(Debug)]
@@ -142,7 +144,7 @@ impl Operator {
         let path = request.uri().path().strip_prefix("/test");
         let path = path.filter(|path| path.is_empty() || path.starts_with('/'));
         let (Some(test_port), Some(path)) = (&self.test_port, path) else {
-            return self.respond(&request, stalled);
+            return self.respond(&request, stalled).await;
         };
         let in_kit = |response: Response<Bytes>| response.map(|bytes| Content::Text(Some(bytes)));
         if !is_for_this_machine(request.headers()) {
@@ -172,11 +174,20 @@ impl Operator {
         not(feature = "durable"),
         expect(unused, reason = "other responses are short")
     )]
-    fn respond(&self, request: &Request<Incoming>, stalled: &Arc<Notify>) -> Response<Content> {
+    async fn respond(
+        &self,
+        request: &Request<Incoming>,
+        stalled: &Arc<Notify>,
+    ) -> Response<Content> {
         if !is_for_this_machine(request.headers()) {
             return not_for_web_pages();
         }
-        let writable = self.service.is_writable();
+        let asks = matches!(request.uri().path(), "/ready" | "/metrics");
+        let writable = if asks {
+            self.service.is_writable().await
+        } else {
+            Ok(())
+        };
         match (request.method(), request.uri().path()) {
             (&Method::GET, "/health") => text(StatusCode::OK, "alive\n"),
             (&Method::GET, "/ready") => match &writable {
@@ -187,7 +198,9 @@ impl Operator {
                 }
             },
             (&Method::GET, "/metrics") => {
-                let metrics = self.service.metrics().text(writable.is_ok());
+                let connections = self.service.engine().connections();
+                let gauges: Vec<_> = connections.map(gauges).into_iter().flatten().collect();
+                let metrics = self.service.metrics().text(writable.is_ok(), &gauges);
                 let mut response = text(StatusCode::OK, metrics);
                 let version = header::HeaderValue::from_static("text/plain; version=0.0.4");
                 response.headers_mut().insert(header::CONTENT_TYPE, version);
@@ -246,6 +259,27 @@ impl Operator {
         response.headers_mut().insert(header::CONTENT_TYPE, kind);
         response
     }
+}
+
+/// The use of the connections to a database.
+const fn gauges(connections: Connections) -> [Gauge; 3] {
+    [
+        Gauge {
+            name: "tablesdk_database_connections",
+            help: "Connections to the database.",
+            value: connections.open,
+        },
+        Gauge {
+            name: "tablesdk_database_connections_idle",
+            help: "Connections to the database that no request uses.",
+            value: connections.idle,
+        },
+        Gauge {
+            name: "tablesdk_database_requests_waiting",
+            help: "Requests that wait for a connection to the database.",
+            value: connections.waiting,
+        },
+    ]
 }
 
 #[cfg(feature = "durable")]

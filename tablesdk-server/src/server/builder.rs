@@ -24,6 +24,8 @@ use crate::request::auth::{TokenVerifier, Tokens};
 use crate::service::Options;
 #[cfg(feature = "durable")]
 use crate::storage::Durability;
+#[cfg(feature = "postgres")]
+use crate::storage::PostgresOptions;
 use crate::storage::StorageOptions;
 use crate::testing::VirtualClock;
 use crate::time::clock::SystemClock;
@@ -60,6 +62,8 @@ pub struct TableServerBuilder {
     sockets: Sockets,
     options: Options,
     clock: Option<Arc<dyn Clock>>,
+    #[cfg(feature = "postgres")]
+    max_database_connections: Option<NonZeroUsize>,
 }
 
 impl TableServerBuilder {
@@ -86,6 +90,8 @@ impl TableServerBuilder {
                 tokens: Tokens::default(),
             },
             clock: None,
+            #[cfg(feature = "postgres")]
+            max_database_connections: None,
         }
     }
 
@@ -129,6 +135,37 @@ impl TableServerBuilder {
     #[cfg(feature = "durable")]
     pub fn data(mut self, directory: impl Into<PathBuf>, durability: Durability) -> Self {
         self.options.storage = StorageOptions::Directory(directory.into(), durability);
+        self
+    }
+
+    /// Stores the tables in a PostgreSQL database, or one that speaks its protocol. Any number of servers may use it at the same time, and
+    /// all of them serve the same tables.
+    ///
+    /// The URL is that of [libpq]: `postgres://user:password@host/database`, with several hosts for a database that fails over, and with
+    /// `sslmode` `disable`, `prefer` or `require`. With TLS, certificate and host are always verified; `sslrootcert` names a file with the
+    /// certificates to trust instead of those of the system. The server creates its tables when they do not exist.
+    ///
+    /// All servers must have the same accounts and clocks that differ by less than some minutes. Without a connection to the database,
+    /// requests get 503 `ServerBusy`. If the connection is lost while a write is committed, the connection of the client is closed without
+    /// a response, because the write may be applied or not.
+    ///
+    /// [`start`](Self::start) connects at once and fails if the database cannot be used; [`in_process`](Self::in_process)
+    /// connects with the first request, which needs a tokio runtime.
+    ///
+    /// [libpq]: https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS
+    #[cfg(feature = "postgres")]
+    pub fn postgres(mut self, url: impl Into<String>) -> Self {
+        self.options.storage = StorageOptions::Postgres(PostgresOptions::new(url.into()));
+        self
+    }
+
+    /// The maximum number of connections to the database of [`postgres`](Self::postgres). Default: 16.
+    ///
+    /// Requests that need one while all are in use wait for it up to five seconds. The database's `max_connections` bounds the sum over
+    /// all servers.
+    #[cfg(feature = "postgres")]
+    pub const fn max_database_connections(mut self, connections: NonZeroUsize) -> Self {
+        self.max_database_connections = Some(connections);
         self
     }
 
@@ -272,7 +309,7 @@ impl TableServerBuilder {
     ///
     /// * The address cannot be bound: the kind is the reason, such as [`io::ErrorKind::AddrInUse`].
     /// * The name of an account is invalid: [`io::ErrorKind::InvalidInput`].
-    /// * The data directory cannot be used.
+    /// * The data directory or the database cannot be used.
     ///
     /// # Panics
     ///
@@ -309,6 +346,12 @@ impl TableServerBuilder {
     fn options(mut self) -> io::Result<Options> {
         if self.options.accounts.is_empty() {
             self.options.accounts.push(random_account());
+        }
+        #[cfg(feature = "postgres")]
+        if let (StorageOptions::Postgres(options), Some(connections)) =
+            (&mut self.options.storage, self.max_database_connections)
+        {
+            options.connections_max = connections;
         }
         for account in &self.options.accounts {
             check_account(account.account())?;

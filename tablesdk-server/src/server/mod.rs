@@ -247,6 +247,8 @@ impl TableServer {
             Ok::<_, io::Error>(Self::new(scheme, &authority, account, service, clock))
         });
         let mut server = opening.await.map_err(io::Error::other)??;
+        let usable = server.service.reach_storage().await;
+        usable.map_err(io::Error::other)?;
         let shared = ConnectionShared::new(Arc::clone(&server.service), host);
         #[cfg(feature = "tls")]
         let shared = shared.encrypted(sockets.tls.clone());
@@ -395,8 +397,8 @@ impl Transport for InProcess {
                 ..Connection::default()
             };
             let mut response = match to_origin_form(&mut head, None) {
-                Err(error) => service.refuse_head(&head, &connection, &error),
-                Ok(()) => match service.admit(head, &connection) {
+                Err(error) => service.refuse_head(&head, &connection, &error).await,
+                Ok(()) => match service.admit(head, &connection).await {
                     Err(response) => *response,
                     Ok(admitted) if exceeds_limit(body.len()) => {
                         service.refuse(admitted, &ErrorCode::RequestBodyTooLarge.into())

@@ -29,7 +29,7 @@ impl Gate {
 impl Handler for Gate {
     type Admitted = Parts;
 
-    fn admit(&self, head: Parts, _: &Connection) -> Result<Parts, Box<Response<Bytes>>> {
+    async fn admit(&self, head: Parts, _: &Connection) -> Result<Parts, Box<Response<Bytes>>> {
         Ok(head)
     }
 
@@ -44,7 +44,7 @@ impl Handler for Gate {
         Response::default()
     }
 
-    fn refuse_head(&self, _: &Parts, _: &Connection, _: &ServiceError) -> Response<Bytes> {
+    async fn refuse_head(&self, _: &Parts, _: &Connection, _: &ServiceError) -> Response<Bytes> {
         Response::default()
     }
 

@@ -10,16 +10,19 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::sync::OwnedMutexGuard;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep};
 
-use crate::engine::{CleanUpCursor, Engine};
+use crate::engine::{CleanUpCursor, Engine, SharedCleanUp};
 use crate::storage::StorageError;
 use crate::time::time_limit::Timer;
 
 /// Continues the clean-up of an earlier process. Without a runtime, the next deletion of a table does.
 pub(crate) fn resume(engine: &Arc<Engine>, timer: Timer) {
-    if engine.has_deleted_tables()
+    if engine.is_shared() {
+        start_shared(engine);
+    } else if engine.has_deleted_tables()
         && let Ok(runtime) = Handle::try_current()
     {
         runtime.spawn(run(Arc::downgrade(engine), timer));
@@ -28,6 +31,10 @@ pub(crate) fn resume(engine: &Arc<Engine>, timer: Timer) {
 
 /// Cleans up after the deletion of a table.
 pub(crate) async fn start(engine: &Arc<Engine>, timer: Timer) {
+    if engine.is_shared() {
+        start_shared(engine);
+        return;
+    }
     let run = run(Arc::downgrade(engine), timer);
     match Handle::try_current() {
         Ok(runtime) => {
@@ -35,6 +42,29 @@ pub(crate) async fn start(engine: &Arc<Engine>, timer: Timer) {
         }
         Err(_) => run.await,
     }
+}
+
+/// Cleans up a storage that other servers share, unless that runs already. Without a runtime, other servers do.
+fn start_shared(engine: &Arc<Engine>) {
+    if let (Ok(runtime), Some(permit)) = (Handle::try_current(), engine.try_begin_clean_up()) {
+        runtime.spawn(run_shared(Arc::downgrade(engine), permit));
+    }
+}
+
+/// Cleans up until the engine is dropped. Servers that have nothing to do, or cannot reach the storage, look again after a while.
+async fn run_shared(engine: Weak<Engine>, permit: OwnedMutexGuard<CleanUpCursor>) {
+    let mut clean_up = SharedCleanUp::new();
+    while let Some(engine) = engine.upgrade() {
+        let began = Instant::now();
+        let step = engine.shared_clean_up_step(&mut clean_up).await;
+        drop(engine);
+        sleep(match step {
+            Ok(true) => pause_after(began.elapsed()),
+            _ => SHARED_PAUSE,
+        })
+        .await;
+    }
+    drop(permit);
 }
 
 /// Cleans up until nothing is left, or the engine is dropped. Returns at once while another clean-up runs, which then removes
@@ -94,6 +124,9 @@ async fn run_steps(
 fn pause_after(step: Duration) -> Duration {
     (4 * step).min(PAUSE_MAX)
 }
+
+/// How long a server waits before it looks again for deleted tables, which may be those of other servers.
+const SHARED_PAUSE: Duration = Duration::from_secs(10);
 
 /// A step is short, unless the disk or the machine stands still for a while.
 const PAUSE_MAX: Duration = Duration::from_secs(1);

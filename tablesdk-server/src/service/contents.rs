@@ -186,7 +186,7 @@ fn name(table: &str) -> Result<TableName, String> {
 }
 
 async fn create(engine: &Engine, account: &str, table: &TableName) -> Result<(), String> {
-    if engine.require_table(account, table).is_ok() {
+    if engine.require_table(account, table).await.is_ok() {
         return Ok(());
     }
     commit(engine, account, &Command::CreateTable(table)).await
@@ -208,7 +208,7 @@ fn visit(
     account: &str,
     mut visitor: impl FnMut(&str, Option<&Entity<'_>>) -> Result<(), StorageError>,
 ) -> Result<(), StorageError> {
-    let view = engine.read();
+    let view = engine.local_view()?;
     let mut tables = Vec::new();
     let mut scan = TableScan::new(account, None, String::new());
     let add = |table| {

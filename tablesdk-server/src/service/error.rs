@@ -40,8 +40,12 @@ impl From<StorageError> for OperationError {
             // The storage has logged it, once.
             return ErrorCode::ServerBusy.into();
         }
+        let code = match error {
+            StorageError::UnknownOutcome { .. } => ErrorCode::OperationTimedOut,
+            _ => ErrorCode::InternalError,
+        };
         Self {
-            response: ErrorCode::InternalError.into(),
+            response: code.into(),
             cause: Some(error),
         }
     }

@@ -11,6 +11,7 @@ mod faulty;
 mod handler;
 mod query_budget;
 mod table_case;
+mod unavailable;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,12 +24,14 @@ use http::request::Parts;
 use http::{Request, Response, header};
 use tablesdk_protocol::auth::SharedKey;
 use tablesdk_protocol::operation::{Operation, QueryOptions, ReceivedRequest};
-use tablesdk_protocol::{Clock, CorsRule, ErrorCode, ResourcePath, ServiceError, TableName};
+use tablesdk_protocol::{
+    Clock, CorsRule, ErrorCode, ResourcePath, ServiceError, SignedIdentifier, TableName,
+};
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use self::error::OperationError;
-use crate::engine::{Engine, Failure, Paging};
+use crate::engine::{Engine, Failure, Paging, View};
 use crate::flavor::Flavor;
 use crate::request::address::Address;
 use crate::request::auth::{self, Principal, Tokens};
@@ -39,7 +42,7 @@ use crate::request::handler::Handler;
 use crate::request::log::{self, RequestRecord};
 use crate::request::memory::SMALL_BYTES_MAX;
 use crate::request::metrics::Metrics;
-use crate::storage::{Checkpoint, Closed, Storage, StorageError, StorageOptions};
+use crate::storage::{AnyStorage, Checkpoint, Closed, StorageError, StorageOptions};
 use crate::testing::{Op, TestKit};
 use crate::time::time_limit::{Timer, within};
 
@@ -93,7 +96,10 @@ impl Service {
     /// # Errors
     ///
     /// When the storage has other contents.
-    pub(crate) fn with_storage(options: Options, storage: Box<dyn Storage>) -> io::Result<Self> {
+    pub(crate) fn with_storage(
+        options: Options,
+        storage: impl Into<AnyStorage>,
+    ) -> io::Result<Self> {
         let mut accounts: BTreeMap<Arc<str>, Vec<SharedKey>> = BTreeMap::new();
         for key in options.accounts {
             let keys = accounts.entry(key.account().into()).or_default();
@@ -172,9 +178,17 @@ impl Service {
         &self.metrics
     }
 
+    /// Connects to a storage that other servers share.
+    pub(crate) async fn reach_storage(&self) -> Result<(), StorageError> {
+        if self.engine.is_shared() {
+            self.engine.is_writable().await?;
+        }
+        Ok(())
+    }
+
     /// Returns the reason if writes are not possible any more.
-    pub(crate) fn is_writable(&self) -> Result<(), StorageError> {
-        self.engine.is_writable()
+    pub(crate) async fn is_writable(&self) -> Result<(), StorageError> {
+        self.engine.is_writable().await
     }
 
     /// The service that the server behaves like.
@@ -197,7 +211,7 @@ impl Service {
     pub(crate) async fn call(&self, request: Request<Bytes>) -> Response<Bytes> {
         let (head, body) = request.into_parts();
         let connection = head.extensions.get::<Connection>().cloned();
-        match self.admit(head, &connection.unwrap_or_default()) {
+        match self.admit(head, &connection.unwrap_or_default()).await {
             Ok(admitted) => self.respond(admitted, body).await,
             Err(response) => *response,
         }
@@ -208,14 +222,15 @@ impl Handler for Service {
     type Admitted = Box<Admitted>;
 
     /// Authenticates a request.
-    fn admit(
+    async fn admit(
         &self,
         head: Parts,
         connection: &Connection,
     ) -> Result<Box<Admitted>, Box<Response<Bytes>>> {
-        let (context, mut record, options) = self.begin(&head, connection);
+        let (context, mut record, options) = self.begin(&head, connection).await;
         if cors::is_preflight(&head) {
-            let preflight = record.span().in_scope(|| self.preflight(&context, &head));
+            let preflight = self.preflight(&context, &head);
+            let preflight = preflight.instrument(record.span().clone()).await;
             return Err(Box::new(match preflight {
                 Ok(response) => {
                     let response = context.finish(response);
@@ -225,11 +240,22 @@ impl Handler for Service {
                 Err(error) => refuse(&context, &mut record, &error),
             }));
         }
-        let authenticated = record.span().in_scope(|| {
-            let principal = self.authenticate(&context, &head, &options)?;
-            authorize_head(&principal, &context, &head, &options)?;
-            Ok::<_, Refusal>(principal)
-        });
+        let mut policies = Policies::default();
+        let authenticated = loop {
+            let authenticated = record.span().in_scope(|| {
+                let principal = self.authenticate(&context, &head, &options, &mut policies)?;
+                authorize_head(&principal, &context, &head, &options)?;
+                Ok::<_, Refusal>(principal)
+            });
+            match policies.fetch_missing().await {
+                Ok(true) => {}
+                Ok(false) => break authenticated,
+                Err(error) => {
+                    let report = || OperationError::from(error).report(&context);
+                    break Err(Refusal::Unauthenticated(record.span().in_scope(report)));
+                }
+            }
+        };
         let response = match authenticated {
             Ok(principal) => {
                 context.is_authenticated();
@@ -297,7 +323,11 @@ impl Handler for Service {
                 if let Some(observed) = &mut observed {
                     observed.failed(&error);
                 }
-                refuse(&context, &mut record, &error)
+                let mut response = refuse(&context, &mut record, &error);
+                if self.engine.is_shared() {
+                    unavailable::finish(&mut response, &error, operation.as_ref().ok());
+                }
+                response
             }
         };
         let status = response.status().as_u16();
@@ -313,13 +343,13 @@ impl Handler for Service {
         refuse(&admitted.context, &mut admitted.record, error)
     }
 
-    fn refuse_head(
+    async fn refuse_head(
         &self,
         head: &Parts,
         connection: &Connection,
         error: &ServiceError,
     ) -> Response<Bytes> {
-        let (context, mut record, _) = self.begin(head, connection);
+        let (context, mut record, _) = self.begin(head, connection).await;
         refuse(&context, &mut record, error)
     }
 
@@ -333,9 +363,13 @@ impl Handler for Service {
 
 impl Service {
     /// Responds to a CORS preflight. No authentication is required.
-    fn preflight(&self, context: &Context, head: &Parts) -> Result<Response<Bytes>, ServiceError> {
+    async fn preflight(
+        &self,
+        context: &Context,
+        head: &Parts,
+    ) -> Result<Response<Bytes>, ServiceError> {
         self.keys(context, head)?;
-        let rules = self.cors_rules(context)?;
+        let rules = self.cors_rules(context).await?;
         cors::preflight(&head.headers, &rules)
     }
 
@@ -344,15 +378,11 @@ impl Service {
         context: &Context,
         head: &Parts,
         options: &Result<QueryOptions, ServiceError>,
+        policies: &mut Policies,
     ) -> Result<Principal, Refusal> {
         let keys = self.keys(context, head)?;
         let policies = |table: &TableName| {
-            let view = self.engine.read();
-            let policies = match view.require_table(context.account(), table) {
-                Ok(table) => view.policies(table).map(Some),
-                Err(Failure::Storage(error)) => Err(error),
-                Err(_) => Ok(None),
-            };
+            let policies = policies.of(&self.engine, context.account(), table);
             policies.map_err(|error| OperationError::from(error).report(context))
         };
         let options = options.as_ref().ok();
@@ -376,7 +406,7 @@ impl Service {
     }
 
     /// The facts of a request with its CORS headers, its record in the log, and the options of its query string.
-    fn begin(
+    async fn begin(
         &self,
         head: &Parts,
         connection: &Connection,
@@ -391,7 +421,8 @@ impl Service {
             return (context, record, options);
         }
         // If the rules cannot be read, the response has no CORS headers, and the operation reports the error.
-        let rules = record.span().in_scope(|| self.cors_rules(&context));
+        let rules = self.cors_rules(&context);
+        let rules = rules.instrument(record.span().clone()).await;
         context.cors = Cors::of(head, &rules.unwrap_or_default());
         (context, record, options)
     }
@@ -422,8 +453,8 @@ impl Service {
         (context, options)
     }
 
-    fn cors_rules(&self, context: &Context) -> Result<Arc<[CorsRule]>, ServiceError> {
-        let rules = self.engine.cors_rules(context.account());
+    async fn cors_rules(&self, context: &Context) -> Result<Arc<[CorsRule]>, ServiceError> {
+        let rules = self.engine.cors_rules(context.account()).await;
         rules.map_err(|error| OperationError::from(error).report(context))
     }
 }
@@ -514,6 +545,40 @@ pub(crate) struct Admitted {
     head: Parts,
     options: Result<QueryOptions, ServiceError>,
     principal: Principal,
+}
+
+/// The stored access policies that a signature names. Few requests need them, so the view is made when they are.
+#[derive(Default)]
+struct Policies(Option<View>);
+
+impl Policies {
+    /// Those of a table; `None` if it does not exist.
+    fn of(
+        &mut self,
+        engine: &Engine,
+        account: &str,
+        table: &TableName,
+    ) -> Result<Option<Arc<[SignedIdentifier]>>, StorageError> {
+        let view = self.0.get_or_insert_with(|| engine.view());
+        let policies = match view.require_table(account, table) {
+            Ok(table) => view.policies(table).map(Some),
+            Err(Failure::Storage(error)) => Err(error),
+            Err(_) => Ok(None),
+        };
+        match policies {
+            // They are fetched, and then the request is authenticated again.
+            Err(StorageError::NotFetched) => Ok(None),
+            policies => policies,
+        }
+    }
+
+    /// Whether they had to be fetched. Then the request must be authenticated again.
+    async fn fetch_missing(&self) -> Result<bool, StorageError> {
+        match &self.0 {
+            Some(view) => view.fetch_missing().await,
+            None => Ok(false),
+        }
+    }
 }
 
 /// Why the head of a request is refused: the two kinds of responses have different headers.

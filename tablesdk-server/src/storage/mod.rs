@@ -17,6 +17,13 @@ mod files;
 )]
 mod map;
 mod memory;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg_attr(
+    not(any(feature = "postgres", test)),
+    expect(dead_code, reason = "only a database is shared")
+)]
+mod shared;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -24,7 +31,6 @@ use std::io;
 use std::ops::{ControlFlow, Deref};
 #[cfg(feature = "durable")]
 use std::path::PathBuf;
-#[cfg(feature = "durable")]
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -39,6 +45,11 @@ pub use durable::Durability;
 pub(crate) use durable::{DurableStorage, check_files, check_journals, sync_parent};
 pub(crate) use files::{files_max, is_exhausted, process_files_max};
 pub(crate) use memory::{Checkpoint, MemoryStorage};
+#[cfg(feature = "postgres")]
+pub(crate) use postgres::{PostgresOptions, PostgresStorage};
+#[cfg(test)]
+pub(crate) use shared::tests as shared_tests;
+pub(crate) use shared::{Committed, Connections, Guesses, PartialSnapshot, Removed, SharedStorage};
 
 /// The storage of a server.
 #[derive(Clone, Debug, Default)]
@@ -49,6 +60,9 @@ pub(crate) enum StorageOptions {
     /// Memory: nothing survives the server.
     #[default]
     Memory,
+    /// A database that other servers use, too.
+    #[cfg(feature = "postgres")]
+    Postgres(PostgresOptions),
 }
 
 impl StorageOptions {
@@ -61,20 +75,51 @@ impl StorageOptions {
     ///
     /// # Errors
     ///
-    /// When a directory cannot be used.
+    /// When a directory cannot be used, or the URL of a database is not valid.
     #[cfg_attr(
-        not(feature = "durable"),
+        not(any(feature = "durable", feature = "postgres")),
         expect(clippy::unnecessary_wraps, reason = "a directory may not open")
     )]
-    pub(crate) fn open(self) -> io::Result<Box<dyn Storage>> {
+    pub(crate) fn open(self) -> io::Result<AnyStorage> {
         match self {
             #[cfg(feature = "durable")]
             Self::Directory(path, durability) => {
                 let storage = DurableStorage::open(&path, durability)?;
-                Ok(Box::new(storage))
+                Ok(Box::new(storage).into())
             }
-            Self::Memory => Ok(Box::new(MemoryStorage::default())),
+            Self::Memory => Ok(Box::new(MemoryStorage::default()).into()),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(options) => {
+                let storage: Arc<dyn SharedStorage> = Arc::new(PostgresStorage::new(&options)?);
+                Ok(storage.into())
+            }
         }
+    }
+}
+
+/// A storage of either kind.
+pub(crate) enum AnyStorage {
+    /// One that this server alone uses.
+    Local(Box<dyn Storage>),
+    /// One that other servers use at the same time.
+    Shared(Arc<dyn SharedStorage>),
+}
+
+impl<S: Storage + 'static> From<Box<S>> for AnyStorage {
+    fn from(storage: Box<S>) -> Self {
+        Self::Local(storage)
+    }
+}
+
+impl From<Box<dyn Storage>> for AnyStorage {
+    fn from(storage: Box<dyn Storage>) -> Self {
+        Self::Local(storage)
+    }
+}
+
+impl From<Arc<dyn SharedStorage>> for AnyStorage {
+    fn from(storage: Arc<dyn SharedStorage>) -> Self {
+        Self::Shared(storage)
     }
 }
 
@@ -134,6 +179,28 @@ pub(crate) trait Snapshot: Send + Sync {
 
     /// The record under a key.
     fn get(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError>;
+
+    /// The same record, or else the one that it was some time ago, which leads to other records. [`get`](Self::get) must have the same
+    /// record before anything is returned to a client.
+    fn get_or_guess(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
+        self.get(key)
+    }
+
+    /// Names keys that are read next, so that they are read together. They are computed only where that is needed.
+    fn announce(&self, keys: &mut dyn Iterator<Item = Vec<u8>>) {
+        let _ = keys;
+    }
+
+    /// Names the range that is read next, and how many of its first records are probably enough. `reads_ahead`: whether the records
+    /// after those are probably read, too.
+    fn announce_range(&self, start: &[u8], end: &[u8], records_max: usize, reads_ahead: bool) {
+        let _ = (start, end, records_max, reads_ahead);
+    }
+
+    /// This snapshot, if its records must be fetched.
+    fn as_partial(&self) -> Option<&PartialSnapshot> {
+        None
+    }
 
     /// The records from `start` up to but not including `end`, in the order of their keys. Seeks to `start` and reads lazily. Empty
     /// when `start` is not before `end`.
@@ -236,6 +303,7 @@ impl StorageError {
         match self {
             #[cfg(feature = "durable")]
             Self::Exhausted { .. } | Self::Stopped { .. } => true,
+            Self::Contended | Self::Unavailable { .. } => true,
             _ => false,
         }
     }
@@ -295,6 +363,37 @@ pub(crate) enum StorageError {
     /// The storage accepts no more writes, because the server stops.
     #[error("the storage is closed")]
     Closed,
+    /// Other servers changed the same records again and again. Nothing was written.
+    #[error("other writes to the same records came first, again and again")]
+    Contended,
+    /// The operation needs all records at one moment, which a shared storage does not offer.
+    #[error("a database that servers share has tools of its own for this")]
+    Shared,
+    /// A record of a shared storage must be fetched first. The engine never returns this.
+    #[error("a record was not fetched")]
+    NotFetched,
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(dead_code, reason = "only a database can be out of reach")
+    )]
+    /// A shared storage cannot be reached, or refuses to work for now. Nothing was written.
+    #[error("the database is not available: {cause}")]
+    Unavailable {
+        /// The error.
+        cause: Arc<str>,
+    },
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(dead_code, reason = "only the connection to a database can be lost")
+    )]
+    /// The connection to a shared storage was lost during a commit, which may have been applied or not.
+    #[error(
+        "the connection to the database was lost during a commit, which may be applied or not: {cause}"
+    )]
+    UnknownOutcome {
+        /// The error.
+        cause: Arc<str>,
+    },
     /// The embedded store has stopped, and nothing was written. The storage opens it again without a restart.
     #[cfg(feature = "durable")]
     #[error(
@@ -315,8 +414,19 @@ pub(crate) enum StorageError {
         /// The operation that failed.
         what: &'static str,
     },
-    /// The embedded store returned an error.
-    #[cfg(feature = "durable")]
+    /// The tables in the database are of a later version.
+    #[cfg(feature = "postgres")]
+    #[error(
+        "the database has tables of version {version}, and this server knows version {known}: use a newer server"
+    )]
+    NewerSchema {
+        /// The version of the tables.
+        version: i32,
+        /// The version of this server.
+        known: i32,
+    },
+    /// The embedded store or the database returned an error.
+    #[cfg(any(feature = "durable", feature = "postgres"))]
     #[error("the storage cannot {what}: {cause}")]
     Failed {
         /// The operation that failed.

@@ -17,10 +17,16 @@ use crate::request::memory::MemoryBudget;
 /// of `/secret` is refused with 403.
 struct Echo;
 
+fn refused(head: &Parts, error: &ServiceError) -> Response<Bytes> {
+    let text = format!("[refused {} {}]", head.method, error.code());
+    let response = Response::builder().status(error.status());
+    response.body(text.into()).unwrap()
+}
+
 impl Handler for Echo {
     type Admitted = (Parts, Connection);
 
-    fn admit(
+    async fn admit(
         &self,
         head: Parts,
         connection: &Connection,
@@ -47,25 +53,24 @@ impl Handler for Echo {
         if head.uri == "/large" {
             return match memory.reserve_response(LARGE).await {
                 Ok(()) => Response::new(vec![b'x'; LARGE].into()),
-                Err(error) => self.refuse_head(&head, &connection, &error),
+                Err(error) => refused(&head, &error),
             };
         }
         let text = format!("[{} {} {host} {}]", head.method, head.uri, body.len());
         Response::new(text.into())
     }
 
-    fn refuse(
-        &self,
-        (head, connection): (Parts, Connection),
-        error: &ServiceError,
-    ) -> Response<Bytes> {
-        self.refuse_head(&head, &connection, error)
+    fn refuse(&self, (head, _): (Parts, Connection), error: &ServiceError) -> Response<Bytes> {
+        refused(&head, error)
     }
 
-    fn refuse_head(&self, head: &Parts, _: &Connection, error: &ServiceError) -> Response<Bytes> {
-        let text = format!("[refused {} {}]", head.method, error.code());
-        let response = Response::builder().status(error.status());
-        response.body(text.into()).unwrap()
+    async fn refuse_head(
+        &self,
+        head: &Parts,
+        _: &Connection,
+        error: &ServiceError,
+    ) -> Response<Bytes> {
+        refused(head, error)
     }
 
     fn refuse_unread(&self, error: &ServiceError) -> Response<Bytes> {

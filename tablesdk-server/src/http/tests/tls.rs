@@ -26,7 +26,11 @@ struct Large;
 impl Handler for Large {
     type Admitted = Parts;
 
-    fn admit(&self, head: Parts, connection: &Connection) -> Result<Parts, Box<Response<Bytes>>> {
+    async fn admit(
+        &self,
+        head: Parts,
+        connection: &Connection,
+    ) -> Result<Parts, Box<Response<Bytes>>> {
         assert!(connection.is_encrypted);
         Ok(head)
     }
@@ -44,7 +48,12 @@ impl Handler for Large {
         panic!("{error}")
     }
 
-    fn refuse_head(&self, _: &Parts, _: &Connection, error: &ServiceError) -> Response<Bytes> {
+    async fn refuse_head(
+        &self,
+        _: &Parts,
+        _: &Connection,
+        error: &ServiceError,
+    ) -> Response<Bytes> {
         panic!("{error}")
     }
 

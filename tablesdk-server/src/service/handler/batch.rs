@@ -93,7 +93,7 @@ async fn carry_out_query(
 }
 
 async fn read(engine: &Engine, context: &Context, principal: &Principal, query: &Query) -> Handled {
-    table_case::require_table(engine, context, query.table())?;
+    table_case::require_table(engine, context, query.table()).await?;
     match query {
         Query::Entities(request) => {
             query_entities::handle(engine, context, principal, request).await
@@ -133,7 +133,7 @@ async fn carry_out(
     for change in changes {
         principal.authorize(&Write::of_change(context.flavor, change, None))?;
     }
-    if let Err(error) = table_case::require_table(engine, context, table) {
+    if let Err(error) = table_case::require_table(engine, context, table).await {
         let error = error.report(context);
         return Ok(Err(Refusal { index: 0, error }));
     }
@@ -147,18 +147,28 @@ async fn carry_out(
             yield_now().await;
         }
         let read = if change.table() == table {
-            Ready::read(engine, context, change)
+            Ready::read(engine, context, change).await
         } else {
             // SERVICE: the code is assumed.
             Err(ErrorCode::CommandsInBatchActOnDifferentPartitions.into())
         };
-        match read {
+        let authorized = match read {
             Ok(change) => {
                 // The key of an insert is known only now.
                 let write = Write::of_change(context.flavor, change.change, Some(&change.key));
-                principal.authorize(&write)?;
-                ready.push(change);
+                if let Err(denied) = principal.authorize(&write) {
+                    match engine.require_table(context.account(), table).await {
+                        Ok(()) => return Err(denied.into()),
+                        Err(missing) => Err(missing.into()),
+                    }
+                } else {
+                    Ok(change)
+                }
             }
+            Err(error) => Err(error),
+        };
+        match authorized {
+            Ok(change) => ready.push(change),
             Err(error) => {
                 let error = error.report(context);
                 refusal = Some(Refusal { index, error });
@@ -220,16 +230,16 @@ struct Ready<'a> {
 }
 
 impl<'a> Ready<'a> {
-    fn read(
+    async fn read(
         engine: &Engine,
         context: &Context,
         change: &'a Change,
     ) -> Result<Self, OperationError> {
         let (key, properties) = match change {
             Change::Delete(request) => (request.key.clone(), Properties::NONE),
-            Change::Insert(request) => insert_entity::read(engine, context, request)?,
+            Change::Insert(request) => insert_entity::read(engine, context, request).await?,
             Change::Update(request) => {
-                let properties = update_entity::read(engine, context, request)?;
+                let properties = update_entity::read(engine, context, request).await?;
                 (request.key.clone(), properties)
             }
         };

@@ -8,12 +8,13 @@ use tablesdk_protocol::ErrorCode;
 use tablesdk_protocol::operation::get_entity::{Request, Response};
 
 use super::{Handled, OperationError, entity_format};
-use crate::engine::Engine;
+use crate::engine::{Engine, View};
 use crate::request::context::Context;
 
 pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request) -> Handled {
     loop {
-        match read(engine, context, request)? {
+        let read = engine.read(|view| read(view, context, request));
+        match read.await? {
             Ok(response) => return Ok(response),
             // Nothing is held during the wait, so the entity may have changed then.
             Err(Large { bytes }) => context.reserve_response(bytes).await?,
@@ -27,11 +28,10 @@ struct Large {
 }
 
 fn read(
-    engine: &Engine,
+    view: &View,
     context: &Context,
     request: &Request,
 ) -> Result<Result<HttpResponse<Bytes>, Large>, OperationError> {
-    let view = engine.read();
     let table = view.require_table(context.account(), &request.table)?;
     let Some(row) = view.entity(table, &request.key)? else {
         // SERVICE: not `EntityNotFound`, which is documented and never seen.

@@ -9,8 +9,9 @@ use super::Handled;
 use crate::engine::Engine;
 use crate::request::context::Context;
 
-pub(super) fn handle(engine: &Engine, context: &Context, request: &Request) -> Handled {
-    let table = engine.read().table(context.account(), &request.name)?;
+pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request) -> Handled {
+    let read = engine.read(|view| view.table(context.account(), &request.name));
+    let table = read.await?;
     // SERVICE: not `TableNotFound`: here the table is the resource.
     let table = table.ok_or_else(|| ServiceError::from(context.flavor.missing_table()))?;
     let response = Response { name: table.name };

@@ -4,12 +4,12 @@
 //! insert; the engine repeats some of them.
 
 use bytes::Bytes;
-use tablesdk_protocol::operation::Prefer;
 use tablesdk_protocol::operation::insert_entity::{Request, Response};
+use tablesdk_protocol::operation::{EntityInput, Prefer};
 use tablesdk_protocol::wire::json::EntityHead;
 use tablesdk_protocol::{ETag, EntityKey};
 
-use super::{Handled, OperationError, commit, entity_format, stored};
+use super::{Handled, OperationError, commit, entity_format, or_missing_table, stored};
 use crate::engine::{Action, Change, Command, Engine, Outcome, Properties};
 use crate::request::auth::{Principal, Write};
 use crate::request::context::Context;
@@ -21,8 +21,10 @@ pub(super) async fn handle(
     principal: &Principal,
     request: &Request,
 ) -> Handled {
-    let (key, properties) = read(engine, context, request)?;
-    principal.authorize(&Write::insert(&request.table, Some(&key)))?;
+    let (key, properties) = read(engine, context, request).await?;
+    let authorized = principal.authorize(&Write::insert(&request.table, Some(&key)));
+    let authorized = authorized.map_err(OperationError::from);
+    or_missing_table(engine, context, &request.table, authorized).await?;
     let change = Change {
         key: &key,
         action: Action::Insert(&properties),
@@ -38,14 +40,19 @@ pub(super) async fn handle(
 }
 
 /// Reads the entity to insert.
-pub(super) fn read(
+pub(super) async fn read(
     engine: &Engine,
     context: &Context,
     request: &Request,
 ) -> Result<(EntityKey, Properties), OperationError> {
-    // SERVICE: a malformed body is reported first, a missing table second, and then the values in the body.
-    let mut input = request.entity.read()?;
-    engine.require_table(context.account(), &request.table)?;
+    let input = request.entity.read()?;
+    or_missing_table(engine, context, &request.table, values(input, request)).await
+}
+
+fn values(
+    mut input: EntityInput<'_>,
+    request: &Request,
+) -> Result<(EntityKey, Properties), OperationError> {
     Ok((input.take_key()?, stored(input, &request.entity)?))
 }
 

@@ -50,7 +50,7 @@ pub(crate) async fn handle(
         return Err(ServiceError::new(code, message).into());
     }
     principal.authorize_operation(context.flavor, operation)?;
-    table_case::require(engine, context, operation)?;
+    table_case::require(engine, context, operation).await?;
     match operation {
         Operation::DeleteEntity(request) => delete_entity::handle(engine, context, request).await,
         Operation::GetEntity(request) => get_entity::handle(engine, context, request).await,
@@ -75,12 +75,12 @@ async fn handle_large(
         Operation::CreateTable(request) => create_table::handle(engine, context, request).await,
         Operation::DeleteTable(request) => delete_table::handle(engine, context, request).await,
         Operation::GetMetadata(_) => Ok(get_metadata::handle(context)),
-        Operation::GetServiceProperties(_) => service_properties::get(engine, context),
+        Operation::GetServiceProperties(_) => service_properties::get(engine, context).await,
         Operation::GetServiceStats(_) => service_stats::handle(context),
-        Operation::GetTable(request) => get_table::handle(engine, context, request),
-        Operation::GetTableAcl(request) => table_acl::get(engine, context, request),
+        Operation::GetTable(request) => get_table::handle(engine, context, request).await,
+        Operation::GetTableAcl(request) => table_acl::get(engine, context, request).await,
         Operation::Misplaced(table, error) => {
-            engine.require_table(context.account(), table)?;
+            engine.require_table(context.account(), table).await?;
             Err(error.clone().into())
         }
         Operation::QueryEntities(request) => {
@@ -102,6 +102,21 @@ async fn commit(
     command: &Command<'_>,
 ) -> Result<Outcome, Failure> {
     query_budget::commit(engine, context.peer.is_some(), context.account(), command).await
+}
+
+/// Returns what was read of an entity in the body of a request. If it is an error, a missing table is reported instead.
+// SERVICE: a malformed body is reported first, a missing table second, and then the values in the body.
+async fn or_missing_table<T>(
+    engine: &Engine,
+    context: &Context,
+    table: &TableName,
+    read: Result<T, OperationError>,
+) -> Result<T, OperationError> {
+    if read.is_err() {
+        Box::pin(engine.require_table(context.account(), table)).await?;
+    }
+    // The command of the operation finds out whether the table exists.
+    read
 }
 
 /// The form in which a response contains entities of a table.
@@ -157,7 +172,7 @@ fn with_metadata_last(list: &[u8]) -> Option<Bytes> {
 }
 
 /// Whether an operation changes nothing, so that a secondary carries it out.
-const fn is_read(operation: &Operation) -> bool {
+pub(super) const fn is_read(operation: &Operation) -> bool {
     matches!(
         operation,
         Operation::Batch(Received::Query(_))

@@ -13,7 +13,9 @@ use tablesdk_protocol::wire::json::{EntityFormat, PageWriter};
 use tablesdk_protocol::{ErrorCode, ServiceError};
 
 use super::{Handled, entity_format, list};
-use crate::engine::{Engine, Entity, KeyBounds, LastKey, Paging, Position, Query, Scan, SliceEnd};
+use crate::engine::{
+    Engine, Entity, Failure, KeyBounds, LastKey, Paging, Position, Query, Scan, SliceEnd,
+};
 use crate::request::auth::Principal;
 use crate::request::context::Context;
 use crate::service::query_budget::QueryBudget;
@@ -31,8 +33,20 @@ pub(super) async fn handle(
     let start = Start::of(request, paging)?;
     let within = principal.keys().map(key_bounds).unwrap_or_default();
     context.reserve_response(SLICE_BYTES_MAX).await?;
-    let view = engine.read();
-    let table = view.require_table(context.account(), &request.table)?;
+    let entities_max = request.top.unwrap_or(usize::MAX).min(paging.entities_max);
+    let opened = engine.open(|view| {
+        let scan = Scan::new(&Query {
+            table: view.require_table(context.account(), &request.table)?,
+            filter: request.filter.as_ref(),
+            from: start.position.as_ref(),
+            within: &within,
+        });
+        if entities_max > 0 {
+            scan.announce(view, entities_max);
+        }
+        Ok::<_, Failure>(scan)
+    });
+    let (mut scan, view) = opened.await?;
     let select = request.select.as_deref();
     let format = entity_format(context, request.level, &request.table, select);
     let mut page = Page::new(&format, paging, request.top);
@@ -41,12 +55,6 @@ pub(super) async fn handle(
     } else if paging.empty_pages && !start.is_after_empty_page {
         page.continuation = Some(start.after_empty_page());
     } else {
-        let mut scan = Scan::new(&Query {
-            table,
-            filter: request.filter.as_ref(),
-            from: start.position.as_ref(),
-            within: &within,
-        });
         let budget = QueryBudget::new(paging.max_query_time);
         // To move the other tasks of the thread to another one takes about as long as half a page, and most pages are in memory.
         let mut reads = if engine.is_persistent() {
@@ -71,7 +79,12 @@ pub(super) async fn handle(
             match progress? {
                 SliceEnd::Paused => {}
                 SliceEnd::NotInMemory => {
-                    reads = Reads::All;
+                    if engine.is_shared() {
+                        scan.announce(&view, entities_max - page.items);
+                        view.fetch_next().await?;
+                    } else {
+                        reads = Reads::All;
+                    }
                     continue;
                 }
                 SliceEnd::Ended | SliceEnd::Stopped => break,

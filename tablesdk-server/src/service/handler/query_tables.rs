@@ -14,6 +14,7 @@ use super::{Handled, list};
 use crate::engine::{Engine, SliceEnd, TableScan};
 use crate::request::context::Context;
 use crate::service::query_budget::QueryBudget;
+use crate::storage::StorageError;
 
 pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request) -> Handled {
     let from = match &request.next_table_name {
@@ -32,21 +33,34 @@ pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request
         .reserve_response(items_max.saturating_mul(table_bytes))
         .await?;
     if items_max > 0 {
-        let view = engine.read();
         let mut scan = TableScan::new(context.account(), request.filter.as_ref(), from);
+        let tables_max = items_max.saturating_add(1);
+        let opened = engine.open(|view| {
+            scan.announce(view, tables_max);
+            Ok::<_, StorageError>(())
+        });
+        let ((), view) = opened.await?;
         let budget = QueryBudget::new(engine.paging().max_query_time);
-        while let SliceEnd::Paused = scan.slice(&view, &mut budget.slice(), |table| {
-            if response.names.len() == items_max {
-                let next = encode_token(&table.name.to_ascii_lowercase());
-                response.next_table_name = Some(next);
-                return ControlFlow::Break(());
-            }
-            response.names.push(table.name);
-            ControlFlow::Continue(())
-        })? {
-            if !budget.goes_on().await {
-                response.next_table_name = Some(encode_token(scan.position()));
-                break;
+        loop {
+            let end = scan.slice(&view, &mut budget.slice(), |table| {
+                if response.names.len() == items_max {
+                    let next = encode_token(&table.name.to_ascii_lowercase());
+                    response.next_table_name = Some(next);
+                    return ControlFlow::Break(());
+                }
+                response.names.push(table.name);
+                ControlFlow::Continue(())
+            })?;
+            match end {
+                SliceEnd::Ended | SliceEnd::Stopped => break,
+                SliceEnd::NotInMemory => {
+                    view.fetch_next().await?;
+                }
+                SliceEnd::Paused if budget.goes_on().await => {}
+                SliceEnd::Paused => {
+                    response.next_table_name = Some(encode_token(scan.position()));
+                    break;
+                }
             }
         }
     }

@@ -9,9 +9,9 @@ use super::{Handled, commit};
 use crate::engine::{Command, Engine};
 use crate::request::context::Context;
 
-pub(super) fn get(engine: &Engine, context: &Context) -> Handled {
-    let view = engine.read();
-    let properties = view.service_properties(context.flavor, context.account())?;
+pub(super) async fn get(engine: &Engine, context: &Context) -> Handled {
+    let read = engine.read(|view| view.service_properties(context.flavor, context.account()));
+    let properties = read.await?;
     Ok(GetResponse { properties }.encode())
 }
 

@@ -9,13 +9,15 @@ use tablesdk_protocol::AccessPolicy;
 use tablesdk_protocol::operation::table_acl::{GetRequest, GetResponse, SetRequest, SetResponse};
 
 use super::{Handled, commit};
-use crate::engine::{Command, Engine};
+use crate::engine::{Command, Engine, Failure};
 use crate::request::context::Context;
 
-pub(super) fn get(engine: &Engine, context: &Context, request: &GetRequest) -> Handled {
-    let view = engine.read();
-    let table = view.require_table(context.account(), &request.table)?;
-    let identifiers = view.table_acl(table)?;
+pub(super) async fn get(engine: &Engine, context: &Context, request: &GetRequest) -> Handled {
+    let read = engine.read(|view| {
+        let table = view.require_table(context.account(), &request.table)?;
+        Ok::<_, Failure>(view.table_acl(table)?)
+    });
+    let identifiers = read.await?;
     Ok(GetResponse { identifiers }.encode())
 }
 

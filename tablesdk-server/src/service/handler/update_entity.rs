@@ -6,12 +6,12 @@
 use tablesdk_protocol::ETag;
 use tablesdk_protocol::operation::update_entity::{Request, Response};
 
-use super::{Handled, OperationError, commit, stored};
+use super::{Handled, OperationError, commit, or_missing_table, stored};
 use crate::engine::{Action, Change, Command, Engine, Properties};
 use crate::request::context::Context;
 
 pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request) -> Handled {
-    let properties = read(engine, context, request)?;
+    let properties = read(engine, context, request).await?;
     let action = Action::Update {
         mode: request.mode,
         if_match: request.if_match.as_ref(),
@@ -28,7 +28,7 @@ pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request
 }
 
 /// Reads the properties to write.
-pub(super) fn read(
+pub(super) async fn read(
     engine: &Engine,
     context: &Context,
     request: &Request,
@@ -38,6 +38,6 @@ pub(super) fn read(
     if !context.flavor.ignores_keys_of_updates() {
         input.require_readable_key()?;
     }
-    engine.require_table(context.account(), &request.table)?;
-    Ok(stored(input, &request.entity)?)
+    let properties = stored(input, &request.entity).map_err(OperationError::from);
+    or_missing_table(engine, context, &request.table, properties).await
 }

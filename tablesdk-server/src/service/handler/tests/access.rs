@@ -160,9 +160,8 @@ fn a_refused_head_has_the_usual_response() {
     let client = Client::new();
     let (head, _) = client.request("PUT", "/acct/people", &[], "").into_parts();
     let code = tablesdk_protocol::ErrorCode::RequestBodyTooLarge;
-    let response = client
-        .service
-        .refuse_head(&head, &Connection::default(), &code.into());
+    let (connection, error) = (Connection::default(), code.into());
+    let response = wait_for(client.service.refuse_head(&head, &connection, &error));
     assert_eq!(status_and_code(&response), (413, "RequestBodyTooLarge"));
     assert_eq!(header(&response, "x-ms-version"), Some("2019-02-02"));
 }
@@ -216,7 +215,8 @@ fn refused_by_head(
         .headers_mut()
         .insert("content-length", length.into());
     let (head, _) = request.into_parts();
-    let response = client.service.admit(head, &Connection::default()).err()?;
+    let connection = Connection::default();
+    let response = wait_for(client.service.admit(head, &connection)).err()?;
     let (status, code) = status_and_code(&response);
     Some((status, code.to_owned()))
 }

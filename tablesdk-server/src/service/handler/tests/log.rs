@@ -154,9 +154,8 @@ fn refused_requests_are_logged_with_their_reason() {
         client.send("GET", "people()?$orderby=a", &[], "");
         let (head, _) = client.request("PUT", "/acct/people", &[], "").into_parts();
         let error = tablesdk_protocol::ErrorCode::InvalidUri.into();
-        client
-            .service
-            .refuse_head(&head, &Connection::default(), &error);
+        let connection = Connection::default();
+        wait_for(client.service.refuse_head(&head, &connection, &error));
     });
     assert_eq!(log.len(), 5, "{log:?}");
     let not_found = r#"status=404 code="TableNotFound" reason="The table"#;
@@ -195,7 +194,8 @@ fn abandoned_requests_are_logged() {
         let mut request = client.request("POST", "/acct/people", &[], "{}");
         client.sign(&mut request, Scheme::SharedKeyLite);
         let (head, _) = request.into_parts();
-        drop(client.service.admit(head, &Connection::default()).unwrap());
+        let connection = Connection::default();
+        drop(wait_for(client.service.admit(head, &connection)).unwrap());
     });
     assert_eq!(log.len(), 1);
     assert_has(

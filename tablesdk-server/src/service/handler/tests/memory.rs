@@ -64,7 +64,8 @@ fn the_future_of_a_request_is_small() {
         .signed("GET", "/acct/people()", &[], "")
         .map(drop)
         .into_parts();
-    let admitted = client.service.admit(head, &Connection::default());
+    let connection = Connection::default();
+    let admitted = wait_for(client.service.admit(head, &connection));
     let future = client.service.respond(admitted.unwrap(), Bytes::new());
     let bytes = size_of_val(&future);
     assert!(bytes <= FUTURE_BYTES_MAX, "{bytes} bytes");

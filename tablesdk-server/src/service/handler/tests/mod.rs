@@ -35,6 +35,11 @@ struct Client {
     clock: Arc<ManualClock>,
 }
 
+fn wait_for<T>(future: impl Future<Output = T>) -> T {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.build().unwrap().block_on(future)
+}
+
 impl Client {
     fn new() -> Self {
         Self::with(|_| {})
@@ -161,9 +166,7 @@ impl Client {
     }
 
     fn call(&self, request: Request<Bytes>) -> Response<Bytes> {
-        let runtime = tokio::runtime::Builder::new_current_thread();
-        let runtime = { runtime }.build().unwrap();
-        runtime.block_on(self.service.call(request))
+        wait_for(self.service.call(request))
     }
 
     fn advance(&self, seconds: u64) {

@@ -1,0 +1,86 @@
+//! The tables of the database, and their version.
+//!
+//! Servers that start at the same time on an empty database, or after an update, wait for each other at the row with the version. A server
+//! whose tables exist needs no right to create any.
+
+use deadpool_postgres::Client;
+use tokio_postgres::Error;
+use tokio_postgres::error::SqlState;
+
+use super::errors;
+use crate::storage::StorageError;
+
+/// Makes sure that the tables of this version exist.
+pub(super) async fn prepare(client: &Client) -> Result<(), StorageError> {
+    let mut attempts = 0;
+    loop {
+        let version = match version(client).await {
+            Ok(Some(VERSION)) => return Ok(()),
+            Ok(version) => version,
+            Err(error) => return Err(failed(&error)),
+        };
+        if let Some(version) = version {
+            return Err(StorageError::NewerSchema {
+                version,
+                known: VERSION,
+            });
+        }
+        match client.batch_execute(CREATE).await {
+            Ok(()) => {}
+            // Another server creates them at this moment.
+            Err(error) if is_race(&error) && attempts < ATTEMPTS_MAX => attempts += 1,
+            Err(error) => return Err(failed(&error)),
+        }
+    }
+}
+
+/// The version of the tables; `None` if there are none.
+async fn version(client: &Client) -> Result<Option<i32>, Error> {
+    match client.query(READ_VERSION, &[]).await {
+        Ok(rows) => rows.first().map(|row| row.try_get(0)).transpose(),
+        Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_race(error: &Error) -> bool {
+    error.code().is_some_and(|code| {
+        [
+            SqlState::UNIQUE_VIOLATION,
+            SqlState::DUPLICATE_TABLE,
+            SqlState::DUPLICATE_OBJECT,
+            SqlState::T_R_SERIALIZATION_FAILURE,
+            SqlState::T_R_DEADLOCK_DETECTED,
+            SqlState::INTERNAL_ERROR,
+        ]
+        .contains(code)
+    })
+}
+
+fn failed(error: &Error) -> StorageError {
+    match errors::lost(error) {
+        Ok(lost) => StorageError::Unavailable { cause: lost.cause },
+        Err(error) => error,
+    }
+}
+
+const READ_VERSION: &str = "SELECT version FROM tablesdk_schema WHERE id = 1";
+
+/// The statements run in one transaction. The insert of the version waits for that of another server.
+const CREATE: &str = "\
+    CREATE TABLE IF NOT EXISTS tablesdk_schema (id integer NOT NULL PRIMARY KEY, version integer NOT NULL); \
+    CREATE TABLE IF NOT EXISTS tablesdk_records ( \
+        key bytea NOT NULL, \
+        version bigint NOT NULL, \
+        record bytea, \
+        removed_at timestamptz, \
+        PRIMARY KEY (key) \
+    ); \
+    CREATE INDEX IF NOT EXISTS tablesdk_removed ON tablesdk_records (removed_at) WHERE removed_at IS NOT NULL; \
+    INSERT INTO tablesdk_schema (id, version) VALUES (1, 1) ON CONFLICT (id) DO NOTHING";
+
+/// The version of these tables.
+const VERSION: i32 = 1;
+
+/// How often the tables are created, if other servers create them at the same time.
+const ATTEMPTS_MAX: u32 = 20;

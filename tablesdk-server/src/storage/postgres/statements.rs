@@ -1,0 +1,88 @@
+//! The statements of each round trip.
+//!
+//! They are kept to what PostgreSQL and the databases that follow it have in common: no function of our own, no advisory lock, no
+//! isolation level. What a statement depends on is compared within it.
+
+/// Settings of a connection. Each statement reads or writes few rows by the primary key, so a plan that reads the whole table is never
+/// right, whatever the statistics of a new table say. The database ends a statement before the server gives it up.
+pub(super) const SETTINGS: &str = "\
+    SET statement_timeout = '10s'; \
+    SET enable_bitmapscan = off; \
+    SET enable_hashjoin = off; \
+    SET enable_mergejoin = off; \
+    SET enable_seqscan = off; \
+    SET enable_sort = off";
+
+/// The records under single keys, removed ones, too.
+pub(super) const KEYS: &str =
+    "SELECT key, version, record FROM tablesdk_records WHERE key = ANY($1)";
+
+/// The same, and the first records of a range, without versions, up to a number of them and a number of bytes.
+pub(super) const KEYS_AND_RANGE: &str = "\
+    SELECT key, version, record FROM tablesdk_records WHERE key = ANY($1) \
+    UNION ALL \
+    SELECT key, NULL, record FROM ( \
+        SELECT key, record, \
+            sum(octet_length(record)) OVER (ORDER BY key ROWS UNBOUNDED PRECEDING) \
+                - octet_length(record) AS bytes_before \
+        FROM tablesdk_records \
+        WHERE key >= $2 AND key < $3 AND record IS NOT NULL \
+        ORDER BY key LIMIT $4 \
+    ) AS part WHERE bytes_before < $5";
+
+/// Replaces, inserts and removes records if all records are of the expected versions; else divides by zero, which undoes everything.
+///
+/// $1 to $3 are the keys, expected versions and new records of the writes, sorted by key; $4 is the new version; $5 and $6 are keys and
+/// versions of what is only read. A row that another transaction holds is waited for, and compared as that one leaves it. What
+/// is only read is not locked: see `docs/decisions.md`.
+pub(super) const COMMIT: &str = "\
+    WITH input AS MATERIALIZED ( \
+        SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bytea[]) AS i (key, expected, record) \
+    ), replaced AS ( \
+        UPDATE tablesdk_records AS r \
+        SET version = $4, record = i.record, \
+            removed_at = CASE WHEN i.record IS NULL THEN now() END \
+        FROM input AS i \
+        WHERE i.expected IS NOT NULL AND r.key = i.key AND r.version = i.expected \
+        RETURNING 1 \
+    ), inserted AS ( \
+        INSERT INTO tablesdk_records (key, version, record) \
+        SELECT key, $4, record FROM input WHERE expected IS NULL \
+        ON CONFLICT (key) DO NOTHING \
+        RETURNING 1 \
+    ), unchanged AS ( \
+        SELECT 1 FROM unnest($5::bytea[], $6::bigint[]) AS c (key, expected) \
+        JOIN tablesdk_records AS r ON r.key = c.key AND r.version = c.expected \
+    ) \
+    SELECT 1 / CASE \
+        WHEN (SELECT count(*) FROM replaced) + (SELECT count(*) FROM inserted) \
+            + (SELECT count(*) FROM unchanged) \
+            = cardinality($1::bytea[]) + cardinality($5::bytea[]) \
+        THEN 1 ELSE 0 END";
+
+/// Removes the first records of a range, and returns their keys, also of those that another server has removed meanwhile.
+pub(super) const REMOVE: &str = "\
+    WITH found AS MATERIALIZED ( \
+        SELECT key FROM tablesdk_records WHERE key >= $1 AND key < $2 ORDER BY key LIMIT $3 \
+    ), removed AS ( \
+        DELETE FROM tablesdk_records AS r USING found AS f WHERE r.key = f.key \
+    ) \
+    SELECT key FROM found";
+
+/// Deletes what is left of removed records. A record that is written again meanwhile is not removed any more, and stays.
+pub(super) const SWEEP: &str = "\
+    WITH swept AS ( \
+        DELETE FROM tablesdk_records \
+        WHERE key IN ( \
+            SELECT key FROM tablesdk_records \
+            WHERE removed_at < now() - interval '15 minutes' LIMIT 1000 \
+        ) AND removed_at < now() - interval '15 minutes' \
+        RETURNING 1 \
+    ) \
+    SELECT count(*) FROM swept";
+
+/// The limit in [`SWEEP`].
+pub(super) const SWEEP_MAX: i64 = 1000;
+
+/// Whether the database is read-only.
+pub(super) const PROBE: &str = "SHOW transaction_read_only";

@@ -1,0 +1,461 @@
+//! [`PartialSnapshot`]: the records of a shared storage that a request has read so far, as a [`Snapshot`].
+//!
+//! The engine reads a snapshot without waiting. Where it comes to a record that was not fetched, it stops with
+//! [`StorageError::NotFetched`], the snapshot fetches everything that was asked for, and the engine starts over. So what the engine
+//! returns in the end was read at one moment. Announced keys and guesses lead to all keys in the first round trip: what was read
+//! by a wrong guess is never returned, because the guessed record is among those that are fetched.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use bytes::Bytes;
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
+use super::{ConditionalBatch, Fetched, SharedStorage, Version, Wanted, WantedRange};
+use crate::storage::{Records, Slice, Snapshot, StorageError, Visitor, Write, WriteBatch};
+
+/// The fetched records of a shared storage.
+pub(crate) struct PartialSnapshot {
+    storage: Arc<dyn SharedStorage>,
+    guesses: Arc<Guesses>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The keys that the engine asked for since it started over.
+    asked: HashSet<Vec<u8>>,
+    /// The range that it asked for, and that was not fetched.
+    missing: Option<WantedRange>,
+    /// The range that it asked for, and that was fetched.
+    found: Option<WantedRange>,
+    /// The single records of the last round trip.
+    records: HashMap<Vec<u8>, Option<Stored>>,
+    /// The last part of a range.
+    chunk: Option<Chunk>,
+    /// The part after it, if it is already being fetched.
+    ahead: Option<Ahead>,
+    /// Whether parts of a range are fetched before they are asked for.
+    reads_ahead: bool,
+    round_trips: u32,
+}
+
+impl State {
+    /// Keeps the records under single keys.
+    fn keep(&mut self, keys: Vec<Vec<u8>>, fetched: &Fetched) {
+        self.records.extend(keys.into_iter().map(|key| (key, None)));
+        for fetched in &fetched.records {
+            let stored = Stored {
+                version: fetched.version,
+                record: fetched.record.clone(),
+            };
+            self.records.insert(fetched.key.clone(), Some(stored));
+        }
+    }
+}
+
+/// A record or what is left of it.
+#[derive(Clone)]
+struct Stored {
+    version: Version,
+    record: Option<Bytes>,
+}
+
+/// A part of a range.
+struct Chunk {
+    start: Vec<u8>,
+    /// The key before which the part ends.
+    end: Vec<u8>,
+    records: Arc<[(Bytes, Bytes)]>,
+    wanted: WantedRange,
+}
+
+impl Chunk {
+    fn new(wanted: WantedRange, fetched: Fetched) -> Self {
+        let end = match fetched.range.last() {
+            Some((last, _)) if !fetched.is_through => after(last),
+            _ => wanted.end.clone(),
+        };
+        Self {
+            start: wanted.start.clone(),
+            end,
+            records: fetched.range.into(),
+            wanted,
+        }
+    }
+
+    /// Where the records from a key on begin; `None` if that may be outside.
+    fn position(&self, start: &[u8]) -> Option<usize> {
+        let is_within = self.start.as_slice() <= start && start < self.end.as_slice();
+        is_within.then(|| self.records.partition_point(|(key, _)| **key < *start))
+    }
+}
+
+/// A part of a range that is being fetched.
+struct Ahead {
+    wanted: WantedRange,
+    task: JoinHandle<Result<Fetched, StorageError>>,
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl PartialSnapshot {
+    /// A snapshot without records.
+    pub(crate) fn new(storage: &Arc<dyn SharedStorage>, guesses: &Arc<Guesses>) -> Self {
+        Self {
+            storage: Arc::clone(storage),
+            guesses: Arc::clone(guesses),
+            state: Mutex::default(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it is locked.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads what was asked for, if anything of it was not fetched, at one moment. Returns whether it did: then the engine must start
+    /// over.
+    pub(crate) async fn fetch_missing(&self) -> Result<bool, StorageError> {
+        let wanted = {
+            let mut state = self.state();
+            let State {
+                asked,
+                missing,
+                records,
+                ..
+            } = &mut *state;
+            if missing.is_none() && asked.iter().all(|key| records.contains_key(key)) {
+                return Ok(false);
+            }
+            state.round_trips += 1;
+            if state.round_trips > ROUND_TRIPS_MAX {
+                return Err(StorageError::Contended);
+            }
+            Wanted {
+                keys: state.asked.drain().collect(),
+                range: state.missing.take().or_else(|| state.found.take()),
+            }
+        };
+        let fetched = self.storage.fetch(wanted.clone()).await?;
+        let mut state = self.state();
+        state.records.clear();
+        state.keep(wanted.keys, &fetched);
+        state.chunk = None;
+        if let Some(range) = wanted.range {
+            self.take_chunk(&mut state, range, fetched);
+        }
+        Ok(true)
+    }
+
+    /// Reads more of what a scan asked for, at a later moment than the parts before it. Returns false if there is nothing.
+    pub(crate) async fn fetch_next(&self) -> Result<bool, StorageError> {
+        let (keys, range, ahead) = {
+            let mut state = self.state();
+            let unknown = |key: &&Vec<u8>| !state.records.contains_key(*key);
+            let keys: Vec<_> = state.asked.iter().filter(unknown).cloned().collect();
+            (keys, state.missing.take(), state.ahead.take())
+        };
+        if keys.is_empty() && range.is_none() {
+            return Ok(false);
+        }
+        if let (Some(range), Some(ahead)) = (&range, ahead)
+            && keys.is_empty()
+            && self.take_ahead(range, ahead).await?
+        {
+            return Ok(true);
+        }
+        let wanted = Wanted {
+            keys,
+            range: range.clone(),
+        };
+        let fetched = self.storage.fetch(wanted.clone()).await?;
+        let mut state = self.state();
+        state.keep(wanted.keys, &fetched);
+        if let Some(range) = range {
+            self.take_chunk(&mut state, range, fetched);
+        }
+        Ok(true)
+    }
+
+    /// Takes the part of a range that is being fetched. Returns whether it is the one that is asked for.
+    async fn take_ahead(
+        &self,
+        range: &WantedRange,
+        mut ahead: Ahead,
+    ) -> Result<bool, StorageError> {
+        if ahead.wanted.start > range.start || ahead.wanted.end != range.end {
+            return Ok(false);
+        }
+        let fetched = (&mut ahead.task).await;
+        let fetched = fetched.map_err(|_| StorageError::Closed)??;
+        let mut state = self.state();
+        self.take_chunk(&mut state, ahead.wanted.clone(), fetched);
+        let chunk = state.chunk.as_ref();
+        Ok(chunk.is_some_and(|chunk| chunk.position(&range.start).is_some()))
+    }
+
+    fn take_chunk(&self, state: &mut State, range: WantedRange, fetched: Fetched) {
+        let is_through = fetched.is_through;
+        let end = range.end.clone();
+        let chunk = Chunk::new(range, fetched);
+        state.ahead = None;
+        if state.reads_ahead
+            && !is_through
+            && let Ok(runtime) = Handle::try_current()
+        {
+            let wanted = WantedRange {
+                start: chunk.end.clone(),
+                end,
+                records_max: CHUNK_RECORDS_MAX,
+            };
+            let (storage, range) = (Arc::clone(&self.storage), Some(wanted.clone()));
+            let keys = Vec::new();
+            let task = runtime.spawn(async move { storage.fetch(Wanted { keys, range }).await });
+            state.ahead = Some(Ahead { wanted, task });
+        }
+        state.chunk = Some(chunk);
+    }
+
+    /// The version of a record that was asked for.
+    pub(crate) fn version(&self, key: &[u8]) -> Option<Version> {
+        let state = self.state();
+        let stored = state.records.get(key)?.as_ref();
+        stored.map(|stored| stored.version)
+    }
+
+    /// The latest version of the records that were asked for.
+    pub(crate) fn latest_version(&self) -> Option<Version> {
+        let state = self.state();
+        let stored = state.records.values().flatten();
+        stored.map(|stored| stored.version).max()
+    }
+
+    /// Asks for the records that a batch replaces and that were not asked for. Returns whether there are any.
+    pub(crate) fn ask_for(&self, batch: &WriteBatch) -> bool {
+        let mut state = self.state();
+        let keys = batch.writes.iter().map(key_of);
+        let unknown: Vec<_> = keys
+            .filter(|key| !state.records.contains_key(*key))
+            .map(<[u8]>::to_vec)
+            .collect();
+        let is_any = !unknown.is_empty();
+        state.asked.extend(unknown);
+        is_any
+    }
+
+    /// The batch on the condition that all records that were asked for are unchanged.
+    pub(crate) fn conditional(&self, batch: WriteBatch, version: Version) -> ConditionalBatch {
+        let mut state = self.state();
+        let mut writes = Vec::with_capacity(batch.writes.len());
+        for write in batch.writes {
+            let replaced = state.records.remove(key_of(&write)).flatten();
+            let is_there = replaced
+                .as_ref()
+                .is_some_and(|stored| stored.record.is_some());
+            if is_there || matches!(write, Write::Put(..)) {
+                writes.push((write, replaced.map(|stored| stored.version)));
+            }
+        }
+        // In one order everywhere, so that two batches never wait for each other.
+        writes.sort_unstable_by(|(a, _), (b, _)| key_of(a).cmp(key_of(b)));
+        let reads = state.records.drain();
+        let reads = reads.filter_map(|(key, stored)| Some((key, stored?.version)));
+        ConditionalBatch {
+            writes,
+            reads: reads.collect(),
+            version,
+        }
+    }
+}
+
+fn key_of(write: &Write) -> &[u8] {
+    match write {
+        Write::Delete(key) | Write::Put(key, _) => key,
+    }
+}
+
+impl Snapshot for PartialSnapshot {
+    fn get(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
+        let mut state = self.state();
+        if !state.asked.contains(key) {
+            state.asked.insert(key.to_vec());
+        }
+        match state.records.get(key) {
+            Some(stored) => {
+                let record = stored.as_ref().and_then(|stored| stored.record.clone());
+                Ok(record.map(Slice::Owned))
+            }
+            None => Err(StorageError::NotFetched),
+        }
+    }
+
+    fn get_or_guess(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
+        match self.get(key) {
+            Ok(record) => {
+                self.guesses.learn(key, record.as_deref());
+                Ok(record)
+            }
+            Err(StorageError::NotFetched) => {
+                let guess = self.guesses.find(key).ok_or(StorageError::NotFetched)?;
+                Ok(Some(Slice::Owned(guess)))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn range(&self, start: &[u8], end: &[u8]) -> Records<'_> {
+        let mut state = self.state();
+        let part = state.chunk.as_ref().and_then(|chunk| {
+            let first = chunk.position(start)?;
+            let wanted = chunk.wanted.clone();
+            Some((Arc::clone(&chunk.records), first, chunk.end.clone(), wanted))
+        });
+        let Some((records, first, covered, wanted)) = part else {
+            if start < end {
+                state.missing = Some(WantedRange {
+                    start: start.to_vec(),
+                    end: end.to_vec(),
+                    records_max: CHUNK_RECORDS_MAX,
+                });
+                return Box::new(std::iter::once(Err(StorageError::NotFetched)));
+            }
+            return Box::new(std::iter::empty());
+        };
+        state.found = Some(wanted);
+        drop(state);
+        let end = end.to_vec();
+        let mut index = first;
+        let mut is_over = false;
+        Box::new(std::iter::from_fn(move || {
+            if is_over {
+                return None;
+            }
+            match records.get(index) {
+                Some((key, record)) if **key < *end => {
+                    index += 1;
+                    let record = Slice::Owned(record.clone());
+                    Some(Ok((Slice::Owned(key.clone()), record)))
+                }
+                None if covered < end => {
+                    is_over = true;
+                    self.state().missing = Some(WantedRange {
+                        start: covered.clone(),
+                        end: end.clone(),
+                        records_max: CHUNK_RECORDS_MAX,
+                    });
+                    Some(Err(StorageError::NotFetched))
+                }
+                _ => None,
+            }
+        }))
+    }
+
+    fn visit_in_memory(
+        &self,
+        start: &[u8],
+        end: &[u8],
+        visitor: &mut Visitor<'_>,
+    ) -> Result<Option<Vec<u8>>, StorageError> {
+        if is_key(start, end) {
+            let stored = self.state().records.get(start).cloned();
+            if let Some(stored) = stored {
+                if let Some(record) = stored.and_then(|stored| stored.record) {
+                    // The range has no other key.
+                    let _: ControlFlow<()> = visitor(start, &record)?;
+                }
+                return Ok(None);
+            }
+        }
+        for record in self.range(start, end) {
+            match record {
+                Ok((key, record)) => {
+                    if visitor(&key, &record)?.is_break() {
+                        return Ok(None);
+                    }
+                }
+                Err(StorageError::NotFetched) => {
+                    let missing = self.state().missing.clone();
+                    return Ok(missing.map(|missing| missing.start));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    fn announce(&self, keys: &mut dyn Iterator<Item = Vec<u8>>) {
+        self.state().asked.extend(keys);
+    }
+
+    fn announce_range(&self, start: &[u8], end: &[u8], records_max: usize, reads_ahead: bool) {
+        let mut state = self.state();
+        state.reads_ahead = reads_ahead;
+        if is_key(start, end) {
+            state.asked.insert(start.to_vec());
+            return;
+        }
+        let is_fetched = |chunk: &Chunk| chunk.position(start).is_some();
+        if !state.chunk.as_ref().is_some_and(is_fetched) {
+            state.missing = Some(WantedRange {
+                start: start.to_vec(),
+                end: end.to_vec(),
+                records_max: records_max.clamp(1, CHUNK_RECORDS_MAX),
+            });
+        }
+    }
+
+    fn as_partial(&self) -> Option<&PartialSnapshot> {
+        Some(self)
+    }
+}
+
+/// Whether a range has room for one key alone.
+fn is_key(start: &[u8], end: &[u8]) -> bool {
+    end.split_last() == Some((&0, start))
+}
+
+/// The next key: nothing lies between a key and the same key with this byte at its end.
+fn after(key: &[u8]) -> Vec<u8> {
+    [key, &[0]].concat()
+}
+
+/// What some records were when they were last read. Other servers may have changed them since.
+#[derive(Debug, Default)]
+pub(crate) struct Guesses(RwLock<HashMap<Vec<u8>, Bytes>>);
+
+impl Guesses {
+    fn find(&self, key: &[u8]) -> Option<Bytes> {
+        let guesses = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        guesses.get(key).cloned()
+    }
+
+    fn learn(&self, key: &[u8], record: Option<&[u8]>) {
+        if self.find(key).as_deref() == record {
+            return;
+        }
+        let mut guesses = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if guesses.len() >= GUESSES_MAX {
+            guesses.clear();
+        }
+        match record {
+            Some(record) => guesses.insert(key.to_vec(), Bytes::copy_from_slice(record)),
+            None => guesses.remove(key),
+        };
+    }
+}
+
+/// The most records of a part of a range.
+const CHUNK_RECORDS_MAX: usize = 1001;
+
+/// The most round trips of a request before it gives up, because what leads to its keys changes again and again.
+const ROUND_TRIPS_MAX: u32 = 8;
+
+/// The most guesses. A server with more tables in use starts again from time to time.
+const GUESSES_MAX: usize = 4096;
