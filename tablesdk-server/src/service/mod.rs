@@ -268,8 +268,9 @@ impl Handler for Service {
                 }));
             }
             Err(Refusal::Unauthenticated(error)) => {
-                let response = context.unauthenticated(&error);
+                let mut response = context.unauthenticated(&error);
                 record.responded(&response, Some(&error));
+                unavailable::finish(&mut response, &error, None);
                 response
             }
             Err(Refusal::Rejected(error)) => refuse(&context, &mut record, &error),

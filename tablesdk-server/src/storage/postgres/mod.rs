@@ -57,8 +57,9 @@ impl PostgresStorage {
         let manager = Manager::from_config(config, tls, ManagerConfig { recycling_method });
         let configure = Hook::async_fn(|client, _| {
             Box::pin(async move {
-                // A database that does not know a setting plans without it.
-                match client.batch_execute(statements::SETTINGS).await {
+                let limited = client.batch_execute(statements::TIME_LIMIT).await;
+                limited.map_err(HookError::Backend)?;
+                match client.batch_execute(statements::PLANNER).await {
                     Err(error) if error.as_db_error().is_none() => Err(HookError::Backend(error)),
                     _ => Ok(()),
                 }
@@ -322,7 +323,7 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 /// How long a new connection may take, with all hosts of the URL.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 
-/// How long a statement may take. The database ends it earlier: see [`statements::SETTINGS`].
+/// How long a statement may take. The database ends it earlier: see [`statements::TIME_LIMIT`].
 const STATEMENT_MAX: Duration = Duration::from_secs(15);
 
 /// A part of a range has about so many bytes: as many as the largest page.

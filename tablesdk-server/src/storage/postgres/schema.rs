@@ -72,6 +72,7 @@ const CREATE: &str = "\
     CREATE TABLE IF NOT EXISTS tablesdk_records ( \
         key bytea NOT NULL, \
         version bigint NOT NULL, \
+        replaced bigint, \
         record bytea, \
         removed_at timestamptz, \
         PRIMARY KEY (key) \

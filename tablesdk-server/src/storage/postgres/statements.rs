@@ -3,10 +3,12 @@
 //! They are kept to what PostgreSQL and the databases that follow it have in common: no function of our own, no advisory lock, no
 //! isolation level. What a statement depends on is compared within it.
 
-/// Settings of a connection. Each statement reads or writes few rows by the primary key, so a plan that reads the whole table is never
-/// right, whatever the statistics of a new table say. The database ends a statement before the server gives it up.
-pub(super) const SETTINGS: &str = "\
-    SET statement_timeout = '10s'; \
+/// The database ends a statement before the server gives it up.
+pub(super) const TIME_LIMIT: &str = "SET statement_timeout = '10s'";
+
+/// Each statement reads or writes few rows by the primary key, so a plan that reads the whole table is never right, whatever the
+/// statistics of a new table say. A database that does not have these settings plans without them.
+pub(super) const PLANNER: &str = "\
     SET enable_bitmapscan = off; \
     SET enable_hashjoin = off; \
     SET enable_mergejoin = off; \
@@ -30,33 +32,30 @@ pub(super) const KEYS_AND_RANGE: &str = "\
         ORDER BY key LIMIT $4 \
     ) AS part WHERE bytes_before < $5";
 
-/// Replaces, inserts and removes records if all records are of the expected versions; else divides by zero, which undoes everything.
+/// Writes and removes records if all records are of the expected versions; else divides by zero, which undoes everything.
 ///
 /// $1 to $3 are the keys, expected versions and new records of the writes, sorted by key; $4 is the new version; $5 and $6 are keys and
 /// versions of what is only read. A row that another transaction holds is waited for, and compared as that one leaves it. What
-/// is only read is not locked: see `docs/decisions.md`.
+/// is only read is not locked: see `docs/decisions.md`. CockroachDB permits one change of a table in a statement.
 pub(super) const COMMIT: &str = "\
-    WITH input AS MATERIALIZED ( \
-        SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bytea[]) AS i (key, expected, record) \
-    ), replaced AS ( \
-        UPDATE tablesdk_records AS r \
-        SET version = $4, record = i.record, \
-            removed_at = CASE WHEN i.record IS NULL THEN now() END \
-        FROM input AS i \
-        WHERE i.expected IS NOT NULL AND r.key = i.key AND r.version = i.expected \
-        RETURNING 1 \
-    ), inserted AS ( \
-        INSERT INTO tablesdk_records (key, version, record) \
-        SELECT key, $4, record FROM input WHERE expected IS NULL \
-        ON CONFLICT (key) DO NOTHING \
+    WITH written AS ( \
+        INSERT INTO tablesdk_records AS r (key, version, replaced, record, removed_at) \
+        SELECT i.key, $4, i.expected, i.record, CASE WHEN i.record IS NULL THEN now() END \
+        FROM unnest($1::bytea[], $2::bigint[], $3::bytea[]) AS i (key, expected, record) \
+        WHERE i.expected IS NULL OR EXISTS ( \
+            SELECT 1 FROM tablesdk_records AS e WHERE e.key = i.key AND e.version = i.expected \
+        ) \
+        ON CONFLICT (key) DO UPDATE \
+        SET version = excluded.version, replaced = excluded.replaced, \
+            record = excluded.record, removed_at = excluded.removed_at \
+        WHERE r.version = excluded.replaced \
         RETURNING 1 \
     ), unchanged AS ( \
         SELECT 1 FROM unnest($5::bytea[], $6::bigint[]) AS c (key, expected) \
         JOIN tablesdk_records AS r ON r.key = c.key AND r.version = c.expected \
     ) \
     SELECT 1 / CASE \
-        WHEN (SELECT count(*) FROM replaced) + (SELECT count(*) FROM inserted) \
-            + (SELECT count(*) FROM unchanged) \
+        WHEN (SELECT count(*) FROM written) + (SELECT count(*) FROM unchanged) \
             = cardinality($1::bytea[]) + cardinality($5::bytea[]) \
         THEN 1 ELSE 0 END";
 
