@@ -4,6 +4,7 @@
 //! `register` says what an operation does to an entity, `history` notes what clients did and saw, and `linearizable` looks for the
 //! order. `planted` and `simulated` show that it finds what a faulty store would do.
 
+mod database;
 mod frontier;
 mod history;
 mod linearizable;

@@ -270,7 +270,9 @@ impl Handler for Service {
             Err(Refusal::Unauthenticated(error)) => {
                 let mut response = context.unauthenticated(&error);
                 record.responded(&response, Some(&error));
-                unavailable::finish(&mut response, &error, None);
+                if self.engine.is_shared() {
+                    unavailable::finish(&mut response, &error, None);
+                }
                 response
             }
             Err(Refusal::Rejected(error)) => refuse(&context, &mut record, &error),

@@ -1,0 +1,205 @@
+//! What servers do with their database: its tables, rights, errors, TLS, and what they remove from it.
+
+use std::future::pending;
+use std::time::{Duration, Instant};
+
+use harness::postgres::{self, PASSWORD, PASSWORD_IN_URL, Postgres};
+use tablesdk::{DynamicEntity, TableServiceClient};
+use tablesdk_server::TableServer;
+
+/// A server over a database.
+async fn server(url: &str) -> std::io::Result<TableServer> {
+    TableServer::builder().postgres(url).start().await
+}
+
+fn client(server: &TableServer) -> TableServiceClient {
+    TableServiceClient::from_connection_string(&server.connection_string()).unwrap()
+}
+
+fn entity(row_key: &str) -> DynamicEntity {
+    DynamicEntity::new("p", row_key)
+}
+
+/// The error of a server that cannot use its database.
+async fn refused(url: &str) -> String {
+    let started = server(url).await;
+    let error = started.expect_err("the database cannot be used");
+    let text = error.to_string();
+    for password in [PASSWORD, PASSWORD_IN_URL] {
+        assert!(!text.contains(password), "{text}");
+    }
+    text
+}
+
+/// Waits until a statement returns this.
+async fn wait_for(database: &postgres::Database, statement: &str, expected: &[&str]) {
+    let began = Instant::now();
+    loop {
+        let found = database.sql(statement);
+        if found == expected {
+            return;
+        }
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "{statement}: {found:?}"
+        );
+        // The server runs on this thread, too.
+        tokio::time::timeout(Duration::from_millis(50), pending::<()>())
+            .await
+            .unwrap_err();
+    }
+}
+
+#[tokio::test]
+async fn servers_that_start_together_create_the_tables_once() {
+    let Some(database) = postgres::database() else {
+        return;
+    };
+    let servers = (0..8).map(|_| server(database.url()));
+    for server in futures::future::join_all(servers).await {
+        drop(server.unwrap());
+    }
+    assert_eq!(database.sql("SELECT version FROM tablesdk_schema"), ["1"]);
+}
+
+#[tokio::test]
+async fn tables_of_a_later_version_are_refused() {
+    let Some(database) = postgres::database() else {
+        return;
+    };
+    drop(server(database.url()).await.unwrap());
+    database.sql("UPDATE tablesdk_schema SET version = 2");
+    let error = refused(database.url()).await;
+    assert!(
+        error.contains("version 2") && error.contains("version 1"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_server_in_process_connects_with_its_first_request() {
+    let Some(database) = postgres::database() else {
+        return;
+    };
+    let server = TableServer::builder().postgres(database.url());
+    let server = server.in_process().unwrap();
+    let service = TableServiceClient::in_process(&server);
+    let table = service.table("people");
+    table.create_table().await.unwrap();
+    table.insert(&entity("a")).await.unwrap();
+    // Its tables are not in its memory.
+    assert!(server.snapshot().is_err() && server.dump().is_err());
+    server.reset().unwrap_err();
+}
+
+#[tokio::test]
+async fn a_server_needs_no_right_to_create_tables() {
+    let Some(cluster) = Postgres::start() else {
+        return;
+    };
+    cluster.sql("postgres", "CREATE DATABASE tables");
+    drop(server(&cluster.url("tables")).await.unwrap());
+    for statement in [
+        "CREATE ROLE limited LOGIN",
+        "REVOKE CREATE ON SCHEMA public FROM PUBLIC",
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON tablesdk_records TO limited",
+        "GRANT SELECT ON tablesdk_schema TO limited",
+    ] {
+        cluster.sql("tables", statement);
+    }
+    let url = cluster.url("tables");
+    let (scheme, address) = url.split_once("://").unwrap();
+    let address = address.rsplit_once('@').map_or(address, |(_, host)| host);
+    let server = server(&format!("{scheme}://limited@{address}"))
+        .await
+        .unwrap();
+    let table = client(&server).table("people");
+    table.create_table().await.unwrap();
+    table.insert(&entity("a")).await.unwrap();
+    table.delete_table().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_start_without_a_database_fails_with_the_reason() {
+    let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = unused.local_addr().unwrap().port();
+    drop(unused);
+    let error = refused(&format!(
+        "postgres://u:{PASSWORD_IN_URL}@127.0.0.1:{port}/db"
+    ))
+    .await;
+    assert!(error.contains("refused"), "{error}");
+    let error = refused(&format!("mysql://u:{PASSWORD_IN_URL}@127.0.0.1/db")).await;
+    assert!(error.contains("postgres://"), "{error}");
+    let Some(cluster) = Postgres::start_with_password() else {
+        return;
+    };
+    let error = refused(&cluster.url("missing")).await;
+    assert!(error.contains("missing"), "{error}");
+}
+
+#[tokio::test]
+async fn the_certificate_of_the_database_is_verified() {
+    let Some((cluster, root)) = Postgres::start_with_tls() else {
+        return;
+    };
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), root).unwrap();
+    let url = cluster.url("postgres");
+    let with = |parameters: &str| format!("{url}?{parameters}");
+    let trusted = format!("sslmode=verify-full&sslrootcert={}", file.path().display());
+    drop(server(&with(&trusted)).await.unwrap());
+    let error = refused(&with("sslmode=require")).await;
+    assert!(error.contains("certificate"), "{error}");
+    std::fs::write(file.path(), "no certificate").unwrap();
+    let error = refused(&with(&trusted)).await;
+    assert!(error.contains("sslrootcert"), "{error}");
+}
+
+#[tokio::test]
+async fn what_removed_records_leave_is_swept() {
+    let Some(database) = postgres::database() else {
+        return;
+    };
+    let one = server(database.url()).await.unwrap();
+    let table = client(&one).table("people");
+    table.create_table().await.unwrap();
+    for row_key in ["old", "recent", "kept"] {
+        table.insert(&entity(row_key)).await.unwrap();
+    }
+    for row_key in ["old", "recent"] {
+        table.delete(("p", row_key)).await.unwrap();
+    }
+    let left = "SELECT convert_from(substring(key from 12), 'UTF8') FROM tablesdk_records \
+        WHERE get_byte(key, 0) = 101 ORDER BY key";
+    assert_eq!(database.sql(left), ["kept", "old", "recent"]);
+    one.shutdown().await.unwrap();
+    database.sql(
+        "UPDATE tablesdk_records SET removed_at = now() - interval '16 minutes' \
+         WHERE substring(key from 12) = 'old'::bytea",
+    );
+    // The lease of a server that has stopped.
+    database.sql("DELETE FROM tablesdk_records WHERE get_byte(key, 0) = 99");
+    let _other = server(database.url()).await.unwrap();
+    wait_for(&database, left, &["kept", "recent"]).await;
+}
+
+#[tokio::test]
+async fn entities_of_a_deleted_table_are_removed() {
+    let Some(database) = postgres::database() else {
+        return;
+    };
+    let one = server(database.url()).await.unwrap();
+    let table = client(&one).table("people");
+    table.create_table().await.unwrap();
+    let entities = (0..2500).map(|number| entity(&format!("{number:05}")));
+    let report = table.bulk().insert(futures::stream::iter(entities)).await;
+    assert_eq!(report.unwrap().progress().written, 2500);
+    table.delete_table().await.unwrap();
+    table.create_table().await.unwrap();
+    table.insert(&entity("new")).await.unwrap();
+    let count = "SELECT count(*) FROM tablesdk_records WHERE get_byte(key, 0) = 101";
+    wait_for(&database, count, &["1"]).await;
+    let kept = table.query::<DynamicEntity>().collect().await;
+    assert_eq!(kept.unwrap().len(), 1);
+}
