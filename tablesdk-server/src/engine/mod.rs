@@ -167,6 +167,14 @@ impl Engine {
         }
     }
 
+    /// The memory that a scan takes in addition to its page.
+    pub(crate) fn part_bytes_max(&self) -> usize {
+        match &self.storage {
+            AnyStorage::Local(_) => 0,
+            AnyStorage::Shared(storage) => storage.part_bytes_max(),
+        }
+    }
+
     /// Whether other servers may read and write the same tables.
     pub(crate) const fn is_shared(&self) -> bool {
         matches!(self.storage, AnyStorage::Shared(_))

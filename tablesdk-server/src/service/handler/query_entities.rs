@@ -32,7 +32,8 @@ pub(super) async fn handle(
     let paging = engine.paging();
     let start = Start::of(request, paging)?;
     let within = principal.keys().map(key_bounds).unwrap_or_default();
-    context.reserve_response(SLICE_BYTES_MAX).await?;
+    let slice_bytes = SLICE_BYTES_MAX + engine.part_bytes_max();
+    context.reserve_response(slice_bytes).await?;
     let entities_max = request.top.unwrap_or(usize::MAX).min(paging.entities_max);
     let opened = engine.open(|view| {
         let scan = Scan::new(&Query {
@@ -78,19 +79,21 @@ pub(super) async fn handle(
             }
             match progress? {
                 SliceEnd::Paused => {}
-                SliceEnd::NotInMemory => {
-                    if engine.is_shared() {
-                        scan.announce(&view, entities_max - page.items);
-                        view.fetch_next().await?;
-                    } else {
-                        reads = Reads::All;
+                SliceEnd::NotInMemory if engine.is_shared() => {
+                    scan.announce(&view, entities_max - page.items);
+                    view.fetch_next().await?;
+                    if slice_budget.examined() == 0 {
+                        continue;
                     }
+                }
+                SliceEnd::NotInMemory => {
+                    reads = Reads::All;
                     continue;
                 }
                 SliceEnd::Ended | SliceEnd::Stopped => break,
             }
             // If memory is short, the page ends.
-            let next = page.content.len().saturating_add(SLICE_BYTES_MAX);
+            let next = page.content.len().saturating_add(slice_bytes);
             if !context.response_may_grow(next) || !budget.goes_on().await {
                 page.continuation = scan.position()?.as_ref().map(continuation_at);
                 break;

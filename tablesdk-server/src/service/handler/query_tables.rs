@@ -56,11 +56,11 @@ pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request
                 SliceEnd::NotInMemory => {
                     view.fetch_next().await?;
                 }
-                SliceEnd::Paused if budget.goes_on().await => {}
-                SliceEnd::Paused => {
-                    response.next_table_name = Some(encode_token(scan.position()));
-                    break;
-                }
+                SliceEnd::Paused => {}
+            }
+            if !budget.goes_on().await {
+                response.next_table_name = Some(encode_token(scan.position()));
+                break;
             }
         }
     }

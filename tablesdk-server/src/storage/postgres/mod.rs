@@ -273,6 +273,11 @@ impl SharedStorage for PostgresStorage {
         })
     }
 
+    fn part_bytes_max(&self) -> usize {
+        // A part that is scanned, and the next one: as rows and as records.
+        3 * usize::try_from(RANGE_BYTES_MAX).unwrap_or(usize::MAX)
+    }
+
     fn probe(&self) -> RoundTrip<'_, ()> {
         Box::pin(async move {
             let rows = self.query(statements::PROBE, &[]).await?;

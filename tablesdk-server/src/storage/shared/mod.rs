@@ -36,7 +36,10 @@ pub(crate) trait SharedStorage: Send + Sync {
     /// Removes a few of what earlier removals have left behind and no server needs any more. Returns whether there may be more.
     fn sweep(&self) -> RoundTrip<'_, bool>;
 
-    /// Whether the storage can be reached, and what of it is in use.
+    /// The memory that a scan takes for the parts of its range.
+    fn part_bytes_max(&self) -> usize;
+
+    /// Whether the storage can be reached and written.
     fn probe(&self) -> RoundTrip<'_, ()>;
 
     /// The connections in use, those that wait for use, and the requests that wait for one.

@@ -137,6 +137,10 @@ impl SharedStorage for SharedMemory {
         Box::pin(async { Ok(false) })
     }
 
+    fn part_bytes_max(&self) -> usize {
+        0
+    }
+
     fn probe(&self) -> RoundTrip<'_, ()> {
         Box::pin(async { Ok(()) })
     }
