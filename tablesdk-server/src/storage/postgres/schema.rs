@@ -25,7 +25,10 @@ pub(super) async fn prepare(client: &Client) -> Result<(), StorageError> {
                 known: VERSION,
             });
         }
-        match client.batch_execute(CREATE).await {
+        let database = client.query_one("SELECT version()", &[]).await;
+        let database: Result<String, _> = database.and_then(|row| row.try_get(0));
+        let create = create(&database.map_err(|error| failed(&error))?);
+        match client.batch_execute(&create).await {
             Ok(()) => {}
             // Another server creates them at this moment.
             Err(error) if is_race(&error) && attempts < ATTEMPTS_MAX => attempts += 1,
@@ -66,22 +69,50 @@ fn failed(error: &Error) -> StorageError {
 
 const READ_VERSION: &str = "SELECT version FROM tablesdk_schema WHERE id = 1";
 
-/// The statements run in one transaction. The insert of the version waits for that of another server.
-const CREATE: &str = "\
-    CREATE TABLE IF NOT EXISTS tablesdk_schema (id integer NOT NULL PRIMARY KEY, version integer NOT NULL); \
-    CREATE TABLE IF NOT EXISTS tablesdk_records ( \
-        key bytea NOT NULL, \
-        version bigint NOT NULL, \
-        replaced bigint, \
-        record bytea, \
-        removed_at timestamptz, \
-        PRIMARY KEY (key) \
-    ); \
-    CREATE INDEX IF NOT EXISTS tablesdk_removed ON tablesdk_records (removed_at) WHERE removed_at IS NOT NULL; \
-    INSERT INTO tablesdk_schema (id, version) VALUES (1, 1) ON CONFLICT (id) DO NOTHING";
+/// The statements that create the tables, in one transaction. The insert of the version waits for that of another server.
+///
+/// Ranges of keys must lie together. YugabyteDB spreads the keys of an index over the machines by their hashes unless they have an
+/// order, and PostgreSQL does not know an order of a primary key.
+fn create(database: &str) -> String {
+    let order = if database.contains("-YB-") {
+        " ASC"
+    } else {
+        ""
+    };
+    format!(
+        "CREATE TABLE IF NOT EXISTS tablesdk_schema ( \
+            id integer NOT NULL PRIMARY KEY, \
+            version integer NOT NULL \
+        ); \
+        CREATE TABLE IF NOT EXISTS tablesdk_records ( \
+            key bytea NOT NULL, \
+            version bigint NOT NULL, \
+            replaced bigint, \
+            record bytea, \
+            removed_at timestamptz, \
+            PRIMARY KEY (key{order}) \
+        ); \
+        CREATE INDEX IF NOT EXISTS tablesdk_removed ON tablesdk_records (removed_at ASC) \
+            WHERE removed_at IS NOT NULL; \
+        INSERT INTO tablesdk_schema (id, version) VALUES (1, {VERSION}) ON CONFLICT (id) DO NOTHING"
+    )
+}
 
 /// The version of these tables.
 const VERSION: i32 = 1;
 
 /// How often the tables are created, if other servers create them at the same time.
 const ATTEMPTS_MAX: u32 = 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_in_order_on_every_database() {
+        let postgres = "PostgreSQL 15.18 (Debian) on x86_64-pc-linux-gnu, compiled by gcc";
+        assert!(create(postgres).contains("PRIMARY KEY (key)"));
+        let yugabyte = "PostgreSQL 15.12-YB-2025.1.0.0-b0 on x86_64-pc-linux-gnu";
+        assert!(create(yugabyte).contains("PRIMARY KEY (key ASC)"));
+    }
+}
