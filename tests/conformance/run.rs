@@ -1,9 +1,10 @@
 //! Runs the rules on each server under test, and collects the failures.
 
+use std::any::Any;
 use std::fmt::{Debug, Display};
 
+use harness::postgres;
 use tablesdk_server::{Durability, TableServer};
-use tempfile::TempDir;
 
 use crate::client::{Account, Credential, Response};
 use crate::sign::{account_sas, percent, table_sas};
@@ -46,7 +47,7 @@ pub(crate) async fn run(module: &str, check: impl AsyncFn(&mut Suite)) {
         check(&mut suite).await;
         failed.extend(suite.finish(module).await);
     } else {
-        for (name, server, _directory) in ours().await {
+        for (name, _tables, server) in ours().await {
             let mut suite = Suite::new(name, Account::parse(&server.connection_string()), false);
             check(&mut suite).await;
             failed.extend(suite.finish(module).await);
@@ -55,18 +56,24 @@ pub(crate) async fn run(module: &str, check: impl AsyncFn(&mut Suite)) {
     assert!(failed.is_empty(), "{}\n", failed.join("\n"));
 }
 
-/// Our server, once for each storage. The data directory exists as long as the returned value.
-async fn ours() -> Vec<(&'static str, TableServer, Option<TempDir>)> {
+/// Our server, once for each storage. The tables exist as long as the returned value.
+async fn ours() -> Vec<(&'static str, Box<dyn Any>, TableServer)> {
     let directory = tempfile::tempdir().unwrap();
     let durable = TableServer::builder().data(directory.path(), Durability::Relaxed);
-    vec![
-        ("memory", TableServer::start().await.unwrap(), None),
+    let mut ours: Vec<(_, Box<dyn Any>, _)> = vec![
+        ("memory", Box::new(()), TableServer::start().await.unwrap()),
         (
             "a directory",
+            Box::new(directory),
             durable.start().await.unwrap(),
-            Some(directory),
         ),
-    ]
+    ];
+    if let Some(database) = postgres::database() {
+        let shared = TableServer::builder().postgres(database.url());
+        let shared = shared.start().await.unwrap();
+        ours.push(("a database", Box::new(database), shared));
+    }
+    ours
 }
 
 /// One server under test, and the results of the rules.

@@ -1,5 +1,6 @@
 //! Setup of tests that use client and server together: each test has its own server, and a client of it. If the environment names
-//! another endpoint, tests that need only a client also run there: [`elsewhere`].
+//! another endpoint, tests that need only a client also run there: [`elsewhere`]. With `TABLESDK_TEST_STORE=postgres` in the environment,
+//! the servers of most [`Subject`]s have their tables in a database.
 
 pub mod azurite;
 pub mod directory;
@@ -19,9 +20,10 @@ use fastrand::Rng;
 use tablesdk::transport::Transport;
 use tablesdk::{RetryPolicy, TableClient, TableServiceClient, TableServiceClientBuilder};
 use tablesdk_server::testing::Faults;
-use tablesdk_server::{InProcess, TableServer};
+use tablesdk_server::{InProcess, TableServer, TableServerBuilder};
 
 pub use crate::employee::Employee;
+use crate::postgres::Database;
 use crate::proxy::Proxy;
 
 /// A setting of a test from the environment, such as a seed or a number of rounds. `None` if it is not set.
@@ -96,11 +98,26 @@ pub fn client_with(
     service.expect("the client is configured correctly")
 }
 
+/// The builder of a server, and the database for its tables, if the environment demands one.
+fn builder() -> (TableServerBuilder, Option<Database>) {
+    let builder = TableServer::builder();
+    match std::env::var("TABLESDK_TEST_STORE").as_deref() {
+        Err(_) => (builder, None),
+        Ok("postgres") => {
+            let database = postgres::database().expect("there is a PostgreSQL");
+            (builder.postgres(database.url()), Some(database))
+        }
+        Ok(other) => panic!("{other} is no storage for tests"),
+    }
+}
+
 /// A server, and a client of it. Every test has its own.
 #[derive(Debug)]
 pub struct Subject {
     /// `None` at an endpoint that is not ours.
     server: Option<TableServer>,
+    /// Of the server. After it: it is dropped later.
+    _database: Option<Database>,
     /// A client with the server's key.
     pub service: TableServiceClient,
 }
@@ -108,22 +125,28 @@ pub struct Subject {
 impl Subject {
     /// A server on a port of its own, and a client that reaches it over HTTP.
     pub async fn over_http() -> Self {
-        let server = TableServer::start()
-            .await
-            .expect("a port of this machine is free");
+        let (builder, database) = builder();
+        let server = builder.start().await;
+        let server = server.expect("a port of this machine is free");
         let text = server.connection_string();
         let service = TableServiceClient::from_connection_string(&text);
         Self {
             server: Some(server),
+            _database: database,
             service: service.expect("the server's connection string is one"),
         }
     }
 
     /// A server without a socket, and a client that calls it directly.
     pub fn in_process() -> Self {
-        let server = TableServer::in_process();
+        let (builder, database) = builder();
+        let server = builder.in_process();
+        let server = server.expect("a server needs no port here");
         let transport = server.transport();
-        Self::with_transport(server, transport)
+        Self {
+            _database: database,
+            ..Self::with_transport(server, transport)
+        }
     }
 
     /// A client of the server with that transport.
@@ -131,6 +154,7 @@ impl Subject {
         let service = client_with(&server, |builder| builder.transport(transport));
         Self {
             server: Some(server),
+            _database: None,
             service,
         }
     }
@@ -159,6 +183,7 @@ impl Subject {
         let service = client_with(&server, |builder| builder.transport(transport).retry(retry));
         let subject = Self {
             server: Some(server),
+            _database: None,
             service,
         };
         let table = subject.table().await;
@@ -169,6 +194,7 @@ impl Subject {
     pub fn elsewhere(service: TableServiceClient) -> Self {
         Self {
             server: None,
+            _database: None,
             service,
         }
     }

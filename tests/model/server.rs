@@ -1,26 +1,43 @@
-//! The server under test, and requests to it that are written by hand.
+//! The server under test, or several servers over one database, and requests to them that are written by hand.
 
 use std::fs;
+use std::sync::Mutex;
 
 use bytes::Bytes;
+use fastrand::Rng;
 use harness::directory::copy_directory;
+use harness::postgres::{self, Database, Postgres};
 use http::{HeaderMap, Request, StatusCode};
 use serde_json::Value as Json;
 use tablesdk::transport::Transport as _;
 use tablesdk::{SharedKey, Timestamp};
 use tablesdk_protocol::auth::{Scheme, string_to_sign};
-use tablesdk_server::{Durability, InProcess, TableServer};
+use tablesdk_server::{Durability, TableServer};
 use tempfile::TempDir;
 
 /// The data directory, within the temporary one.
 const TABLES: &str = "tables";
 
+/// The number of servers over one database.
+const SERVERS: usize = 3;
+
 pub(crate) struct Server {
-    /// `None` only during a restart.
-    server: Option<TableServer>,
-    directory: Option<TempDir>,
-    transport: InProcess,
+    /// Each request goes to one of them. Empty only during a restart. Before what they need: they are dropped first.
+    servers: Vec<TableServer>,
+    tables: Tables,
+    /// Selects the servers.
+    rng: Mutex<Rng>,
     key: SharedKey,
+}
+
+/// Where the tables are.
+enum Tables {
+    Memory,
+    Directory(TempDir),
+    /// One of many in a cluster that is not killed.
+    Database(Database),
+    /// A cluster of its own.
+    Cluster(Postgres),
 }
 
 pub(crate) struct Response {
@@ -50,53 +67,89 @@ impl Response {
 
 impl Server {
     pub(crate) fn new() -> Self {
-        Self::start(None)
+        Self::start(Tables::Memory)
     }
 
     /// A server with its tables in a data directory.
     pub(crate) fn in_a_directory() -> Self {
-        Self::start(Some(tempfile::tempdir().unwrap()))
+        Self::start(Tables::Directory(tempfile::tempdir().unwrap()))
     }
 
-    fn start(directory: Option<TempDir>) -> Self {
-        let mut builder = TableServer::builder();
-        if let Some(directory) = &directory {
-            builder = builder.data(directory.path().join(TABLES), Durability::Relaxed);
-        }
-        let server = builder.in_process().unwrap();
+    /// Several servers over one database. `None` if there is no PostgreSQL.
+    pub(crate) fn over_a_database() -> Option<Self> {
+        Some(Self::start(Tables::Database(postgres::database()?)))
+    }
+
+    /// Several servers over a database that crashes. `None` if there is no PostgreSQL.
+    pub(crate) fn over_a_cluster() -> Option<Self> {
+        Some(Self::start(Tables::Cluster(Postgres::start()?)))
+    }
+
+    fn start(tables: Tables) -> Self {
+        // Servers over one database need the same key.
+        let key = SharedKey::new("devstoreaccount1", "c2VjcmV0").unwrap();
+        let server = || {
+            let builder = TableServer::builder().account(key.clone());
+            let builder = match &tables {
+                Tables::Memory => builder,
+                Tables::Directory(directory) => {
+                    builder.data(directory.path().join(TABLES), Durability::Relaxed)
+                }
+                Tables::Database(database) => builder.postgres(database.url()),
+                Tables::Cluster(cluster) => builder.postgres(cluster.url("postgres")),
+            };
+            builder.in_process().unwrap()
+        };
+        let count = match &tables {
+            Tables::Memory | Tables::Directory(_) => 1,
+            Tables::Database(_) | Tables::Cluster(_) => SERVERS,
+        };
+        let servers: Vec<_> = std::iter::repeat_with(server).take(count).collect();
         Self {
-            transport: server.transport(),
-            key: server.credential(),
-            server: Some(server),
-            directory,
+            key,
+            servers,
+            tables,
+            rng: Mutex::new(Rng::with_seed(0)),
         }
     }
 
-    pub(crate) const fn is_in_a_directory(&self) -> bool {
-        self.directory.is_some()
+    /// Whether the tables are still there after the server.
+    pub(crate) const fn is_persistent(&self) -> bool {
+        !matches!(self.tables, Tables::Memory)
     }
 
-    /// Ends the server, and starts another one with the same data directory.
+    /// Ends the servers, and starts others with the same tables.
     pub(crate) fn open_again(&mut self) {
-        self.server = None;
-        *self = Self::start(self.directory.take());
+        self.servers.clear();
+        let tables = std::mem::replace(&mut self.tables, Tables::Memory);
+        *self = Self::start(tables);
     }
 
-    /// Ends the server as a crash would: what it has not written by now is lost. Starts another one with the remaining files.
+    /// Ends the servers or their database as a crash would: what is not written by now is lost. Starts others with what is left.
     pub(crate) fn crash(&mut self) {
-        let directory = self.directory.as_ref().expect("it has a directory").path();
-        let (tables, left) = (directory.join(TABLES), directory.join("left"));
-        copy_directory(&tables, &left);
-        // The orderly end has no effect on the copy.
-        self.server = None;
-        fs::remove_dir_all(&tables).unwrap();
-        fs::rename(&left, &tables).unwrap();
+        match &self.tables {
+            Tables::Memory | Tables::Database(_) => {}
+            Tables::Directory(directory) => {
+                let directory = directory.path();
+                let (tables, left) = (directory.join(TABLES), directory.join("left"));
+                copy_directory(&tables, &left);
+                // The orderly end has no effect on the copy.
+                self.servers.clear();
+                fs::remove_dir_all(&tables).unwrap();
+                fs::rename(&left, &tables).unwrap();
+            }
+            Tables::Cluster(cluster) => {
+                cluster.kill();
+                cluster.start_again();
+            }
+        }
         self.open_again();
     }
 
-    fn endpoint(&self) -> &str {
-        let server = self.server.as_ref();
-        server.expect("there is a server").endpoint()
+    /// One of the servers.
+    fn server(&self) -> &TableServer {
+        let mut rng = self.rng.lock().unwrap();
+        rng.choice(&self.servers).expect("there is a server")
     }
 
     pub(crate) fn account(&self) -> &str {
@@ -119,9 +172,10 @@ impl Server {
     }
 
     pub(crate) async fn send_as_is(&self, ask: &Ask) -> (u16, HeaderMap, Bytes) {
+        let server = self.server();
         let mut request = Request::builder()
             .method(ask.method)
-            .uri(format!("{}{}", self.endpoint(), ask.path))
+            .uri(format!("{}{}", server.endpoint(), ask.path))
             .header("accept", "application/json;odata=minimalmetadata")
             .header("x-ms-version", "2019-02-02");
         for (name, value) in &ask.headers {
@@ -144,7 +198,7 @@ impl Server {
         request
             .headers_mut()
             .insert("authorization", authorization.parse().unwrap());
-        let response = self.transport.send(request).await.unwrap();
+        let response = server.transport().send(request).await.unwrap();
         let (head, body) = response.into_parts();
         (head.status.as_u16(), head.headers, body)
     }

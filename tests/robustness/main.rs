@@ -1,5 +1,5 @@
 //! Tens of thousands of malformed requests, over TCP, most of them with valid credentials: none causes a server error, a panic or a
-//! memory leak, and none reveals a secret.
+//! memory leak, and none reveals a secret. A tenth of them goes to a server with its tables in a database.
 //!
 //! They are valid requests of every operation, garbled before or after they are signed. The seed is fixed and printed;
 //! `TABLESDK_ROBUSTNESS_SEED` sets it, or makes it `random`, and `TABLESDK_ROBUSTNESS_REQUESTS` sends more requests.
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fastrand::Rng;
-use harness::{seed, setting};
+use harness::{postgres, seed, setting};
 use tablesdk::TableServiceClient;
 use tablesdk_server::TableServer;
 
@@ -38,6 +38,16 @@ async fn malformed_requests_do_no_harm() {
 
     let server = TableServer::start().await.unwrap();
     let witness = Witness::install(&server.credential());
+    send_all(server, seed, requests, &witness).await;
+    if let Some(database) = postgres::database() {
+        let server = TableServer::builder().postgres(database.url());
+        let server = server.start().await.unwrap();
+        send_all(server, seed, requests / 10, &witness).await;
+    }
+}
+
+async fn send_all(server: TableServer, seed: u64, requests: usize, witness: &Arc<Witness>) {
+    let lines = witness.lines();
     let mut statuses = Statuses::new();
     let mut after_first_round = None;
     for round in 0..requests.div_ceil(ROUND) {
@@ -45,7 +55,7 @@ async fn malformed_requests_do_no_harm() {
         let senders = (0..CONNECTIONS).map(|index| {
             let stream = (round * CONNECTIONS + index) as u64;
             let rng = Rng::with_seed(seed.wrapping_add(stream.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
-            tokio::spawn(send_some(Sender::new(&server, rng), Arc::clone(&witness)))
+            tokio::spawn(send_some(Sender::new(&server, rng), Arc::clone(witness)))
         });
         for sender in senders.collect::<Vec<_>>() {
             for (status, count) in sender.await.unwrap() {
@@ -67,7 +77,8 @@ async fn malformed_requests_do_no_harm() {
     let unknown = count(|status| matches!(status, 0 | 401 | 403 | 414 | 431));
     assert!(unknown < sent / 2, "{statuses:?}");
     assert!(count(|status| status < 300) > sent / 50, "{statuses:?}");
-    witness.assert_saw_requests(sent / 2);
+    // An empty log would show no secret.
+    assert!(witness.lines() - lines >= sent / 2);
     if let (Some(before), Some(after)) = (after_first_round, witness::resident_bytes()) {
         println!("{before} bytes after the first round, {after} bytes in the end");
         assert!(after <= before + GROWTH_MAX, "{before} became {after}");

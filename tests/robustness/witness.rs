@@ -10,6 +10,9 @@ use tablesdk::SharedKey;
 
 use crate::request::{Framing, Request};
 
+/// The part of the database's password that is the same in its URL.
+const DATABASE_PASSWORD: &[u8] = b"battery";
+
 pub(crate) struct Witness {
     key: Vec<u8>,
     decoded_key: Vec<u8>,
@@ -102,6 +105,7 @@ impl Witness {
         // A part of the key is a secret, too.
         holds(&self.key[..20])
             || holds(&self.decoded_key[..12])
+            || holds(DATABASE_PASSWORD)
             || self.is_signature_in(bytes)
             || bytes.contains(&b'%') && self.is_signature_in(&decode_percent(bytes))
     }
@@ -134,10 +138,9 @@ impl Witness {
         );
     }
 
-    /// Fails if the log has fewer lines, because an empty log shows no secret.
-    pub(crate) fn assert_saw_requests(&self, count: usize) {
-        let lines = self.lines.load(Ordering::Relaxed);
-        assert!(lines >= count, "{lines} lines");
+    /// The number of lines in the log.
+    pub(crate) fn lines(&self) -> usize {
+        self.lines.load(Ordering::Relaxed)
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) async fn run(seed: u64, operations: usize, server: Server) {
     };
     for _ in 0..operations {
         match history.rng.u8(..100) {
-            0..=1 if history.rng.u8(..4) == 0 && history.server.is_in_a_directory() => {
+            0..=1 if history.rng.u8(..4) == 0 && history.server.is_persistent() => {
                 if history.rng.bool() {
                     history.server.crash();
                 } else {
