@@ -28,7 +28,12 @@ pub(super) fn decide_batch(
     };
     let table = view.require_table(account, table);
     let table = table.map_err(|failure| failure.of_change(0))?;
-    view.announce_entities(table, changes.iter().map(|change| change.key));
+    let keys_of_all = changes.iter().map(|change| change.key);
+    if changes.iter().all(Change::is_insert) {
+        view.presume_absent(table, keys_of_all);
+    } else {
+        view.announce_entities(table, keys_of_all);
+    }
     let mut keys = HashSet::new();
     for (index, change) in changes.iter().enumerate() {
         let is_in_partition = change.key.partition_key() == first.key.partition_key();

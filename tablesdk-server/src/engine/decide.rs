@@ -36,6 +36,9 @@ pub(super) fn decide(
         }
         Command::Change(table, change) => {
             let table = view.require_table(account, table)?;
+            if change.is_insert() {
+                view.presume_absent(table, [change.key]);
+            }
             decide_change(view, flavor, table, change, now, &mut batch)?;
         }
         Command::CreateTable(name) => create_table(view, account, name, now, &mut batch)?,

@@ -322,8 +322,12 @@ impl Engine {
         command: &Command<'_>,
     ) -> Result<Outcome, Failure> {
         let mut backoff = Backoff::default();
+        let mut may_presume = true;
         loop {
             let view = self.partial_view(storage);
+            if let Some(partial) = view.as_partial().filter(|_| may_presume) {
+                partial.may_presume();
+            }
             let (decided, timestamp) = loop {
                 let timestamp = self.next_timestamp(&view);
                 let decided = decide::decide(&view, self.flavor, account, command, timestamp);
@@ -334,13 +338,19 @@ impl Engine {
                     break (decided, timestamp);
                 }
             };
-            let batch = decided?;
+            let is_presumed = view.as_partial().is_some_and(PartialSnapshot::has_presumed);
+            may_presume = false;
+            let batch = match decided {
+                Err(_) if is_presumed => continue,
+                decided => decided?,
+            };
             let Some(partial) = view.as_partial().filter(|_| !batch.writes.is_empty()) else {
                 return Ok(Outcome { timestamp });
             };
             let batch = partial.conditional(batch, timestamp.unix_ticks());
             match storage.commit(batch).await? {
                 Committed::Done => return Ok(Outcome { timestamp }),
+                Committed::Conflict if is_presumed => {}
                 Committed::Conflict => backoff.wait().await?,
             }
         }
@@ -547,6 +557,13 @@ pub(crate) struct Change<'a> {
     pub(crate) key: &'a EntityKey,
     /// The kind of change.
     pub(crate) action: Action<'a>,
+}
+
+impl Change<'_> {
+    /// Whether the entity must not exist.
+    const fn is_insert(&self) -> bool {
+        matches!(self.action, Action::Insert(_))
+    }
 }
 
 /// The kind of a change. The properties are valid individually.

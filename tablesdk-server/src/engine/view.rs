@@ -89,6 +89,18 @@ impl View {
         self.snapshot.announce(&mut keys);
     }
 
+    /// The same, for entities that probably do not exist.
+    pub(super) fn presume_absent<'k>(
+        &self,
+        table: TableId,
+        keys: impl IntoIterator<Item = &'k EntityKey>,
+    ) {
+        let mut keys = keys
+            .into_iter()
+            .map(|key| key_codec::entity_key(table, key));
+        self.snapshot.presume_absent(&mut keys);
+    }
+
     /// Names other records that are read next, so that they are read together.
     pub(super) fn announce(&self, keys: impl IntoIterator<Item = Vec<u8>>) {
         self.snapshot.announce(&mut keys.into_iter());

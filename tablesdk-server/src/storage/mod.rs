@@ -191,6 +191,11 @@ pub(crate) trait Snapshot: Send + Sync {
         let _ = keys;
     }
 
+    /// Names keys that are read next, and under which there is probably no record.
+    fn presume_absent(&self, keys: &mut dyn Iterator<Item = Vec<u8>>) {
+        let _ = keys;
+    }
+
     /// Names the range that is read next, and how many of its first records are probably enough. `reads_ahead`: whether the records
     /// after those are probably read, too.
     fn announce_range(&self, start: &[u8], end: &[u8], records_max: usize, reads_ahead: bool) {

@@ -36,7 +36,8 @@ pub(super) const KEYS_AND_RANGE: &str = "\
 ///
 /// $1 to $3 are the keys, expected versions and new records of the writes, sorted by key; $4 is the new version; $5 and $6 are keys and
 /// versions of what is only read. A row that another transaction holds is waited for, and compared as that one leaves it. What
-/// is only read is not locked: see `docs/decisions.md`. CockroachDB permits one change of a table in a statement.
+/// is only read is not locked: see `docs/decisions.md`. A removed record, whose version is expected to be missing, is replaced if it is
+/// older: nothing was under its key. CockroachDB permits one change of a table in a statement.
 pub(super) const COMMIT: &str = "\
     WITH written AS ( \
         INSERT INTO tablesdk_records AS r (key, version, replaced, record, removed_at) \
@@ -49,6 +50,7 @@ pub(super) const COMMIT: &str = "\
         SET version = excluded.version, replaced = excluded.replaced, \
             record = excluded.record, removed_at = excluded.removed_at \
         WHERE r.version = excluded.replaced \
+            OR excluded.replaced IS NULL AND r.record IS NULL AND r.version < excluded.version \
         RETURNING 1 \
     ), unchanged AS ( \
         SELECT 1 FROM unnest($5::bytea[], $6::bigint[]) AS c (key, expected) \

@@ -91,7 +91,8 @@ pub(crate) struct FetchedRecord {
 /// A batch and what it depends on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ConditionalBatch {
-    /// The writes, each with the version of what it replaces; `None` for nothing. No key occurs twice.
+    /// The writes, each with the version of what it replaces; `None` for nothing, or for a record that was removed before the version
+    /// of this batch. No key occurs twice.
     pub(crate) writes: Vec<(Write, Option<Version>)>,
     /// The keys and versions of the records that the batch depends on and does not replace.
     pub(crate) reads: Vec<(Vec<u8>, Version)>,

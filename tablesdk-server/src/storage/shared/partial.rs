@@ -39,6 +39,9 @@ struct State {
     ahead: Option<Ahead>,
     /// Whether parts of a range are fetched before they are asked for.
     reads_ahead: bool,
+    /// Whether records may be presumed, because what is decided is a condition of the commit.
+    may_presume: bool,
+    has_presumed: bool,
     round_trips: u32,
 }
 
@@ -57,7 +60,7 @@ impl State {
 }
 
 /// A record or what is left of it.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Stored {
     version: Version,
     record: Option<Bytes>,
@@ -115,6 +118,16 @@ impl PartialSnapshot {
         }
     }
 
+    /// Permits to decide on what the records probably are, until some are fetched. Only for a commit, whose conditions tell.
+    pub(crate) fn may_presume(&self) {
+        self.state().may_presume = true;
+    }
+
+    /// Whether a record was presumed. Then nothing but the success of a commit may be reported.
+    pub(crate) fn has_presumed(&self) -> bool {
+        self.state().has_presumed
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         // Nothing panics while it is locked.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -146,6 +159,7 @@ impl PartialSnapshot {
         let fetched = self.storage.fetch(wanted.clone()).await?;
         let mut state = self.state();
         state.records.clear();
+        (state.may_presume, state.has_presumed) = (false, false);
         state.keep(wanted.keys, &fetched);
         state.chunk = None;
         if let Some(range) = wanted.range {
@@ -299,12 +313,20 @@ impl Snapshot for PartialSnapshot {
     fn get_or_guess(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
         match self.get(key) {
             Ok(record) => {
-                self.guesses.learn(key, record.as_deref());
+                let state = self.state();
+                let stored = state.records.get(key).and_then(Option::as_ref);
+                self.guesses.learn(key, stored);
                 Ok(record)
             }
             Err(StorageError::NotFetched) => {
                 let guess = self.guesses.find(key).ok_or(StorageError::NotFetched)?;
-                Ok(Some(Slice::Owned(guess)))
+                let record = guess.record.clone();
+                let mut state = self.state();
+                if state.may_presume {
+                    state.records.insert(key.to_vec(), Some(guess));
+                    state.has_presumed = true;
+                }
+                Ok(record.map(Slice::Owned))
             }
             Err(error) => Err(error),
         }
@@ -390,6 +412,18 @@ impl Snapshot for PartialSnapshot {
         Ok(None)
     }
 
+    fn presume_absent(&self, keys: &mut dyn Iterator<Item = Vec<u8>>) {
+        let mut state = self.state();
+        if !state.may_presume {
+            state.asked.extend(keys);
+            return;
+        }
+        for key in keys {
+            state.records.entry(key).or_insert(None);
+        }
+        state.has_presumed = true;
+    }
+
     fn announce(&self, keys: &mut dyn Iterator<Item = Vec<u8>>) {
         self.state().asked.extend(keys);
     }
@@ -428,24 +462,25 @@ fn after(key: &[u8]) -> Vec<u8> {
 
 /// What some records were when they were last read. Other servers may have changed them since.
 #[derive(Debug, Default)]
-pub(crate) struct Guesses(RwLock<HashMap<Vec<u8>, Bytes>>);
+pub(crate) struct Guesses(RwLock<HashMap<Vec<u8>, Stored>>);
 
 impl Guesses {
-    fn find(&self, key: &[u8]) -> Option<Bytes> {
+    fn find(&self, key: &[u8]) -> Option<Stored> {
         let guesses = self.0.read().unwrap_or_else(PoisonError::into_inner);
         guesses.get(key).cloned()
     }
 
-    fn learn(&self, key: &[u8], record: Option<&[u8]>) {
-        if self.find(key).as_deref() == record {
+    fn learn(&self, key: &[u8], stored: Option<&Stored>) {
+        let known = self.find(key).map(|known| known.version);
+        if known == stored.map(|stored| stored.version) {
             return;
         }
         let mut guesses = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if guesses.len() >= GUESSES_MAX {
             guesses.clear();
         }
-        match record {
-            Some(record) => guesses.insert(key.to_vec(), Bytes::copy_from_slice(record)),
+        match stored.filter(|stored| stored.record.is_some()) {
+            Some(stored) => guesses.insert(key.to_vec(), stored.clone()),
             None => guesses.remove(key),
         };
     }

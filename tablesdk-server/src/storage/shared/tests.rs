@@ -101,7 +101,16 @@ impl SharedStorage for SharedMemory {
             let are_writes = batch.writes.iter();
             let are_writes = are_writes.clone().all(|(write, expected)| {
                 assert!(expected.is_none_or(|expected| expected < batch.version));
-                version_of(&key_of(write)) == *expected
+                let stored = records.get(&key_of(write));
+                let is_removed = |version, record: &Option<Bytes>| {
+                    expected.is_none() && record.is_none() && version < batch.version
+                };
+                match stored {
+                    None => expected.is_none(),
+                    Some((version, record)) => {
+                        Some(*version) == *expected || is_removed(*version, record)
+                    }
+                }
             });
             let mut reads = batch.reads.iter();
             let are_reads = reads.all(|(key, version)| version_of(key) == Some(*version));
