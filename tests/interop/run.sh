@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs the official Go, Java, Python and JavaScript clients against our server, and our client against Azurite.
+# Runs the official Go, Java, Python and JavaScript clients against our server, also with its tables in a database, and our client
+# against Azurite.
 # The official clients also run against Azurite, to show that their expectations do not fit our server
-# alone. Without Java, Python or Node, the script prints which steps it skips.
+# alone. Without Java, Python, Node or PostgreSQL, the script prints which steps it skips.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -11,14 +12,16 @@ interop=$target/interop
 host=127.0.0.1 # not localhost: the official clients use the dialect of Cosmos DB there
 
 scratch=$(mktemp -d)
-service=
+services=()
 
+# Stops what was started, the last one first.
 stop() {
-    if [ -n "$service" ]; then
-        kill "$service" 2>/dev/null || true
-        wait "$service" 2>/dev/null || true
-        service=
-    fi
+    local index
+    for ((index = ${#services[@]} - 1; index >= 0; index--)); do
+        kill "${services[index]}" 2>/dev/null || true
+        wait "${services[index]}" 2>/dev/null || true
+    done
+    services=()
 }
 
 trap 'stop; rm -rf "$scratch"' EXIT
@@ -33,7 +36,7 @@ start() {
     echo "--- starting $name"
     mkfifo "$scratch/$name"
     "$@" >"$scratch/$name" &
-    service=$!
+    services+=($!)
     exec 3<"$scratch/$name"
     # shellcheck disable=SC2053 # the pattern is meant to be one
     while IFS= read -r -t 60 line <&3; do
@@ -109,6 +112,21 @@ cargo build -q -p tablesdk-server --bin tablesdk-server
 start tablesdk-server '*connection string: *' "$target/debug/tablesdk-server" --port 0
 clients "${line#*connection string: }"
 stop
+
+if [ -n "${TABLESDK_TEST_POSTGRES:-}" ] || command -v postgres >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null; then
+    echo "--- the same with tables in a database"
+    if [ ${#foreign[@]} -gt 0 ]; then
+        # The test of expiry reads a dump of all entities, which a server over a database does not offer.
+        TABLESDK_TEST_STORE=postgres cargo test -q -p tablesdk-tests --test foreign -- --ignored "${foreign[@]}" --skip expiry || exit 1
+    fi
+    cargo build -q -p tablesdk-tests --example postgres
+    start postgres 'database: *' "$target/debug/examples/postgres"
+    start tablesdk-server-over-it '*connection string: *' "$target/debug/tablesdk-server" --port 0 --store "${line#database: }"
+    clients "${line#*connection string: }"
+    stop
+else
+    echo "SKIPPED: the clients and a server over PostgreSQL"
+fi
 
 echo "--- tests in other languages, with the kit of our server"
 TABLESDK_SERVER=$(cd "$target/debug" && pwd)/tablesdk-server
