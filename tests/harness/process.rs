@@ -1,11 +1,12 @@
 //! The server as a separate process: a test can start, halt, kill and restart it.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Mutex, OnceLock};
 
+use fastrand::Rng;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
@@ -111,4 +112,14 @@ pub fn program() -> PathBuf {
         profile.join(format!("tablesdk-server{}", std::env::consts::EXE_SUFFIX))
     };
     PROGRAM.get_or_init(build).clone()
+}
+
+/// A port below those that the system gives to connections, so that it is still free after a kill.
+pub fn free_port(rng: &mut Rng) -> u16 {
+    loop {
+        let port = rng.u16(20_000..30_000);
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }

@@ -1,14 +1,14 @@
 //! The state that all workers share: the server as a process, the proxy, clients that use the proxy, a client that bypasses it, and
 //! the ledger.
 
-use std::net::{SocketAddr, TcpListener as StdTcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use fastrand::Rng;
-use harness::process::{Process, program};
+use harness::process::{Process, free_port, program};
 use http::Request;
 use tablesdk::transport::ReqwestTransport;
 use tablesdk::transport::{Transport, TransportFuture};
@@ -191,16 +191,6 @@ async fn start_server(directory: &Path, port: u16, rng: &mut Rng) -> Process {
     command.args(["--durability", durability, "--port", &port.to_string()]);
     command.arg("--data").arg(directory);
     Process::start(command).await.unwrap()
-}
-
-/// A port below those that the system gives to connections, so that it is still free after a kill.
-fn free_port(rng: &mut Rng) -> u16 {
-    loop {
-        let port = rng.u16(20_000..30_000);
-        if StdTcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
-    }
 }
 
 /// No operation has a deadline near this.

@@ -28,7 +28,9 @@ pub(crate) async fn run(workload: &Arc<Workload>, clients: usize, rng: &mut Rng)
     };
     for partition in 0..workload.size.partitions {
         let partition = format!("p{partition}");
-        last.query(&partition).await;
+        while !last.query(&partition).await {
+            workload.wait_until_available().await;
+        }
     }
 }
 
@@ -51,11 +53,16 @@ impl Worker {
             // A server in this process may respond without a wait for anything, and others would never run.
             tokio::task::yield_now().await;
             let name = self.name();
-            match self.rng.u8(..20) {
+            let is_answered = match self.rng.u8(..20) {
                 0..=4 => self.get(&name).await,
                 5..=6 => self.query(&name.0).await,
                 7..=10 => self.batch(&name.0).await,
                 _ => self.write(name).await,
+            };
+            if is_answered {
+                self.workload.is_done();
+            } else {
+                self.workload.wait_until_available().await;
             }
         }
     }
@@ -90,7 +97,7 @@ impl Worker {
         }
     }
 
-    async fn get(&mut self, name: &Name) {
+    async fn get(&mut self, name: &Name) -> bool {
         let table = self.workload.table(&mut self.rng);
         let called = self.workload.now();
         let found = table.get(Row::key(name.0.as_str(), name.1.as_str())).await;
@@ -106,10 +113,11 @@ impl Worker {
         };
         self.workload.count("get", &outcome);
         self.workload.note(name, 0, Action::Read, outcome, moments);
+        matches!(outcome, Outcome::Saw(_))
     }
 
     /// Reads all entities of a partition at one moment.
-    async fn query(&mut self, partition: &str) {
+    async fn query(&mut self, partition: &str) -> bool {
         let table = self.workload.table(&mut self.rng);
         let query = table.query::<Row>().partition(partition);
         let called = self.workload.now();
@@ -126,9 +134,10 @@ impl Worker {
             Err(error) => self.workload.outcome("query", &error),
         };
         self.workload.count("query", &outcome);
+        matches!(outcome, Outcome::Saw(_))
     }
 
-    async fn write(&mut self, name: Name) {
+    async fn write(&mut self, name: Name) -> bool {
         let change = self.change(name);
         let token = self.workload.next_token();
         let table = self.workload.table(&mut self.rng);
@@ -148,9 +157,10 @@ impl Worker {
         let action = Action::Write(change.effect, change.condition);
         self.workload
             .note(&change.name, token, action, outcome, moments);
+        outcome != Outcome::Failed
     }
 
-    async fn batch(&mut self, partition: &str) {
+    async fn batch(&mut self, partition: &str) -> bool {
         let rows = self.workload.size.rows;
         let first = self.rng.usize(..rows);
         let count = self.rng.usize(2..=rows.min(4));
@@ -208,6 +218,7 @@ impl Worker {
             self.workload
                 .note(&change.name, token, action, outcome, moments);
         }
+        of_batch != Outcome::Failed
     }
 }
 

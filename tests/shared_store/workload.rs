@@ -43,6 +43,8 @@ pub(crate) struct Workload {
     next_token: AtomicI64,
     state: Mutex<State>,
     done: watch::Sender<u64>,
+    /// False while it makes no sense to go on: the database is away.
+    is_available: watch::Sender<bool>,
     began: Instant,
 }
 
@@ -64,6 +66,7 @@ impl Workload {
             next_token: AtomicI64::new(1),
             state: Mutex::default(),
             done: watch::Sender::new(0),
+            is_available: watch::Sender::new(true),
             began: Instant::now(),
         }
     }
@@ -84,6 +87,30 @@ impl Workload {
 
     pub(crate) fn is_over(&self) -> bool {
         *self.done.borrow() >= self.size.operations
+    }
+
+    /// Returns when so many operations are done.
+    pub(crate) async fn wait_for(&self, operations: u64) {
+        let mut done = self.done.subscribe();
+        let waited = done.wait_for(|done| *done >= operations).await;
+        waited.expect("the sender is in this workload");
+    }
+
+    /// Notes that one more of the operations is done that the run has.
+    pub(crate) fn is_done(&self) {
+        self.done.send_modify(|done| *done += 1);
+    }
+
+    /// Says whether the database is there.
+    pub(crate) fn set_available(&self, is_available: bool) {
+        self.is_available.send_replace(is_available);
+    }
+
+    /// After a failure: returns when it makes sense to go on.
+    pub(crate) async fn wait_until_available(&self) {
+        let mut is_available = self.is_available.subscribe();
+        let waited = is_available.wait_for(|is_available| *is_available).await;
+        waited.expect("the sender is in this workload");
     }
 
     pub(crate) fn next_token(&self) -> Token {
@@ -116,12 +143,6 @@ impl Workload {
             Outcome::Unknown => "unknown",
         };
         *self.state().counts.entry((verb, word)).or_default() += 1;
-        if matches!(
-            outcome,
-            Outcome::Saw(_) | Outcome::Done(_) | Outcome::Refused(_)
-        ) {
-            self.done.send_modify(|done| *done += 1);
-        }
     }
 
     /// Notes an operation on an entity.
@@ -179,15 +200,21 @@ impl Workload {
     pub(crate) fn judge(&self) -> Result<(), Violation> {
         let state = self.state();
         println!("{} in {:?}", state.summary(), self.began.elapsed());
-        if let Some(unexpected) = state.unexpected.first() {
-            let count = state.unexpected.len();
-            let text = format!("{count} unexpected failures, the first of which is {unexpected}");
-            return Err(Violation(text));
-        }
+        state.check_failures()?;
         let began = Instant::now();
         let effort = check(&state.history)?;
         println!("checked in {:?}: {effort:?}", began.elapsed());
         Ok(())
+    }
+
+    /// Whether all failures are such that a client may try again.
+    pub(crate) fn check_failures(&self) -> Result<(), Violation> {
+        self.state().check_failures()
+    }
+
+    /// The numbers of results.
+    pub(crate) fn summary(&self) -> String {
+        format!("{} in {:?}", self.state().summary(), self.began.elapsed())
     }
 
     /// How many operations ended like this.
@@ -199,6 +226,17 @@ impl Workload {
 }
 
 impl State {
+    fn check_failures(&self) -> Result<(), Violation> {
+        match self.unexpected.as_slice() {
+            [] => Ok(()),
+            [first, ..] => {
+                let count = self.unexpected.len();
+                let text = format!("{count} unexpected failures, the first of which is {first}");
+                Err(Violation(text))
+            }
+        }
+    }
+
     fn summary(&self) -> String {
         let mut text = String::new();
         let mut totals: BTreeMap<&str, u64> = BTreeMap::new();
