@@ -41,7 +41,7 @@ async fn nothing_acknowledged_is_lost_when_servers_are_killed_and_the_database_r
     let size = size(4_000);
     let (cluster, workload) = start(&database.url("postgres"), size).await;
     let mut disturbing = rng.fork();
-    let every = (size.operations / 8).min(2_000);
+    let every = (size.operations / 8).min(500);
     let ((), losses) = tokio::join!(
         worker::run(&workload, CLIENTS, &mut rng),
         disturb(&cluster, &database, &workload, every, &mut disturbing),
@@ -99,7 +99,7 @@ async fn conditional_increments_are_exact_while_servers_are_killed() {
     };
     let (cluster, workload) = start(&database.url("postgres"), size).await;
     let mut disturbing = rng.fork();
-    let every = (size.operations / 6).min(2_000);
+    let every = (size.operations / 6).min(1_000);
     let ((), losses) = tokio::join!(
         counters::run(&workload, CLIENTS, increments, &mut rng),
         disturb(&cluster, &database, &workload, every, &mut disturbing),

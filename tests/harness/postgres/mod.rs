@@ -1,7 +1,7 @@
 //! A real PostgreSQL for tests: a new, empty [`Database`] for a test that needs one, or a [`Postgres`] of its own for a test that
 //! stops, kills and replaces the database.
 //!
-//! The programs of PostgreSQL 13 to 18 must be on the machine: see [`programs`]. `TABLESDK_TEST_POSTGRES`, the URL of a user who may
+//! The programs of PostgreSQL 13 to 18 must be on the machine: see `programs.rs`. `TABLESDK_TEST_POSTGRES`, the URL of a user who may
 //! create databases, without TLS, names a database system that runs elsewhere: an own PostgreSQL, CockroachDB or YugabyteDB. Without
 //! either, the tests are skipped, and standard error says so; with `TABLESDK_TEST_POSTGRES_REQUIRED=1`, they fail instead.
 //!
