@@ -144,7 +144,7 @@ fn hold_name(
     now: Timestamp,
     batch: &mut WriteBatch,
 ) -> Result<(), Failure> {
-    for deleted in view.deleted_tables(account) {
+    for deleted in view.deleted_tables(account).take(ENDED_MAX) {
         let (key, until) = deleted?;
         if until <= now {
             batch.delete(key);
@@ -157,6 +157,9 @@ fn hold_name(
     );
     Ok(())
 }
+
+/// The most reservations that a deletion looks at.
+const ENDED_MAX: usize = 100;
 
 #[cfg(test)]
 mod tests {

@@ -356,7 +356,7 @@ impl Engine {
         }
     }
 
-    /// The time of a write: later than all times that this server gave before, and than the records that the write depends on.
+    /// The time of a write: later than the records that the write depends on, whose times may be those of other clocks.
     fn next_timestamp(&self, view: &View) -> Timestamp {
         let now = self.clock().next();
         let latest = view.as_partial().and_then(PartialSnapshot::latest_version);

@@ -258,8 +258,8 @@ fn next_in(row_keys: &RowKeyRange, key: &[u8]) -> Option<Vec<u8>> {
 /// The cost of a seek to the first entity of a range: a microsecond in memory, and some in files.
 const SEEK_COST: u64 = 5000;
 
-/// The most points that are read together.
-const POINTS_MAX: usize = 100;
+/// The most points that are read together. Each may have a megabyte.
+const POINTS_MAX: usize = 20;
 
 /// The cost of an entity, whatever its size.
 const ENTITY_COST: u64 = 200;

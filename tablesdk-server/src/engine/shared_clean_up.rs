@@ -4,12 +4,13 @@
 //! no harm: what is removed twice is gone. A server may write an entity of a table a moment after another one deleted the table, because
 //! the write began before. So the mark of a deleted table stays for some minutes, and the table is cleaned up once more then.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use tablesdk_protocol::{Guid, Timestamp};
 
+use super::Engine;
 use super::key_codec::{self, TableId};
-use super::{Engine, View};
 use crate::storage::{
     AnyStorage, Committed, PartialSnapshot, Removed, SharedStorage, StorageError, WriteBatch,
 };
@@ -21,6 +22,8 @@ pub(crate) struct SharedCleanUp {
     holder: Guid,
     /// The table whose entities were removed up to this key. The search for the next ones would step over all removed ones.
     within: Option<(TableId, Vec<u8>)>,
+    /// The tables that have no entities any more, and whose marks are too young to be removed.
+    empty: HashSet<TableId>,
 }
 
 impl SharedCleanUp {
@@ -31,7 +34,30 @@ impl SharedCleanUp {
         Self {
             holder: Guid::from_bytes(holder),
             within: None,
+            empty: HashSet::new(),
         }
+    }
+}
+
+impl SharedCleanUp {
+    /// Removes some entities of a deleted table, from a key on. Returns false if there is none.
+    async fn remove_some(
+        &mut self,
+        storage: &dyn SharedStorage,
+        table: TableId,
+        start: Vec<u8>,
+    ) -> Result<bool, StorageError> {
+        let end = key_codec::entities_end(table);
+        Ok(match storage.remove(start, end, ENTITIES_MAX).await? {
+            Removed::Until(last) => {
+                self.within = Some((table, key_codec::after(last)));
+                true
+            }
+            Removed::All => {
+                self.empty.insert(table);
+                false
+            }
+        })
     }
 }
 
@@ -46,8 +72,12 @@ impl Engine {
         };
         let now = self.clock().next();
         if !self.hold_clean_up(&**storage, clean_up.holder, now).await? {
-            clean_up.within = None;
+            (clean_up.within, clean_up.empty) = (None, HashSet::new());
             return Ok(false);
+        }
+        if let Some((table, start)) = clean_up.within.take() {
+            clean_up.remove_some(&**storage, table, start).await?;
+            return Ok(true);
         }
         let view = self.view();
         let marks = loop {
@@ -62,49 +92,30 @@ impl Engine {
                 break marks?;
             }
         };
-        for mark in marks {
-            if self
-                .clean_up_table(&**storage, &view, mark, clean_up, now)
-                .await?
-            {
+        clean_up.empty.retain(|table| marks.contains(table));
+        for table in marks {
+            let partial = view.as_partial();
+            let marked =
+                partial.and_then(|partial| partial.version(&key_codec::clean_up_key(table)));
+            let marked = marked.and_then(|version| Timestamp::from_unix_ticks(version).ok());
+            let is_old = marked.is_some_and(|marked| marked.saturating_add(MARK_TIME) < now);
+            if !is_old && clean_up.empty.contains(&table) {
+                continue;
+            }
+            let start = key_codec::entities_start(table);
+            if clean_up.remove_some(&**storage, table, start).await? {
                 return Ok(true);
             }
-        }
-        storage.sweep().await
-    }
-
-    /// Removes some entities of a deleted table. Returns false if it has none.
-    async fn clean_up_table(
-        &self,
-        storage: &dyn SharedStorage,
-        view: &View,
-        table: TableId,
-        clean_up: &mut SharedCleanUp,
-        now: Timestamp,
-    ) -> Result<bool, StorageError> {
-        let within = clean_up.within.take().filter(|(of, _)| *of == table);
-        let is_begun = within.is_some();
-        let start = within.map_or_else(|| key_codec::entities_start(table), |(_, key)| key);
-        let end = key_codec::entities_end(table);
-        match storage.remove(start, end, ENTITIES_MAX).await? {
-            Removed::Until(last) => {
-                clean_up.within = Some((table, key_codec::after(last)));
-                Ok(true)
-            }
-            Removed::All if is_begun => Ok(true),
-            Removed::All => {
-                let key = key_codec::clean_up_key(table);
-                let partial = view.as_partial();
-                let marked = partial.and_then(|partial| partial.version(&key));
-                let marked = marked.and_then(|version| Timestamp::from_unix_ticks(version).ok());
-                if marked.is_some_and(|marked| marked.saturating_add(MARK_TIME) < now) {
+            if is_old {
+                // Policies may have come late, too.
+                for key in [key_codec::acl_key(table), key_codec::clean_up_key(table)] {
                     storage
                         .remove(key.clone(), key_codec::after(key), 1)
                         .await?;
                 }
-                Ok(false)
             }
         }
+        storage.sweep().await
     }
 
     /// Takes or renews the lease. Returns false if another server has it.

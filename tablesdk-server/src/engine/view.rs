@@ -195,7 +195,7 @@ impl View {
     }
 
     /// The CORS rules of an account, shared by all requests.
-    pub(super) fn cors_rules(&self, account: &str) -> Result<Arc<[CorsRule]>, StorageError> {
+    pub(crate) fn cors_rules(&self, account: &str) -> Result<Arc<[CorsRule]>, StorageError> {
         self.catalog.get(
             self.snapshot.epoch(),
             |cached| cached.cors_rules.get(account).cloned(),

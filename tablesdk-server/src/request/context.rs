@@ -5,8 +5,8 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,7 +20,7 @@ use tablesdk_protocol::limits::{CLIENT_REQUEST_ID_BYTES_MAX, OPERATION_SECONDS_M
 use tablesdk_protocol::operation::QueryOptions;
 use tablesdk_protocol::wire::error_body;
 use tablesdk_protocol::wire::json::MetadataLevel;
-use tablesdk_protocol::{Endpoint, ErrorCode, Guid, ServiceError, Timestamp};
+use tablesdk_protocol::{CorsRule, Endpoint, ErrorCode, Guid, ServiceError, Timestamp};
 
 use crate::flavor::Flavor;
 use crate::request::address::{Address, Location};
@@ -37,6 +37,8 @@ pub(crate) struct Context {
     client_request_id: Option<HeaderValue>,
     /// The CORS headers of the response.
     pub(crate) cors: Cors,
+    /// The CORS rules of the account, if they were read with what the request asks for.
+    pub(crate) cors_rules: OnceLock<Arc<[CorsRule]>>,
     /// Counts the entities that the request reads, for the journal of a test.
     pub(crate) entity_counts: Option<Arc<EntityCounts>>,
     /// The service that the server behaves like.
@@ -45,6 +47,8 @@ pub(crate) struct Context {
     error_format: ErrorFormat,
     /// Whether the log contains the keys of entities.
     pub(crate) logs_entity_keys: bool,
+    /// Whether `ServerBusy` names a time to wait: a database that is started again, or fails over, needs some seconds.
+    pub(crate) names_retry_after: bool,
     /// `None` for a request without a socket.
     memory: Option<Arc<RequestMemory>>,
     /// The time of the request.
@@ -80,10 +84,12 @@ impl Context {
                 .filter(|id| is_client_request_id(id))
                 .cloned(),
             cors: Cors::default(),
+            cors_rules: OnceLock::new(),
             entity_counts: None,
             flavor: Flavor::default(),
             error_format: ErrorFormat::of(options, headers),
             logs_entity_keys: true,
+            names_retry_after: false,
             memory: connection.memory.clone(),
             now,
             client_time: None,
@@ -256,6 +262,9 @@ impl Context {
         let content_type = HeaderValue::from_static(content_type);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, content_type);
+        if self.names_retry_after && *error.code() == ErrorCode::ServerBusy {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER));
+        }
         response
     }
 
@@ -355,6 +364,9 @@ fn is_version(version: &HeaderValue) -> bool {
             .to_str()
             .is_ok_and(|version| version.len() == 10 && version.parse::<Timestamp>().is_ok())
 }
+
+/// In seconds.
+const RETRY_AFTER: &str = "1";
 
 const XML: &str = "application/xml";
 

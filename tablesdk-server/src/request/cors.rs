@@ -21,6 +21,7 @@ pub(crate) struct Cors {
     allowed: Option<Allowed>,
     /// Whether another origin may get other headers.
     varies: bool,
+    is_deferred: bool,
 }
 
 /// The permissions that a rule grants to the page.
@@ -35,6 +36,28 @@ impl Cors {
     /// Whether the rules can matter for a request at all.
     pub(crate) fn concerns(head: &Parts) -> bool {
         head.headers.contains_key(ORIGIN) || is_cached(&head.method)
+    }
+
+    /// Of a request without an origin, whose rules are read with what it asks for.
+    pub(crate) const fn deferred() -> Self {
+        Self {
+            allowed: None,
+            varies: false,
+            is_deferred: true,
+        }
+    }
+
+    /// Whether the rules are not known yet.
+    pub(crate) const fn is_deferred(&self) -> bool {
+        self.is_deferred
+    }
+
+    /// Evaluates the rules for a cacheable request without an origin.
+    pub(crate) fn without_origin(rules: &[CorsRule]) -> Self {
+        Self {
+            varies: rules.iter().any(|rule| !allows_all_origins(rule)),
+            ..Self::default()
+        }
     }
 
     /// Evaluates the rules for a request that is not a preflight.
@@ -60,7 +83,11 @@ impl Cors {
             // A cache must not give this response to a page for which another one is made.
             None => is_cached(&head.method) && rules.iter().any(|rule| !allows_all_origins(rule)),
         };
-        Self { allowed, varies }
+        Self {
+            allowed,
+            varies,
+            is_deferred: false,
+        }
     }
 
     /// Adds the headers to a response to an unauthenticated client: those of a preflight, and the list of exposed headers. The

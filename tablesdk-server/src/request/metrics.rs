@@ -64,7 +64,7 @@ impl Metrics {
             &mut text,
             "tablesdk_storage_writable",
             "gauge",
-            "1, or 0 after a write has failed: nothing is written any more until the server starts anew.",
+            "1, or 0 if nothing can be written: see /ready.",
         );
         let _ = writeln!(text, "tablesdk_storage_writable {}", u8::from(is_writable));
         for gauge in gauges {

@@ -54,10 +54,17 @@ fn start_shared(engine: &Arc<Engine>) {
 /// Cleans up until the engine is dropped. Servers that have nothing to do, or cannot reach the storage, look again after a while.
 async fn run_shared(engine: Weak<Engine>, permit: OwnedMutexGuard<CleanUpCursor>) {
     let mut clean_up = SharedCleanUp::new();
+    let mut has_failed = false;
     while let Some(engine) = engine.upgrade() {
         let began = Instant::now();
         let step = engine.shared_clean_up_step(&mut clean_up).await;
         drop(engine);
+        if let Err(error) = &step
+            && !has_failed
+        {
+            tracing::warn!(%error, "deleted tables cannot be cleaned up for now");
+        }
+        has_failed = step.is_err();
         sleep(match step {
             Ok(true) => pause_after(began.elapsed()),
             _ => SHARED_PAUSE,

@@ -11,7 +11,7 @@ mod faulty;
 mod handler;
 mod query_budget;
 mod table_case;
-mod unavailable;
+mod unknown_outcome;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -227,7 +227,11 @@ impl Handler for Service {
         head: Parts,
         connection: &Connection,
     ) -> Result<Box<Admitted>, Box<Response<Bytes>>> {
-        let (context, mut record, options) = self.begin(&head, connection).await;
+        let (context, mut record, options, rules) = self.begin(&head, connection).await;
+        if let (Err(error), true) = (rules, self.engine.is_shared()) {
+            // Nothing is written whose response the page could not see.
+            return Err(Box::new(refuse(&context, &mut record, &error)));
+        }
         if cors::is_preflight(&head) {
             let preflight = self.preflight(&context, &head);
             let preflight = preflight.instrument(record.span().clone()).await;
@@ -268,11 +272,8 @@ impl Handler for Service {
                 }));
             }
             Err(Refusal::Unauthenticated(error)) => {
-                let mut response = context.unauthenticated(&error);
+                let response = context.unauthenticated(&error);
                 record.responded(&response, Some(&error));
-                if self.engine.is_shared() {
-                    unavailable::finish(&mut response, &error, None);
-                }
                 response
             }
             Err(Refusal::Rejected(error)) => refuse(&context, &mut record, &error),
@@ -315,6 +316,13 @@ impl Handler for Service {
             }
             (Err(error), _) => Err(error.clone().into()),
         };
+        if context.cors.is_deferred() {
+            let rules = match context.cors_rules.take() {
+                Some(rules) => rules,
+                None => self.cors_rules(&context).await.unwrap_or_default(),
+            };
+            context.cors = Cors::without_origin(&rules);
+        }
         let mut response = match handled {
             Ok(response) => {
                 let response = context.finish(response);
@@ -328,7 +336,7 @@ impl Handler for Service {
                 }
                 let mut response = refuse(&context, &mut record, &error);
                 if self.engine.is_shared() {
-                    unavailable::finish(&mut response, &error, operation.as_ref().ok());
+                    unknown_outcome::finish(&mut response, &error, operation.as_ref().ok());
                 }
                 response
             }
@@ -352,7 +360,7 @@ impl Handler for Service {
         connection: &Connection,
         error: &ServiceError,
     ) -> Response<Bytes> {
-        let (context, mut record, _) = self.begin(head, connection).await;
+        let (context, mut record, ..) = self.begin(head, connection).await;
         refuse(&context, &mut record, error)
     }
 
@@ -413,7 +421,12 @@ impl Service {
         &self,
         head: &Parts,
         connection: &Connection,
-    ) -> (Context, RequestRecord, Result<QueryOptions, ServiceError>) {
+    ) -> (
+        Context,
+        RequestRecord,
+        Result<QueryOptions, ServiceError>,
+        Result<(), ServiceError>,
+    ) {
         let (mut context, options) = self.context(head, connection);
         let record = RequestRecord::new(head, &context);
         // The request is not authenticated yet: made-up account names must not cause lookups.
@@ -421,13 +434,19 @@ impl Service {
             && !cors::is_preflight(head)
             && self.account(context.account()).is_some();
         if !may_have_rules {
-            return (context, record, options);
+            return (context, record, options, Ok(()));
+        }
+        if self.engine.is_shared() && !head.headers.contains_key(header::ORIGIN) {
+            // No page sees the response, so the rules matter to caches alone, and are not worth a round trip of their own.
+            context.cors = Cors::deferred();
+            return (context, record, options, Ok(()));
         }
         // If the rules cannot be read, the response has no CORS headers, and the operation reports the error.
         let rules = self.cors_rules(&context);
         let rules = rules.instrument(record.span().clone()).await;
+        let failed = rules.as_ref().err().cloned();
         context.cors = Cors::of(head, &rules.unwrap_or_default());
-        (context, record, options)
+        (context, record, options, failed.map_or(Ok(()), Err))
     }
 
     /// The facts of a request, and the options of its query string, which is parsed only here.
@@ -453,6 +472,7 @@ impl Service {
         context.flavor = self.flavor;
         context.timer = self.timer;
         context.logs_entity_keys = self.logs_entity_keys;
+        context.names_retry_after = self.engine.is_shared();
         (context, options)
     }
 

@@ -13,7 +13,7 @@ use crate::request::context::Context;
 
 pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request) -> Handled {
     loop {
-        let read = engine.read(|view| read(view, context, request));
+        let read = super::read(engine, context, |view| read(view, context, request));
         match read.await? {
             Ok(response) => return Ok(response),
             // Nothing is held during the wait, so the entity may have changed then.

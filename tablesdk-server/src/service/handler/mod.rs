@@ -29,10 +29,11 @@ use tablesdk_protocol::{ErrorCode, ServiceError, TableName};
 
 use super::error::OperationError;
 use super::{query_budget, table_case};
-use crate::engine::{Command, Engine, Failure, Outcome, Properties};
+use crate::engine::{Command, Engine, Failure, Outcome, Properties, View};
 use crate::request::address::Location;
 use crate::request::auth::Principal;
 use crate::request::context::Context;
+use crate::storage::StorageError;
 
 /// The response of an operation, without the headers that every response has.
 pub(super) type Handled = Result<Response<Bytes>, OperationError>;
@@ -102,6 +103,38 @@ async fn commit(
     command: &Command<'_>,
 ) -> Result<Outcome, Failure> {
     query_budget::commit(engine, context.peer.is_some(), context.account(), command).await
+}
+
+/// Reads what a request asks for, as [`Engine::read`].
+async fn read<T, E: From<StorageError>>(
+    engine: &Engine,
+    context: &Context,
+    read: impl FnMut(&View) -> Result<T, E>,
+) -> Result<T, E> {
+    let (read, _) = open(engine, context, read).await?;
+    Ok(read)
+}
+
+/// The same as [`Engine::open`], and reads the CORS rules in the same round trip, where they are not known yet.
+async fn open<T, E: From<StorageError>>(
+    engine: &Engine,
+    context: &Context,
+    mut read: impl FnMut(&View) -> Result<T, E>,
+) -> Result<(T, View), E> {
+    if !context.cors.is_deferred() {
+        return engine.open(read).await;
+    }
+    let mut rules = None;
+    let opened = engine.open(|view| {
+        rules = view.cors_rules(context.account()).ok();
+        read(view)
+    });
+    let opened = opened.await;
+    if let Some(rules) = rules {
+        // A batch with a query reads them once more.
+        let _ = context.cors_rules.set(rules);
+    }
+    opened
 }
 
 /// Returns what was read of an entity in the body of a request. If it is an error, a missing table is reported instead.

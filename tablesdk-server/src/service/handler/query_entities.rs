@@ -12,7 +12,7 @@ use tablesdk_protocol::operation::query_entities::{Request, Response};
 use tablesdk_protocol::wire::json::{EntityFormat, PageWriter};
 use tablesdk_protocol::{ErrorCode, ServiceError};
 
-use super::{Handled, entity_format, list};
+use super::{Handled, entity_format, list, open};
 use crate::engine::{
     Engine, Entity, Failure, KeyBounds, LastKey, Paging, Position, Query, Scan, SliceEnd,
 };
@@ -35,7 +35,7 @@ pub(super) async fn handle(
     let slice_bytes = SLICE_BYTES_MAX + engine.part_bytes_max();
     context.reserve_response(slice_bytes).await?;
     let entities_max = request.top.unwrap_or(usize::MAX).min(paging.entities_max);
-    let opened = engine.open(|view| {
+    let opened = open(engine, context, |view| {
         let scan = Scan::new(&Query {
             table: view.require_table(context.account(), &request.table)?,
             filter: request.filter.as_ref(),

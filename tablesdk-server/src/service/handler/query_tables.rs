@@ -10,7 +10,7 @@ use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 use tablesdk_protocol::operation::query_tables::{Request, Response};
 use tablesdk_protocol::{ErrorCode, ServiceError};
 
-use super::{Handled, list};
+use super::{Handled, list, open};
 use crate::engine::{Engine, SliceEnd, TableScan};
 use crate::request::context::Context;
 use crate::service::query_budget::QueryBudget;
@@ -35,7 +35,7 @@ pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request
     if items_max > 0 {
         let mut scan = TableScan::new(context.account(), request.filter.as_ref(), from);
         let tables_max = items_max.saturating_add(1);
-        let opened = engine.open(|view| {
+        let opened = open(engine, context, |view| {
             scan.announce(view, tables_max);
             Ok::<_, StorageError>(())
         });

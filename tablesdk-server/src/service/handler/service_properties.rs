@@ -5,13 +5,15 @@
 
 use tablesdk_protocol::operation::service_properties::{GetResponse, SetRequest, SetResponse};
 
-use super::{Handled, commit};
+use super::{Handled, commit, read};
 use crate::engine::{Command, Engine};
 use crate::request::context::Context;
 
 pub(super) async fn get(engine: &Engine, context: &Context) -> Handled {
-    let read = engine.read(|view| view.service_properties(context.flavor, context.account()));
-    let properties = read.await?;
+    let properties = read(engine, context, |view| {
+        view.service_properties(context.flavor, context.account())
+    });
+    let properties = properties.await?;
     Ok(GetResponse { properties }.encode())
 }
 

@@ -8,16 +8,16 @@ use http::{Response, StatusCode};
 use tablesdk_protocol::AccessPolicy;
 use tablesdk_protocol::operation::table_acl::{GetRequest, GetResponse, SetRequest, SetResponse};
 
-use super::{Handled, commit};
+use super::{Handled, commit, read};
 use crate::engine::{Command, Engine, Failure};
 use crate::request::context::Context;
 
 pub(super) async fn get(engine: &Engine, context: &Context, request: &GetRequest) -> Handled {
-    let read = engine.read(|view| {
+    let identifiers = read(engine, context, |view| {
         let table = view.require_table(context.account(), &request.table)?;
         Ok::<_, Failure>(view.table_acl(table)?)
     });
-    let identifiers = read.await?;
+    let identifiers = identifiers.await?;
     Ok(GetResponse { identifiers }.encode())
 }
 

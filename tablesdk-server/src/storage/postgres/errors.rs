@@ -18,15 +18,6 @@ pub(super) struct Lost {
 }
 
 impl Lost {
-    /// The database did not respond in time.
-    pub(super) fn late() -> Self {
-        Self {
-            cause: "it did not respond in time".into(),
-            had_no_effect: false,
-            is_late: true,
-        }
-    }
-
     /// Whether another connection may respond at once.
     pub(super) const fn may_be_retried(&self) -> bool {
         !self.is_late
@@ -48,9 +39,10 @@ pub(super) fn lost(error: &Error) -> Result<Lost, StorageError> {
         });
     };
     if is_temporary(response) {
+        let is_unknown = is_fatal(response) || is_unknown(response.code());
         return Ok(Lost {
             cause: describe(error),
-            had_no_effect: !is_fatal(response),
+            had_no_effect: !is_unknown,
             is_late: response.code() == &SqlState::QUERY_CANCELED,
         });
     }
@@ -65,6 +57,7 @@ fn is_temporary(response: &DbError) -> bool {
     // Connections, resources, interventions of an operator; and what a new primary says while it is none yet.
     let classes = ["08", "53", "57", "58"];
     is_fatal(response)
+        || is_unknown(response.code())
         || classes
             .iter()
             .any(|class| response.code().code().starts_with(class))
@@ -73,10 +66,16 @@ fn is_temporary(response: &DbError) -> bool {
 
 /// Whether the database ends the connection with it. Then a commit may wait for a replica, and be applied.
 fn is_fatal(response: &DbError) -> bool {
-    matches!(
-        response.parsed_severity(),
-        Some(Severity::Fatal | Severity::Panic)
-    )
+    match response.parsed_severity() {
+        Some(severity) => matches!(severity, Severity::Fatal | Severity::Panic),
+        // A database that does not send the severity in one language for all.
+        None => response.severity() != "ERROR",
+    }
+}
+
+/// Whether the database itself does not know what became of a statement.
+fn is_unknown(code: &SqlState) -> bool {
+    code.code().starts_with("08") || code == &SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN
 }
 
 /// Whether a commit was undone because a record has changed, or was written by another transaction at the same time.

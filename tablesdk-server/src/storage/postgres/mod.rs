@@ -12,14 +12,15 @@ mod statements;
 mod tls;
 
 use std::io;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use deadpool_postgres::{
-    Client, Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime,
-    Timeouts,
+    Client, ClientWrapper, Hook, HookError, Manager, ManagerConfig, Pool, PoolError, QueueMode,
+    RecyclingMethod, Runtime, TimeoutType, Timeouts,
 };
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
@@ -33,7 +34,7 @@ use super::shared::{
     SharedStorage, Wanted,
 };
 use super::{StorageError, Write};
-use errors::Lost;
+use schema::Unprepared;
 
 /// The records of a database.
 pub(crate) struct PostgresStorage {
@@ -55,14 +56,11 @@ impl PostgresStorage {
         let tls = tls::connector(options.root_certificate().as_deref())?;
         let recycling_method = RecyclingMethod::Fast;
         let manager = Manager::from_config(config, tls, ManagerConfig { recycling_method });
-        let configure = Hook::async_fn(|client, _| {
+        let post_create = Hook::async_fn(|client, _| {
             Box::pin(async move {
-                let limited = client.batch_execute(statements::TIME_LIMIT).await;
-                limited.map_err(HookError::Backend)?;
-                match client.batch_execute(statements::PLANNER).await {
-                    Err(error) if error.as_db_error().is_none() => Err(HookError::Backend(error)),
-                    _ => Ok(()),
-                }
+                let configured = timeout(CONNECT_MAX, configure(client)).await;
+                let configured = configured.map_err(|_| HookError::message(LATE))?;
+                configured.map_err(HookError::Backend)
             })
         });
         let pool = Pool::builder(manager)
@@ -73,7 +71,9 @@ impl PostgresStorage {
                 create: Some(CONNECT_MAX),
                 recycle: Some(CONNECT_MAX),
             })
-            .post_create(configure)
+            .post_create(post_create)
+            // The connection that was in use last is the one that was not lost since.
+            .queue_mode(QueueMode::Lifo)
             .build()
             .map_err(io::Error::other)?;
         Ok(Self {
@@ -84,27 +84,35 @@ impl PostgresStorage {
     }
 
     /// A connection to a database whose tables exist.
-    async fn client(&self) -> Result<Client, StorageError> {
+    async fn client(&self) -> Result<InUse, StorageError> {
         let client = self.connect().await?;
-        self.prepared
-            .get_or_try_init(|| schema::prepare(&client))
-            .await?;
+        let prepare = async || match timeout(STATEMENT_MAX, schema::prepare(&client)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(Unprepared::Lost(lost))) => Err(self.unavailable(lost.cause)),
+            Ok(Err(Unprepared::Failed(error))) => Err(error),
+            Err(_) => Err(self.unavailable(LATE.into())),
+        };
+        self.prepared.get_or_try_init(prepare).await?;
         Ok(client)
     }
 
-    async fn connect(&self) -> Result<Client, StorageError> {
-        match self.pool.get().await {
-            Ok(client) => {
-                if self.is_down.swap(false, Ordering::Relaxed) {
-                    tracing::info!("the database is available again");
-                }
-                Ok(client)
-            }
-            Err(error) => Err(self.unavailable(match error {
-                PoolError::Backend(error)
-                | PoolError::PostCreateHook(HookError::Backend(error)) => errors::describe(&error),
-                error => error.to_string().into(),
-            })),
+    async fn connect(&self) -> Result<InUse, StorageError> {
+        Err(match self.pool.get().await {
+            Ok(client) => return Ok(InUse(Some(client))),
+            Err(PoolError::Timeout(TimeoutType::Wait)) => StorageError::Unavailable {
+                cause: "all connections are in use".into(),
+            },
+            Err(
+                PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)),
+            ) => self.unavailable(errors::describe(&error)),
+            Err(error) => self.unavailable(error.to_string().into()),
+        })
+    }
+
+    /// Notes that the database responds.
+    fn is_available(&self) {
+        if self.is_down.load(Ordering::Relaxed) && self.is_down.swap(false, Ordering::Relaxed) {
+            tracing::info!("the database is available again");
         }
     }
 
@@ -116,44 +124,41 @@ impl PostgresStorage {
         StorageError::Unavailable { cause }
     }
 
-    /// Sends a statement that changes nothing, and once more if the connection was lost.
+    /// Sends a statement that may be sent twice, and does so if the connection was lost, or other transactions were in its way.
     async fn query(
         &self,
         statement: &str,
         parameters: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>, StorageError> {
-        let mut lost = match self.try_query(statement, parameters).await? {
-            Ok(rows) => return Ok(rows),
-            Err(lost) => lost,
-        };
-        if lost.may_be_retried() {
-            lost = match self.try_query(statement, parameters).await? {
-                Ok(rows) => return Ok(rows),
-                Err(lost) => lost,
+        let mut attempts = 1;
+        loop {
+            let client = self.client().await?;
+            let sent = async {
+                let statement = client.prepare_cached(statement).await?;
+                client.query(&statement, parameters).await
             };
+            match timeout(STATEMENT_MAX, sent).await {
+                Ok(Ok(rows)) => {
+                    client.release();
+                    self.is_available();
+                    return Ok(rows);
+                }
+                Ok(Err(error)) if errors::is_conflict(&error) => {
+                    client.release();
+                    if attempts == ATTEMPTS_MAX {
+                        return Err(StorageError::Contended);
+                    }
+                }
+                Ok(Err(error)) => {
+                    let lost = errors::lost(&error)?;
+                    if attempts > 1 || !lost.may_be_retried() {
+                        return Err(self.unavailable(lost.cause));
+                    }
+                }
+                Err(_) => return Err(self.unavailable(LATE.into())),
+            }
+            attempts += 1;
         }
-        Err(self.unavailable(lost.cause))
-    }
-
-    /// Sends a statement. The inner error is that of a connection that was lost or is of no use any more.
-    async fn try_query(
-        &self,
-        statement: &str,
-        parameters: &[&(dyn ToSql + Sync)],
-    ) -> Result<Result<Vec<Row>, Lost>, StorageError> {
-        let client = self.client().await?;
-        let sent = async {
-            let statement = client.prepare_cached(statement).await?;
-            client.query(&statement, parameters).await
-        };
-        let lost = match timeout(STATEMENT_MAX, sent).await {
-            Ok(Ok(rows)) => return Ok(Ok(rows)),
-            Ok(Err(error)) => errors::lost(&error)?,
-            Err(_) => Lost::late(),
-        };
-        // The connection is not used again.
-        drop(Client::take(client));
-        Ok(Err(lost))
     }
 
     async fn commit(&self, batch: ConditionalBatch) -> Result<Committed, StorageError> {
@@ -173,18 +178,11 @@ impl PostgresStorage {
             .map(|(key, version)| (keys::stored(key), *version))
             .unzip();
         let client = self.client().await?;
-        let statement = timeout(STATEMENT_MAX, client.prepare_cached(statements::COMMIT)).await;
-        let statement = match statement {
+        let prepared = timeout(STATEMENT_MAX, client.prepare_cached(statements::COMMIT)).await;
+        let statement = match prepared {
             Ok(Ok(statement)) => statement,
-            Ok(Err(error)) => {
-                let lost = errors::lost(&error)?;
-                drop(Client::take(client));
-                return Err(self.unavailable(lost.cause));
-            }
-            Err(_) => {
-                drop(Client::take(client));
-                return Err(self.unavailable(Lost::late().cause));
-            }
+            Ok(Err(error)) => return Err(self.unavailable(errors::lost(&error)?.cause)),
+            Err(_) => return Err(self.unavailable(LATE.into())),
         };
         let parameters: [&(dyn ToSql + Sync); 6] = [
             &keys,
@@ -194,19 +192,64 @@ impl PostgresStorage {
             &read_keys,
             &read_versions,
         ];
-        let executed = timeout(STATEMENT_MAX, client.execute(&statement, &parameters)).await;
-        let lost = match executed {
-            Ok(Ok(_)) => return Ok(Committed::Done),
-            Ok(Err(error)) if errors::is_conflict(&error) => return Ok(Committed::Conflict),
-            Ok(Err(error)) => errors::lost(&error)?,
-            Err(_) => Lost::late(),
+        let error = match timeout(STATEMENT_MAX, client.execute(&statement, &parameters)).await {
+            Ok(Ok(_)) => {
+                client.release();
+                self.is_available();
+                return Ok(Committed::Done);
+            }
+            Ok(Err(error)) => error,
+            Err(_) => {
+                let cause = LATE.into();
+                return Err(StorageError::UnknownOutcome { cause });
+            }
         };
-        drop(Client::take(client));
+        if errors::is_conflict(&error) {
+            client.release();
+            return Ok(Committed::Conflict);
+        }
+        let lost = errors::lost(&error)?;
         if lost.had_no_effect {
             return Err(self.unavailable(lost.cause));
         }
         Err(StorageError::UnknownOutcome { cause: lost.cause })
     }
+}
+
+/// A connection from the pool. One whose statement has not ended is closed, so that the next statement does not wait for it.
+struct InUse(Option<Client>);
+
+impl InUse {
+    /// Gives the connection back: its statement has ended.
+    fn release(mut self) {
+        drop(self.0.take());
+    }
+}
+
+impl Deref for InUse {
+    type Target = ClientWrapper;
+
+    fn deref(&self) -> &ClientWrapper {
+        let client = self.0.as_deref();
+        client.expect("the connection is taken only when this ends")
+    }
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        drop(self.0.take().map(Client::take));
+    }
+}
+
+/// Changes the settings of a new connection.
+async fn configure(client: &ClientWrapper) -> Result<(), tokio_postgres::Error> {
+    for setting in statements::SETTINGS {
+        match client.batch_execute(setting).await {
+            Err(error) if error.as_db_error().is_none() => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 impl SharedStorage for PostgresStorage {
@@ -274,8 +317,8 @@ impl SharedStorage for PostgresStorage {
     }
 
     fn part_bytes_max(&self) -> usize {
-        // A part that is scanned, and the next one: as rows and as records.
-        3 * usize::try_from(RANGE_BYTES_MAX).unwrap_or(usize::MAX)
+        // As rows and as records.
+        2 * usize::try_from(RANGE_BYTES_MAX).unwrap_or(usize::MAX)
     }
 
     fn probe(&self) -> RoundTrip<'_, ()> {
@@ -328,8 +371,13 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 /// How long a new connection may take, with all hosts of the URL.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 
-/// How long a statement may take. The database ends it earlier: see [`statements::TIME_LIMIT`].
+/// How long a statement may take. The database ends it earlier: see [`statements::SETTINGS`].
 const STATEMENT_MAX: Duration = Duration::from_secs(15);
 
-/// A part of a range has about so many bytes: as many as the largest page.
-const RANGE_BYTES_MAX: i64 = 4 * 1024 * 1024;
+/// A part of a range has about so many bytes: a page of entities of usual size is one part.
+const RANGE_BYTES_MAX: i64 = 2 * 1024 * 1024;
+
+/// How often a statement is sent that other transactions are in the way of.
+const ATTEMPTS_MAX: u32 = 10;
+
+const LATE: &str = "it did not respond in time";

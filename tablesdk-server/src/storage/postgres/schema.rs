@@ -3,15 +3,15 @@
 //! Servers that start at the same time on an empty database, or after an update, wait for each other at the row with the version. A server
 //! whose tables exist needs no right to create any.
 
-use deadpool_postgres::Client;
+use deadpool_postgres::ClientWrapper;
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 
-use super::errors;
+use super::errors::{self, Lost};
 use crate::storage::StorageError;
 
 /// Makes sure that the tables of this version exist.
-pub(super) async fn prepare(client: &Client) -> Result<(), StorageError> {
+pub(super) async fn prepare(client: &ClientWrapper) -> Result<(), Unprepared> {
     let mut attempts = 0;
     loop {
         let version = match version(client).await {
@@ -20,10 +20,10 @@ pub(super) async fn prepare(client: &Client) -> Result<(), StorageError> {
             Err(error) => return Err(failed(&error)),
         };
         if let Some(version) = version {
-            return Err(StorageError::NewerSchema {
+            return Err(Unprepared::Failed(StorageError::NewerSchema {
                 version,
                 known: VERSION,
-            });
+            }));
         }
         let database = client.query_one("SELECT version()", &[]).await;
         let database: Result<String, _> = database.and_then(|row| row.try_get(0));
@@ -38,7 +38,7 @@ pub(super) async fn prepare(client: &Client) -> Result<(), StorageError> {
 }
 
 /// The version of the tables; `None` if there are none.
-async fn version(client: &Client) -> Result<Option<i32>, Error> {
+async fn version(client: &ClientWrapper) -> Result<Option<i32>, Error> {
     match client.query(READ_VERSION, &[]).await {
         Ok(rows) => rows.first().map(|row| row.try_get(0)).transpose(),
         Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(None),
@@ -60,11 +60,19 @@ fn is_race(error: &Error) -> bool {
     })
 }
 
-fn failed(error: &Error) -> StorageError {
+fn failed(error: &Error) -> Unprepared {
     match errors::lost(error) {
-        Ok(lost) => StorageError::Unavailable { cause: lost.cause },
-        Err(error) => error,
+        Ok(lost) => Unprepared::Lost(lost),
+        Err(error) => Unprepared::Failed(error),
     }
+}
+
+/// Why the tables cannot be used.
+pub(super) enum Unprepared {
+    /// The database is not available.
+    Lost(Lost),
+    /// Another attempt would fail, too.
+    Failed(StorageError),
 }
 
 const READ_VERSION: &str = "SELECT version FROM tablesdk_schema WHERE id = 1";
@@ -92,6 +100,8 @@ fn create(database: &str) -> String {
             removed_at timestamptz, \
             PRIMARY KEY (key{order}) \
         ); \
+        CREATE INDEX IF NOT EXISTS tablesdk_present ON tablesdk_records (key ASC) \
+            WHERE removed_at IS NULL; \
         CREATE INDEX IF NOT EXISTS tablesdk_removed ON tablesdk_records (removed_at ASC) \
             WHERE removed_at IS NOT NULL; \
         INSERT INTO tablesdk_schema (id, version) VALUES (1, {VERSION}) ON CONFLICT (id) DO NOTHING"

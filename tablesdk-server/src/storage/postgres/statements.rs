@@ -3,23 +3,27 @@
 //! They are kept to what PostgreSQL and the databases that follow it have in common: no function of our own, no advisory lock, no
 //! isolation level. What a statement depends on is compared within it.
 
-/// The database ends a statement before the server gives it up.
-pub(super) const TIME_LIMIT: &str = "SET statement_timeout = '10s'";
-
-/// Each statement reads or writes few rows by the primary key, so a plan that reads the whole table is never right, whatever the
-/// statistics of a new table say. A database that does not have these settings plans without them.
-pub(super) const PLANNER: &str = "\
-    SET enable_bitmapscan = off; \
-    SET enable_hashjoin = off; \
-    SET enable_mergejoin = off; \
-    SET enable_seqscan = off; \
-    SET enable_sort = off";
+/// Settings of each connection. A database that does not have one works without it.
+///
+/// It ends a statement before the server gives it up, and soon after the server has ended. Each statement reads or writes few rows by
+/// the primary key, so a plan that reads the whole table is never right, whatever the statistics of a new table say.
+pub(super) const SETTINGS: [&str; 7] = [
+    "SET statement_timeout = '10s'",
+    "SET client_connection_check_interval = '1s'",
+    "SET enable_bitmapscan = off",
+    "SET enable_hashjoin = off",
+    "SET enable_mergejoin = off",
+    "SET enable_seqscan = off",
+    "SET enable_sort = off",
+];
 
 /// The records under single keys, removed ones, too.
 pub(super) const KEYS: &str =
     "SELECT key, version, record FROM tablesdk_records WHERE key = ANY($1)";
 
 /// The same, and the first records of a range, without versions, up to a number of them and a number of bytes.
+///
+/// What is left of removed records is in another index, so a scan does not step over it.
 pub(super) const KEYS_AND_RANGE: &str = "\
     SELECT key, version, record FROM tablesdk_records WHERE key = ANY($1) \
     UNION ALL \
@@ -27,9 +31,11 @@ pub(super) const KEYS_AND_RANGE: &str = "\
         SELECT key, record, \
             sum(octet_length(record)) OVER (ORDER BY key ROWS UNBOUNDED PRECEDING) \
                 - octet_length(record) AS bytes_before \
-        FROM tablesdk_records \
-        WHERE key >= $2 AND key < $3 AND record IS NOT NULL \
-        ORDER BY key LIMIT $4 \
+        FROM ( \
+            SELECT key, record FROM tablesdk_records \
+            WHERE key >= $2 AND key < $3 AND removed_at IS NULL \
+            ORDER BY key LIMIT $4 \
+        ) AS first \
     ) AS part WHERE bytes_before < $5";
 
 /// Writes and removes records if all records are of the expected versions; else divides by zero, which undoes everything.
@@ -43,9 +49,8 @@ pub(super) const COMMIT: &str = "\
         INSERT INTO tablesdk_records AS r (key, version, replaced, record, removed_at) \
         SELECT i.key, $4, i.expected, i.record, CASE WHEN i.record IS NULL THEN now() END \
         FROM unnest($1::bytea[], $2::bigint[], $3::bytea[]) AS i (key, expected, record) \
-        WHERE i.expected IS NULL OR EXISTS ( \
-            SELECT 1 FROM tablesdk_records AS e WHERE e.key = i.key AND e.version = i.expected \
-        ) \
+        LEFT JOIN tablesdk_records AS e ON e.key = i.key AND e.version = i.expected \
+        WHERE i.expected IS NULL OR e.key IS NOT NULL \
         ON CONFLICT (key) DO UPDATE \
         SET version = excluded.version, replaced = excluded.replaced, \
             record = excluded.record, removed_at = excluded.removed_at \
@@ -63,7 +68,7 @@ pub(super) const COMMIT: &str = "\
 
 /// Removes the first records of a range, and returns their keys, also of those that another server has removed meanwhile.
 pub(super) const REMOVE: &str = "\
-    WITH found AS MATERIALIZED ( \
+    WITH found AS ( \
         SELECT key FROM tablesdk_records WHERE key >= $1 AND key < $2 ORDER BY key LIMIT $3 \
     ), removed AS ( \
         DELETE FROM tablesdk_records AS r USING found AS f WHERE r.key = f.key \

@@ -26,7 +26,8 @@ pub(crate) trait SharedStorage: Send + Sync {
     /// Reads records, all at one moment, which is after the call.
     fn fetch(&self, wanted: Wanted) -> RoundTrip<'_, Fetched>;
 
-    /// Applies a batch as a whole, if all records that it depends on are unchanged. The future ends with
+    /// Applies a batch as a whole, if the records that it replaces, and those that it depends on, are unchanged. That a record is missing
+    /// is a condition only where one is written. The future ends with
     /// [`StorageError::UnknownOutcome`] if the batch may be applied or not.
     fn commit(&self, batch: ConditionalBatch) -> RoundTrip<'_, Committed>;
 

@@ -96,16 +96,10 @@ impl Chunk {
     }
 }
 
-/// A part of a range that is being fetched.
+/// A part of a range that is being fetched. It ends by itself: to abort it would cost a connection.
 struct Ahead {
     wanted: WantedRange,
     task: JoinHandle<Result<Fetched, StorageError>>,
-}
-
-impl Drop for Ahead {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
 }
 
 impl PartialSnapshot {
@@ -163,7 +157,7 @@ impl PartialSnapshot {
         state.keep(wanted.keys, &fetched);
         state.chunk = None;
         if let Some(range) = wanted.range {
-            self.take_chunk(&mut state, range, fetched);
+            self.take_chunk(&mut state, range, fetched, false);
         }
         Ok(true)
     }
@@ -193,34 +187,37 @@ impl PartialSnapshot {
         let mut state = self.state();
         state.keep(wanted.keys, &fetched);
         if let Some(range) = range {
-            self.take_chunk(&mut state, range, fetched);
+            self.take_chunk(&mut state, range, fetched, true);
         }
         Ok(true)
     }
 
     /// Takes the part of a range that is being fetched. Returns whether it is the one that is asked for.
-    async fn take_ahead(
-        &self,
-        range: &WantedRange,
-        mut ahead: Ahead,
-    ) -> Result<bool, StorageError> {
+    async fn take_ahead(&self, range: &WantedRange, ahead: Ahead) -> Result<bool, StorageError> {
         if ahead.wanted.start > range.start || ahead.wanted.end != range.end {
             return Ok(false);
         }
-        let fetched = (&mut ahead.task).await;
+        let fetched = ahead.task.await;
         let fetched = fetched.map_err(|_| StorageError::Closed)??;
         let mut state = self.state();
-        self.take_chunk(&mut state, ahead.wanted.clone(), fetched);
+        self.take_chunk(&mut state, ahead.wanted, fetched, true);
         let chunk = state.chunk.as_ref();
         Ok(chunk.is_some_and(|chunk| chunk.position(&range.start).is_some()))
     }
 
-    fn take_chunk(&self, state: &mut State, range: WantedRange, fetched: Fetched) {
+    /// `is_scanned`: whether parts before it were read, so that those after it probably will be, too.
+    fn take_chunk(
+        &self,
+        state: &mut State,
+        range: WantedRange,
+        fetched: Fetched,
+        is_scanned: bool,
+    ) {
         let is_through = fetched.is_through;
         let end = range.end.clone();
         let chunk = Chunk::new(range, fetched);
-        state.ahead = None;
         if state.reads_ahead
+            && is_scanned
             && !is_through
             && let Ok(runtime) = Handle::try_current()
         {
@@ -386,14 +383,15 @@ impl Snapshot for PartialSnapshot {
         visitor: &mut Visitor<'_>,
     ) -> Result<Option<Vec<u8>>, StorageError> {
         if is_key(start, end) {
-            let stored = self.state().records.get(start).cloned();
-            if let Some(stored) = stored {
-                if let Some(record) = stored.and_then(|stored| stored.record) {
+            return match self.get(start) {
+                Ok(Some(record)) => {
                     // The range has no other key.
                     let _: ControlFlow<()> = visitor(start, &record)?;
+                    Ok(None)
                 }
-                return Ok(None);
-            }
+                Ok(None) => Ok(None),
+                Err(_) => Ok(Some(start.to_vec())),
+            };
         }
         for record in self.range(start, end) {
             match record {
