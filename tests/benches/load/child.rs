@@ -20,6 +20,12 @@ pub(crate) enum Subject {
     Plain,
     /// A `tablesdk-server`.
     Program(PathBuf),
+    /// The same, with its tables in a database, and so many connections to it.
+    Store {
+        program: PathBuf,
+        url: String,
+        connections: usize,
+    },
 }
 
 impl Subject {
@@ -33,7 +39,9 @@ impl Subject {
     /// Whether its program is there.
     pub(crate) fn is_installed(&self) -> bool {
         match self {
-            Self::Azurite(file) | Self::Program(file) => file.exists(),
+            Self::Azurite(file) | Self::Program(file) | Self::Store { program: file, .. } => {
+                file.exists()
+            }
             Self::Plain => true,
         }
     }
@@ -41,7 +49,9 @@ impl Subject {
     /// The command that starts it, with its tables in memory or in a directory.
     fn command(&self, directory: Option<&Path>, cores: Cores) -> Result<Command, Box<dyn Error>> {
         let program = match self {
-            Self::Azurite(file) | Self::Program(file) => file.clone(),
+            Self::Azurite(file) | Self::Program(file) | Self::Store { program: file, .. } => {
+                file.clone()
+            }
             Self::Plain => std::env::current_exe()?,
         };
         let mut command = cores.command(&program);
@@ -63,6 +73,12 @@ impl Subject {
             }
             Self::Program(_) => {
                 command.args(["--port", "0"]);
+            }
+            Self::Store {
+                url, connections, ..
+            } => {
+                command.args(["--port", "0", "--store", url]);
+                command.args(["--store-connections", &connections.to_string()]);
             }
         }
         if let Some(directory) = directory {

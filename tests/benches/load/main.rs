@@ -19,6 +19,7 @@ mod requests;
 #[path = "../shared/rows.rs"]
 mod rows;
 mod servers;
+mod shared_store;
 mod table;
 mod workload;
 
@@ -52,6 +53,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         .enable_all()
         .build()?;
     match matches.subcommand() {
+        Some(("shared-store", matches)) => {
+            runtime.block_on(shared_store::run(&options::plan(matches)))
+        }
         Some((_, matches)) => runtime.block_on(table::run(&options::plan(matches))),
         None => runtime.block_on(run(&Settings::from(&matches))),
     }
@@ -142,6 +146,7 @@ async fn measure_all(
                 entities = requests.entities();
                 let mut asked = Asked {
                     address: workload.address(),
+                    others: Vec::new(),
                     cpu,
                     requests,
                     status: operation.status(),

@@ -2,6 +2,7 @@
 //! time of each.
 
 use std::error::Error;
+use std::iter;
 use std::net::SocketAddr;
 use std::ops::AddAssign;
 use std::time::{Duration, Instant};
@@ -30,6 +31,20 @@ impl Measurement {
             time: Duration::ZERO,
             cpu: Duration::ZERO,
         }
+    }
+
+    /// Answers that took so long each, all within that time.
+    pub(crate) const fn of(latencies: Vec<Duration>, time: Duration) -> Self {
+        Self {
+            latencies,
+            time,
+            cpu: Duration::ZERO,
+        }
+    }
+
+    /// How many answers there were.
+    pub(crate) const fn count(&self) -> usize {
+        self.latencies.len()
     }
 
     /// Answers per second.
@@ -78,6 +93,8 @@ impl AddAssign for Measurement {
 /// Who is asked for what.
 pub(crate) struct Asked {
     pub(crate) address: SocketAddr,
+    /// Other servers of the same tables, which get their shares of the connections.
+    pub(crate) others: Vec<SocketAddr>,
     /// Where the server runs, if its processor time can be read.
     pub(crate) cpu: Option<Cpu>,
     pub(crate) requests: Requests,
@@ -92,8 +109,9 @@ pub(crate) async fn run(
     time: Duration,
 ) -> Result<Measurement, Box<dyn Error>> {
     let mut open = Vec::new();
-    for _ in 0..connections {
-        open.push(Connection::open(asked.address).await?);
+    let addresses = iter::once(&asked.address).chain(&asked.others);
+    for address in addresses.cycle().take(connections) {
+        open.push(Connection::open(*address).await?);
     }
     let cpu = || asked.cpu.and_then(Cpu::time).unwrap_or_default();
     let (started, cpu_before) = (Instant::now(), cpu());

@@ -66,7 +66,8 @@ impl From<&ArgMatches> for Settings {
 
 /// What the table has, and for how long it measures.
 pub(crate) fn plan(matches: &ArgMatches) -> Plan {
-    let groups: Option<_> = matches.get_many("only");
+    // Not every command has groups.
+    let groups: Option<_> = matches.try_get_many("only").ok().flatten();
     Plan {
         program: matches.get_one("program").cloned(),
         groups: groups.map_or_else(
@@ -78,7 +79,8 @@ pub(crate) fn plan(matches: &ArgMatches) -> Plan {
     }
 }
 
-fn table_command() -> Command {
+/// The options of commands that measure a table of ratios.
+fn with_plan(command: Command, quick: &'static str) -> Command {
     let file = |name: &'static str, help: &'static str| {
         Arg::new(name)
             .long(name)
@@ -86,8 +88,7 @@ fn table_command() -> Command {
             .value_parser(value_parser!(PathBuf))
             .help(help)
     };
-    Command::new("table")
-        .about("Measures every path beside its peer, as a ratio: the table of docs/performance.md")
+    command
         .arg(file(
             "program",
             "The tablesdk-server to measure; without it, that of this workspace is built",
@@ -100,16 +101,29 @@ fn table_command() -> Command {
             Arg::new("quick")
                 .long("quick")
                 .action(ArgAction::SetTrue)
-                .help("One short run with smaller tables, in less than two minutes"),
+                .help(quick),
         )
-        .arg(
-            Arg::new("only")
-                .long("only")
-                .value_name("LIST")
-                .value_delimiter(',')
-                .value_parser(GROUPS)
-                .help("The groups of rows to measure"),
-        )
+}
+
+fn table_command() -> Command {
+    let command = Command::new("table")
+        .about("Measures every path beside its peer, as a ratio: the table of docs/performance.md");
+    let quick = "One short run with smaller tables, in less than two minutes";
+    with_plan(command, quick).arg(
+        Arg::new("only")
+            .long("only")
+            .value_name("LIST")
+            .value_delimiter(',')
+            .value_parser(GROUPS)
+            .help("The groups of rows to measure"),
+    )
+}
+
+fn shared_store_command() -> Command {
+    let command = Command::new("shared-store").about(
+        "Measures one server and three over one PostgreSQL beside the same SQL statements alone",
+    );
+    with_plan(command, "Few short rounds, in less than a minute")
 }
 
 /// The whole command line: the options of a measurement in detail, and the commands.
@@ -128,6 +142,7 @@ pub(crate) fn command() -> Command {
         .arg(Arg::new("bench").long("bench").hide(true).global(true).action(ArgAction::SetTrue))
         .about("Measures a table server beside a bare HTTP server that answers the same bytes.")
         .subcommand(table_command())
+        .subcommand(shared_store_command())
         .subcommand(
             Command::new("plain")
                 .about("Serves as the plain server, the peer that an engineer would write in a day")

@@ -517,7 +517,7 @@ impl Workload {
     }
 }
 
-fn address_of(account: &Account) -> Result<SocketAddr, Box<dyn Error>> {
+pub(crate) fn address_of(account: &Account) -> Result<SocketAddr, Box<dyn Error>> {
     let uri: Uri = account.endpoint.as_str().parse()?;
     let host = uri.host().ok_or("the endpoint has no host")?;
     let mut addresses = (host, uri.port_u16().unwrap_or(80)).to_socket_addrs()?;

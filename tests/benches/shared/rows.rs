@@ -166,20 +166,20 @@ impl Results {
     }
 }
 
-fn sorted(figures: impl Iterator<Item = f64>) -> Vec<f64> {
+pub(crate) fn sorted(figures: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut figures: Vec<_> = figures.collect();
     figures.sort_by(f64::total_cmp);
     figures
 }
 
 /// Of sorted figures. With an even number of runs, the lower one of the two in the middle.
-fn median(figures: &[f64]) -> f64 {
+pub(crate) fn median(figures: &[f64]) -> f64 {
     let middle = figures.len().saturating_sub(1) / 2;
     figures.get(middle).copied().unwrap_or(f64::NAN)
 }
 
 /// Three digits, or a dash for a number that is not known.
-fn short(number: f64) -> String {
+pub(crate) fn short(number: f64) -> String {
     match number.abs() {
         _ if !number.is_finite() => "–".to_owned(),
         size if size >= 1e6 => format!("{:.2} M", number / 1e6),

@@ -193,6 +193,7 @@ impl Context {
                 turned.entities = requests.entities();
                 let asked = Asked {
                     address: peer.address,
+                    others: Vec::new(),
                     cpu: Some(peer.cpu),
                     requests,
                     status: operation.status(),
@@ -238,7 +239,7 @@ impl Turned {
 }
 
 /// The program of the server, built now.
-fn built() -> Result<PathBuf, Box<dyn Error>> {
+pub(crate) fn built() -> Result<PathBuf, Box<dyn Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);

@@ -63,6 +63,7 @@ async fn slowest(served: &Served, time: Duration) -> Result<f64, Box<dyn Error>>
     let asked = async |operation: Operation| {
         Ok::<_, Box<dyn Error>>(Asked {
             address: served.workload.address(),
+            others: Vec::new(),
             cpu: Some(Cpu::Process(served.child.id())),
             requests: served.workload.requests(operation, 0).await?,
             status: operation.status(),
