@@ -8,6 +8,9 @@ use crate::storage::StorageError;
 
 /// The key in the form of the database.
 pub(super) fn stored(key: &[u8]) -> Vec<u8> {
+    if !letters(key).iter().any(|byte| *byte >= THREE_BYTES) {
+        return key.to_vec();
+    }
     let mut out = Vec::with_capacity(key.len());
     let (prefix, mut rest) = key.split_at(key.len().min(PREFIX_BYTES));
     out.extend_from_slice(prefix);
@@ -43,6 +46,9 @@ pub(super) fn stored(key: &[u8]) -> Vec<u8> {
 
 /// The key of a form of the database.
 pub(super) fn read(stored: &[u8]) -> Result<Vec<u8>, StorageError> {
+    if !letters(stored).contains(&WIDE) {
+        return Ok(stored.to_vec());
+    }
     let mut key = Vec::with_capacity(stored.len() + stored.len() / 2);
     let (prefix, mut rest) = stored.split_at(stored.len().min(PREFIX_BYTES));
     key.extend_from_slice(prefix);
@@ -67,6 +73,11 @@ pub(super) fn read(stored: &[u8]) -> Result<Vec<u8>, StorageError> {
     Ok(key)
 }
 
+/// What may be in another form: most keys have letters of one byte only, so it is looked for first.
+fn letters(key: &[u8]) -> &[u8] {
+    key.get(PREFIX_BYTES..).unwrap_or_default()
+}
+
 /// Adds a code unit as UTF-8 writes a character of that number.
 fn push_unit(key: &mut Vec<u8>, unit: u16) {
     let [high, low] = unit.to_be_bytes();
@@ -87,6 +98,9 @@ fn bits(byte: u8) -> u16 {
 
 /// The kind of a key and the id of a table, which are no text. Keys of other kinds have letters of one byte.
 const PREFIX_BYTES: usize = 9;
+
+/// From this byte on, UTF-8 starts a character of three bytes.
+const THREE_BYTES: u8 = 0xE0;
 
 /// Begins the code units of two bytes. It sorts after all that a key has before it: no string in UTF-8 has it.
 const WIDE: u8 = 0xFE;
