@@ -46,6 +46,15 @@ struct State {
 }
 
 impl State {
+    /// Asks for a range.
+    fn miss(&mut self, start: &[u8], end: &[u8]) {
+        self.missing = Some(WantedRange {
+            start: start.to_vec(),
+            end: end.to_vec(),
+            records_max: CHUNK_RECORDS_MAX,
+        });
+    }
+
     /// Keeps the records under single keys.
     fn keep(&mut self, keys: Vec<Vec<u8>>, fetched: &Fetched) {
         self.records.extend(keys.into_iter().map(|key| (key, None)));
@@ -66,12 +75,15 @@ struct Stored {
     record: Option<Bytes>,
 }
 
+/// Keys and records, in order.
+type FetchedRange = Arc<[(Bytes, Bytes)]>;
+
 /// A part of a range.
 struct Chunk {
     start: Vec<u8>,
     /// The key before which the part ends.
     end: Vec<u8>,
-    records: Arc<[(Bytes, Bytes)]>,
+    records: FetchedRange,
     wanted: WantedRange,
 }
 
@@ -120,6 +132,25 @@ impl PartialSnapshot {
     /// Whether a record was presumed. Then nothing but the success of a commit may be reported.
     pub(crate) fn has_presumed(&self) -> bool {
         self.state().has_presumed
+    }
+
+    /// The part of a range that was fetched last, if it has the start: its records, the first one from the start on, and the key before
+    /// which it ends. Else, asks for the range.
+    fn part(&self, start: &[u8], end: &[u8]) -> Option<(FetchedRange, usize, Vec<u8>)> {
+        let mut state = self.state();
+        let part = state.chunk.as_ref().and_then(|chunk| {
+            let first = chunk.position(start)?;
+            let records = Arc::clone(&chunk.records);
+            Some((records, first, chunk.end.clone(), chunk.wanted.clone()))
+        });
+        let Some((records, first, covered, wanted)) = part else {
+            if start < end {
+                state.miss(start, end);
+            }
+            return None;
+        };
+        state.found = Some(wanted);
+        Some((records, first, covered))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -330,25 +361,10 @@ impl Snapshot for PartialSnapshot {
     }
 
     fn range(&self, start: &[u8], end: &[u8]) -> Records<'_> {
-        let mut state = self.state();
-        let part = state.chunk.as_ref().and_then(|chunk| {
-            let first = chunk.position(start)?;
-            let wanted = chunk.wanted.clone();
-            Some((Arc::clone(&chunk.records), first, chunk.end.clone(), wanted))
-        });
-        let Some((records, first, covered, wanted)) = part else {
-            if start < end {
-                state.missing = Some(WantedRange {
-                    start: start.to_vec(),
-                    end: end.to_vec(),
-                    records_max: CHUNK_RECORDS_MAX,
-                });
-                return Box::new(std::iter::once(Err(StorageError::NotFetched)));
-            }
-            return Box::new(std::iter::empty());
+        let Some((records, first, covered)) = self.part(start, end) else {
+            let error = (start < end).then_some(Err(StorageError::NotFetched));
+            return Box::new(error.into_iter());
         };
-        state.found = Some(wanted);
-        drop(state);
         let end = end.to_vec();
         let mut index = first;
         let mut is_over = false;
@@ -364,11 +380,7 @@ impl Snapshot for PartialSnapshot {
                 }
                 None if covered < end => {
                     is_over = true;
-                    self.state().missing = Some(WantedRange {
-                        start: covered.clone(),
-                        end: end.clone(),
-                        records_max: CHUNK_RECORDS_MAX,
-                    });
+                    self.state().miss(&covered, &end);
                     Some(Err(StorageError::NotFetched))
                 }
                 _ => None,
@@ -393,21 +405,20 @@ impl Snapshot for PartialSnapshot {
                 Err(_) => Ok(Some(start.to_vec())),
             };
         }
-        for record in self.range(start, end) {
-            match record {
-                Ok((key, record)) => {
-                    if visitor(&key, &record)?.is_break() {
-                        return Ok(None);
-                    }
-                }
-                Err(StorageError::NotFetched) => {
-                    let missing = self.state().missing.clone();
-                    return Ok(missing.map(|missing| missing.start));
-                }
-                Err(error) => return Err(error),
+        let Some((records, first, covered)) = self.part(start, end) else {
+            return Ok((start < end).then(|| start.to_vec()));
+        };
+        // Borrowed: a reference to each record would have to be counted.
+        for (key, record) in records.iter().skip(first) {
+            if **key >= *end || visitor(key, record)?.is_break() {
+                return Ok(None);
             }
         }
-        Ok(None)
+        if covered.as_slice() >= end {
+            return Ok(None);
+        }
+        self.state().miss(&covered, end);
+        Ok(Some(covered))
     }
 
     fn presume_absent(&self, keys: &mut dyn Iterator<Item = Vec<u8>>) {
