@@ -50,7 +50,7 @@ impl Sql {
     pub(super) async fn connect(url: &str, connections: usize) -> Result<Self, Box<dyn Error>> {
         let source = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(SOURCE))?;
         let statement = |name| statement(&source, name);
-        let settings = [statement("TIME_LIMIT")?, statement("PLANNER")?].join("; ");
+        let settings = settings(&source)?;
         let mut open = Vec::new();
         for _ in 0..connections {
             let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
@@ -234,10 +234,20 @@ fn statement(source: &str, name: &str) -> Result<String, Box<dyn Error>> {
         .collect())
 }
 
+/// The settings of the server's connections.
+fn settings(source: &str) -> Result<String, Box<dyn Error>> {
+    let list = source
+        .split_once("const SETTINGS: ")
+        .and_then(|(_, rest)| rest.split_once("];"));
+    let (list, _) = list.ok_or("the server has no settings")?;
+    let settings: Vec<_> = list.split('"').skip(1).step_by(2).collect();
+    Ok(settings.join("; "))
+}
+
 /// From the directory of the package of the tests.
 const SOURCE: &str = "../tablesdk-server/src/storage/postgres/statements.rs";
 
 /// The kind of a key and the id of its table.
 const PREFIX_BYTES: usize = 9;
 /// More than a page of these entities has.
-const RANGE_BYTES_MAX: i64 = 4 * 1024 * 1024;
+const RANGE_BYTES_MAX: i64 = 2 * 1024 * 1024;
