@@ -30,8 +30,8 @@ use tokio_postgres::types::ToSql;
 pub(crate) use options::PostgresOptions;
 
 use super::shared::{
-    Committed, ConditionalBatch, Connections, Fetched, FetchedRecord, Removed, RoundTrip,
-    SharedStorage, Wanted,
+    Committed, ConditionalBatch, Connections, Fetched, FetchedRecord, GroupedReads, Removed,
+    RoundTrip, SharedStorage, Wanted,
 };
 use super::{StorageError, Write};
 use schema::Unprepared;
@@ -39,6 +39,7 @@ use schema::Unprepared;
 /// The records of a database.
 pub(crate) struct PostgresStorage {
     pool: Pool,
+    reads: GroupedReads,
     /// Set when the tables of this version exist.
     prepared: OnceCell<()>,
     /// Whether the last attempt to reach the database failed.
@@ -78,6 +79,7 @@ impl PostgresStorage {
             .map_err(io::Error::other)?;
         Ok(Self {
             pool,
+            reads: GroupedReads::new(READS_MAX.min(options.connections_max.get()), WAIT_MAX),
             prepared: OnceCell::new(),
             is_down: AtomicBool::new(false),
         })
@@ -159,6 +161,13 @@ impl PostgresStorage {
             }
             attempts += 1;
         }
+    }
+
+    /// The records under single keys.
+    async fn records(&self, keys: Vec<Vec<u8>>) -> Result<Vec<FetchedRecord>, StorageError> {
+        let keys: Vec<_> = keys.iter().map(|key| keys::stored(key)).collect();
+        let rows = self.query(statements::KEYS, &[&keys]).await?;
+        rows.iter().map(record).collect()
     }
 
     async fn commit(&self, batch: ConditionalBatch) -> Result<Committed, StorageError> {
@@ -255,15 +264,14 @@ async fn configure(client: &ClientWrapper) -> Result<(), tokio_postgres::Error> 
 impl SharedStorage for PostgresStorage {
     fn fetch(&self, wanted: Wanted) -> RoundTrip<'_, Fetched> {
         Box::pin(async move {
-            let keys: Vec<_> = wanted.keys.iter().map(|key| keys::stored(key)).collect();
             let Some(range) = wanted.range else {
-                let rows = self.query(statements::KEYS, &[&keys]).await?;
-                let records = rows.iter().map(record).collect::<Result<_, _>>()?;
+                let records = self.reads.read(wanted.keys, |keys| self.records(keys));
                 return Ok(Fetched {
-                    records,
+                    records: records.await?,
                     ..Fetched::default()
                 });
             };
+            let keys: Vec<_> = wanted.keys.iter().map(|key| keys::stored(key)).collect();
             let (start, end) = (keys::stored(&range.start), keys::stored(&range.end));
             let records_max = i64::try_from(range.records_max).unwrap_or(i64::MAX);
             let parameters: [&(dyn ToSql + Sync); 5] =
@@ -364,6 +372,9 @@ fn get<'r, T: tokio_postgres::types::FromSql<'r>>(
     row.try_get(column)
         .map_err(|_| StorageError::corrupt("row of the database"))
 }
+
+/// How many statements read single records at the same time. More of them would have fewer records each, at the same cost.
+const READS_MAX: usize = 8;
 
 /// How long a request waits for a connection.
 const WAIT_MAX: Duration = Duration::from_secs(5);

@@ -5,6 +5,7 @@
 //! records at one moment, and a batch on the condition that those records are unchanged. The engine decides on a
 //! [`PartialSnapshot`] between the two. This module knows no SQL, no tables and no entities.
 
+mod grouped;
 mod partial;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -15,6 +16,7 @@ use bytes::Bytes;
 
 use super::{StorageError, Write};
 
+pub(crate) use grouped::GroupedReads;
 pub(crate) use partial::{Guesses, PartialSnapshot};
 
 /// The future of a round trip.

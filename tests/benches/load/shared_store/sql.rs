@@ -34,6 +34,8 @@ struct Keys {
     /// That of the record of the table, which each request reads.
     table: Vec<u8>,
     table_version: i64,
+    /// That of the service properties of the account, which has none. Each read has it, for the rules of CORS.
+    properties: Vec<u8>,
     /// Those of the entities.
     entities: Vec<Vec<u8>>,
     /// What they begin with: the kind of the key and the id of the table.
@@ -120,7 +122,11 @@ impl Keys {
         let entities = client.query(all, &[&"e"]).await?;
         let entity = entities.get(entities.len() / 2).ok_or("no entities")?;
         let prefix = entity.get::<_, &[u8]>(0).get(..PREFIX_BYTES);
+        // Up to the name of the table.
+        let account = table.get::<_, &[u8]>(0).split(|byte| *byte == 0).next();
+        let account = account.and_then(|key| key.strip_prefix(b"t"));
         Ok(Self {
+            properties: [b"p", account.ok_or("a short key")?].concat(),
             table: table.get(0),
             table_version: table.get(1),
             prefix: prefix.ok_or("a short key")?.to_vec(),
@@ -170,14 +176,15 @@ impl Connection {
         match operation {
             Operation::PointRead => {
                 let entity = keys.next_entity().ok_or("no entities")?;
-                let rows = self.read(vec![keys.table.clone(), entity.clone()]).await?;
+                let single = [&keys.table, entity, &keys.properties];
+                let rows = self.client.query(&self.keys, &[&&single[..]]).await?;
                 expect(read_rows(&rows)?, 2)
             }
             Operation::Insert => self.insert(keys, 1).await,
             Operation::Batch => self.insert(keys, 100).await,
             Operation::Page => {
                 let (start, end) = keys.next_partition().ok_or("no partition")?;
-                let single = vec![keys.table.clone()];
+                let single = vec![&keys.table, &keys.properties];
                 let parameters: [&(dyn ToSql + Sync); 5] =
                     [&single, &start, &end, &1001_i64, &RANGE_BYTES_MAX];
                 let rows = self.client.query(&self.keys_and_range, &parameters).await?;
@@ -185,10 +192,6 @@ impl Connection {
             }
             _ => Err(format!("{} is not measured", operation.name()).into()),
         }
-    }
-
-    async fn read(&self, keys: Vec<Vec<u8>>) -> Result<Vec<Row>, tokio_postgres::Error> {
-        self.client.query(&self.keys, &[&keys]).await
     }
 
     /// Inserts entities on the condition that the table is unchanged. The server presumes that they do not exist.
