@@ -2,7 +2,8 @@
 //! and the operations on each entity have an order that explains all results.
 //!
 //! `survival` kills servers and databases under the operations of many clients. `views` shows that all servers see what one of them
-//! wrote, `outcomes` cuts connections to the database, and `database` is about what servers do with it.
+//! wrote, `outcomes` cuts connections to the database, `round_trips` counts the statements of requests, and `database` is about what
+//! servers do with it.
 //!
 //! `register` says what an operation does to an entity, `history` notes what clients did and saw, and `linearizable` looks for the
 //! order. `planted` and `simulated` show that it finds what a faulty store would do. `TABLESDK_SHARED_STORE_OPERATIONS` and
@@ -19,6 +20,8 @@ mod outcomes;
 mod planted;
 mod register;
 mod relay;
+mod relayed;
+mod round_trips;
 mod simulated;
 mod survival;
 mod views;

@@ -3,76 +3,21 @@
 use std::time::Duration;
 
 use harness::outcome::{Found, found};
-use harness::postgres::{Database, Postgres, database};
+use harness::postgres::Postgres;
 use harness::raw::RawClient;
 use harness::written::Row;
-use tablesdk::{ETag, Error, RetryPolicy, TableClient, TableServiceClient};
+use tablesdk::{ETag, Error, RetryPolicy, TableClient};
 use tablesdk_server::TableServer;
 
-use crate::relay::{Cut, Relay};
+use crate::relay::Cut;
+use crate::relayed::{NEW, OLD, Subject, client};
 use crate::workload::{TABLE, single_attempts};
-
-/// A server behind a relay, and a client of the same database that sees what is stored.
-struct Subject {
-    server: TableServer,
-    relay: Relay,
-    direct: TableClient,
-    _other: TableServer,
-    _database: Database,
-}
-
-impl Subject {
-    async fn start() -> Option<Self> {
-        let database = database()?;
-        let (address, name) = database.url().rsplit_once('/').unwrap();
-        let (user, port) = address.rsplit_once(':').unwrap();
-        let relay = Relay::start(port.parse().unwrap()).await;
-        let url = format!("{user}:{}/{name}", relay.port());
-        let server = TableServer::builder().postgres(url).start().await.unwrap();
-        let other = TableServer::builder().account(server.credential());
-        let other = other.postgres(database.url()).start().await.unwrap();
-        let direct = client(&other, RetryPolicy::default()).table(TABLE);
-        direct.create_table().await.unwrap();
-        // The server knows the table, so that each write of a kind takes the same statements.
-        let warm = client(&server, RetryPolicy::default()).table(TABLE);
-        warm.insert(&Row::whole("p", "warm", OLD)).await.unwrap();
-        Some(Self {
-            server,
-            relay,
-            direct,
-            _other: other,
-            _database: database,
-        })
-    }
-
-    fn table(&self, retry: RetryPolicy) -> TableClient {
-        client(&self.server, retry).table(TABLE)
-    }
-
-    async fn stored(&self, row: &str) -> Option<(i64, ETag)> {
-        let stored = self.direct.get::<Row>(Row::key("p", row)).await.unwrap();
-        stored.map(|stored| (stored.token, stored.etag().clone()))
-    }
-
-    /// An entity that is there before.
-    async fn put(&self, row: &str) -> ETag {
-        let old = Row::whole("p", row, OLD);
-        self.direct.upsert_replace(&old).await.unwrap()
-    }
-}
-
-fn client(server: &TableServer, retry: RetryPolicy) -> TableServiceClient {
-    harness::client_with(server, |builder| builder.retry(retry))
-}
 
 fn patient() -> RetryPolicy {
     RetryPolicy::exponential()
         .attempts(8)
         .delay(Duration::from_millis(1))
 }
-
-const OLD: i64 = 1;
-const NEW: i64 = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verb {

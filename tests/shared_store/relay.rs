@@ -3,6 +3,7 @@
 //! It reads as much of PostgreSQL's protocol as it takes to see where a statement is executed, and when its response is complete.
 
 use std::io;
+use std::mem;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -39,6 +40,7 @@ struct State {
     database: SocketAddr,
     /// Where to cut, after so many statements more.
     plan: Option<(Cut, usize)>,
+    statements: usize,
     is_closed: bool,
 }
 
@@ -51,6 +53,7 @@ impl Relay {
             state: Mutex::new(State {
                 database: ([127, 0, 0, 1], port).into(),
                 plan: None,
+                statements: 0,
                 is_closed: false,
             }),
             generation: watch::Sender::new(0),
@@ -90,6 +93,11 @@ impl Relay {
         self.shared.state().plan.take().is_none()
     }
 
+    /// How many statements there were since the last call.
+    pub(crate) fn statements(&self) -> usize {
+        mem::take(&mut self.shared.state().statements)
+    }
+
     /// Cuts all connections at once, and accepts none.
     pub(crate) fn close(&self) {
         self.shared.state().is_closed = true;
@@ -109,9 +117,10 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether to cut the connection of the statement that is sent now.
+    /// Counts the statement that is sent now. Returns whether to cut its connection.
     fn cut_now(&self) -> Option<Cut> {
         let mut state = self.state();
+        state.statements += 1;
         match &mut state.plan {
             Some((_, after)) if *after > 0 => {
                 *after -= 1;
