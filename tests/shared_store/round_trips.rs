@@ -100,12 +100,13 @@ async fn policies_and_cors_rules_are_read_for_each_request() {
     }
 }
 
+const READS: usize = 200;
+
 #[tokio::test]
 async fn reads_of_many_clients_share_round_trips() {
     let Some((subject, table)) = start().await else {
         return;
     };
-    const READS: usize = 200;
     let names: Vec<_> = (0..READS).map(|number| (number % 10).to_string()).collect();
     let reads = names
         .iter()

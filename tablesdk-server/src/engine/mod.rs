@@ -251,9 +251,14 @@ impl Engine {
         self.catalog.find(storage.epoch()?, find)
     }
 
-    /// The CORS rules of an account, as [`read`](Self::read) would find them, but without a view where they are cached.
+    /// The CORS rules of an account, where they are cached, as [`cors_rules`](Self::cors_rules) would find them.
+    pub(crate) fn cached_cors_rules(&self, account: &str) -> Option<Arc<[CorsRule]>> {
+        self.cached(|cached| cached.cors_rules.get(account).cloned())
+    }
+
+    /// The CORS rules of an account.
     pub(crate) async fn cors_rules(&self, account: &str) -> Result<Arc<[CorsRule]>, StorageError> {
-        match self.cached(|cached| cached.cors_rules.get(account).cloned()) {
+        match self.cached_cors_rules(account) {
             Some(rules) => Ok(rules),
             None => self.read(|view| view.cors_rules(account)).await,
         }

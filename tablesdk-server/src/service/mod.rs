@@ -227,8 +227,9 @@ impl Handler for Service {
         head: Parts,
         connection: &Connection,
     ) -> Result<Box<Admitted>, Box<Response<Bytes>>> {
-        let (context, mut record, options, rules) = self.begin(&head, connection).await;
-        if let (Err(error), true) = (rules, self.engine.is_shared()) {
+        let (mut context, mut record, options) = self.begin(&head, connection);
+        let evaluated = self.evaluate_cors(&mut context, &head, &record).await;
+        if let (Err(error), true) = (evaluated, self.engine.is_shared()) {
             // Nothing is written whose response the page could not see.
             return Err(Box::new(refuse(&context, &mut record, &error)));
         }
@@ -360,7 +361,9 @@ impl Handler for Service {
         connection: &Connection,
         error: &ServiceError,
     ) -> Response<Bytes> {
-        let (context, mut record, ..) = self.begin(head, connection).await;
+        let (mut context, mut record, _) = self.begin(head, connection);
+        // Without its rules, the response has no CORS headers.
+        let _ = self.evaluate_cors(&mut context, head, &record).await;
         refuse(&context, &mut record, error)
     }
 
@@ -416,37 +419,45 @@ impl Service {
         self.accounts.get(place.ok()?)
     }
 
-    /// The facts of a request with its CORS headers, its record in the log, and the options of its query string.
-    async fn begin(
+    /// The facts of a request without its CORS headers, its record in the log, and the options of its query string.
+    fn begin(
         &self,
         head: &Parts,
         connection: &Connection,
-    ) -> (
-        Context,
-        RequestRecord,
-        Result<QueryOptions, ServiceError>,
-        Result<(), ServiceError>,
-    ) {
-        let (mut context, options) = self.context(head, connection);
+    ) -> (Context, RequestRecord, Result<QueryOptions, ServiceError>) {
+        let (context, options) = self.context(head, connection);
         let record = RequestRecord::new(head, &context);
+        (context, record, options)
+    }
+
+    /// Adds the CORS headers of a request, or none if the rules cannot be read.
+    async fn evaluate_cors(
+        &self,
+        context: &mut Context,
+        head: &Parts,
+        record: &RequestRecord,
+    ) -> Result<(), ServiceError> {
         // The request is not authenticated yet: made-up account names must not cause lookups.
         let may_have_rules = Cors::concerns(head)
             && !cors::is_preflight(head)
             && self.account(context.account()).is_some();
         if !may_have_rules {
-            return (context, record, options, Ok(()));
+            return Ok(());
         }
         if self.engine.is_shared() && !head.headers.contains_key(header::ORIGIN) {
             // No page sees the response, so the rules matter to caches alone, and are not worth a round trip of their own.
             context.cors = Cors::deferred();
-            return (context, record, options, Ok(()));
+            return Ok(());
         }
-        // If the rules cannot be read, the response has no CORS headers, and the operation reports the error.
-        let rules = self.cors_rules(&context);
-        let rules = rules.instrument(record.span().clone()).await;
-        let failed = rules.as_ref().err().cloned();
-        context.cors = Cors::of(head, &rules.unwrap_or_default());
-        (context, record, options, failed.map_or(Ok(()), Err))
+        let rules = match self.engine.cached_cors_rules(context.account()) {
+            Some(rules) => rules,
+            None => {
+                let rules = self.cors_rules(context);
+                rules.instrument(record.span().clone()).await?
+            }
+        };
+        context.cors = Cors::of(head, &rules);
+        Ok(())
     }
 
     /// The facts of a request, and the options of its query string, which is parsed only here.

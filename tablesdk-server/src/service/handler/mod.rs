@@ -109,9 +109,13 @@ async fn commit(
 async fn read<T, E: From<StorageError>>(
     engine: &Engine,
     context: &Context,
-    read: impl FnMut(&View) -> Result<T, E>,
+    mut read: impl FnMut(&View) -> Result<T, E>,
 ) -> Result<T, E> {
-    let (read, _) = open(engine, context, read).await?;
+    // What is read may be large, and is copied by each future that it passes. Nothing is waited for in a local storage.
+    if let Ok(view) = engine.local_view() {
+        return read(&view);
+    }
+    let (read, _) = Box::pin(open(engine, context, read)).await?;
     Ok(read)
 }
 
