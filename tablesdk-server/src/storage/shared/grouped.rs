@@ -28,6 +28,8 @@ struct State {
     waiting: Vec<Waiting>,
     /// How many permits there are.
     permits: usize,
+    /// How many of them were added because reads waited for long.
+    extra: usize,
     fastest: Fastest,
 }
 
@@ -50,6 +52,7 @@ impl GroupedReads {
             state: Mutex::new(State {
                 waiting: Vec::new(),
                 permits: round_trips_max,
+                extra: 0,
                 fastest: Fastest::new(Instant::now()),
             }),
         }
@@ -61,8 +64,9 @@ impl GroupedReads {
         keys: Vec<Vec<u8>>,
         fetch: impl Fn(Vec<Vec<u8>>) -> F + Sync,
     ) -> Records {
+        let mut pauses = self.wait_max.as_millis() / PAUSE.as_millis();
         // Its timer is not set before it is polled.
-        let mut late = pin!(sleep(self.wait_max));
+        let mut pause = pin!(sleep(PAUSE));
         loop {
             let (respond, mut response) = oneshot::channel();
             self.state().waiting.push(Waiting {
@@ -78,9 +82,14 @@ impl GroupedReads {
                         let permit = permit.map_err(|_| StorageError::Closed)?;
                         self.read_group(permit, &fetch).await;
                     }
-                    () = &mut late => {
-                        let cause = "the reads before it have not ended in time".into();
-                        return Err(StorageError::Unavailable { cause });
+                    () = &mut pause => {
+                        let Some(left) = pauses.checked_sub(1) else {
+                            let cause = "the reads before it have not ended in time".into();
+                            return Err(StorageError::Unavailable { cause });
+                        };
+                        pauses = left;
+                        pause.as_mut().reset(Instant::now() + PAUSE);
+                        self.permit_one_more();
                     }
                 }
             };
@@ -102,30 +111,41 @@ impl GroupedReads {
             return;
         }
         let started = Instant::now();
-        match <[Waiting; 1]>::try_from(group) {
+        let is_read = match <[Waiting; 1]>::try_from(group) {
             Ok([only]) => {
                 let records = fetch(only.keys).await;
+                let is_read = records.is_ok();
                 // It may have ended meanwhile.
                 let _ = only.respond.send(records);
+                is_read
             }
             Err(group) => {
                 let keys = group.iter().flat_map(|read| read.keys.iter().cloned());
                 let mut keys: Vec<_> = keys.collect();
                 keys.sort_unstable();
                 keys.dedup();
-                respond(group, &fetch(keys).await);
+                let records = fetch(keys).await;
+                respond(group, &records);
+                records.is_ok()
             }
+        };
+        // The time of a failure says nothing of the database.
+        if is_read {
+            self.adapt(permit, started);
         }
-        self.adapt(permit, started);
     }
 
     /// Ends a round trip, and permits as many as one that takes so long needs.
     fn adapt(&self, permit: SemaphorePermit<'_>, started: Instant) {
         let now = Instant::now();
         let mut state = self.state();
-        let fastest = state.fastest.observe(now - started, now);
+        if state.fastest.starts_period(now) {
+            state.extra = 0;
+        }
+        let fastest = state.fastest.observe(now - started);
         let wanted = fastest.as_micros() / WAIT_FOR_OTHERS.as_micros() + 1;
         let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
+        let wanted = wanted.saturating_add(state.extra);
         let wanted = wanted.min(self.round_trips_max);
         if wanted < state.permits {
             permit.forget();
@@ -133,6 +153,16 @@ impl GroupedReads {
         } else {
             self.permits.add_permits(wanted - state.permits);
             state.permits = wanted;
+        }
+    }
+
+    /// Lets a read that has waited for long go on: a connection that is lost without notice must not hold up all reads.
+    fn permit_one_more(&self) {
+        let mut state = self.state();
+        if state.permits < self.round_trips_max {
+            self.permits.add_permits(1);
+            state.permits += 1;
+            state.extra += 1;
         }
     }
 
@@ -171,12 +201,18 @@ impl Fastest {
         }
     }
 
-    /// Returns the fastest time, with this one.
-    fn observe(&mut self, time: Duration, now: Instant) -> Duration {
-        if now - self.period_started > PERIOD {
+    /// Whether a period ends now.
+    fn starts_period(&mut self, now: Instant) -> bool {
+        let is_over = now - self.period_started > PERIOD;
+        if is_over {
             self.times = [Duration::MAX, self.times[0]];
             self.period_started = now;
         }
+        is_over
+    }
+
+    /// Returns the fastest time, with this one.
+    fn observe(&mut self, time: Duration) -> Duration {
         self.times[0] = self.times[0].min(time);
         self.times[0].min(self.times[1])
     }
@@ -204,6 +240,9 @@ fn respond(group: Vec<Waiting>, records: &Records) {
 
 /// How long a read waits for others, if the database is as fast as it was lately.
 const WAIT_FOR_OTHERS: Duration = Duration::from_micros(250);
+
+/// How long a read waits before there is another round trip for it.
+const PAUSE: Duration = Duration::from_millis(100);
 
 const PERIOD: Duration = Duration::from_secs(5);
 
@@ -250,8 +289,12 @@ mod tests {
 
     impl Bench {
         fn new() -> Arc<Self> {
+            Self::with_round_trips(1)
+        }
+
+        fn with_round_trips(max: usize) -> Arc<Self> {
             Arc::new(Self {
-                reads: GroupedReads::new(1, WAIT_MAX),
+                reads: GroupedReads::new(max, WAIT_MAX),
                 database: Database::default(),
             })
         }
@@ -341,13 +384,34 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_hung_round_trip_does_not_hold_up_other_reads() {
+        let bench = Bench::with_round_trips(2);
+        // As on a database nearby.
+        bench.reads.permits.forget_permits(1);
+        bench.reads.state().permits = 1;
+        let hung = bench.start(&["a"]).await;
+        let other = bench.start(&["b"]).await;
+        assert_eq!(bench.round_trips(), 1);
+        sleep(PAUSE * 3 / 2).await;
+        assert_eq!(bench.round_trips(), 2);
+        hung.abort();
+        assert!(hung.await.is_err());
+        bench.database.proceed.notify_one();
+        assert_eq!(names(other.await.unwrap()), ["b"]);
+        assert_eq!(
+            bench.reads.permits.available_permits(),
+            bench.reads.state().permits
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_read_does_not_wait_for_ever() {
         let bench = Bench::new();
         let _hung = bench.start(&["a"]).await;
         let started = Instant::now();
         let late = bench.start(&["b"]).await.await.unwrap();
         assert!(matches!(late, Err(StorageError::Unavailable { .. })));
-        assert_eq!(started.elapsed(), WAIT_MAX);
+        assert!((WAIT_MAX..WAIT_MAX + PAUSE * 2).contains(&started.elapsed()));
     }
 
     #[test]
@@ -355,13 +419,15 @@ mod tests {
         let start = Instant::now();
         let mut fastest = Fastest::new(start);
         let millis = Duration::from_millis;
-        assert_eq!(fastest.observe(millis(9), start), millis(9));
-        assert_eq!(fastest.observe(millis(2), start), millis(2));
-        assert_eq!(fastest.observe(millis(9), start), millis(2));
+        assert_eq!(fastest.observe(millis(9)), millis(9));
+        assert_eq!(fastest.observe(millis(2)), millis(2));
+        assert!(!fastest.starts_period(start + PERIOD));
+        assert_eq!(fastest.observe(millis(9)), millis(2));
         let second = start + PERIOD * 11 / 10;
-        assert_eq!(fastest.observe(millis(8), second), millis(2));
-        let third = second + PERIOD * 11 / 10;
-        assert_eq!(fastest.observe(millis(9), third), millis(8));
+        assert!(fastest.starts_period(second));
+        assert_eq!(fastest.observe(millis(8)), millis(2));
+        assert!(fastest.starts_period(second + PERIOD * 11 / 10));
+        assert_eq!(fastest.observe(millis(9)), millis(8));
     }
 
     #[tokio::test(start_paused = true)]
