@@ -136,12 +136,14 @@ async fn a_throttled_partition_recovers_by_itself() {
     let shop = Shop::open().await;
     shop.server()
         .faults()
-        .throttle(Throttle::none().per_partition(2));
-    for id in 1..=6 {
+        .throttle(Throttle::none().per_partition(40));
+    let journal = shop.server().journal();
+    for id in 1..=60 {
         let uri = format!("/customers/contoso/orders/{id}");
         // The pauses between the attempts pass in virtual time.
         assert_eq!(shop.place(&uri, 100).await, 200);
     }
+    assert_ne!(journal.requests().status(503).count(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -199,9 +201,9 @@ async fn the_service_runs_on_cosmos_db_and_azurite_as_well() {
     for flavor in [Flavor::CosmosDb, Flavor::Azurite] {
         let builder = TableServer::builder().flavor(flavor);
         let shop = Shop::over(builder.in_process().unwrap()).await;
-        let throttle = Throttle::none().per_partition(2);
+        let throttle = Throttle::none().per_partition(40);
         shop.server().faults().throttle(throttle);
-        for id in 1..=4 {
+        for id in 1..=30 {
             let uri = format!("/customers/contoso/orders/{id}");
             assert_eq!(shop.place(&uri, 100).await, 200, "{flavor:?}");
             assert_eq!(shop.pay(&uri).await, 200, "{flavor:?}");
@@ -209,7 +211,7 @@ async fn the_service_runs_on_cosmos_db_and_azurite_as_well() {
         let dump = shop.server().dump().unwrap();
         assert_eq!(
             dump.matches("IsPaid = true").count(),
-            4,
+            30,
             "{flavor:?}: {dump}"
         );
     }

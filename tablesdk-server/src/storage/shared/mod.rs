@@ -5,6 +5,7 @@
 //! records at one moment, and a batch on the condition that those records are unchanged. The engine decides on a
 //! [`PartialSnapshot`] between the two. This module knows no SQL, no tables and no entities.
 
+#[cfg(feature = "postgres")]
 mod grouped;
 mod partial;
 #[cfg(test)]
@@ -16,6 +17,7 @@ use bytes::Bytes;
 
 use super::{StorageError, Write};
 
+#[cfg(feature = "postgres")]
 pub(crate) use grouped::GroupedReads;
 pub(crate) use partial::{Guesses, PartialSnapshot};
 
