@@ -772,3 +772,37 @@ fn a_log_that_is_not_read_keeps_no_request_waiting() {
     program.signal("TERM");
     assert_eq!(program.ended().0, Some(0));
 }
+
+#[test]
+fn options_of_one_server_are_refused_with_a_database() {
+    const URL: &str = "postgres://u:secret@127.0.0.1:1/db";
+    let with = |variable: Option<&str>, words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tablesdk-server"));
+        if let Some(url) = variable {
+            command.env("TABLESDK_SERVER_STORE", url);
+        }
+        let output = command.args(["--port", "0"]).args(words).output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            !output.status.success() && !text.contains("secret"),
+            "{text}"
+        );
+        text
+    };
+    for words in [
+        ["--flavor", "azurite"],
+        ["--durability", "relaxed"],
+        ["--data", "tables"],
+    ] {
+        let text = with(None, &[&["--store", URL][..], &words].concat());
+        assert!(text.contains("cannot be used with"), "{text}");
+        let text = with(Some(URL), &words);
+        assert!(text.contains(words[0]), "{text}");
+    }
+    let text = with(Some(""), &[]);
+    assert!(text.contains("TABLESDK_SERVER_STORE is empty"), "{text}");
+    let text = with(None, &["--store-connections", "4"]);
+    assert!(text.contains("give its URL with --store"), "{text}");
+    let text = with(None, &["--store", URL, "--store-connections", "0"]);
+    assert!(text.contains("a number from 1 to"), "{text}");
+}

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use harness::postgres::{self, PASSWORD, PASSWORD_IN_URL, Postgres};
 use tablesdk::{DynamicEntity, TableServiceClient};
 use tablesdk_server::TableServer;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 /// A server over a database.
 async fn server(url: &str) -> std::io::Result<TableServer> {
@@ -93,6 +95,32 @@ async fn a_server_in_process_connects_with_its_first_request() {
 }
 
 #[tokio::test]
+async fn the_port_of_operators_refuses_backups_of_a_database() {
+    let Some(database) = postgres::database() else {
+        return;
+    };
+    let server = TableServer::builder().postgres(database.url());
+    let server = server.admin_port(0).start().await.unwrap();
+    let address = server.admin_addr().unwrap();
+    let ask = async |line: &str| {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let request = format!("{line} HTTP/1.0\r\nHost: {address}\r\nContent-Length: 0\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await.unwrap();
+        response
+    };
+    let refused = ask("POST /backup").await;
+    assert!(refused.starts_with("HTTP/1.0 501 "), "{refused}");
+    assert!(refused.contains("with its own tools"), "{refused}");
+    let metrics = ask("GET /metrics").await;
+    assert!(
+        metrics.contains("tablesdk_storage_writable 1\n"),
+        "{metrics}"
+    );
+}
+
+#[tokio::test]
 async fn a_server_needs_no_right_to_create_tables() {
     let Some(cluster) = Postgres::start() else {
         return;
@@ -104,12 +132,19 @@ async fn a_server_needs_no_right_to_create_tables() {
         "REVOKE CREATE ON SCHEMA public FROM PUBLIC",
         "GRANT SELECT, INSERT, UPDATE, DELETE ON tablesdk_records TO limited",
         "GRANT SELECT ON tablesdk_schema TO limited",
+        "CREATE ROLE reader LOGIN",
+        "GRANT SELECT ON tablesdk_records, tablesdk_schema TO reader",
     ] {
         cluster.sql("tables", statement);
     }
     let url = cluster.url("tables");
     let (scheme, address) = url.split_once("://").unwrap();
     let address = address.rsplit_once('@').map_or(address, |(_, host)| host);
+    let error = refused(&format!("{scheme}://reader@{address}")).await;
+    assert!(
+        error.contains("the user reader needs the rights"),
+        "{error}"
+    );
     let server = server(&format!("{scheme}://limited@{address}"))
         .await
         .unwrap();
@@ -128,7 +163,11 @@ async fn a_start_without_a_database_fails_with_the_reason() {
         "postgres://u:{PASSWORD_IN_URL}@127.0.0.1:{port}/db"
     ))
     .await;
-    assert!(error.contains("refused"), "{error}");
+    let host = format!("127.0.0.1:{port}: ");
+    assert!(
+        error.contains("refused") && error.contains(&host),
+        "{error}"
+    );
     let error = refused(&format!("mysql://u:{PASSWORD_IN_URL}@127.0.0.1/db")).await;
     assert!(error.contains("postgres://"), "{error}");
     let Some(cluster) = Postgres::start_with_password() else {

@@ -72,15 +72,15 @@ pub(crate) struct ServeOptions {
     #[arg(
         long,
         value_name = "URL",
-        conflicts_with_all = ["data", "test", "flavor"],
+        conflicts_with_all = ["data", "test", "flavor", "durability"],
         help = "Store the tables in this PostgreSQL database, which other servers may use at the same time: \
             postgres://user:password@host/database. Alternative, which other users of this machine cannot see: set \
             TABLESDK_SERVER_STORE to the URL"
     )]
     pub(crate) store: Option<String>,
-    /// Maximum number of connections to the database
-    #[arg(long, value_name = "COUNT", default_value = "16")]
-    pub(crate) store_connections: NonZeroUsize,
+    /// Maximum number of connections to the database; without this option, 16
+    #[arg(long, value_name = "COUNT", value_parser = connections)]
+    pub(crate) store_connections: Option<NonZeroUsize>,
     /// Durability of acknowledged writes: sync survives a loss of power, relaxed only the end of the process
     #[arg(long, value_name = "LEVEL", requires = "data", default_value = "sync", value_parser = durability())]
     pub(crate) durability: Durability,
@@ -171,6 +171,15 @@ fn durability() -> impl clap::builder::TypedValueParser<Value = Durability> {
         _ => Durability::Sync,
     })
 }
+
+fn connections(text: &str) -> Result<NonZeroUsize, String> {
+    let count = text.parse().ok().and_then(NonZeroUsize::new);
+    let count = count.filter(|count| count.get() <= CONNECTIONS_MAX);
+    count.ok_or_else(|| format!("it must be a number from 1 to {CONNECTIONS_MAX}"))
+}
+
+/// More than a database accepts.
+const CONNECTIONS_MAX: usize = 10_000;
 
 fn flavor() -> impl clap::builder::TypedValueParser<Value = Flavor> {
     PossibleValuesParser::new(["azurite", "cosmos-db", "storage"]).map(|flavor| {

@@ -5,7 +5,8 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-use tablesdk_server::{TableServer, TlsIdentity};
+use tablesdk_server::testing::Flavor;
+use tablesdk_server::{Durability, TableServer, TlsIdentity};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer as _, fmt};
@@ -78,9 +79,13 @@ async fn serve(
     let store = store(options)?;
     let has_store = store.is_some();
     if let Some(url) = store {
-        builder = builder
-            .postgres(url)
-            .max_database_connections(options.store_connections);
+        builder = builder.postgres(url);
+    }
+    if let Some(count) = options.store_connections {
+        if !has_store {
+            return Err("--store-connections is for a database: give its URL with --store".into());
+        }
+        builder = builder.max_database_connections(count);
     }
     let server = builder.start().await.map_err(|error| with_advice(&error))?;
     if let (Some(path), Some(address)) = (&options.port_file, server.local_addr()) {
@@ -176,13 +181,21 @@ fn store(options: &ServeOptions) -> Result<Option<String>, String> {
         return Ok(options.store.clone());
     }
     match std::env::var(STORE_VARIABLE) {
-        Ok(_) if options.data.is_some() || options.test => Err(format!(
-            "{STORE_VARIABLE} is set: --data and --test are for tables that no other server uses"
+        Ok(_) if is_for_one_server(options) => Err(format!(
+            "{STORE_VARIABLE} is set: --data, --durability, --flavor and --test are for tables that no other server uses"
         )),
+        Ok(url) if url.is_empty() => Err(format!("{STORE_VARIABLE} is empty")),
         Ok(url) => Ok(Some(url)),
         Err(std::env::VarError::NotPresent) => Ok(None),
         Err(error) => Err(format!("{STORE_VARIABLE}: {error}")),
     }
+}
+
+fn is_for_one_server(options: &ServeOptions) -> bool {
+    options.data.is_some()
+        || options.test
+        || options.flavor != Flavor::Storage
+        || options.durability != Durability::Sync
 }
 
 fn tls(options: &ServeOptions) -> Result<Option<TlsIdentity>, String> {

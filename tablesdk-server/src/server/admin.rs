@@ -28,6 +28,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc::{self, error::SendTimeoutError};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::timeout;
 
 use super::stopped;
 use super::test_port::{self, TestPort};
@@ -182,15 +183,9 @@ impl Operator {
         if !is_for_this_machine(request.headers()) {
             return not_for_web_pages();
         }
-        let asks = matches!(request.uri().path(), "/ready" | "/metrics");
-        let writable = if asks {
-            self.service.is_writable().await
-        } else {
-            Ok(())
-        };
         match (request.method(), request.uri().path()) {
             (&Method::GET, "/health") => text(StatusCode::OK, "alive\n"),
-            (&Method::GET, "/ready") => match &writable {
+            (&Method::GET, "/ready") => match self.service.is_writable().await {
                 Ok(()) => text(StatusCode::OK, "ready\n"),
                 Err(error) => {
                     let message = format!("nothing can be written: {error}\n");
@@ -198,13 +193,14 @@ impl Operator {
                 }
             },
             (&Method::GET, "/metrics") => {
-                let connections = self.service.engine().connections();
-                let gauges: Vec<_> = connections.map(gauges).into_iter().flatten().collect();
-                let metrics = self.service.metrics().text(writable.is_ok(), &gauges);
-                let mut response = text(StatusCode::OK, metrics);
+                let mut response = text(StatusCode::OK, self.metrics().await);
                 let version = header::HeaderValue::from_static("text/plain; version=0.0.4");
                 response.headers_mut().insert(header::CONTENT_TYPE, version);
                 response
+            }
+            (&Method::POST, "/backup") if self.service.engine().is_shared() => {
+                let message = "The tables are in a database: back it up with its own tools.\n";
+                text(StatusCode::NOT_IMPLEMENTED, message)
             }
             #[cfg(feature = "durable")]
             (&Method::POST, "/backup") => self.back_up(Arc::clone(stalled)),
@@ -222,6 +218,16 @@ impl Operator {
                 text(StatusCode::NOT_FOUND, message)
             }
         }
+    }
+
+    /// The metrics as they are now, also while all connections to a database are in use.
+    async fn metrics(&self) -> String {
+        let connections = self.service.engine().connections();
+        let gauges: Vec<_> = connections.map(gauges).into_iter().flatten().collect();
+        let writable = timeout(WRITABLE_WAIT_MAX, self.service.is_writable()).await;
+        // A database that is late is not one that refuses.
+        let is_writable = writable.is_err() || writable.is_ok_and(|writable| writable.is_ok());
+        self.service.metrics().text(is_writable, &gauges)
     }
 
     /// Writes the backup on a separate thread, at the pace of the client.
@@ -377,6 +383,8 @@ const CONNECTIONS_MAX: usize = 16;
 /// The same with the kit for tests, to which each of many tests may keep a connection.
 const TEST_CONNECTIONS_MAX: usize = 1024;
 const HEAD_WAIT_MAX: Duration = Duration::from_secs(10);
+/// How long the metrics wait for a database to say whether it can be written.
+const WRITABLE_WAIT_MAX: Duration = Duration::from_secs(1);
 /// How long the client of a backup may read nothing.
 #[cfg(feature = "durable")]
 const STALL_MAX: Duration = Duration::from_secs(30);

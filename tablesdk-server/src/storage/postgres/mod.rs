@@ -42,8 +42,12 @@ pub(crate) struct PostgresStorage {
     reads: GroupedReads,
     /// Set when the tables of this version exist.
     prepared: OnceCell<()>,
+    /// Its hosts, for messages.
+    hosts: String,
     /// Whether the last attempt to reach the database failed.
     is_down: AtomicBool,
+    /// Whether the last request waited for a connection in vain.
+    is_exhausted: AtomicBool,
 }
 
 impl PostgresStorage {
@@ -56,6 +60,7 @@ impl PostgresStorage {
         let config = options.config()?;
         let tls = tls::connector(options.root_certificate().as_deref())?;
         let recycling_method = RecyclingMethod::Fast;
+        let hosts = options::hosts(&config);
         let manager = Manager::from_config(config, tls, ManagerConfig { recycling_method });
         let post_create = Hook::async_fn(|client, _| {
             Box::pin(async move {
@@ -81,7 +86,9 @@ impl PostgresStorage {
             pool,
             reads: GroupedReads::new(READS_MAX.min(options.connections_max.get()), WAIT_MAX),
             prepared: OnceCell::new(),
+            hosts,
             is_down: AtomicBool::new(false),
+            is_exhausted: AtomicBool::new(false),
         })
     }
 
@@ -100,22 +107,42 @@ impl PostgresStorage {
 
     async fn connect(&self) -> Result<InUse, StorageError> {
         Err(match self.pool.get().await {
-            Ok(client) => return Ok(InUse(Some(client))),
-            Err(PoolError::Timeout(TimeoutType::Wait)) => StorageError::Unavailable {
-                cause: "all connections are in use".into(),
-            },
+            Ok(client) => {
+                if self.is_exhausted.load(Ordering::Relaxed) {
+                    self.is_exhausted.store(false, Ordering::Relaxed);
+                }
+                return Ok(InUse(Some(client)));
+            }
+            Err(PoolError::Timeout(TimeoutType::Wait)) => self.exhausted(),
             Err(
                 PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)),
-            ) => self.unavailable(errors::describe(&error)),
-            Err(error) => self.unavailable(error.to_string().into()),
+            ) => self.unavailable(self.at_hosts(&errors::describe(&error))),
+            Err(error) => self.unavailable(self.at_hosts(&error.to_string())),
         })
     }
 
     /// Notes that the database responds.
     fn is_available(&self) {
         if self.is_down.load(Ordering::Relaxed) && self.is_down.swap(false, Ordering::Relaxed) {
-            tracing::info!("the database is available again");
+            tracing::warn!("the database is available again");
         }
+    }
+
+    /// The error of a request that had no connection. Logs the first one in a row.
+    fn exhausted(&self) -> StorageError {
+        let count = self.pool.status().max_size;
+        let seconds = WAIT_MAX.as_secs();
+        let cause = format!("all {count} connections to it were in use for {seconds} s");
+        if !self.is_exhausted.swap(true, Ordering::Relaxed) {
+            tracing::warn!(%cause, "a request did not get a connection to the database");
+        }
+        StorageError::Unavailable {
+            cause: cause.into(),
+        }
+    }
+
+    fn at_hosts(&self, cause: &str) -> Arc<str> {
+        format!("{}: {cause}", self.hosts).into()
     }
 
     /// The error of a database that cannot be used now. Logs the first one in a row.

@@ -6,7 +6,9 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use tokio_postgres::Config;
-use tokio_postgres::config::TargetSessionAttrs;
+use tokio_postgres::config::{Host, TargetSessionAttrs};
+
+use super::errors;
 
 /// Where the database is, and how many connections a server opens.
 #[derive(Clone)]
@@ -28,6 +30,7 @@ impl PostgresOptions {
     pub(super) fn config(&self) -> io::Result<Config> {
         let (url, _) = self.split()?;
         let mut config: Config = url.parse().map_err(|error: tokio_postgres::Error| {
+            let error = errors::describe(&error);
             invalid(format!("the URL of the database is not valid: {error}"))
         })?;
         if config.get_hosts().is_empty() {
@@ -91,6 +94,21 @@ impl PostgresOptions {
     }
 }
 
+/// The hosts and ports of a configuration.
+pub(super) fn hosts(config: &Config) -> String {
+    let ports = config.get_ports();
+    let names = config.get_hosts().iter().enumerate().map(|(place, host)| {
+        // One port is that of all hosts.
+        let port = ports.get(place).or_else(|| ports.first()).unwrap_or(&5432);
+        match host {
+            Host::Tcp(name) => format!("{name}:{port}"),
+            #[cfg(unix)]
+            Host::Unix(directory) => format!("{}, port {port}", directory.display()),
+        }
+    });
+    names.collect::<Vec<_>>().join(" or ")
+}
+
 /// Without the URL, which has a password.
 impl fmt::Debug for PostgresOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -127,7 +145,7 @@ mod tests {
             config.get_target_session_attrs(),
             TargetSessionAttrs::ReadWrite
         );
-        assert_eq!(config.get_hosts().len(), 2);
+        assert_eq!(hosts(&config), "a:5432 or b:5433");
         assert!(!format!("{options:?}").contains("secret"));
     }
 
@@ -145,8 +163,9 @@ mod tests {
             ("mysql://a", "starts with postgres://"),
             ("postgres:///db", "names no host"),
             ("postgres://u:secret@a/db?sslmode=verify-ca", "sslmode is"),
-            ("postgres://u:secret@a:port/db", "is not valid"),
-            ("postgres://u:secret@a/db?color=red", "is not valid"),
+            ("postgres://u:secret@a:port/db", "`port`"),
+            ("postgres://u:secret@a/db?sslmode=strict", "`sslmode`"),
+            ("postgres://u:secret@a/db?color=red", "`color`"),
         ] {
             let error = error_of(url);
             assert!(error.contains(part) && !error.contains("secret"), "{error}");

@@ -15,7 +15,7 @@ pub(super) async fn prepare(client: &ClientWrapper) -> Result<(), Unprepared> {
     let mut attempts = 0;
     loop {
         let version = match version(client).await {
-            Ok(Some(VERSION)) => return Ok(()),
+            Ok(Some(VERSION)) => return check_rights(client).await,
             Ok(version) => version,
             Err(error) => return Err(failed(&error)),
         };
@@ -35,6 +35,30 @@ pub(super) async fn prepare(client: &ClientWrapper) -> Result<(), Unprepared> {
             Err(error) => return Err(failed(&error)),
         }
     }
+}
+
+/// Refuses a user who could not do what requests ask for.
+async fn check_rights(client: &ClientWrapper) -> Result<(), Unprepared> {
+    let row = match client.query_one(HAS_RIGHTS, &[]).await {
+        Ok(row) => row,
+        // A database without this function says so with the first request.
+        Err(error) if error.as_db_error().is_some() => return Ok(()),
+        Err(error) => return Err(failed(&error)),
+    };
+    let rights = (row.try_get(0), row.try_get(1));
+    let (Ok(has_rights), Ok(user)): (Result<bool, _>, Result<String, _>) = rights else {
+        return Ok(());
+    };
+    if has_rights {
+        return Ok(());
+    }
+    Err(Unprepared::Failed(StorageError::Failed {
+        what: "use the database",
+        cause: format!(
+            "the user {user} needs the rights SELECT, INSERT, UPDATE and DELETE on the table tablesdk_records"
+        )
+        .into(),
+    }))
 }
 
 /// The version of the tables; `None` if there are none.
@@ -76,6 +100,13 @@ pub(super) enum Unprepared {
 }
 
 const READ_VERSION: &str = "SELECT version FROM tablesdk_schema WHERE id = 1";
+
+const HAS_RIGHTS: &str = "\
+    SELECT has_table_privilege('tablesdk_records', 'SELECT') \
+        AND has_table_privilege('tablesdk_records', 'INSERT') \
+        AND has_table_privilege('tablesdk_records', 'UPDATE') \
+        AND has_table_privilege('tablesdk_records', 'DELETE'), \
+        current_user::text";
 
 /// The statements that create the tables, in one transaction. The insert of the version waits for that of another server.
 ///
