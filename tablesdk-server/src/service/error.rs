@@ -16,6 +16,11 @@ pub(super) struct OperationError {
 }
 
 impl OperationError {
+    /// Whether the server failed, and not the request.
+    pub(super) fn is_server_error(&self) -> bool {
+        self.response.status().is_server_error()
+    }
+
     /// Logs the error of the storage, if there is one, and returns the error for the response to the request.
     pub(super) fn report(self, context: &Context) -> ServiceError {
         if let Some(cause) = self.cause {

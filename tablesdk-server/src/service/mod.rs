@@ -318,9 +318,11 @@ impl Handler for Service {
             (Err(error), _) => Err(error.clone().into()),
         };
         if context.cors.is_deferred() {
-            let rules = match context.cors_rules.take() {
-                Some(rules) => rules,
-                None => self.cors_rules(&context).await.unwrap_or_default(),
+            let rules = match (context.cors_rules.take(), &handled) {
+                (Some(rules), _) => rules,
+                // No cache keeps it, and the database may be what failed.
+                (None, Err(error)) if error.is_server_error() => Arc::default(),
+                _ => self.cors_rules(&context).await.unwrap_or_default(),
             };
             context.cors = Cors::without_origin(&rules);
         }

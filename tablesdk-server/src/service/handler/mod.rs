@@ -135,7 +135,7 @@ async fn open<T, E: From<StorageError>>(
     });
     let opened = opened.await;
     if let Some(rules) = rules {
-        // A batch with a query reads them once more.
+        // A read that waits for memory reads them once more.
         let _ = context.cors_rules.set(rules);
     }
     opened

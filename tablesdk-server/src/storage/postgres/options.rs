@@ -68,6 +68,15 @@ impl PostgresOptions {
                 "the URL of a database starts with postgres:// or postgresql://",
             ));
         }
+        // The library takes what is behind a first one for a host, and would show a part of the password.
+        let (_, rest) = self.url.split_once("://").unwrap_or_default();
+        let authority = rest.split(['/', '?']).next().unwrap_or_default();
+        let count = |text: &str| text.matches('@').count();
+        if count(rest) > 1 || count(rest) > count(authority) {
+            return Err(invalid(
+                "the URL of a database has one @, behind the password: write others as %40, and / and ? in the password as %2F and %3F",
+            ));
+        }
         let Some((url, query)) = self.url.split_once('?') else {
             return Ok((self.url.clone(), None));
         };
@@ -163,6 +172,10 @@ mod tests {
             ("mysql://a", "starts with postgres://"),
             ("postgres:///db", "names no host"),
             ("postgres://u:secret@a/db?sslmode=verify-ca", "sslmode is"),
+            ("postgres://u:x@secret@a/db", "%40"),
+            ("postgres://u:x@a?secret=b@a/db", "%40"),
+            ("postgres://u:x/secret@a/db", "%2F"),
+            ("postgres://u:x?secret=b@a/db", "%3F"),
             ("postgres://u:secret@a:port/db", "`port`"),
             ("postgres://u:secret@a/db?sslmode=strict", "`sslmode`"),
             ("postgres://u:secret@a/db?color=red", "`color`"),

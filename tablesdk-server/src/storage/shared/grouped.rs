@@ -5,184 +5,203 @@
 //! database is, the more round trips there are, so that a read does not wait much longer than without others.
 
 use std::collections::HashMap;
-use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
-use tokio::time::{Instant, sleep};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout_at};
 
 use super::FetchedRecord;
 use crate::storage::StorageError;
 
+/// What reads the records of a group in one round trip.
+pub(crate) trait ReadRecords: Send + Sync + 'static {
+    fn records(&self, keys: Vec<Vec<u8>>) -> impl Future<Output = Records> + Send;
+}
+
+pub(crate) type Records = Result<Vec<FetchedRecord>, StorageError>;
+
 /// The reads of one storage.
-pub(crate) struct GroupedReads {
-    /// One for each round trip at once.
-    permits: Semaphore,
+pub(crate) struct GroupedReads<S> {
+    source: Arc<S>,
     round_trips_max: usize,
-    wait_max: Duration,
     state: Mutex<State>,
 }
 
 struct State {
     waiting: Vec<Waiting>,
-    /// How many permits there are.
-    permits: usize,
-    /// How many of them were added because reads waited for long.
-    extra: usize,
+    /// The workers, and when the round trip of each began.
+    workers: Vec<(u64, Instant)>,
     fastest: Fastest,
+    last_id: u64,
 }
-
-type Records = Result<Vec<FetchedRecord>, StorageError>;
 
 /// A read that is in no round trip yet.
 struct Waiting {
+    id: u64,
     keys: Vec<Vec<u8>>,
     /// Closed if nothing waits any more.
     respond: oneshot::Sender<Records>,
 }
 
-impl GroupedReads {
-    /// With so many round trips at once, for which a read waits up to so long.
-    pub(crate) fn new(round_trips_max: usize, wait_max: Duration) -> Self {
-        Self {
-            permits: Semaphore::new(round_trips_max),
+impl<S: ReadRecords> GroupedReads<S> {
+    /// With at most so many round trips at once.
+    pub(crate) fn new(source: Arc<S>, round_trips_max: usize) -> Arc<Self> {
+        Arc::new(Self {
+            source,
             round_trips_max,
-            wait_max,
             state: Mutex::new(State {
                 waiting: Vec::new(),
-                permits: round_trips_max,
-                extra: 0,
+                workers: Vec::new(),
                 fastest: Fastest::new(Instant::now()),
+                last_id: 0,
             }),
-        }
+        })
     }
 
-    /// Reads records, at a moment after the call.
-    pub(crate) async fn read<F: Future<Output = Records> + Send>(
-        &self,
+    /// Reads records, at a moment after the call. Returns nothing if there is no response before the deadline.
+    pub(crate) async fn read(
+        self: &Arc<Self>,
         keys: Vec<Vec<u8>>,
-        fetch: impl Fn(Vec<Vec<u8>>) -> F + Sync,
-    ) -> Records {
-        let mut pauses = self.wait_max.as_millis() / PAUSE.as_millis();
-        // Its timer is not set before it is polled.
-        let mut pause = pin!(sleep(PAUSE));
+        deadline: Instant,
+    ) -> Option<Records> {
         loop {
             let (respond, mut response) = oneshot::channel();
-            self.state().waiting.push(Waiting {
-                keys: keys.clone(),
-                respond,
-            });
-            // Reads that did not fit into a group stay in the queue, so there may be several turns.
-            let response = loop {
-                tokio::select! {
-                    biased;
-                    response = &mut response => break response,
-                    permit = self.permits.acquire() => {
-                        let permit = permit.map_err(|_| StorageError::Closed)?;
-                        self.read_group(permit, &fetch).await;
-                    }
-                    () = &mut pause => {
-                        let Some(left) = pauses.checked_sub(1) else {
-                            let cause = "the reads before it have not ended in time".into();
-                            return Err(StorageError::Unavailable { cause });
-                        };
-                        pauses = left;
-                        pause.as_mut().reset(Instant::now() + PAUSE);
-                        self.permit_one_more();
-                    }
+            let id = self.add(keys.clone(), respond);
+            loop {
+                let patience = (Instant::now() + PATIENCE).min(deadline);
+                match timeout_at(patience, &mut response).await {
+                    Ok(Ok(records)) => return Some(records),
+                    // The worker has ended early.
+                    Ok(Err(_)) => break,
+                    Err(_) if Instant::now() >= deadline => return None,
+                    // Its round trip may be on a connection that was lost without notice: it is sent again.
+                    Err(_) if !self.is_waiting(id) => break,
+                    Err(_) => self.start_worker(),
                 }
-            };
-            // Without a response, the request that read for this one has ended early.
-            if let Ok(records) = response {
-                return records;
             }
         }
     }
 
-    /// Reads what waits, oldest first.
-    async fn read_group<F: Future<Output = Records> + Send>(
-        &self,
-        permit: SemaphorePermit<'_>,
-        fetch: &(impl Fn(Vec<Vec<u8>>) -> F + Sync),
-    ) {
-        let group = self.take_group();
-        if group.is_empty() {
-            return;
-        }
-        let started = Instant::now();
-        let is_read = match <[Waiting; 1]>::try_from(group) {
-            Ok([only]) => {
-                let records = fetch(only.keys).await;
-                let is_read = records.is_ok();
-                // It may have ended meanwhile.
-                let _ = only.respond.send(records);
-                is_read
-            }
-            Err(group) => {
-                let keys = group.iter().flat_map(|read| read.keys.iter().cloned());
-                let mut keys: Vec<_> = keys.collect();
-                keys.sort_unstable();
-                keys.dedup();
-                let records = fetch(keys).await;
-                respond(group, &records);
-                records.is_ok()
-            }
+    /// How many reads are in no round trip yet.
+    pub(crate) fn waiting(&self) -> usize {
+        self.state().waiting.len()
+    }
+
+    fn add(self: &Arc<Self>, keys: Vec<Vec<u8>>, respond: oneshot::Sender<Records>) -> u64 {
+        let id = {
+            let mut state = self.state();
+            state.last_id += 1;
+            let id = state.last_id;
+            state.waiting.push(Waiting { id, keys, respond });
+            id
         };
-        // The time of a failure says nothing of the database.
-        if is_read {
-            self.adapt(permit, started);
-        }
+        self.start_worker();
+        id
     }
 
-    /// Ends a round trip, and permits as many as one that takes so long needs.
-    fn adapt(&self, permit: SemaphorePermit<'_>, started: Instant) {
+    fn is_waiting(&self, id: u64) -> bool {
+        self.state().waiting.iter().any(|read| read.id == id)
+    }
+
+    /// Starts a worker for what waits, unless there are enough.
+    fn start_worker(self: &Arc<Self>) {
         let now = Instant::now();
         let mut state = self.state();
-        if state.fastest.starts_period(now) {
-            state.extra = 0;
+        let is_hung = |(_, began): &&(u64, Instant)| now - *began > HUNG;
+        let hung = state.workers.iter().filter(is_hung).count();
+        let wanted = state.fastest.round_trips().saturating_add(hung);
+        if state.workers.len() >= wanted.min(self.round_trips_max) || state.waiting.is_empty() {
+            return;
         }
-        let fastest = state.fastest.observe(now - started);
-        let wanted = fastest.as_micros() / WAIT_FOR_OTHERS.as_micros() + 1;
-        let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
-        let wanted = wanted.saturating_add(state.extra);
-        let wanted = wanted.min(self.round_trips_max);
-        if wanted < state.permits {
-            permit.forget();
-            state.permits -= 1;
-        } else {
-            self.permits.add_permits(wanted - state.permits);
-            state.permits = wanted;
+        state.last_id += 1;
+        let worker = state.last_id;
+        state.workers.push((worker, now));
+        drop(state);
+        let end = EndOfWorker {
+            reads: Arc::clone(self),
+            worker,
+        };
+        tokio::spawn(async move { end.reads.work(worker).await });
+    }
+
+    /// Reads group by group, until nothing waits or there are enough others.
+    async fn work(&self, worker: u64) {
+        let mut has_read = None;
+        while let Some(group) = self.next_group(worker, has_read) {
+            let began = Instant::now();
+            let is_read = match <[Waiting; 1]>::try_from(group) {
+                Ok([only]) => {
+                    let records = self.source.records(only.keys).await;
+                    let is_read = records.is_ok();
+                    // It may have ended meanwhile.
+                    let _ = only.respond.send(records);
+                    is_read
+                }
+                Err(group) => {
+                    let keys = group.iter().flat_map(|read| read.keys.iter().cloned());
+                    let mut keys: Vec<_> = keys.collect();
+                    keys.sort_unstable();
+                    keys.dedup();
+                    let records = self.source.records(keys).await;
+                    respond(group, &records);
+                    records.is_ok()
+                }
+            };
+            // The time of a failure says nothing of the database.
+            has_read = is_read.then(|| began.elapsed());
         }
     }
 
-    /// Lets a read that has waited for long go on: a connection that is lost without notice must not hold up all reads.
-    fn permit_one_more(&self) {
+    /// The reads of the next round trip of a worker, oldest first, after one that took so long; `None` ends the worker.
+    fn next_group(&self, worker: u64, has_read: Option<Duration>) -> Option<Vec<Waiting>> {
+        let now = Instant::now();
         let mut state = self.state();
-        if state.permits < self.round_trips_max {
-            self.permits.add_permits(1);
-            state.permits += 1;
-            state.extra += 1;
+        if let Some(time) = has_read {
+            state.fastest.observe(time, now);
         }
-    }
-
-    /// The reads of the next round trip.
-    fn take_group(&self) -> Vec<Waiting> {
-        let waiting = &mut self.state().waiting;
-        waiting.retain(|read| !read.respond.is_closed());
+        state.waiting.retain(|read| !read.respond.is_closed());
+        let wanted = state.fastest.round_trips();
+        let is_active = |(_, began): &&(u64, Instant)| now - *began <= HUNG;
+        let others = state.workers.iter().filter(|(id, _)| *id != worker);
+        if state.waiting.is_empty() || others.filter(is_active).count() >= wanted {
+            // In the same moment, so that a read that comes now starts another one.
+            state.workers.retain(|(id, _)| *id != worker);
+            return None;
+        }
+        for (id, began) in &mut state.workers {
+            if *id == worker {
+                *began = now;
+            }
+        }
         let mut keys = 0;
-        let fitting = waiting.iter().take_while(|read| {
+        let fitting = state.waiting.iter().take_while(|read| {
             keys += read.keys.len();
             keys <= KEYS_MAX
         });
         // One that is too large alone is read alone.
-        let count = fitting.count().max(1).min(waiting.len());
-        waiting.drain(..count).collect()
+        let count = fitting.count().max(1);
+        Some(state.waiting.drain(..count).collect())
     }
+}
 
+impl<S> GroupedReads<S> {
     fn state(&self) -> MutexGuard<'_, State> {
         // Nothing panics while it is locked.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The end of a worker, also when its runtime ends.
+struct EndOfWorker<S> {
+    reads: Arc<GroupedReads<S>>,
+    worker: u64,
+}
+
+impl<S> Drop for EndOfWorker<S> {
+    fn drop(&mut self) {
+        let worker = self.worker;
+        self.reads.state().workers.retain(|(id, _)| *id != worker);
     }
 }
 
@@ -201,20 +220,19 @@ impl Fastest {
         }
     }
 
-    /// Whether a period ends now.
-    fn starts_period(&mut self, now: Instant) -> bool {
-        let is_over = now - self.period_started > PERIOD;
-        if is_over {
+    fn observe(&mut self, time: Duration, now: Instant) {
+        if now - self.period_started > PERIOD {
             self.times = [Duration::MAX, self.times[0]];
             self.period_started = now;
         }
-        is_over
+        self.times[0] = self.times[0].min(time);
     }
 
-    /// Returns the fastest time, with this one.
-    fn observe(&mut self, time: Duration) -> Duration {
-        self.times[0] = self.times[0].min(time);
-        self.times[0].min(self.times[1])
+    /// How many round trips at once let no read wait for others for long.
+    fn round_trips(&self) -> usize {
+        let time = self.times[0].min(self.times[1]);
+        let count = time.as_micros() / WAIT_FOR_OTHERS.as_micros() + 1;
+        usize::try_from(count).unwrap_or(usize::MAX)
     }
 }
 
@@ -241,35 +259,43 @@ fn respond(group: Vec<Waiting>, records: &Records) {
 /// How long a read waits for others, if the database is as fast as it was lately.
 const WAIT_FOR_OTHERS: Duration = Duration::from_micros(250);
 
-/// How long a read waits before there is another round trip for it.
-const PAUSE: Duration = Duration::from_millis(100);
-
 const PERIOD: Duration = Duration::from_secs(5);
 
-/// A round trip reads at most so many keys, so that a read does not wait long for the others. A large read has more.
-const KEYS_MAX: usize = 100;
+/// A round trip that takes longer does not keep others from beginning.
+const HUNG: Duration = Duration::from_millis(100);
+
+/// How long a read waits for the response of its round trip before it is sent again.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// A round trip reads at most so many keys: it ends soon, and the records of its reads are in memory together.
+const KEYS_MAX: usize = 60;
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     use bytes::Bytes;
-    use tokio::sync::Notify;
+    use tokio::sync::Semaphore;
+    use tokio::task::{JoinHandle, yield_now};
+    use tokio::time::sleep;
 
     use super::*;
 
     /// A database that responds when the test says so.
-    #[derive(Default)]
     struct Database {
-        proceed: Notify,
+        responses: Semaphore,
         round_trips: AtomicUsize,
+        /// Whether the next round trip never ends.
+        hangs: AtomicBool,
     }
 
-    impl Database {
-        async fn fetch(&self, keys: Vec<Vec<u8>>) -> Records {
+    impl ReadRecords for Database {
+        async fn records(&self, keys: Vec<Vec<u8>>) -> Records {
             self.round_trips.fetch_add(1, Ordering::Relaxed);
-            self.proceed.notified().await;
+            if self.hangs.swap(false, Ordering::Relaxed) {
+                std::future::pending::<()>().await;
+            }
+            self.responses.acquire().await.unwrap().forget();
             if keys.contains(&b"lost".to_vec()) {
                 return Err(StorageError::Closed);
             }
@@ -283,173 +309,200 @@ mod tests {
     }
 
     struct Bench {
-        reads: GroupedReads,
-        database: Database,
+        database: Arc<Database>,
+        reads: Arc<GroupedReads<Database>>,
     }
 
-    impl Bench {
-        fn new() -> Arc<Self> {
-            Self::with_round_trips(1)
-        }
+    type Read = JoinHandle<Option<Records>>;
 
-        fn with_round_trips(max: usize) -> Arc<Self> {
-            Arc::new(Self {
-                reads: GroupedReads::new(max, WAIT_MAX),
-                database: Database::default(),
-            })
+    impl Bench {
+        fn new(round_trips_max: usize) -> Self {
+            let database = Arc::new(Database {
+                responses: Semaphore::new(0),
+                round_trips: AtomicUsize::new(0),
+                hangs: AtomicBool::new(false),
+            });
+            let reads = GroupedReads::new(Arc::clone(&database), round_trips_max);
+            Self { database, reads }
         }
 
         /// Starts a read, up to where it waits.
-        async fn start(self: &Arc<Self>, keys: &[&str]) -> tokio::task::JoinHandle<Records> {
-            let bench = Arc::clone(self);
+        async fn start(&self, keys: &[&str]) -> Read {
+            let reads = Arc::clone(&self.reads);
             let keys = keys.iter().map(|key| key.as_bytes().to_vec()).collect();
-            let read = tokio::spawn(async move {
-                let fetch = |keys| bench.database.fetch(keys);
-                bench.reads.read(keys, fetch).await
-            });
-            tokio::task::yield_now().await;
+            let read = async move { reads.read(keys, Instant::now() + WAIT_MAX).await };
+            let read = tokio::spawn(read);
+            settle().await;
             read
+        }
+
+        fn respond(&self, count: usize) {
+            self.database.responses.add_permits(count);
+        }
+
+        /// Lets the next round trip never end.
+        fn hang(&self) {
+            self.database.hangs.store(true, Ordering::Relaxed);
         }
 
         fn round_trips(&self) -> usize {
             self.database.round_trips.load(Ordering::Relaxed)
         }
+
+        /// As on a database nearby.
+        fn is_fast(&self) {
+            let time = Duration::from_micros(100);
+            self.reads.state().fastest.observe(time, Instant::now());
+        }
+    }
+
+    /// Lets all tasks go on as far as they can.
+    async fn settle() {
+        for _ in 0..10 {
+            yield_now().await;
+        }
     }
 
     const WAIT_MAX: Duration = Duration::from_secs(5);
 
-    fn names(records: Records) -> Vec<String> {
-        let records = records.unwrap().into_iter();
+    async fn names(read: Read) -> Vec<String> {
+        let records = read.await.unwrap().unwrap().unwrap().into_iter();
         let names = records.map(|record| String::from_utf8(record.key).unwrap());
         names.collect()
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn reads_that_wait_share_a_round_trip_and_get_their_own_records() {
-        let bench = Bench::new();
+        let bench = Bench::new(1);
         let first = bench.start(&["a", "t"]).await;
         let second = bench.start(&["b", "t"]).await;
         let third = bench.start(&["t", "c"]).await;
-        assert_eq!(bench.round_trips(), 1);
-        bench.database.proceed.notify_one();
-        assert_eq!(names(first.await.unwrap()), ["a", "t"]);
-        bench.database.proceed.notify_one();
-        assert_eq!(names(second.await.unwrap()), ["b", "t"]);
-        assert_eq!(names(third.await.unwrap()), ["t", "c"]);
-        assert_eq!(bench.round_trips(), 2);
+        assert_eq!((bench.round_trips(), bench.reads.waiting()), (1, 2));
+        bench.respond(2);
+        assert_eq!(names(first).await, ["a", "t"]);
+        assert_eq!(names(second).await, ["b", "t"]);
+        assert_eq!(names(third).await, ["t", "c"]);
+        assert_eq!((bench.round_trips(), bench.reads.waiting()), (2, 0));
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn all_reads_of_a_round_trip_that_failed_fail() {
-        let bench = Bench::new();
+        let bench = Bench::new(1);
         let first = bench.start(&["a"]).await;
         let second = bench.start(&["b"]).await;
         let third = bench.start(&["lost"]).await;
-        bench.database.proceed.notify_one();
-        assert_eq!(names(first.await.unwrap()), ["a"]);
-        bench.database.proceed.notify_one();
-        assert_eq!(second.await.unwrap().unwrap_err(), StorageError::Closed);
-        assert_eq!(third.await.unwrap().unwrap_err(), StorageError::Closed);
+        bench.respond(2);
+        assert_eq!(names(first).await, ["a"]);
+        for read in [second, third] {
+            let failed = read.await.unwrap().unwrap();
+            assert_eq!(failed.unwrap_err(), StorageError::Closed);
+        }
     }
 
-    #[tokio::test]
-    async fn a_read_goes_on_when_the_one_that_read_for_it_ends_early() {
-        let bench = Bench::new();
-        let first = bench.start(&["a"]).await;
-        let leader = bench.start(&["b"]).await;
-        let other = bench.start(&["c"]).await;
-        bench.database.proceed.notify_one();
-        assert_eq!(names(first.await.unwrap()), ["a"]);
-        tokio::task::yield_now().await;
-        assert_eq!(bench.round_trips(), 2);
-        leader.abort();
-        assert!(leader.await.is_err());
-        bench.database.proceed.notify_one();
-        assert_eq!(names(other.await.unwrap()), ["c"]);
-        assert_eq!(bench.round_trips(), 3);
-    }
-
-    #[tokio::test]
-    async fn a_read_that_ended_is_not_sent() {
-        let bench = Bench::new();
+    #[tokio::test(start_paused = true)]
+    async fn a_read_that_ended_is_not_sent_and_disturbs_no_other() {
+        let bench = Bench::new(1);
         let first = bench.start(&["a"]).await;
         let ended = bench.start(&["lost"]).await;
         let last = bench.start(&["b"]).await;
-        ended.abort();
-        assert!(ended.await.is_err());
-        bench.database.proceed.notify_one();
-        assert_eq!(names(first.await.unwrap()), ["a"]);
-        bench.database.proceed.notify_one();
-        assert_eq!(names(last.await.unwrap()), ["b"]);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_hung_round_trip_does_not_hold_up_other_reads() {
-        let bench = Bench::with_round_trips(2);
-        // As on a database nearby.
-        bench.reads.permits.forget_permits(1);
-        bench.reads.state().permits = 1;
-        let hung = bench.start(&["a"]).await;
-        let other = bench.start(&["b"]).await;
-        assert_eq!(bench.round_trips(), 1);
-        sleep(PAUSE * 3 / 2).await;
+        for read in [first, ended] {
+            read.abort();
+            assert!(read.await.is_err());
+        }
+        bench.respond(2);
+        assert_eq!(names(last).await, ["b"]);
         assert_eq!(bench.round_trips(), 2);
-        hung.abort();
-        assert!(hung.await.is_err());
-        bench.database.proceed.notify_one();
-        assert_eq!(names(other.await.unwrap()), ["b"]);
-        assert_eq!(
-            bench.reads.permits.available_permits(),
-            bench.reads.state().permits
-        );
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_read_does_not_wait_for_ever() {
-        let bench = Bench::new();
+    async fn a_hung_round_trip_holds_up_no_read() {
+        let bench = Bench::new(2);
+        bench.is_fast();
+        bench.hang();
+        let hung = bench.start(&["a"]).await;
+        let waiting = bench.start(&["b"]).await;
+        assert_eq!(bench.round_trips(), 1);
+        bench.respond(3);
+        sleep(HUNG * 2).await;
+        // One that comes then is sent at once, with those that wait.
+        let began = Instant::now();
+        let later = bench.start(&["c"]).await;
+        assert_eq!(names(later).await, ["c"]);
+        assert_eq!(names(waiting).await, ["b"]);
+        assert_eq!(began.elapsed(), Duration::ZERO);
+        assert_eq!(bench.round_trips(), 2);
+        // And what hangs is sent again.
+        assert_eq!(names(hung).await, ["a"]);
+        assert!(began.elapsed() <= PATIENCE);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_read_that_waits_alone_for_a_hung_round_trip_is_sent_by_itself() {
+        let bench = Bench::new(2);
+        bench.is_fast();
+        bench.hang();
         let _hung = bench.start(&["a"]).await;
-        let started = Instant::now();
-        let late = bench.start(&["b"]).await.await.unwrap();
-        assert!(matches!(late, Err(StorageError::Unavailable { .. })));
-        assert!((WAIT_MAX..WAIT_MAX + PAUSE * 2).contains(&started.elapsed()));
+        let waiting = bench.start(&["b"]).await;
+        bench.respond(2);
+        let began = Instant::now();
+        assert_eq!(names(waiting).await, ["b"]);
+        assert!(began.elapsed() <= PATIENCE);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_read_does_not_wait_longer_than_its_deadline() {
+        let bench = Bench::new(1);
+        let began = Instant::now();
+        let first = bench.start(&["a"]).await;
+        let second = bench.start(&["b"]).await;
+        assert!(first.await.unwrap().is_none());
+        assert!(second.await.unwrap().is_none());
+        assert!((WAIT_MAX..WAIT_MAX + HUNG).contains(&began.elapsed()));
     }
 
     #[test]
     fn the_time_of_a_round_trip_is_the_fastest_of_the_last_periods() {
         let start = Instant::now();
         let mut fastest = Fastest::new(start);
-        let millis = Duration::from_millis;
-        assert_eq!(fastest.observe(millis(9)), millis(9));
-        assert_eq!(fastest.observe(millis(2)), millis(2));
-        assert!(!fastest.starts_period(start + PERIOD));
-        assert_eq!(fastest.observe(millis(9)), millis(2));
-        let second = start + PERIOD * 11 / 10;
-        assert!(fastest.starts_period(second));
-        assert_eq!(fastest.observe(millis(8)), millis(2));
-        assert!(fastest.starts_period(second + PERIOD * 11 / 10));
-        assert_eq!(fastest.observe(millis(9)), millis(8));
+        assert_eq!(fastest.round_trips(), usize::MAX);
+        let micros = Duration::from_micros;
+        for (time, after, expected) in [
+            (2_300, Duration::ZERO, 10),
+            (100, Duration::ZERO, 1),
+            (900, PERIOD, 1),
+            (600, PERIOD * 11 / 10, 1),
+            (900, PERIOD * 22 / 10, 3),
+        ] {
+            fastest.observe(micros(time), start + after);
+            assert_eq!(fastest.round_trips(), expected, "{time} µs, {after:?}");
+        }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_database_far_away_has_more_round_trips_at_once() {
         for (millis, expected) in [(0, 1), (1, 5), (20, 8)] {
-            let reads = GroupedReads::new(8, WAIT_MAX);
-            for _ in 0..10 {
-                let fetch = async |_| {
-                    sleep(Duration::from_millis(millis)).await;
-                    Ok(Vec::new())
-                };
-                reads.read(vec![b"a".to_vec()], fetch).await.unwrap();
+            let bench = Bench::new(8);
+            let read = bench.start(&["a"]).await;
+            sleep(Duration::from_millis(millis)).await;
+            bench.respond(1);
+            assert_eq!(names(read).await, ["a"]);
+            let mut reads = Vec::new();
+            for _ in 0..20 {
+                reads.push(bench.start(&["b"]).await);
             }
-            let permits = reads.permits.available_permits();
-            assert_eq!(permits, expected, "{millis} ms");
-            assert_eq!(permits, reads.state().permits);
+            assert_eq!(bench.round_trips(), 1 + expected, "{millis} ms");
+            bench.respond(20);
+            for read in reads {
+                assert_eq!(names(read).await, ["b"]);
+            }
+            settle().await;
+            assert_eq!(bench.reads.state().workers.len(), 0);
         }
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn reads_beyond_a_group_are_in_the_next_ones() {
-        let bench = Bench::new();
+        let bench = Bench::new(1);
         let first = bench.start(&["a"]).await;
         let many: Vec<_> = (0..=KEYS_MAX).map(|number| number.to_string()).collect();
         let large: Vec<_> = many.iter().map(String::as_str).collect();
@@ -459,11 +512,10 @@ mod tests {
             bench.start(half).await,
             bench.start(&large).await,
         ];
-        bench.database.proceed.notify_one();
-        assert_eq!(names(first.await.unwrap()), ["a"]);
+        bench.respond(4);
+        assert_eq!(names(first).await, ["a"]);
         for (read, count) in reads.into_iter().zip([half.len(), half.len(), large.len()]) {
-            bench.database.proceed.notify_one();
-            assert_eq!(read.await.unwrap().unwrap().len(), count);
+            assert_eq!(names(read).await.len(), count);
         }
         assert_eq!(bench.round_trips(), 4);
     }

@@ -18,7 +18,7 @@ use bytes::Bytes;
 use super::{StorageError, Write};
 
 #[cfg(feature = "postgres")]
-pub(crate) use grouped::GroupedReads;
+pub(crate) use grouped::{GroupedReads, ReadRecords, Records};
 pub(crate) use partial::{Guesses, PartialSnapshot};
 
 /// The future of a round trip.
