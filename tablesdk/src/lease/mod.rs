@@ -9,6 +9,7 @@ pub use acquire::AcquireLease;
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -206,8 +207,8 @@ impl Lease {
     /// Runs a future, and renews the lease whenever a third of its duration has passed.
     ///
     /// When the lease is lost, or could not be renewed in time, the future is dropped at its next `.await`. The renewal runs in the same
-    /// task: a future that blocks the thread prevents it. What the future writes is not fenced, so it takes the
-    /// [`token`](Self::token) with it.
+    /// task: a future that blocks the thread prevents it. A renewal that is under way when the future ends is awaited. What the future
+    /// writes is not fenced, so it takes the [`token`](Self::token) with it.
     ///
     /// # Errors
     ///
@@ -219,7 +220,8 @@ impl Lease {
                 return Err(self.not_renewed(None));
             }
             let (table, since, relied_on) = (self.table.clone(), self.since(), self.relied_on());
-            let mut renewal = pin!(self.renew_at_a_third());
+            let is_renewing = AtomicBool::new(false);
+            let mut renewal = pin!(self.renew_at_a_third(&is_renewing));
             let done = poll_fn(|context| match renewal.as_mut().poll(context) {
                 Poll::Ready(renewed) => Poll::Ready(renewed.map(|()| None)),
                 // After a suspend, timers may be late. The work must not go on until they fire.
@@ -227,15 +229,21 @@ impl Lease {
                 Poll::Pending => work.as_mut().poll(context).map(|done| Ok(Some(done))),
             });
             if let Some(done) = done.await? {
+                if is_renewing.load(Ordering::Relaxed) {
+                    // Without its response, the version of the entity would be unknown, and a fenced batch refused. Whether it succeeds
+                    // makes no difference to the work, which has ended.
+                    let _ = renewal.await;
+                }
                 return Ok(done);
             }
         }
     }
 
     /// Renews the lease when a third of its duration has passed.
-    async fn renew_at_a_third(&mut self) -> Result<(), Error> {
+    async fn renew_at_a_third(&mut self, is_renewing: &AtomicBool) -> Result<(), Error> {
         let passed = self.since().elapsed(&self.table);
         sleep((self.tenure.duration / 3).saturating_sub(passed)).await;
+        is_renewing.store(true, Ordering::Relaxed);
         self.renew_in_time().await
     }
 

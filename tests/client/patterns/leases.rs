@@ -214,6 +214,24 @@ async fn work_that_takes_long_keeps_its_lease() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_renewal_that_is_under_way_when_work_ends_keeps_the_lease() {
+    for slow in [Fault::delay, Fault::delayed_response] {
+        let (server, table) = payroll().await;
+        let mut lease = acquired(&table, "one").await;
+        // A renewal is sent after 20 seconds.
+        let rule = server.faults().on_writes();
+        let rule = rule.inject(slow(Duration::from_secs(10)));
+        let work = sleep(Duration::from_secs(25));
+        lease.renew_while(work).await.unwrap();
+        assert_eq!(rule.hits(), 1);
+        rule.remove();
+        let entity = DynamicEntity::new("payroll", "run");
+        let fenced = lease.fence(table.batch("payroll")).insert(&entity);
+        fenced.await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn work_ends_before_another_client_can_take_the_lease_over() {
     for fault in [Fault::no_response, Fault::reset] {
         let (server, table) = payroll().await;
