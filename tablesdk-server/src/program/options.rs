@@ -220,7 +220,7 @@ const EXAMPLES: &str = r#"Examples:
 
   With tables in a database, for any number of servers:
 
-    tablesdk-server --store postgres://tables@db.example.com/tables
+    TABLESDK_SERVER_STORE=postgres://tables:PASSWORD@db.example.com/tables tablesdk-server
 
   For other machines on the network, with its own accounts and HTTPS:
 
