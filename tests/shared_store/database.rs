@@ -6,8 +6,6 @@ use std::time::{Duration, Instant};
 use harness::postgres::{self, PASSWORD, PASSWORD_IN_URL, Postgres};
 use tablesdk::{DynamicEntity, TableServiceClient};
 use tablesdk_server::TableServer;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 
 /// A server over a database.
 async fn server(url: &str) -> std::io::Result<TableServer> {
@@ -101,19 +99,14 @@ async fn the_port_of_operators_refuses_backups_of_a_database() {
     };
     let server = TableServer::builder().postgres(database.url());
     let server = server.admin_port(0).start().await.unwrap();
-    let address = server.admin_addr().unwrap();
-    let ask = async |line: &str| {
-        let mut stream = TcpStream::connect(address).await.unwrap();
-        let request = format!("{line} HTTP/1.0\r\nHost: {address}\r\nContent-Length: 0\r\n\r\n");
-        stream.write_all(request.as_bytes()).await.unwrap();
-        let mut response = String::new();
-        stream.read_to_string(&mut response).await.unwrap();
-        response
-    };
-    let refused = ask("POST /backup").await;
-    assert!(refused.starts_with("HTTP/1.0 501 "), "{refused}");
-    assert!(refused.contains("with its own tools"), "{refused}");
-    let metrics = ask("GET /metrics").await;
+    let url = |path: &str| format!("http://{}{path}", server.admin_addr().unwrap());
+    let refused = reqwest::Client::new().post(url("/backup")).send().await;
+    let refused = refused.unwrap();
+    assert_eq!(refused.status(), 501);
+    let text = refused.text().await.unwrap();
+    assert!(text.contains("with its own tools"), "{text}");
+    let metrics = reqwest::get(url("/metrics")).await.unwrap();
+    let metrics = metrics.text().await.unwrap();
     assert!(
         metrics.contains("tablesdk_storage_writable 1\n"),
         "{metrics}"

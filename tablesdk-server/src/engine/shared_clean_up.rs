@@ -37,9 +37,7 @@ impl SharedCleanUp {
             empty: HashSet::new(),
         }
     }
-}
 
-impl SharedCleanUp {
     /// Removes some entities of a deleted table, from a key on. Returns false if there is none.
     async fn remove_some(
         &mut self,

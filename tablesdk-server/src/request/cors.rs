@@ -55,7 +55,7 @@ impl Cors {
     /// Evaluates the rules for a cacheable request without an origin.
     pub(crate) fn without_origin(rules: &[CorsRule]) -> Self {
         Self {
-            varies: rules.iter().any(|rule| !allows_all_origins(rule)),
+            varies: distinguishes_origins(rules),
             ..Self::default()
         }
     }
@@ -81,7 +81,7 @@ impl Cors {
         let varies = match &allowed {
             Some(allowed) => allowed.origin != ALL,
             // A cache must not give this response to a page for which another one is made.
-            None => is_cached(&head.method) && rules.iter().any(|rule| !allows_all_origins(rule)),
+            None => is_cached(&head.method) && distinguishes_origins(rules),
         };
         Self {
             allowed,
@@ -163,6 +163,11 @@ pub(crate) fn preflight(
     let yes = HeaderValue::from_static("true");
     headers.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, yes);
     Ok(response)
+}
+
+/// Whether pages of other origins may get other headers.
+fn distinguishes_origins(rules: &[CorsRule]) -> bool {
+    rules.iter().any(|rule| !allows_all_origins(rule))
 }
 
 fn allows_all_origins(rule: &CorsRule) -> bool {

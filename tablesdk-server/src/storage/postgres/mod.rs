@@ -57,7 +57,7 @@ impl PostgresStorage {
         }
         let deadline = Instant::now() + WAIT_MAX;
         let records = self.reads.read(keys, deadline).await;
-        records.unwrap_or_else(|| Err(self.database.exhausted("reads of others took all the time")))
+        records.unwrap_or_else(|| Err(self.database.exhausted("it did not respond to a read")))
     }
 
     async fn commit(&self, batch: ConditionalBatch) -> Result<Committed, StorageError> {

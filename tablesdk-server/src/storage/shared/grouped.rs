@@ -36,6 +36,20 @@ struct State {
     last_id: u64,
 }
 
+impl State {
+    fn new_id(&mut self) -> u64 {
+        self.last_id += 1;
+        self.last_id
+    }
+
+    /// Whether there are enough workers beside this one. One whose round trip hangs does not count.
+    fn has_enough_beside(&self, worker: u64, now: Instant) -> bool {
+        let others = self.workers.iter().filter(|(id, _)| *id != worker);
+        let active = others.filter(|(_, began)| now - *began <= HUNG);
+        active.count() >= self.fastest.round_trips()
+    }
+}
+
 /// A read that is in no round trip yet.
 struct Waiting {
     id: u64,
@@ -77,7 +91,7 @@ impl<S: ReadRecords> GroupedReads<S> {
                     Err(_) if Instant::now() >= deadline => return None,
                     // Its round trip may be on a connection that was lost without notice: it is sent again.
                     Err(_) if !self.is_waiting(id) => break,
-                    Err(_) => self.start_worker(),
+                    Err(_) => self.start_worker(self.state()),
                 }
             }
         }
@@ -89,14 +103,10 @@ impl<S: ReadRecords> GroupedReads<S> {
     }
 
     fn add(self: &Arc<Self>, keys: Vec<Vec<u8>>, respond: oneshot::Sender<Records>) -> u64 {
-        let id = {
-            let mut state = self.state();
-            state.last_id += 1;
-            let id = state.last_id;
-            state.waiting.push(Waiting { id, keys, respond });
-            id
-        };
-        self.start_worker();
+        let mut state = self.state();
+        let id = state.new_id();
+        state.waiting.push(Waiting { id, keys, respond });
+        self.start_worker(state);
         id
     }
 
@@ -105,17 +115,15 @@ impl<S: ReadRecords> GroupedReads<S> {
     }
 
     /// Starts a worker for what waits, unless there are enough.
-    fn start_worker(self: &Arc<Self>) {
+    fn start_worker(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
         let now = Instant::now();
-        let mut state = self.state();
-        let is_hung = |(_, began): &&(u64, Instant)| now - *began > HUNG;
-        let hung = state.workers.iter().filter(is_hung).count();
-        let wanted = state.fastest.round_trips().saturating_add(hung);
-        if state.workers.len() >= wanted.min(self.round_trips_max) || state.waiting.is_empty() {
+        let worker = state.new_id();
+        if state.waiting.is_empty()
+            || state.workers.len() >= self.round_trips_max
+            || state.has_enough_beside(worker, now)
+        {
             return;
         }
-        state.last_id += 1;
-        let worker = state.last_id;
         state.workers.push((worker, now));
         drop(state);
         let end = EndOfWorker {
@@ -161,10 +169,7 @@ impl<S: ReadRecords> GroupedReads<S> {
             state.fastest.observe(time, now);
         }
         state.waiting.retain(|read| !read.respond.is_closed());
-        let wanted = state.fastest.round_trips();
-        let is_active = |(_, began): &&(u64, Instant)| now - *began <= HUNG;
-        let others = state.workers.iter().filter(|(id, _)| *id != worker);
-        if state.waiting.is_empty() || others.filter(is_active).count() >= wanted {
+        if state.waiting.is_empty() || state.has_enough_beside(worker, now) {
             // In the same moment, so that a read that comes now starts another one.
             state.workers.retain(|(id, _)| *id != worker);
             return None;
@@ -340,19 +345,20 @@ mod tests {
             self.database.responses.add_permits(count);
         }
 
-        /// Lets the next round trip never end.
-        fn hang(&self) {
-            self.database.hangs.store(true, Ordering::Relaxed);
+        /// A database nearby, one read in a round trip that never ends, and one that waits for it.
+        async fn hung() -> (Self, Read, Read) {
+            let bench = Self::new(2);
+            let time = Duration::from_micros(100);
+            bench.reads.state().fastest.observe(time, Instant::now());
+            bench.database.hangs.store(true, Ordering::Relaxed);
+            let hung = bench.start(&["a"]).await;
+            let waiting = bench.start(&["b"]).await;
+            assert_eq!(bench.round_trips(), 1);
+            (bench, hung, waiting)
         }
 
         fn round_trips(&self) -> usize {
             self.database.round_trips.load(Ordering::Relaxed)
-        }
-
-        /// As on a database nearby.
-        fn is_fast(&self) {
-            let time = Duration::from_micros(100);
-            self.reads.state().fastest.observe(time, Instant::now());
         }
     }
 
@@ -416,12 +422,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_hung_round_trip_holds_up_no_read() {
-        let bench = Bench::new(2);
-        bench.is_fast();
-        bench.hang();
-        let hung = bench.start(&["a"]).await;
-        let waiting = bench.start(&["b"]).await;
-        assert_eq!(bench.round_trips(), 1);
+        let (bench, hung, waiting) = Bench::hung().await;
         bench.respond(3);
         sleep(HUNG * 2).await;
         // One that comes then is sent at once, with those that wait.
@@ -438,11 +439,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_read_that_waits_alone_for_a_hung_round_trip_is_sent_by_itself() {
-        let bench = Bench::new(2);
-        bench.is_fast();
-        bench.hang();
-        let _hung = bench.start(&["a"]).await;
-        let waiting = bench.start(&["b"]).await;
+        let (bench, _hung, waiting) = Bench::hung().await;
         bench.respond(2);
         let began = Instant::now();
         assert_eq!(names(waiting).await, ["b"]);
