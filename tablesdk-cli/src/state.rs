@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::output::AnyError;
+use crate::output::{AnyError, UsageError};
 
 /// The progress of a command, of type `T`, in a file that is always replaced as a whole.
 pub(crate) struct StateFile<T: Serialize> {
@@ -29,6 +29,8 @@ impl<T: Serialize + DeserializeOwned> StateFile<T> {
     /// Opens the state of `command`. Returns the progress of an earlier run.
     pub(crate) fn open(path: PathBuf, command: String) -> Result<(Self, Option<T>), AnyError> {
         let shown = path.display();
+        // To read a pipe could wait for ever.
+        is_file(&path)?;
         let progress = match fs::read(&path) {
             Ok(json) => {
                 let content: Content<T> = serde_json::from_slice(&json)
@@ -105,6 +107,23 @@ impl<T: Serialize> Drop for StateFile<T> {
     fn drop(&mut self) {
         // If this fails, the file has an earlier progress.
         let _ = self.write();
+    }
+}
+
+/// Whether there is a file of that name. Anything else, such as a pipe or a device, is an error: a rename would replace it.
+pub(crate) fn is_file(path: &Path) -> Result<bool, AnyError> {
+    let shown = path.display();
+    match fs::metadata(path) {
+        Ok(found) if found.is_file() => Ok(true),
+        Ok(_) => Err(UsageError(
+            format!(
+                "{shown} exists and is not a regular file: choose another name, since nothing else is replaced"
+            )
+            .into(),
+        )
+        .into()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(format!("{shown} cannot be read: {error}").into()),
     }
 }
 

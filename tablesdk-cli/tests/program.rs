@@ -415,3 +415,92 @@ async fn invalid_arguments_exit_with_2() {
     }
     assert_eq!(names(place.path()).len(), 0);
 }
+
+/// Runs `export --force` into a file of a directory, and returns the exit code and standard error.
+#[cfg(unix)]
+async fn forced_export(directory: &Path, file: &str, text: &str) -> (i32, String) {
+    let words = ["export", "--force", file];
+    let (code, _, errors) = tables(directory, &words, &[(STRING, text)]).await;
+    (code, errors)
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_replaces_nothing_but_a_regular_file() {
+    use std::os::unix::fs::symlink;
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path();
+    let (_server, service, text) = server().await;
+    fill(&service, "People", 3).await;
+    let made = Command::new("mkfifo").arg(directory.join("pipe")).status();
+    assert!(made.unwrap().success());
+    fs::create_dir(directory.join("directory")).unwrap();
+    let socket = std::os::unix::net::UnixListener::bind(directory.join("socket")).unwrap();
+    symlink("pipe", directory.join("to_pipe")).unwrap();
+    symlink("/dev/null", directory.join("to_device")).unwrap();
+    symlink("nothing", directory.join("to_nothing")).unwrap();
+    let before = names(directory);
+    for file in ["pipe", "directory", "socket", "to_pipe", "to_device"] {
+        let (code, errors) = forced_export(directory, file, &text).await;
+        let expected = format!(
+            "tables: {file} exists and is not a regular file: choose another name, since nothing else is replaced\n"
+        );
+        assert_eq!((code, errors), (2, expected));
+    }
+    let (code, errors) = forced_export(directory, "to_nothing", &text).await;
+    let expected = "tables: to_nothing is a link to a file that does not exist: name that file\n";
+    assert_eq!((code, errors.as_str()), (2, expected));
+    // Nothing was read or written. No server is needed to find it.
+    drop(socket);
+    assert_eq!(names(directory), before);
+    let (code, errors) = forced_export(
+        directory,
+        "pipe",
+        "AccountName=a;AccountKey=a2V5;TableEndpoint=http://127.0.0.1:1/a",
+    )
+    .await;
+    assert!(code == 2 && errors.contains("regular file"), "{errors}");
+
+    // The file with the position is not one of another kind, either.
+    let copy = [
+        "copy",
+        "--from-connection-string",
+        "env:FROM",
+        "--to-connection-string",
+        "env:TO",
+        "--state",
+        "pipe",
+    ];
+    let to = "AccountName=a;AccountKey=a2V5;TableEndpoint=http://127.0.0.1:1/a";
+    let (code, _, errors) = tables(directory, &copy, &[("FROM", &text), ("TO", to)]).await;
+    assert!(
+        code == 2 && errors.contains("pipe exists and is not a regular file"),
+        "{code} {errors}"
+    );
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_to_a_file_stays_one_and_the_file_is_replaced() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path();
+    let (_server, service, text) = server().await;
+    fill(&service, "People", 3).await;
+    fs::create_dir(directory.join("disk")).unwrap();
+    fs::write(directory.join("disk/monday.jsonl"), "older").unwrap();
+    std::os::unix::fs::symlink("disk/monday.jsonl", directory.join("last.jsonl")).unwrap();
+
+    let (code, _, errors) = tables(directory, &["export", "last.jsonl"], &[(STRING, &text)]).await;
+    assert!(
+        code == 1 && errors.contains("last.jsonl exists"),
+        "{errors}"
+    );
+    let (code, errors) = forced_export(directory, "last.jsonl", &text).await;
+    assert_eq!((code, errors.as_str()), (0, ""));
+    let link = fs::symlink_metadata(directory.join("last.jsonl")).unwrap();
+    assert!(link.is_symlink());
+    let lines = fs::read_to_string(directory.join("disk/monday.jsonl")).unwrap();
+    assert_eq!(lines.lines().count(), 6);
+    assert_eq!(names(directory), ["disk", "last.jsonl"]);
+    assert_eq!(names(&directory.join("disk")), ["monday.jsonl"]);
+}

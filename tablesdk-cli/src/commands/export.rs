@@ -1,10 +1,11 @@
 //! `tables export`: an account to a file.
 //!
-//! The file is written as `FILE.part`, and gets its name when it is complete. `FILE.export` contains the position.
+//! The file is written as `FILE.part`, and gets its name when it is complete. `FILE.export` contains the position. A link to a file stays:
+//! all three are where that file is.
 
 use std::fs;
 use std::io::{Seek as _, SeekFrom, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -14,8 +15,8 @@ use tablesdk_cli::pages::{Position, TablePages};
 
 use super::Command;
 use crate::account::Account;
-use crate::output::{AnyError, Bar, Failure, Report};
-use crate::state::{StateFile, open_private, with_suffix};
+use crate::output::{AnyError, Bar, Failure, Report, UsageError};
+use crate::state::{StateFile, is_file, open_private, with_suffix};
 
 /// Write the tables of an account to a file, as lines of JSON
 ///
@@ -33,7 +34,8 @@ use crate::state::{StateFile, open_private, with_suffix};
 /// file has the other entities.
 ///
 /// After an interruption, the same command continues. Until the export is complete, the
-/// lines are in FILE.part, and the position is in FILE.export.
+/// lines are in FILE.part, and the position is in FILE.export. If FILE is a link to a
+/// file, that file is meant. Pipes and devices are refused.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Export {
@@ -60,15 +62,14 @@ struct Progress {
 
 impl Command for Export {
     async fn run(self) -> Result<Report, AnyError> {
+        let file = target(&self.file, self.force)?;
+        let shown = file.display();
         let service = self.account.connect()?;
-        let shown = self.file.display();
-        if self.file.exists() && !self.force {
-            return Err(format!("{shown} exists: choose another name, or use --force").into());
-        }
         let command = format!("export of {} {}", service.endpoint(), self.tables.join(","));
         let (mut state, progress) =
-            StateFile::<Progress>::open(with_suffix(&self.file, ".export"), command)?;
-        let part = with_suffix(&self.file, ".part");
+            StateFile::<Progress>::open(with_suffix(&file, ".export"), command)?;
+        let part = with_suffix(&file, ".part");
+        is_file(&part)?;
         let cannot_write = |error| format!("{} cannot be written: {error}", part.display());
         let mut out = open_private(&part).map_err(cannot_write)?;
         let (mut bytes, position, mut failed) = match progress {
@@ -121,7 +122,9 @@ impl Command for Export {
         Line::End(totals).write(&mut lines);
         out.write_all(&lines).map_err(cannot_write)?;
         out.sync_all().map_err(cannot_write)?;
-        fs::rename(&part, &self.file).map_err(cannot_write)?;
+        // It may have become something else meanwhile.
+        is_file(&file)?;
+        fs::rename(&part, &file).map_err(cannot_write)?;
         state.remove()?;
         Ok(Report {
             verb: "Exported",
@@ -131,4 +134,21 @@ impl Command for Export {
             ..Report::default()
         })
     }
+}
+
+/// The file to write: the one that a link leads to.
+fn target(file: &Path, is_forced: bool) -> Result<PathBuf, AnyError> {
+    let shown = file.display();
+    let exists = is_file(file)?;
+    if exists && !is_forced {
+        return Err(format!("{shown} exists: choose another name, or use --force").into());
+    }
+    if !fs::symlink_metadata(file).is_ok_and(|found| found.is_symlink()) {
+        return Ok(file.to_owned());
+    }
+    if !exists {
+        let problem = format!("{shown} is a link to a file that does not exist: name that file");
+        return Err(UsageError(problem.into()).into());
+    }
+    fs::canonicalize(file).map_err(|error| format!("{shown} cannot be read: {error}").into())
 }
