@@ -1,5 +1,12 @@
 #![doc = include_str!("../README.md")]
 #![doc = include_str!("docs/front_page.md")]
+#![cfg_attr(
+    not(all(feature = "derive", feature = "json", feature = "reqwest")),
+    allow(
+        rustdoc::broken_intra_doc_links,
+        reason = "the documentation describes the client with at least its default features"
+    )
+)]
 
 #[macro_use]
 pub mod action;

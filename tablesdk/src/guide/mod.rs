@@ -63,8 +63,12 @@ pub mod indexes {}
 #[doc = "\n\n---\n\nBefore: [Indexes](crate::guide::indexes) · [All guides](crate::guide) · Next: [Encryption](crate::guide::encryption)"]
 pub mod outbox {}
 
-#[cfg(feature = "encryption")]
-#[doc = include_str!("encryption.md")]
+// Its programs need the feature, and links lead to the page in any case.
+#[cfg_attr(feature = "encryption", doc = include_str!("encryption.md"))]
+#[cfg_attr(
+    not(feature = "encryption"),
+    doc = "Properties that only clients with a key can read. The documentation with the feature `encryption` contains the guide."
+)]
 #[doc = "\n\n---\n\nBefore: [Outbox](crate::guide::outbox) · [All guides](crate::guide) · Next: [Stored forms](crate::guide::stored_forms)"]
 pub mod encryption {}
 

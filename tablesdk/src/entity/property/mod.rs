@@ -61,7 +61,7 @@ pub use number::u64_as_int64;
 /// | `jiff::Timestamp`, `jiff::civil::Date` | `Edm.DateTime` | feature `jiff` |
 /// | `std::time::Duration` | `Edm.Int64` | nanoseconds, up to 292 years |
 /// | `rust_decimal::Decimal` | `Edm.String` | as other programs write it: `1.50`; filters cannot compare it; feature `decimal` |
-/// | `Decimal`, with [`ordered_decimal`](crate::entity::ordered_decimal) | `Edm.String` | 59 characters, which keep the order |
+/// | `Decimal`, with `ordered_decimal` | `Edm.String` | 59 characters, which keep the order |
 /// | [`Json`](crate::entity::Json) | `Edm.String` | any type of serde; feature `json`, on by default |
 /// | `Compressed` | `Edm.Binary` | strings, binary and JSON by zstd; feature `zstd` |
 ///
