@@ -1,4 +1,4 @@
-//! An Azure Table storage server, in memory or with a data directory: inside a test, or standalone for clients of any language.
+//! An Azure Table storage server, in memory, with a data directory, or over a PostgreSQL database: inside a test, or standalone for clients of any language.
 //!
 //! # In process
 //!
@@ -66,6 +66,7 @@
 //! | `durable` | with `cli` | tables in a data directory: `TableServerBuilder::data`, `DataDirectory` |
 //! | `jemalloc` | no | for the program on Linux and macOS, instead of `mimalloc`: takes less memory; needs `make` to build |
 //! | `mimalloc` | yes | for the program: an allocator that is faster than the system's |
+//! | `postgres` | with `cli` | tables in a PostgreSQL database that several servers share: `TableServerBuilder::postgres` |
 //! | `tls` | with `cli` | HTTPS: `TableServerBuilder::tls` |
 //!
 //! # Standalone

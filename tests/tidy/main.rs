@@ -1,6 +1,7 @@
 //! The rules of the repository that a test can hold: who may depend on whom, and which file may name what.
 
 mod layers;
+mod lists;
 mod public_api;
 
 use std::fs;
