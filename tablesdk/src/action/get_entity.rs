@@ -3,9 +3,9 @@
 use std::marker::PhantomData;
 
 use bytes::Bytes;
-use http::Response as HttpResponse;
+use http::{Request as HttpRequest, Response as HttpResponse};
 use tablesdk_protocol::operation::get_entity::{Request, Response};
-use tablesdk_protocol::wire::json::{MetadataLevel, read_entity, read_entity_by};
+use tablesdk_protocol::wire::json::{MetadataLevel, has_other_key, read_entity, read_entity_by};
 use tablesdk_protocol::{ETag, EntityKey, TableName};
 
 use super::encryption::opened;
@@ -17,7 +17,7 @@ use crate::entity::{
 };
 use crate::error::{ClosureError, CurrentState, Error};
 use crate::filter::AccessClass;
-use crate::pipeline::{Effect, OperationRun, Table};
+use crate::pipeline::{Effect, NoSuccess, OperationRun, SendOptions, Table};
 
 /// Reads one entity. See [`TableClient::get`](crate::TableClient::get).
 ///
@@ -369,7 +369,27 @@ pub(super) async fn send(
         level: MetadataLevel::Minimal,
     };
     let request = request.encode(&run.pipeline().endpoint);
-    run.send(effect, &request).await
+    send_for(run, effect, key, &request).await
+}
+
+/// Sends a request for the entity of that key. A response with another entity is that to another request, and is not believed.
+pub(super) async fn send_for(
+    run: &mut OperationRun<'_>,
+    effect: Effect,
+    key: &EntityKey,
+    request: &HttpRequest<Bytes>,
+) -> Result<HttpResponse<Bytes>, Error> {
+    let inspect = |response: &HttpResponse<Bytes>| {
+        // What cannot be read is reported where it is decoded.
+        let is_other = has_other_key(response.body(), key).unwrap_or_default();
+        is_other.then_some(NoSuccess::OfOtherEntity)
+    };
+    let options = SendOptions {
+        inspect: &inspect,
+        ..SendOptions::default()
+    };
+    let sent = run.send_with(effect, request, options);
+    Ok(sent.await?.response)
 }
 
 const OPERATION: &str = "get entity";

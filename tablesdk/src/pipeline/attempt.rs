@@ -14,8 +14,17 @@ use super::deadline::Deadline;
 use crate::error::Error;
 use crate::transport::Backend;
 
-/// Finds the error of the service in a response of success, such as that of a batch.
-pub(crate) type Inspect<'i> = &'i (dyn Fn(&Response<Bytes>) -> Option<Refusal> + Sync);
+/// Looks into a response of success for what makes it none.
+pub(crate) type Inspect<'i> = &'i (dyn Fn(&Response<Bytes>) -> Option<NoSuccess> + Sync);
+
+/// What a response with a status of success is instead.
+#[derive(Debug)]
+pub(crate) enum NoSuccess {
+    /// An error of the service, such as that of a batch.
+    Refused(Refusal),
+    /// The response to a request for another entity.
+    OfOtherEntity,
+}
 
 /// Whether a request changes anything, and which location may respond to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +69,10 @@ impl Attempt<'_> {
         let response = time.limit(pipeline.transport.send(request)).await;
         let response = response.ok_or_else(|| Failure::timeout(time.elapsed()))?;
         let response = response.map_err(Failure::undelivered)?;
+        // Before anything in it is believed: a gateway can mix up the responses of several requests.
+        if is_of_other_request(response.headers(), self.client_request_id) {
+            return Err(Failure::misdirected(Misdirected::ClientRequestId));
+        }
         if !response.status().is_success() {
             let mut failure = Failure::answered(&response, pipeline.now());
             if pipeline.can_reauthenticate(&auth, &response) {
@@ -67,10 +80,16 @@ impl Attempt<'_> {
             }
             return Err(failure);
         }
-        if let Some(Refusal { index, error }) = (self.inspect)(&response) {
-            let mut failure = Failure::refused(error, response.headers(), pipeline.now());
-            failure.error = failure.error.with_batch_index(index);
-            return Err(failure);
+        match (self.inspect)(&response) {
+            Some(NoSuccess::Refused(Refusal { index, error })) => {
+                let mut failure = Failure::refused(error, response.headers(), pipeline.now());
+                failure.error = failure.error.with_batch_index(index);
+                return Err(failure);
+            }
+            Some(NoSuccess::OfOtherEntity) => {
+                return Err(Failure::misdirected(Misdirected::Entity));
+            }
+            None => {}
         }
         let missing = missing_header(response.headers(), pipeline.backend);
         if missing.is_none() {
@@ -147,6 +166,12 @@ impl Failure {
         }
     }
 
+    /// The response to this request went elsewhere, and that to another one came here: it shows nothing. Without the id of the
+    /// service, which is that of the other request.
+    fn misdirected(evidence: Misdirected) -> Self {
+        Self::undelivered(TransportError::maybe_sent(evidence))
+    }
+
     fn answered(response: &Response<Bytes>, now: Timestamp) -> Self {
         let (status, headers) = (response.status(), response.headers());
         match error_body::recognise(status, headers, response.body()) {
@@ -190,6 +215,28 @@ impl Failure {
             ..Self::without_sending(error.with_request_id(request_id(response.headers())))
         }
     }
+}
+
+/// Whether a response returns the client request id of another request.
+///
+/// SERVICE: Table storage and emulators return the id as it was sent. Cosmos DB returns none.
+fn is_of_other_request(headers: &HeaderMap, client_request_id: &str) -> bool {
+    let returned = headers.get(name::X_MS_CLIENT_REQUEST_ID);
+    returned.is_some_and(|id| {
+        let id = id.as_bytes();
+        !id.eq_ignore_ascii_case(client_request_id.as_bytes())
+    })
+}
+
+/// What shows that a response is that to another request.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+enum Misdirected {
+    #[error(
+        "the response that came is that to another request, with another x-ms-client-request-id"
+    )]
+    ClientRequestId,
+    #[error("the response that came is that to another request, with an entity of another key")]
+    Entity,
 }
 
 /// The header that a response lacks although every response of the service has it.
@@ -309,6 +356,22 @@ mod tests {
             }
             let expected = Duration::from_secs_f64(seconds);
             assert_eq!(asked_pause(&headers, now), expected, "{pairs:?}");
+        }
+    }
+
+    #[test]
+    fn a_response_to_another_request_is_recognized() {
+        let mut headers = HeaderMap::new();
+        assert!(!is_of_other_request(&headers, "0b9f6a52-6f0d"));
+        for (returned, expected) in [
+            ("0b9f6a52-6f0d", false),
+            ("0B9F6A52-6F0D", false),
+            ("0b9f6a52-6f0e", true),
+            ("", true),
+        ] {
+            headers.insert(name::X_MS_CLIENT_REQUEST_ID, returned.parse().unwrap());
+            let actual = is_of_other_request(&headers, "0b9f6a52-6f0d");
+            assert_eq!(actual, expected, "{returned:?}");
         }
     }
 

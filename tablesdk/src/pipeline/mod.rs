@@ -18,7 +18,7 @@ mod span;
 mod table;
 mod task;
 
-pub(crate) use attempt::Effect;
+pub(crate) use attempt::{Effect, NoSuccess};
 pub(crate) use deadline::Deadline;
 pub(crate) use handle::PipelineHandle;
 pub(crate) use operation_run::{OperationRun, SendOptions};

@@ -33,7 +33,7 @@ pub(crate) struct OperationRun<'p> {
 pub(crate) struct SendOptions<'i> {
     /// The maximum number of attempts; by default that of the retry policy.
     pub(crate) attempts: Option<u32>,
-    /// Finds the error of the service in a response of success.
+    /// Looks into a response of success for what makes it none.
     pub(crate) inspect: Inspect<'i>,
 }
 

@@ -9,6 +9,7 @@ mod faults;
 mod feature_interactions;
 mod late_requests;
 mod malformed_responses;
+mod mixed_up_responses;
 mod observability;
 mod patches;
 mod random_faults;

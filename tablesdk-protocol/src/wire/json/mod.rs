@@ -20,7 +20,9 @@ pub use error::{JsonError, PropertyError, PropertyProblem};
 pub use members::ScannedEntity;
 pub use metadata::MetadataLevel;
 pub use page::PageWriter;
-pub use reader::{EntityMembers, read_entity, read_entity_by, read_page, read_page_by};
+pub use reader::{
+    EntityMembers, has_other_key, read_entity, read_entity_by, read_page, read_page_by,
+};
 pub use stored::{StoredProperty, write_stored_property};
 pub use table::{
     TableJsonError, read_table_name, read_tables, write_table, write_table_name, write_tables,

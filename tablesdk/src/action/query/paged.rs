@@ -14,6 +14,7 @@ use tablesdk_protocol::{EntityKey, KeyKind};
 
 use super::request::{OPERATION, QueryRequest};
 use crate::action::encryption::Cipher;
+use crate::action::get_entity::send_for;
 use crate::action::refused;
 use crate::action::write::reserved::is_reserved;
 use crate::entity::encrypted::{encrypted, without_secrets};
@@ -107,7 +108,10 @@ impl<S> PagedQuery<S> {
         };
         let mut run = self.table.pipeline.resume(OPERATION, &self.operation);
         run.report().access = Some(self.request.access());
-        let response = run.send(Effect::Read, &request).await;
+        let response = match point {
+            Some(key) => send_for(&mut run, Effect::Read, key, &request).await,
+            None => run.send(Effect::Read, &request).await,
+        };
         let decrypt = match &response {
             Ok(response) => self.decrypt::<E>(response.body()).await,
             Err(_) => Ok(None),

@@ -12,7 +12,7 @@ use tablesdk_protocol::operation::batch::{Change, Refusal, Response};
 
 use super::ambiguous_write::{check_status, malformed_success};
 use crate::error::Error;
-use crate::pipeline::{Effect, OperationRun, SendOptions};
+use crate::pipeline::{Effect, NoSuccess, OperationRun, SendOptions};
 
 /// The changes of a transaction, ready to be sent.
 pub(in crate::action) struct BatchRequest<'c> {
@@ -50,7 +50,7 @@ impl<'c> BatchRequest<'c> {
         let inspect = |response: &HttpResponse<_>| {
             let read = Response::decode_changes(response, self.changes.len());
             let refusal = match &read {
-                Ok(Response::Refused(refusal)) => Some(Refusal::read(refusal)),
+                Ok(Response::Refused(refusal)) => Some(NoSuccess::Refused(Refusal::read(refusal))),
                 _ => None,
             };
             *decoded.lock().unwrap_or_else(PoisonError::into_inner) = Some(read);
