@@ -238,7 +238,7 @@ impl Flavor {
     }
 }
 
-/// The protocol versions that Azurite 3.35.0 knows, its own first.
+/// The protocol versions that Azurite 3.37.0 knows, its own first.
 const AZURITE_VERSIONS: [&str; 45] = [
     "2025-11-05",
     "2025-07-05",

@@ -38,7 +38,7 @@ version=$(node -p "require('./$target/interop/node/node_modules/azurite/package.
     echo "This list contains only rules that recordings or the documentation of the service establish. Each line shows a rule and the"
     echo "behaviour of Azurite. Our server keeps all these rules. \`tests/conformance/azurite.sh\` writes this file."
     echo
-    grep -E '^  [a-z_]+, ' "$scratch/run" | sort | sed -E \
+    tr -d '\r' <"$scratch/run" | grep -E '^  [a-z_]+, ' | sort | sed -E \
         -e 's/Conf[0-9a-fA-F]{16}/TABLE/g; s/CONF[0-9A-F]{16}/TABLE/g' -e "s/:$port/:PORT/g" \
         -e 's/^  ([a-z_]+), (.{0,220}).*$/* `\1` \2/'
 } >tests/conformance/azurite.md

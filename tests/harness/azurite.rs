@@ -7,7 +7,7 @@ use crate::elsewhere::{Difference, Differences, Known};
 
 /// The known differences.
 pub const DIFFERENCES: Differences = Differences {
-    server: "Azurite-Table/3.35.0",
+    server: "Azurite-Table/3.37.0",
     list: &[
         Difference {
             matter: "The case of table names",

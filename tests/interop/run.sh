@@ -91,6 +91,7 @@ if command -v node >/dev/null && [ -e "$interop/node/.installed" ]; then
 fi
 
 echo "--- every type, between these clients and ours"
+# Here and below, --workspace selects the features of a run of all tests, so that nothing is built twice.
 foreign=()
 if [ -n "$java" ]; then
     foreign+=(java_)
@@ -105,10 +106,10 @@ if [ -e "$interop/go/.installed" ]; then
     foreign+=(go_)
 fi
 if [ ${#foreign[@]} -gt 0 ]; then
-    cargo test -q -p tablesdk-tests --test foreign -- --ignored "${foreign[@]}" || exit 1
+    cargo test -q --workspace --test foreign -- --ignored "${foreign[@]}" || exit 1
 fi
 
-cargo build -q -p tablesdk-server --bin tablesdk-server
+cargo build -q --workspace --bin tablesdk-server
 start tablesdk-server '*connection string: *' "$target/debug/tablesdk-server" --port 0
 clients "${line#*connection string: }"
 stop
@@ -117,9 +118,9 @@ if [ -n "${TABLESDK_TEST_POSTGRES:-}" ] || command -v postgres >/dev/null || com
     echo "--- the same with tables in a database"
     if [ ${#foreign[@]} -gt 0 ]; then
         # The test of expiry reads a dump of all entities, which a server over a database does not offer.
-        TABLESDK_TEST_STORE=postgres cargo test -q -p tablesdk-tests --test foreign -- --ignored "${foreign[@]}" --skip expiry || exit 1
+        TABLESDK_TEST_STORE=postgres cargo test -q --workspace --test foreign -- --ignored "${foreign[@]}" --skip expiry || exit 1
     fi
-    cargo build -q -p tablesdk-tests --example postgres
+    cargo build -q --workspace --example postgres
     start postgres 'database: *' "$target/debug/examples/postgres"
     start tablesdk-server-over-it '*connection string: *' "$target/debug/tablesdk-server" --port 0 --store "${line#database: }"
     clients "${line#*connection string: }"
@@ -183,13 +184,13 @@ azurite="DefaultEndpointsProtocol=http;AccountName=$account;AccountKey=$key"
 azurite="$azurite;TableEndpoint=http://$host:$port/$account"
 # First: they need an account without tables.
 echo "--- the tests of our client against Azurite, but for what is listed in tests/harness/azurite.rs"
-TABLESDK_TEST_ENDPOINT=$azurite cargo test -q -p tablesdk-tests --no-fail-fast --test entities --test operations --test patterns --test resilience elsewhere -- --ignored || exit 1
+TABLESDK_TEST_ENDPOINT=$azurite cargo test -q --workspace --no-fail-fast --test entities --test operations --test patterns --test resilience elsewhere -- --ignored || exit 1
 echo "--- the flavor of our server like Azurite"
-cargo test -q -p tablesdk-tests --test kit azurite_is_as_its_flavor -- --ignored || exit 1
+cargo test -q --workspace --test kit azurite_is_as_its_flavor -- --ignored || exit 1
 clients "$azurite" --azurite
 echo "--- our client against Azurite"
-cargo run -q -p tablesdk-examples --example quickstart -- "$azurite"
-cargo run -q -p tablesdk-examples --example sas -- "$azurite" || exit
+cargo run -q --example quickstart -- "$azurite"
+cargo run -q --example sas -- "$azurite" || exit
 echo "--- every type and awkward key through Azurite and back"
-TABLESDK_TRANSFER_ENDPOINT=$azurite cargo test -q -p tablesdk-cli --test transfer another_endpoint_and_back -- --ignored
+TABLESDK_TRANSFER_ENDPOINT=$azurite cargo test -q --workspace --test transfer another_endpoint_and_back -- --ignored
 stop
