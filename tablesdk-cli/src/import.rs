@@ -7,11 +7,12 @@ use std::collections::HashSet;
 use std::io::{self, BufRead};
 
 use clap::builder::RangedU64ValueParser;
-use futures::{Stream, stream};
-use tablesdk::action::{Bulk, BulkEntity, BulkError, BulkFailure};
+use futures::{Stream, StreamExt as _, stream};
+use tablesdk::action::{Bulk, BulkError, BulkFailure};
 use tablesdk::{DynamicEntity, TableClient, TableServiceClient};
 
 use crate::lines::{Line, LineError, MAX_LINE_BYTES, Totals};
+use crate::own::{AsStored, OwnEntities, renewed};
 
 /// What happens to an entity that exists already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -60,13 +61,15 @@ impl Default for WriteOptions {
 }
 
 impl WriteOptions {
-    /// A bulk run with these options, after `failures` failures.
+    /// A bulk run with these options, after `failures` failures. It writes the entities as they are, also those that the client stores for
+    /// purposes of its own.
     pub fn bulk<'a>(
         &self,
         table: &TableClient,
         failures: usize,
-        entities: impl Stream<Item: BulkEntity> + Send + 'a,
+        entities: impl Stream<Item = DynamicEntity> + Send + 'a,
     ) -> Bulk<'a> {
+        let entities = entities.map(AsStored);
         let bulk = table
             .bulk()
             .batch_size(self.batch_size)
@@ -86,6 +89,8 @@ impl WriteOptions {
 pub struct ImportReport {
     /// The number of tables and entities in the lines that were read, including skipped lines.
     pub totals: Totals,
+    /// How many of these entities are the client's own.
+    pub own: OwnEntities,
     /// The number of lines, from the start, that are done: the entity is stored, or was itself rejected. To continue this import, skip
     /// these lines.
     pub lines: u64,
@@ -190,6 +195,7 @@ pub async fn import(
     let result = Box::pin(import.run(&mut reader, skip)).await;
     import.report.error = result.err();
     import.report.totals = reader.all;
+    import.report.own = reader.own;
     import.report
 }
 
@@ -250,7 +256,7 @@ impl<P: FnMut(u64, u64) + Send> Import<'_, P> {
         let pending = self.pending;
         let progress = &mut self.progress;
         let others = std::iter::from_fn(|| reader.next_entity_of(table));
-        let entities = stream::iter(std::iter::once(entity).chain(others));
+        let entities = stream::iter(std::iter::once(entity).chain(others).map(renewed));
         let failures = self.report.failures.len();
         let bulk = self
             .options
@@ -286,6 +292,7 @@ struct Reader<R> {
     peeked: Option<Result<Line, ImportError>>,
     /// The tables and entities of all files, and of this file.
     all: Totals,
+    own: OwnEntities,
     file: Totals,
     is_complete: bool,
 }
@@ -298,6 +305,7 @@ impl<R: BufRead> Reader<R> {
             number: 0,
             peeked: None,
             all: Totals::default(),
+            own: OwnEntities::default(),
             file: Totals::default(),
             is_complete: true,
         }
@@ -354,9 +362,10 @@ impl<R: BufRead> Reader<R> {
                 self.file.tables += 1;
                 self.all.tables += 1;
             }
-            Line::Entity { .. } => {
+            Line::Entity { entity, .. } => {
                 self.file.entities += 1;
                 self.all.entities += 1;
+                self.own.count(entity);
             }
             Line::End(expected) if *expected == self.file => self.is_complete = true,
             Line::End(expected) => {

@@ -3,8 +3,9 @@
 //! # The library
 //!
 //! The program `tables` consists of this library and its command line. [`pages`] reads whole tables, [`lines`] is the format of
-//! files, and [`import`] writes such lines into an account.
+//! files, [`import`] writes such lines into an account, and [`own`] is about what the client stores for purposes of its own.
 
 pub mod import;
 pub mod lines;
+pub mod own;
 pub mod pages;

@@ -9,7 +9,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use tablesdk::action::BulkFailure;
 use tablesdk_cli::lines::Totals;
-use tablesdk_cli::pages::TablePages;
+use tablesdk_cli::own::{LeftBehind, OwnEntities};
+use tablesdk_cli::pages::{Position, TablePages};
 
 /// An error of any kind.
 pub(crate) type AnyError = Box<dyn Error + Send + Sync>;
@@ -29,11 +30,25 @@ pub(crate) struct Report {
     pub(crate) verb: &'static str,
     #[serde(flatten)]
     pub(crate) totals: Totals,
+    /// How many of the entities are those that the client stores for purposes of its own.
+    pub(crate) own: OwnEntities,
+    /// How many of these stayed in the account that was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) left_behind: Option<LeftBehind>,
     /// The number of entities that failed, including those of earlier runs that this one continued.
     pub(crate) failed: u64,
     pub(crate) failures: Vec<Failure>,
     /// Why the command ended early.
     pub(crate) error: Option<String>,
+}
+
+impl Report {
+    /// Takes the numbers of what was read.
+    pub(crate) fn count(&mut self, position: &Position) {
+        self.totals = position.totals;
+        self.own = position.own();
+        self.left_behind = Some(position.left_behind());
+    }
 }
 
 /// An entity that failed.
@@ -129,8 +144,41 @@ impl Output {
         writeln!(
             out,
             "{verb} {tables} tables with {entities} entities in {seconds:.1} s"
+        )?;
+        let own = report.own;
+        print_counts(
+            &mut out,
+            "Among them, of the client itself",
+            &[
+                (own.messages, "messages"),
+                (own.steps, "other steps"),
+                (own.outboxes, "heads and pointers of outboxes"),
+                (own.expiry_entries, "entries of expiry buckets"),
+            ],
+        )?;
+        let left = report.left_behind.unwrap_or_default();
+        print_counts(
+            &mut out,
+            "Left behind",
+            &[
+                (left.markers, "markers of exactly_once"),
+                (left.wide_intents, "intents of wide entities"),
+                (left.late_steps, "steps that were committed meanwhile"),
+            ],
         )
     }
+}
+
+/// Prints what there is of several kinds, as `Left behind: 2 markers of exactly_once`.
+fn print_counts(out: &mut impl io::Write, title: &str, counts: &[(u64, &str)]) -> io::Result<()> {
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    let texts: Vec<_> = counts
+        .map(|(count, kind)| format!("{count} {kind}"))
+        .collect();
+    if texts.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "{title}: {}", texts.join(", "))
 }
 
 /// An error with its causes.

@@ -1,7 +1,8 @@
 //! Reads whole tables page by page, with a position after each page.
 //!
 //! This is not a snapshot: an entity that is written during the export may or may not be read. An entity that does not change is
-//! read once. Stored access policies, service properties and the markers of `exactly_once` are not read.
+//! read once. Stored access policies and service properties are not read, and of what the client stores for purposes of its own, some
+//! stays behind: see [`own`](crate::own).
 
 use std::collections::VecDeque;
 use std::mem;
@@ -12,6 +13,7 @@ use tablesdk::query::PageToken;
 use tablesdk::{DynamicEntity, Error, Stored, TableServiceClient};
 
 use crate::lines::Totals;
+use crate::own::{AsStored, LeftBehind, OwnEntities, Selector};
 
 /// Reads tables in the order of their names, without regard to case.
 ///
@@ -47,10 +49,24 @@ pub struct TablePages {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Position {
-    /// The number of tables of which a page was read, and the number of entities that were read.
+    /// The number of tables of which a page was read, and the number of entities that were read and did not stay behind.
     pub totals: Totals,
+    #[serde(default)]
+    selector: Selector,
     /// The table of the page, and the start of its next page.
     table: Option<(String, Option<PageToken>)>,
+}
+
+impl Position {
+    /// How many of the entities are the client's own.
+    pub const fn own(&self) -> OwnEntities {
+        self.selector.own
+    }
+
+    /// How many of the client's own entities stayed behind.
+    pub const fn left_behind(&self) -> LeftBehind {
+        self.selector.left
+    }
 }
 
 /// A page of one table.
@@ -62,7 +78,7 @@ pub struct TablePage {
     /// Whether this is the first page of the table.
     pub is_first: bool,
     /// The entities. An empty table has one page without entities.
-    pub entities: Vec<Stored<DynamicEntity>>,
+    pub entities: Vec<DynamicEntity>,
     /// An error for each entity that cannot be read, such as one with a property of an unknown type. The totals do not count them.
     pub unreadable: Vec<Error>,
 }
@@ -111,7 +127,7 @@ impl TablePages {
             },
         };
         let is_first = token.is_none();
-        let query = self.service.table(&table).query::<DynamicEntity>();
+        let query = self.service.table(&table).query::<AsStored>();
         let unreadable = Arc::new(Mutex::new(Vec::new()));
         let errors = Arc::clone(&unreadable);
         let query = query.skip_unreadable(move |error| locked(&errors).push(error));
@@ -119,13 +135,20 @@ impl TablePages {
         if is_first {
             self.left.pop_front();
             self.position.totals.tables += 1;
+            self.position.selector.begin_table();
         }
-        self.position.totals.entities += page.items.len() as u64;
+        let mut entities = Vec::with_capacity(page.items.len());
+        for AsStored(entity) in page.items.into_iter().map(Stored::into_inner) {
+            if self.position.selector.takes(&entity) {
+                entities.push(entity);
+            }
+        }
+        self.position.totals.entities += entities.len() as u64;
         self.position.table = Some((table.clone(), page.next));
         Ok(Some(TablePage {
             table,
             is_first,
-            entities: page.items,
+            entities,
             unreadable: mem::take(&mut *locked(&unreadable)),
         }))
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use futures::stream;
 use serde::{Deserialize, Serialize};
-use tablesdk::{Stored, TableServiceClient};
+use tablesdk::TableServiceClient;
 use tablesdk_cli::import::WriteOptions;
 use tablesdk_cli::pages::{Position, TablePage, TablePages};
 
@@ -17,7 +17,8 @@ use crate::state::StateFile;
 /// Copy tables from one account into another
 ///
 /// Tables are created if they do not exist. The service gives entities new timestamps.
-/// Stored access policies and service properties are not copied.
+/// Waiting steps and messages of outboxes go along. Stored access policies, service
+/// properties and the markers of exactly_once are not copied.
 ///
 /// Standard error names each entity that failed, and the command exits with 3. After an
 /// interruption, the same command continues; some entities may be written again.
@@ -75,13 +76,13 @@ impl Command for Copy {
                 return Ok(report);
             }
             bar.show(&pages);
-            report.totals = pages.position().totals;
+            report.count(pages.position());
             state.save(Progress {
                 position: Some(pages.position().clone()),
                 failed: report.failed,
             })?;
         }
-        report.totals = pages.position().totals;
+        report.count(pages.position());
         state.remove()?;
         Ok(report)
     }
@@ -99,8 +100,8 @@ async fn write(
         table.create_table().if_missing().await?;
     }
     let count = page.entities.len() as u64;
-    let entities = page.entities.into_iter().map(Stored::into_inner);
-    let bulk = options.bulk(&table, report.failures.len(), stream::iter(entities));
+    let entities = stream::iter(page.entities);
+    let bulk = options.bulk(&table, report.failures.len(), entities);
     let (written, error) = match bulk.await {
         Ok(written) => (written, None),
         Err(error) => {

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use tablesdk::Stored;
 use tablesdk_cli::lines::Line;
 use tablesdk_cli::pages::{Position, TablePages};
 
@@ -27,7 +26,8 @@ use crate::state::{StateFile, is_file, open_private, with_suffix};
 ///   {"table":"Employees","entity":{"PartitionKey":"Sales","RowKey":"1","Age":36}}
 ///   {"end":{"tables":1,"entities":1}}
 ///
-/// Stored access policies and service properties are not exported. An export is not a
+/// Waiting steps and messages of outboxes are exported, too. Stored access policies,
+/// service properties and the markers of exactly_once are not. An export is not a
 /// snapshot: entities that are written meanwhile may or may not be in it.
 ///
 /// Standard error names each entity that cannot be read, and the command exits with 3. The
@@ -98,7 +98,7 @@ impl Command for Export {
             if page.is_first {
                 Line::Table(page.table.clone()).write(&mut lines);
             }
-            for entity in page.entities.into_iter().map(Stored::into_inner) {
+            for entity in page.entities {
                 let table = page.table.clone();
                 Line::Entity { table, entity }.write(&mut lines);
             }
@@ -118,21 +118,21 @@ impl Command for Export {
                 failed,
             })?;
         }
-        let totals = pages.position().totals;
-        Line::End(totals).write(&mut lines);
+        let mut report = Report {
+            verb: "Exported",
+            failed,
+            failures,
+            ..Report::default()
+        };
+        report.count(pages.position());
+        Line::End(report.totals).write(&mut lines);
         out.write_all(&lines).map_err(cannot_write)?;
         out.sync_all().map_err(cannot_write)?;
         // It may have become something else meanwhile.
         is_file(&file)?;
         fs::rename(&part, &file).map_err(cannot_write)?;
         state.remove()?;
-        Ok(Report {
-            verb: "Exported",
-            totals,
-            failed,
-            failures,
-            ..Report::default()
-        })
+        Ok(report)
     }
 }
 

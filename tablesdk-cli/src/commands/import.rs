@@ -93,6 +93,8 @@ impl Command for Import {
         Ok(Report {
             verb: "Imported",
             totals: report.totals,
+            own: report.own,
+            left_behind: None,
             failed: before.failed + failures.len() as u64,
             failures,
             error,

@@ -6,11 +6,12 @@
 mod awkward;
 mod imports;
 mod lines;
+mod own;
 mod pages;
 
 use std::collections::BTreeMap;
 
-use tablesdk::{DynamicEntity, Stored, TableServiceClient, TableServiceClientBuilder, Value};
+use tablesdk::{DynamicEntity, TableServiceClient, TableServiceClientBuilder, Value};
 use tablesdk_cli::import::{Mode, WriteOptions, import};
 use tablesdk_cli::lines::Line;
 use tablesdk_cli::pages::TablePages;
@@ -48,7 +49,7 @@ async fn export(service: &TableServiceClient, tables: &[String]) -> Vec<u8> {
         if page.is_first {
             Line::Table(table.clone()).write(&mut file);
         }
-        for entity in page.entities.into_iter().map(Stored::into_inner) {
+        for entity in page.entities {
             let table = table.clone();
             Line::Entity { table, entity }.write(&mut file);
         }

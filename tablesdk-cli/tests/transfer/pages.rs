@@ -1,6 +1,6 @@
 //! Pages of tables: their order, and a position after each.
 
-use tablesdk::{DynamicEntity, ErrorKind, TableServiceClient};
+use tablesdk::{DynamicEntity, ErrorKind, TableServiceClient, WritableEntity as _};
 use tablesdk_cli::pages::{Position, TablePages};
 use tablesdk_server::TableServer;
 
@@ -29,7 +29,10 @@ async fn read(
     while all.len() < count
         && let Some(page) = pages.next().await.unwrap()
     {
-        let keys = page.entities.iter().map(|entity| entity.key().to_string());
+        let keys = page
+            .entities
+            .iter()
+            .map(|entity| entity.entity_key().unwrap().to_string());
         all.push((page.table, page.is_first, keys.collect()));
     }
     (all, pages.position().clone())

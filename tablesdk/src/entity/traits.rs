@@ -45,6 +45,11 @@ pub trait TableEntity: Sized + Send + 'static {
     #[doc(hidden)]
     const IS_STANDALONE: bool = true;
 
+    /// Whether a value is any entity, exactly as it is stored. Queries return what the client stores for purposes of its own, too, and a write
+    /// keeps which step of an outbox has written the entity: for exports and copies of whole tables.
+    #[doc(hidden)]
+    const IS_VERBATIM: bool = false;
+
     /// The columns of this entity.
     fn columns() -> Self::Columns;
 

@@ -180,7 +180,7 @@ pub(crate) fn write_entity_as<E: WritableEntity>(
     is_new: bool,
 ) -> Result<Bytes, EntityError> {
     let json = write(key, |writer| {
-        writer.is_new = is_new;
+        writer.is_new = is_new && !E::IS_VERBATIM;
         writer.encrypts = encrypted::<E>();
         entity.write(writer)
     });

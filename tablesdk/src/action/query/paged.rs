@@ -194,7 +194,8 @@ impl<S> PagedQuery<S> {
             |entity| {
                 // Markers and the outbox are skipped in the client. A filter against them would cost every query something, and a type that cannot be
                 // read from one would fail for as long as one exists.
-                let is_entity = !key_text(&entity, KeyKind::RowKey).is_some_and(is_reserved);
+                let is_entity =
+                    E::IS_VERBATIM || !key_text(&entity, KeyKind::RowKey).is_some_and(is_reserved);
                 is_entity.then(|| self.read_item::<E>(entity, decrypt))
             },
             |item| match item {

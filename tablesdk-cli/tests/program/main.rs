@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod own;
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;
