@@ -126,7 +126,8 @@ async fn over_expired<E: WritableEntity>(
                 Some(replaced)
             }
             Err(error) if error.is_not_found() => None,
-            Err(error) => return Err(error),
+            // Nothing was inserted, even if it is the response that cannot be read.
+            Err(error) => return Err(error.into_not_done()),
         };
         let (kind, entity) = replaced.unwrap_or_else(|| (ChangeKind::Insert, inserted.clone()));
         let change = EntityChange::new(OPERATION, table, kind, entity)?;

@@ -545,6 +545,32 @@ pub(super) fn wrong_client(server: &TableServer, table: &str, by: i64) -> TableC
     client.table(table)
 }
 
+/// A gateway that gives an empty page to those who read.
+#[derive(Debug)]
+struct EmptyReads(InProcess);
+
+impl Transport for EmptyReads {
+    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
+        if request.method() == http::Method::GET {
+            return Box::pin(async { Ok(http::Response::default()) });
+        }
+        self.0.send(request)
+    }
+}
+
+#[tokio::test]
+async fn a_refused_insert_is_not_said_to_be_stored_when_the_other_entity_cannot_be_read() {
+    let (server, table) = start(RetryPolicy::none()).await;
+    table.insert(&token("ann", 1, hours(1))).await.unwrap();
+    let behind = client_with(&server, |builder| {
+        builder.transport(EmptyReads(server.transport()))
+    });
+    let insert = behind.table("Tests").insert(&token("ann", 1, hours(2)));
+    let error = insert.await.unwrap_err();
+    // Of an insert, the kind `Response` would mean that it is stored.
+    assert_eq!(error.kind(), ErrorKind::Transport, "{error}");
+}
+
 #[tokio::test]
 async fn the_clock_of_the_service_decides() {
     for by in [-1, 1] {
