@@ -31,7 +31,7 @@ pub(crate) async fn sequence(world: &World, partition: &str, rng: &mut Rng) {
         let table = world.table(rng, TABLE);
         steps.push(commit(world, &table, partition, &mut rows, rng).await);
     }
-    settle_and_judge(world, partition, before, steps).await;
+    settle_and_judge::<Row>(world, &direct, partition, before, steps).await;
 }
 
 async fn commit(

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
+use crate::network::Network;
+
 /// What goes wrong with a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Fault {
@@ -34,6 +36,8 @@ pub(crate) enum Fault {
     Impostor(Passing, Impostor),
     /// Interim responses come for a while, then the connection ends.
     Interim(Passing),
+    /// The client gets the response to another request, whose client gets this one's.
+    Exchange,
 }
 
 /// How a connection ends.
@@ -127,6 +131,7 @@ impl Fault {
                 format!("impostor {}xx{passing}", impostor.status / 100)
             }
             Self::Interim(_) => "interim responses".to_owned(),
+            Self::Exchange => "exchange the response".to_owned(),
         }
     }
 }
@@ -136,6 +141,7 @@ impl Fault {
 pub(crate) struct Faults(Mutex<State>);
 
 struct State {
+    network: Network,
     rng: Rng,
     /// Of the scripts of operations.
     seed: u64,
@@ -147,8 +153,9 @@ struct State {
 }
 
 impl Faults {
-    pub(crate) fn new(mut rng: Rng) -> Self {
+    pub(crate) fn new(network: Network, mut rng: Rng) -> Self {
         Self(Mutex::new(State {
+            network,
             seed: rng.u64(..),
             rng,
             rate: 300,
@@ -161,6 +168,7 @@ impl Faults {
     pub(crate) fn next(&self, operation: u64, number: usize) -> Fault {
         let mut state = self.0.lock().unwrap();
         let State {
+            network,
             rng,
             seed,
             rate,
@@ -175,7 +183,7 @@ impl Faults {
         }
         spell.1 = spell.1.saturating_sub(1);
         let script = script(Rng::with_seed(seed.wrapping_add(operation)), number);
-        let fault = if let Some(fault) = script {
+        let fault = if let Some(fault) = network.fault(rng).or(script) {
             fault
         } else if spell.1 > 0 && rng.u8(..5) > 0 {
             spell.0.clone()
@@ -191,7 +199,7 @@ impl Faults {
     /// Whether the proxy stops listening for a while, and for how long.
     pub(crate) fn pause_of_listening(&self) -> Option<Duration> {
         let mut state = self.0.lock().unwrap();
-        let refuses = state.rng.u8(..60) == 0;
+        let refuses = state.network.is_mixed() && state.rng.u8(..60) == 0;
         refuses.then(|| {
             *state
                 .counts

@@ -401,6 +401,7 @@ mod tests {
             began: at(*began),
             method: "PUT".to_owned(),
             target: "/t".to_owned(),
+            is_of_entry: false,
             fault: String::new(),
             deliveries: vec![Delivery {
                 began: at(*began),

@@ -34,6 +34,14 @@ impl Said {
         }
     }
 
+    /// Of a write that reads before, and may have ended there.
+    pub(crate) fn of_reader<T>(result: &Result<T, Error>) -> Self {
+        match result {
+            Err(error) if error.kind() == ErrorKind::Response => Self::Refused,
+            other => Self::of(other),
+        }
+    }
+
     pub(crate) fn of_read<T>(result: &Result<T, Error>) -> Self {
         match result {
             Ok(_) => Self::Done,
@@ -90,6 +98,11 @@ pub(crate) const DUPLICATE_AFTER_SWEEP: &str =
     "a late duplicate of an exactly-once write was carried out again";
 /// The guide: a duplicated request makes a plain modification change twice.
 pub(crate) const MODIFIED_TWICE: &str = "a plain modification changed twice after a duplicate";
+
+/// The guide: a client that stops at an insert, and a request that arrives late, leave an entity without its entry until a repair.
+pub(crate) const ENTRY_MISSING: &str = "an entity has no entry in its index until a repair";
+/// The guide: some entities may be in both tables until the same move is run again.
+pub(crate) const MOVED_HALFWAY: &str = "an entity is in both tables after a move that failed";
 
 /// All that was said and found. Shared by all workers.
 pub(crate) struct Ledger {

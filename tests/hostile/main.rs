@@ -5,8 +5,10 @@
 //! of what reached the server, and once everything has arrived, the ledger compares what the client said with what is stored.
 //! Differences that the guides announce are counted, all others are lies.
 //!
-//! The normal run is short and has a fixed seed. `TABLESDK_HOSTILE_OPERATIONS` makes it longer, with a random seed, which it
-//! prints; `TABLESDK_HOSTILE_SEED` sets it. The seed decides what happens to the n-th request, not which request that is.
+//! There are several [networks](network::Network). The normal run is short, on some of them, and has a fixed seed.
+//! `TABLESDK_HOSTILE_OPERATIONS` makes it longer, on the mixed network and with a random seed, which it prints;
+//! `TABLESDK_HOSTILE_NETWORK` and `TABLESDK_HOSTILE_SEED` set them. The seed decides what happens to the n-th request, not which request
+//! that is.
 
 mod attack;
 mod batches;
@@ -14,11 +16,16 @@ mod bulk;
 mod entity;
 mod fault;
 mod judge;
+mod kinds;
 mod ledger;
+mod moves;
+mod network;
+mod outbox;
 mod proxy;
 mod reads;
 mod record;
 mod rows;
+mod sealed;
 mod shared;
 mod tables;
 mod wire;
@@ -29,31 +36,43 @@ use std::sync::Arc;
 use fastrand::Rng;
 use harness::setting;
 
+use crate::entity::{Numbered as _, Person};
+use crate::network::Network;
 use crate::shared::Shared;
 use crate::world::World;
 
-/// Of the short form.
-const OPERATIONS: u64 = 2_000;
+/// Of the short form, on the mixed network and on each of the others.
+const OPERATIONS: [u64; 2] = [1_200, 300];
 const SEED: u64 = 11;
 const WORKERS: usize = 48;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_result_of_the_client_is_true() {
     let operations = setting("TABLESDK_HOSTILE_OPERATIONS");
-    let seed = setting("TABLESDK_HOSTILE_SEED");
-    let seed = seed.unwrap_or_else(|| operations.map_or(SEED, |_| fastrand::u64(..)));
-    println!("TABLESDK_HOSTILE_SEED={seed}");
-    let operations = operations.unwrap_or(OPERATIONS);
+    let networks = match std::env::var("TABLESDK_HOSTILE_NETWORK") {
+        Ok(name) => vec![Network::named(&name)],
+        Err(_) if operations.is_some() => vec![Network::Mixed],
+        Err(_) => vec![Network::Mixed, Network::Exchanged],
+    };
+    for network in networks {
+        let seed = setting("TABLESDK_HOSTILE_SEED");
+        let seed = seed.unwrap_or_else(|| operations.map_or(SEED, |_| fastrand::u64(..)));
+        let operations = operations.unwrap_or(OPERATIONS[usize::from(network != Network::Mixed)]);
+        run(network, seed, operations).await;
+    }
+}
+
+async fn run(network: Network, seed: u64, operations: u64) {
+    let name = network.name();
+    let run = format!("TABLESDK_HOSTILE_NETWORK={name} TABLESDK_HOSTILE_SEED={seed}");
+    println!("{run}");
     let mut rng = Rng::with_seed(seed);
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("data");
-    let world = Arc::new(World::start(&data, &mut rng, operations).await);
-    world
-        .direct
-        .table(rows::TABLE)
-        .create_table()
-        .await
-        .unwrap();
+    let world = Arc::new(World::start(network, &data, &mut rng, operations).await);
+    for table in [rows::TABLE, moves::ARCHIVE, Person::TABLE] {
+        world.direct.table(table).create_table().await.unwrap();
+    }
     reads::prepare(&world).await;
     let shared = Arc::new(Shared::default());
     let workers: Vec<_> = (0..WORKERS)
@@ -67,18 +86,17 @@ async fn every_result_of_the_client_is_true() {
         let every = (operations / 3).min(10_000);
         tokio::spawn(async move { world.kill_every(every, &data, &mut rng).await })
     };
+    if network == Network::Rotated {
+        world.rotate().await;
+    }
     for worker in workers {
         worker.await.unwrap();
     }
     killer.abort();
+    kinds::end_of_people(&world).await;
     println!("{}", world.summary());
     let lies = world.ledger.lies();
-    assert!(
-        lies.is_empty(),
-        "TABLESDK_HOSTILE_SEED={seed}: {} lies\n{}",
-        lies.len(),
-        lies[0]
-    );
+    assert!(lies.is_empty(), "{run}: {} lies\n{}", lies.len(), lies[0]);
     let (count, unknown) = world.ledger.operations();
     assert!(count >= operations);
     // A client that reports every outcome as ambiguous would pass, and be of no use.
@@ -92,7 +110,7 @@ async fn every_result_of_the_client_is_true() {
 async fn work(world: Arc<World>, shared: Arc<Shared>, number: usize, mut rng: Rng) {
     let partition = format!("w{number}");
     while !world.is_over() {
-        match rng.u8(..20) {
+        match rng.u8(..29) {
             0..=6 => rows::sequence(&world, &partition, &mut rng).await,
             7..=9 => batches::sequence(&world, &partition, &mut rng).await,
             10..=12 => bulk::run(&world, &mut rng).await,
@@ -101,7 +119,11 @@ async fn work(world: Arc<World>, shared: Arc<Shared>, number: usize, mut rng: Rn
             16..=17 => reads::read(&world, &mut rng).await,
             // The service has them once.
             18 if number == 0 => tables::properties(&world, &mut rng).await,
-            _ => tables::life(&world, &mut rng).await,
+            18..=19 => tables::life(&world, &mut rng).await,
+            20..=22 => kinds::people(&world, &mut rng).await,
+            23..=24 => kinds::secrets(&world, &mut rng).await,
+            25..=26 => outbox::run(&world, &mut rng).await,
+            _ => moves::run(&world, &mut rng).await,
         }
     }
 }

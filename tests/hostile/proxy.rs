@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use crate::fault::{BUSY, End, Fault, Faults, Passing, Which};
+use crate::network::Swap;
 use crate::record::{Delivery, Fate, Pending, Registry};
 use crate::wire::{self, Message};
 
@@ -27,6 +28,7 @@ struct Shared {
     faults: Faults,
     registry: Registry,
     server: Upstream,
+    swap: Swap,
     /// How many requests went by.
     passed: watch::Sender<u64>,
 }
@@ -43,6 +45,7 @@ impl Proxy {
                 generation: AtomicU64::new(0),
                 idle: Mutex::new(Vec::new()),
             },
+            swap: Swap::default(),
             passed: watch::Sender::new(0),
         });
         let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
@@ -229,6 +232,16 @@ impl Request {
                     sleep(INTERIM_PAUSE).await;
                 }
                 Ok(Next::End(End::Reset))
+            }
+            Fault::Exchange => {
+                let Some(Some(response)) = self.deliver().await else {
+                    return Ok(Next::End(End::Close));
+                };
+                let shared = Arc::clone(&self.shared);
+                drop(self);
+                let response = shared.swap.with_another(response).await;
+                stream.write_all(&response.bytes).await?;
+                Ok(Next::Request)
             }
         }
     }

@@ -53,6 +53,8 @@ pub(crate) struct Exchange {
     pub(crate) began: Instant,
     pub(crate) method: String,
     pub(crate) target: String,
+    /// It is about an entry in another partition than its entity.
+    pub(crate) is_of_entry: bool,
     /// What the proxy did.
     pub(crate) fault: String,
     pub(crate) deliveries: Vec<Delivery>,
@@ -71,7 +73,7 @@ impl Record {
             if in_batches {
                 exchange.target.ends_with("/$batch")
             } else {
-                exchange.method != "GET"
+                exchange.method != "GET" && !exchange.is_of_entry
             }
         });
         exchanges.flat_map(|exchange| &exchange.deliveries)
@@ -80,7 +82,8 @@ impl Record {
     /// The fate of the first copy of a change whose second copy was carried out.
     pub(crate) fn copy_applied_after(&self, in_batches: bool) -> Option<Fate> {
         let exchanges = self.exchanges.iter();
-        let mut exchanges = exchanges.filter(|it| !in_batches || it.target.ends_with("/$batch"));
+        let mut exchanges = exchanges
+            .filter(|it| !it.is_of_entry && (!in_batches || it.target.ends_with("/$batch")));
         exchanges.find_map(|exchange| match exchange.deliveries.as_slice() {
             [first, .., last] if last.fate == Fate::Applied => Some(first.fate),
             _ => None,
@@ -91,6 +94,20 @@ impl Record {
     pub(crate) fn is_duplicated(&self) -> bool {
         let mut exchanges = self.exchanges.iter();
         exchanges.any(|exchange| exchange.method != "GET" && exchange.deliveries.len() > 1)
+    }
+
+    /// Whether every request reached the server and was answered.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.exchanges.iter().all(
+            |Exchange {
+                 fault, deliveries, ..
+             }| {
+                let is_passed = fault.starts_with("Pass") || fault.starts_with("Duplicate");
+                is_passed
+                    && !deliveries.is_empty()
+                    && deliveries.iter().all(|it| it.fate != Fate::Lost)
+            },
+        )
     }
 
     /// As lines of text, with times in milliseconds since `origin`.
@@ -104,6 +121,7 @@ impl Record {
                 target,
                 fault,
                 deliveries,
+                ..
             } = exchange;
             text += &format!("    {} {method} {target} | {fault}", ms(*began));
             for Delivery { began, ended, fate } in deliveries {
@@ -156,6 +174,7 @@ impl Registry {
             began: Instant::now(),
             method: request.word(0).to_owned(),
             target: request.word(1).to_owned(),
+            is_of_entry: request.is_of_entry(),
             fault,
             deliveries: Vec::new(),
         });

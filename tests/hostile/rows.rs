@@ -7,14 +7,14 @@ use fastrand::Rng;
 use tablesdk::action::{DeleteEntity, Modified};
 use tablesdk::{ETag, Error, Stored, TableClient};
 
-use crate::entity::{Row, snapshot};
+use crate::entity::{Numbered, Row, snapshot};
 use crate::judge::{Effect, Snapshots, Step, Target, judge, token};
-use crate::ledger::Said;
+use crate::ledger::{Finding, Said};
 use crate::record::Record;
 use crate::world::{Asked, World};
 
 /// The table that all of these are in.
-pub(crate) const TABLE: &str = "Rows";
+pub(crate) const TABLE: &str = Row::TABLE;
 
 /// A few operations on one entity, one after another without a look at what is there; then everything that is in flight
 /// arrives, and they are judged.
@@ -33,29 +33,39 @@ pub(crate) async fn sequence(world: &World, partition: &str, rng: &mut Rng) {
     for _ in 0..[1, 1, 1, 2, 3, 5][rng.usize(..6)] {
         subject.operate(rng).await;
     }
-    settle_and_judge(world, partition, before, subject.steps).await;
+    settle_and_judge::<Row>(world, &direct, partition, before, subject.steps).await;
 }
 
-/// Waits until everything of the operations has arrived, and judges them.
-pub(crate) async fn settle_and_judge(
+/// Waits until everything of the operations has arrived, and judges them. Returns them with their records.
+pub(crate) async fn settle_and_judge<E: Numbered>(
     world: &World,
+    direct: &TableClient,
     partition: &str,
     before: Snapshots,
     mut steps: Vec<Step>,
-) {
+) -> Vec<Step> {
     for step in &mut steps {
         step.record = world.registry.settle(step.id).await;
     }
-    let direct = world.direct.table(TABLE);
     let mut after = BTreeMap::new();
     for row in before.keys() {
-        let stored = direct.get(Row::key(partition, row.as_str())).await.unwrap();
+        let stored = direct.get(E::at(partition, row)).await.unwrap();
         after.insert(row.clone(), stored.as_ref().map(snapshot));
     }
     for step in &steps {
         world.ledger.count(&step.verb, &step.said);
     }
-    let findings = judge(&before, &steps, &after);
+    let mut findings = judge(&before, &steps, &after);
+    let refused = steps
+        .iter()
+        .find(|step| step.words.contains("AuthenticationFailed"));
+    findings.extend(refused.map(|step| {
+        let text = format!(
+            "{} {}: the key that changed was refused",
+            step.verb, step.id
+        );
+        Finding::Lie(text)
+    }));
     world.ledger.enter(findings, || {
         let mut text = format!("  partition {partition}\n  before: {before:?}\n");
         for step in &steps {
@@ -63,9 +73,10 @@ pub(crate) async fn settle_and_judge(
         }
         text + &format!("  after: {after:?}\n")
     });
+    steps
 }
 
-fn show(world: &World, step: &Step) -> String {
+pub(crate) fn show(world: &World, step: &Step) -> String {
     let ms = |time: std::time::Instant| (time - world.ledger.origin()).as_millis();
     let Step {
         id,

@@ -3,39 +3,52 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use fastrand::Rng;
 use harness::process::{Process, free_port, program};
-use http::Request;
+use http::{HeaderValue, Request, header};
 use tablesdk::transport::ReqwestTransport;
 use tablesdk::transport::{Transport, TransportFuture};
-use tablesdk::{RetryPolicy, SharedKey, TableClient, TableServiceClient};
+use tablesdk::{RetryPolicy, SharedKey, TableClient, TableServiceClient, Timestamp};
 use tokio::process::Command;
 use tokio::sync::watch;
 
 use crate::fault::Faults;
 use crate::ledger::{Finding, Ledger};
+use crate::network::Network;
 use crate::proxy::{OPERATION_HEADER, Proxy};
 use crate::record::Registry;
+use crate::sealed::Sealed;
 
 tokio::task_local! {
     /// The operation that a request belongs to.
     static OPERATION: u64;
 }
 
-/// HTTP, with the operation in a header of each request.
+/// HTTP, with the operation in a header of each request. By so many seconds, the dates of responses are ahead of the server.
 #[derive(Debug)]
-struct Marked(ReqwestTransport);
+struct Marked(ReqwestTransport, Arc<AtomicU64>);
 
 impl Transport for Marked {
     fn send(&self, mut request: Request<Bytes>) -> TransportFuture<'_> {
         if let Ok(id) = OPERATION.try_with(|id| *id) {
             request.headers_mut().insert(OPERATION_HEADER, id.into());
         }
-        self.0.send(request)
+        Box::pin(async move {
+            let mut response = self.0.send(request).await?;
+            let ahead = Duration::from_secs(self.1.load(Ordering::SeqCst));
+            if let Some(date) = response.headers_mut().get_mut(header::DATE) {
+                let time = Timestamp::parse_http_date(date.to_str().unwrap_or_default());
+                if let Ok(time) = time.map(|time| time.saturating_add(ahead)) {
+                    *date = HeaderValue::try_from(time.to_http_date()).unwrap();
+                }
+            }
+            Ok(response)
+        })
     }
 }
 
@@ -51,9 +64,13 @@ pub(crate) struct World {
     pub(crate) registry: Registry,
     /// Not through the proxy, and patient.
     pub(crate) direct: TableServiceClient,
+    /// The same, a week later: what waits for another attempt is due, and what is left after an hour is looked at.
+    pub(crate) later: TableServiceClient,
+    pub(crate) sealed: Sealed,
     clients: Vec<TableServiceClient>,
     proxy: Proxy,
     server: tokio::sync::Mutex<Process>,
+    network: Network,
     next_id: AtomicU64,
     /// How many operations were begun.
     begun: watch::Sender<u64>,
@@ -61,58 +78,61 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) async fn start(directory: &Path, rng: &mut Rng, target: u64) -> Self {
+    pub(crate) async fn start(
+        network: Network,
+        directory: &Path,
+        rng: &mut Rng,
+        target: u64,
+    ) -> Self {
         let port = free_port(rng);
-        let server = start_server(directory, port, rng).await;
+        let server = start_server(directory, port, 0, rng).await;
         let registry = Registry::default();
         // Of requests that a task of the client's own sends: pages that are read ahead.
         registry.open(0);
-        let faults = Faults::new(rng.fork());
+        let faults = Faults::new(network, rng.fork());
         let proxy = Proxy::start(faults, registry.clone(), server.address()).await;
-        let key = || SharedKey::new(server.part("AccountName"), server.part("AccountKey")).unwrap();
-        let client = |address: SocketAddr, retry: RetryPolicy| {
-            let account = server.part("AccountName");
+        let client = |address: SocketAddr, retry: RetryPolicy, ahead: &Arc<AtomicU64>| {
             let http = reqwest::Client::builder().no_proxy();
             let http = http.redirect(reqwest::redirect::Policy::none());
-            TableServiceClient::builder(format!("http://{address}/{account}"))
-                .credential(key())
-                .transport(Marked(ReqwestTransport::from_client(http.build().unwrap())))
+            let http = ReqwestTransport::from_client(http.build().unwrap());
+            TableServiceClient::builder(format!("http://{address}/{ACCOUNT}"))
+                .credential(SharedKey::new(ACCOUNT, &key(0)).unwrap())
+                .transport(Marked(http, Arc::clone(ahead)))
                 .retry(retry.budget(1_000_000))
                 .build()
                 .unwrap()
         };
+        let now = Arc::default();
         let ms = Duration::from_millis;
         let quick = RetryPolicy::exponential().delay(ms(4)).max_delay(ms(40));
-        let clients = [
-            quick
-                .clone()
-                .attempts(4)
-                .try_timeout(ms(150))
-                .deadline(ms(500)),
-            quick
-                .clone()
-                .attempts(6)
-                .try_timeout(ms(300))
-                .deadline(ms(1_500)),
-            quick
-                .clone()
-                .attempts(2)
-                .try_timeout(ms(250))
-                .deadline(ms(600)),
-            RetryPolicy::none().try_timeout(ms(300)).deadline(ms(300)),
-        ];
-        let clients = clients.map(|retry| client(proxy.address(), retry)).to_vec();
+        // Where nothing is lost, only a slow machine makes them wait.
+        let patience = if network.is_mixed() { 1 } else { 5 };
+        let clients = [(4, 150, 500), (6, 300, 1_500), (2, 250, 600), (1, 300, 300)];
+        let clients = clients.map(|(attempts, one, all)| {
+            let policy = quick.clone().attempts(attempts);
+            let policy = policy.try_timeout(ms(one * patience));
+            policy.deadline(ms(all * patience))
+        });
+        let ahead = Arc::default();
+        let [_, patient, ..] = &clients;
+        let sealed = [patient, patient].map(|retry| client(proxy.address(), retry.clone(), &ahead));
+        let clients = clients.map(|retry| client(proxy.address(), retry, &now));
         let patient = quick
             .attempts(1_000)
             .try_timeout(ms(20_000))
             .deadline(ms(120_000));
+        let direct = client(server.address(), patient.clone(), &now);
+        let week = Arc::new(AtomicU64::new(7 * 24 * 3600));
         Self {
             ledger: Ledger::new(),
             registry,
-            direct: client(server.address(), patient),
-            clients,
+            later: client(server.address(), patient, &week),
+            sealed: Sealed::open(&direct, &sealed, ahead).await,
+            clients: [&clients[..], &sealed[..]].concat(),
+            direct,
             proxy,
             server: tokio::sync::Mutex::new(server),
+            network,
             next_id: AtomicU64::new(1),
             begun: watch::Sender::new(0),
             target,
@@ -121,7 +141,7 @@ impl World {
 
     /// A client through the proxy: more or less patient.
     pub(crate) fn client(&self, rng: &mut Rng) -> &TableServiceClient {
-        &self.clients[rng.usize(..self.clients.len())]
+        &self.clients[rng.usize(..self.clients.len() - 2)]
     }
 
     /// The table of that name, through the proxy.
@@ -160,16 +180,39 @@ impl World {
     /// Kills the server whenever that many operations more were begun, and starts it again; until it is dropped.
     pub(crate) async fn kill_every(&self, operations: u64, directory: &Path, rng: &mut Rng) {
         let mut begun = self.begun.subscribe();
-        let mut next = operations;
-        loop {
+        for number in 1.. {
+            let next = operations * number;
             begun.wait_for(|begun| *begun >= next).await.unwrap();
-            next += operations;
+            // The clients use the second key before the first one ends.
+            let generation = if self.network == Network::Rotated {
+                number
+            } else {
+                0
+            };
+            for client in self.clients.iter().chain([&self.direct, &self.later]) {
+                let key = SharedKey::new(ACCOUNT, &key(generation)).unwrap();
+                client.update_credential(key).unwrap();
+            }
             let mut server = self.server.lock().await;
             server.kill();
             server.wait_until_dead().await;
             self.proxy.server_was_killed();
             self.ledger.server_was_killed();
-            *server = start_server(directory, server.address().port(), rng).await;
+            let port = server.address().port();
+            *server = start_server(directory, port, generation, rng).await;
+        }
+    }
+
+    /// Changes the keys of encryption in the middle of the run.
+    pub(crate) async fn rotate(&self) {
+        let mut begun = self.begun.subscribe();
+        for quarter in [1, 2] {
+            let next = self.target * quarter / 4;
+            begun.wait_for(|begun| *begun >= next).await.unwrap();
+            match quarter {
+                1 => self.sealed.rotate().await,
+                _ => self.sealed.let_new_key_encrypt().await,
+            }
         }
     }
 
@@ -184,14 +227,24 @@ impl World {
     }
 }
 
-async fn start_server(directory: &Path, port: u16, rng: &mut Rng) -> Process {
+/// Starts a server whose account has two keys.
+async fn start_server(directory: &Path, port: u16, generation: u64, rng: &mut Rng) -> Process {
     // A kill loses nothing either way.
     let durability = if rng.u8(..4) == 0 { "sync" } else { "relaxed" };
     let mut command = Command::new(program());
     command.args(["--durability", durability, "--port", &port.to_string()]);
+    for number in [generation, generation + 1] {
+        command.args(["--account", &format!("{ACCOUNT}:{}", key(number))]);
+    }
     command.arg("--data").arg(directory);
     Process::start(command).await.unwrap()
 }
 
+/// The account key of that number.
+fn key(number: u64) -> String {
+    format!("a2V5{number:04}")
+}
+
+const ACCOUNT: &str = "hostile";
 /// No operation has a deadline near this.
 const LONGEST: Duration = Duration::from_secs(10);
