@@ -13,7 +13,7 @@ use tablesdk_server::{InProcess, TableServer};
 use tokio::join;
 use tokio::sync::oneshot;
 
-/// Exchanges the responses of pairs of requests, while it is told to.
+/// Exchanges the responses of pairs of requests, as many as a test sets.
 #[derive(Clone, Debug)]
 struct Gateway {
     server: InProcess,

@@ -3,7 +3,7 @@
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use harness::proxy::{Proxy, Reply, service_response};
 use harness::{client, client_with};
-use tablesdk::{DynamicEntity, ErrorKind, TableClient, Value};
+use tablesdk::{DynamicEntity, ErrorKind, RetryPolicy, TableClient, Value};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::Op;
 
@@ -173,21 +173,32 @@ async fn another_entity_in_a_response_is_detected() {
         body += &format!(r#","{property}@odata.type":"Edm.Binary","{property}":"{bytes}""#);
     }
     body.push('}');
-    let response = || {
+    let under_own_key = body.replace(r#""RowKey":"2""#, r#""RowKey":"1""#);
+    let plan = |body: &str| {
         let response = service_response(200).header("etag", "\"x\"");
-        response.body(body.clone().into()).unwrap()
+        let response = response.body(body.to_owned().into()).unwrap();
+        proxy.plan(Op::QueryEntity, [Reply::Respond(response)]);
     };
-    let plan = || proxy.plan(Op::QueryEntity, [Reply::Respond(response())]);
-    plan();
+    let once = RetryPolicy::none;
+    plan(&body);
     let bob = table.get(Patient::key("Ward", "2")).await.unwrap().unwrap();
     assert_eq!(bob.email, "bob@contoso.com", "the response is well-formed");
-    plan();
+    let point = || {
+        let query = table.query::<Patient>();
+        query.filter(|p| p.department.eq("Ward") & p.id.eq("1"))
+    };
+    // Under its own key, it is the response to another request.
+    plan(&body);
+    let get = table.get(Patient::key("Ward", "1")).retry(once());
+    assert_eq!(get.await.unwrap_err().kind(), ErrorKind::Transport);
+    plan(&body);
+    let error = point().retry(once()).one().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Transport);
+    // Under the key that was asked for, it cannot be decrypted.
+    plan(&under_own_key);
     assert_detected_alone(&table, "").await;
-    plan();
-    let point = table
-        .query::<Patient>()
-        .filter(|p| p.department.eq("Ward") & p.id.eq("1"));
-    assert_eq!(point.one().await.unwrap_err().kind(), ErrorKind::Data);
+    plan(&under_own_key);
+    assert_eq!(point().one().await.unwrap_err().kind(), ErrorKind::Data);
 }
 
 #[tokio::test]
