@@ -5,13 +5,14 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use tablesdk_protocol::EntityKey;
+use tablesdk_protocol::{EntityKey, Guid};
 use tokio::task::consume_budget;
 
 use crate::client::TableClient;
 use crate::entity::key::IntoEntityKey;
 use crate::entity::{DynamicEntity, EntityError};
 use crate::error::{CurrentState, Error};
+use crate::random::random_guid;
 use crate::shared_call::SharedCall;
 
 /// Unique numbers, such as those of claims: an entity has the next number, and each client takes a block of numbers at a time.
@@ -39,10 +40,10 @@ use crate::shared_call::SharedCall;
 ///
 /// # What it guarantees
 ///
-/// * No number is given twice, by any client of the entity, whatever responses are lost. When it is unknown whether a block was taken, the
-///   client takes another one.
+/// * No number is given twice, by any client of the entity, whatever responses are lost. Each block has an id, which shows a client
+///   without a response that it has taken the block. When that is unknown, the client takes another one.
 /// * The numbers of one `Sequence` increase. Those of several do not increase together, and there are gaps: a client that ends leaves the
-///   rest of its block, and a lost response leaves a whole block.
+///   rest of its block, and a lost response may leave a whole block.
 /// * The numbers are 1 to 9,223,372,036,854,775,806. Then [`next`](Self::next) fails.
 ///
 /// The entity must never be deleted: the numbers would start again. To begin with another number, insert the entity before, as
@@ -153,21 +154,34 @@ impl Source {
             return Err(located(error.with_key(&key)));
         }
         let mut round = 1;
+        // What was sent last.
+        let mut sent: Option<Block> = None;
         loop {
             let first = || DynamicEntity::of_key(&key).with(NEXT, 1_i64);
             let advance = |entity: &mut DynamicEntity| {
+                // A refusal may be that of a second copy of the request.
+                if sent.as_ref().is_some_and(|sent| sent.is_in(entity)) {
+                    return Err(IsTaken.into());
+                }
                 let numbers = numbers_from(entity.properties().read(NEXT).ok(), block)?;
+                let id = random_guid();
                 entity.properties_mut().set(NEXT, numbers.end);
+                entity.properties_mut().set(BLOCK_ID, id);
+                sent = Some(Block {
+                    id,
+                    numbers: numbers.clone(),
+                });
                 Ok(numbers)
             };
             let modify = self.table.modify(&key, advance).or_insert(first);
+            let unsigned = |it: Range<i64>| it.start.unsigned_abs()..it.end.unsigned_abs();
             let error = match modify.await {
-                Ok(modified) => {
-                    let numbers = modified.into_parts().1;
-                    return Ok(numbers.start.unsigned_abs()..numbers.end.unsigned_abs());
-                }
+                Ok(modified) => return Ok(unsigned(modified.into_parts().1)),
                 Err(error) => error,
             };
+            if let Some(sent) = sent.take_if(|sent| sent.is_taken(&error)) {
+                return Ok(unsigned(sent.numbers));
+            }
             if let Some(problem) = error.downcast_ref::<Problem>() {
                 return Err(located(Error::data(*problem).with_key(&key)));
             }
@@ -211,6 +225,35 @@ impl Queue {
     }
 }
 
+/// A block that a client takes.
+struct Block {
+    id: Guid,
+    numbers: Range<i64>,
+}
+
+impl Block {
+    /// Whether the error shows that the block is taken all the same.
+    fn is_taken(&self, error: &Error) -> bool {
+        match error.current() {
+            Some(CurrentState::Present(now)) => now.read().is_ok_and(|now| self.is_in(&now)),
+            _ => error.downcast_ref::<IsTaken>().is_some(),
+        }
+    }
+
+    /// Whether the entity shows that the block is taken. A later one hides it.
+    fn is_in(&self, entity: &DynamicEntity) -> bool {
+        entity
+            .properties()
+            .read(BLOCK_ID)
+            .is_ok_and(|id: Guid| id == self.id)
+    }
+}
+
+/// The entity has the block of this client already.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the block is taken")]
+struct IsTaken;
+
 /// The block that starts with a number; a shorter one at the end of all numbers.
 fn numbers_from(next: Option<i64>, numbers: u32) -> Result<Range<i64>, Problem> {
     match next {
@@ -242,6 +285,7 @@ impl fmt::Debug for Sequence {
 
 const OPERATION: &str = "take numbers";
 const NEXT: &str = "Next";
+const BLOCK_ID: &str = "BlockId";
 /// How many blocks are tried for one of which it is certain that it is taken.
 const ROUNDS: u32 = 4;
 

@@ -3,7 +3,7 @@
 //!
 //! A step of a client is one read, or one request that the service applies in that step: a client that waits before it sends is the
 //! same as a request that takes long. A limited number of requests meet a fault: the request is applied later, or twice, or not at
-//! all, its response is lost, or its client ends.
+//! all, its response is lost or that to its second copy, or its client ends.
 //!
 //! Time has one step: a row becomes older than H. Requests that rest on an observation made before that row was written are then
 //! no longer in flight, and clients notice that such an observation is too old.
@@ -203,6 +203,8 @@ enum Fate {
     Answered,
     /// Applied and answered; a copy of it may be applied later.
     Duplicated,
+    /// Applied twice; the second answer is handed on.
+    Doubled,
     AnswerLost,
     /// The client waits no longer; the request may be applied later.
     Late,
@@ -257,7 +259,7 @@ impl<C: Client> World<C> {
     }
 
     fn steps(&self) -> Vec<Step<C::Key>> {
-        use Fate::{AnswerLost, Answered, Duplicated, Late, NeverApplied};
+        use Fate::{AnswerLost, Answered, Doubled, Duplicated, Late, NeverApplied};
         let mut steps = Vec::new();
         let mut is_quiet = true;
         for (index, client) in self.clients.iter().enumerate() {
@@ -271,7 +273,14 @@ impl<C: Client> World<C> {
                 match next {
                     Next::Read => steps.push(Step::Read(index)),
                     Next::Send(_) => {
-                        let fates = [Answered, Duplicated, AnswerLost, Late, NeverApplied];
+                        let fates = [
+                            Answered,
+                            Duplicated,
+                            Doubled,
+                            AnswerLost,
+                            Late,
+                            NeverApplied,
+                        ];
                         let possible = if may_fail { fates.len() } else { 1 };
                         let fates = fates.into_iter().take(possible);
                         steps.extend(fates.map(|fate| Step::Send(index, choice, fate)));
@@ -313,9 +322,13 @@ impl<C: Client> World<C> {
                 }
                 let applied = match fate {
                     Fate::Late | Fate::NeverApplied => Answer::Unknown,
+                    Fate::Doubled => {
+                        self.apply(&changes)?;
+                        self.apply(&changes)?
+                    }
                     _ => self.apply(&changes)?,
                 };
-                let known = matches!(fate, Fate::Answered | Fate::Duplicated);
+                let known = matches!(fate, Fate::Answered | Fate::Duplicated | Fate::Doubled);
                 let answer = if known { applied } else { Answer::Unknown };
                 let client = self.clients[index].as_mut();
                 client.expect("it sent the request").answer(answer);

@@ -1,6 +1,7 @@
 //! `move_to`: an entity is written into another table, and then deleted where it was.
 //!
-//! The rule is that the newest version of the entity is always in one of the two tables.
+//! The rule is that the newest version of the entity is always in one of the two tables. Where no fault happens, no older version is left in
+//! the target beside it.
 
 use super::explore::{self, Answer, Change, Client, Next, Refusal, Rows, Rules, World, explore};
 use At::{
@@ -32,6 +33,7 @@ enum Mutant {
     SourceReadFirst,
     SourceNotReadAgain,
     EqualNotWritten,
+    EqualNotTakenOver,
     CopyRemovedUnconditionally,
     CopyRemovedAfterUnknown,
 }
@@ -51,7 +53,8 @@ enum At {
     /// Before another version of the target is replaced.
     ReadTarget,
     ReadSourceAgain(u8, Value),
-    ReplaceTarget(u8),
+    /// With its ETag, and whether it is equal.
+    ReplaceTarget(u8, bool),
     DeleteSource,
     RemoveCopy(u8),
     UpdateSource,
@@ -65,7 +68,7 @@ struct Move {
     base: u8,
     /// The version that is moved or updated, with its ETag.
     version: (u8, Value),
-    /// The ETag of the copy, if the target had none before.
+    /// The ETag of the copy, if the target had none before, or an equal one.
     copy: Option<u8>,
     mutant: Mutant,
 }
@@ -110,7 +113,7 @@ impl Client for Move {
             End => return Vec::new(),
             ReadSource | ReadTarget | ReadSourceAgain(..) => return vec![Next::Read],
             InsertTarget => Change::Insert(Key::Target, value),
-            ReplaceTarget(target) => Change::Replace(Key::Target, value, target),
+            ReplaceTarget(target, _) => Change::Replace(Key::Target, value, target),
             DeleteSource if mutant == Mutant::DeletedUnconditionally => {
                 Change::Delete(Key::Source, None)
             }
@@ -142,22 +145,23 @@ impl Client for Move {
                 };
             }
             (ReadTarget, _, Some(target)) if self.mutant == Mutant::SourceNotReadAgain => {
-                self.at = ReplaceTarget(target.etag);
+                self.at = ReplaceTarget(target.etag, target.row == self.version.1);
             }
             (ReadTarget, Some(source), _) if self.mutant == Mutant::SourceReadFirst => {
                 let is_same = source.etag == self.version.0;
                 self.at = if is_same { ReadSourceAgain(0, 0) } else { End };
             }
             (ReadSourceAgain(..), _, Some(target)) if self.mutant == Mutant::SourceReadFirst => {
-                self.at = ReplaceTarget(target.etag);
+                self.at = ReplaceTarget(target.etag, target.row == self.version.1);
             }
             (ReadTarget, _, Some(target)) => self.at = ReadSourceAgain(target.etag, target.row),
             (ReadTarget, _, None) => self.at = InsertTarget,
             (ReadSourceAgain(target, value), Some(source), _) if source.etag == self.version.0 => {
-                if self.mutant == Mutant::EqualNotWritten && value == self.version.1 {
+                let is_equal = value == self.version.1;
+                if self.mutant == Mutant::EqualNotWritten && is_equal {
                     self.written();
                 } else {
-                    self.at = ReplaceTarget(target);
+                    self.at = ReplaceTarget(target, is_equal);
                 }
             }
             _ => self.end(),
@@ -170,9 +174,13 @@ impl Client for Move {
                 self.copy = Some(etag);
                 self.written();
             }
-            (ReplaceTarget(_), Answer::Done(_)) => self.written(),
+            (ReplaceTarget(_, is_equal), Answer::Done(etag)) => {
+                let takes_over = is_equal && self.mutant != Mutant::EqualNotTakenOver;
+                self.copy = takes_over.then_some(etag);
+                self.written();
+            }
             // After a lost response, too: what the target has decides.
-            (InsertTarget | ReplaceTarget(_), _) => self.at = ReadTarget,
+            (InsertTarget | ReplaceTarget(..), _) => self.at = ReadTarget,
             (DeleteSource, Answer::Done(_)) if self.mutant == Mutant::DeletedFirst => {
                 self.at = InsertTarget;
             }
@@ -201,9 +209,13 @@ impl Client for Move {
     }
 }
 
-/// The value that was written last.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Newest(Value);
+struct Newest {
+    /// The value that was written last.
+    value: Value,
+    /// Whether faults may leave an older one in the target.
+    has_faults: bool,
+}
 
 impl Rules<Key, Value> for Newest {
     fn observe(
@@ -216,17 +228,24 @@ impl Rules<Key, Value> for Newest {
         if let Some(value) = source
             && get(before, Key::Source) != source
         {
-            self.0 = value;
+            self.value = value;
         }
         // What the source has is the newest version.
-        if source.or(target) == Some(self.0) {
+        let value = self.value;
+        if source.or(target) == Some(value) {
             return Ok(());
         }
-        Err(format!("the value {} is lost: {target:?} is left", self.0))
+        Err(format!("the value {value} is lost: {target:?} is left"))
     }
 
-    fn end(&self, _: &Rows<Key, Value>) -> Result<(), String> {
-        Ok(())
+    fn end(&self, rows: &Rows<Key, Value>) -> Result<(), String> {
+        let get = |key| rows.get(key).map(|found| found.row);
+        match (get(Key::Source), get(Key::Target)) {
+            (Some(source), Some(target)) if !self.has_faults => {
+                Err(format!("the value {target} is left beside {source}"))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -234,11 +253,21 @@ impl Rules<Key, Value> for Newest {
 struct Scenario(&'static [Role], u8, Option<Value>);
 
 const TWO_MOVERS: Scenario = Scenario(&[Role::Mover, Role::Mover, Role::Writer(2)], 2, None);
+const NO_FAULTS: Scenario = Scenario(&[Role::Mover, Role::Mover, Role::Writer(2)], 0, None);
+const MANY_MOVERS: Scenario = Scenario(
+    &[Role::Mover, Role::Mover, Role::Mover, Role::Writer(2)],
+    0,
+    None,
+);
 const UPDATED_BACK: Scenario = Scenario(&[Role::Mover, Role::Mover, Role::Writer(2)], 1, Some(2));
 
 fn run(&Scenario(roles, faults, target): &Scenario, mutant: Mutant) -> Result<usize, String> {
     let clients = roles.iter().map(|&role| Move::new(role, mutant));
-    let mut world = World::new(clients.collect(), faults, Newest(1)).with(Key::Source, 1);
+    let rules = Newest {
+        value: 1,
+        has_faults: faults > 0,
+    };
+    let mut world = World::new(clients.collect(), faults, rules).with(Key::Source, 1);
     if let Some(value) = target {
         world = world.with(Key::Target, value);
     }
@@ -251,8 +280,12 @@ fn holds(scenario: &Scenario) {
 }
 
 fn finds(mutant: Mutant, scenario: &Scenario) {
+    finds_violation(mutant, scenario, "is lost");
+}
+
+fn finds_violation(mutant: Mutant, scenario: &Scenario, violation: &str) {
     let found = run(scenario, mutant).expect_err("the fault is found");
-    assert!(found.contains("is lost"), "{found}");
+    assert!(found.contains(violation), "{found}");
     println!("{found}");
 }
 
@@ -260,6 +293,21 @@ fn finds(mutant: Mutant, scenario: &Scenario) {
 fn the_newest_version_is_in_one_of_two_tables() {
     holds(&TWO_MOVERS);
     holds(&UPDATED_BACK);
+}
+
+#[test]
+fn movers_beside_a_writer_leave_no_older_version() {
+    holds(&NO_FAULTS);
+    holds(&MANY_MOVERS);
+}
+
+#[test]
+fn the_model_finds_an_equal_copy_that_nobody_removes() {
+    finds_violation(
+        Mutant::EqualNotTakenOver,
+        &NO_FAULTS,
+        "the value 1 is left beside 2",
+    );
 }
 
 #[test]

@@ -212,7 +212,10 @@ fn modules_of_the_client_use_only_modules_below_them() {
             &["action", "client", "error", "pipeline", "query"],
         ),
         ("series", &["entity", "query", "value_error"]),
-        ("sequence", &["client", "entity", "error", "shared_call"]),
+        (
+            "sequence",
+            &["client", "entity", "error", "random", "shared_call"],
+        ),
         ("testing", &["client", "random", "transport"]),
         ("wide", &["action", "entity"]),
     ];

@@ -383,7 +383,7 @@ impl<'e> Batch<'e> {
     }
 
     fn write<E: WritableEntity>(self, kind: ChangeKind, entity: &E) -> Self {
-        let entity = EncodedEntity::new(kind.operation(), kind.inserts(), entity);
+        let entity = EncodedEntity::new(kind.operation(), entity);
         self.add(kind, entity, None)
     }
 

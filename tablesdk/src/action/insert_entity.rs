@@ -42,7 +42,7 @@ pub struct InsertEntity<E> {
 
 impl<E: WritableEntity> InsertEntity<E> {
     pub(crate) fn new(table: Table, entity: &E) -> Self {
-        Self::encoded(table, EncodedEntity::new(OPERATION, true, entity))
+        Self::encoded(table, EncodedEntity::new(OPERATION, entity))
     }
 
     pub(super) const fn encoded(table: Table, entity: Result<EncodedEntity, Error>) -> Self {

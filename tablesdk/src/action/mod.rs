@@ -131,7 +131,7 @@ use tablesdk_protocol::{EntityKey, IfMatch};
 use self::encryption::Encryption;
 use self::index::changes::EntryChanges;
 use crate::entity::encrypted::encrypted;
-use crate::entity::{Stored, TableEntity, WritableEntity, write_entity_as};
+use crate::entity::{Stored, TableEntity, WritableEntity, write_stamped};
 use crate::error::Error;
 
 /// The running form of an action.
@@ -210,15 +210,11 @@ impl EncodedEntity {
         }
     }
 
-    /// `is_new` unless the entity must exist.
-    fn new<E: WritableEntity>(
-        operation: &'static str,
-        is_new: bool,
-        entity: &E,
-    ) -> Result<Self, Error> {
+    /// An entity of which it is not known with what it was read.
+    fn new<E: WritableEntity>(operation: &'static str, entity: &E) -> Result<Self, Error> {
         let refused = |error| refused(operation, error);
         let key = entity.entity_key().map_err(refused)?;
-        let encoded = write_entity_as(entity, &key, is_new).and_then(|body| {
+        let encoded = write_stamped(entity, &key, None).and_then(|body| {
             let entries = EntryChanges::inserted(entity)?;
             Ok((body, entries))
         });

@@ -230,7 +230,7 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
         let failed = |run: &OperationRun<'_>, error: Error| run.annotate(error).with_key(key);
         let value = (self.change)(&mut entity);
         let value = value.map_err(|error| failed(run, Error::called_off(error)))?;
-        let encoded = EncodedEntity::new(OPERATION, true, &entity)?;
+        let encoded = EncodedEntity::new(OPERATION, &entity)?;
         if encoded.key != *key {
             return Err(failed(run, Error::input(OtherKey { made: encoded.key })));
         }
@@ -253,7 +253,7 @@ fn encode<E: WritableEntity>(
     rest: Vec<(String, Value)>,
 ) -> Result<EncodedEntity, EntityError> {
     let key = stored.unchanged_key()?.clone();
-    let mut values = values_of::<E>(stored, &key)?;
+    let mut values = values_of::<E>(stored, &key, stored.step_of())?;
     let rest = left_as_is::<E>(rest, stored, &values);
     values.extend(rest);
     let body = write_values(&key, &values)?;

@@ -4,6 +4,9 @@
 //! target. A mover writes over what the target has only under the ETag of the target's entity, which it read *before* it found the
 //! source unchanged. So a mover with an old version fails if another one with a newer version was there in between. That is why
 //! even an equal entity in the target is written again.
+//!
+//! A mover that finds the source changed removes its copy. Who writes an equal entity again takes over this duty: the mover that inserted it
+//! cannot remove it any more.
 
 use bytes::Bytes;
 use tablesdk_protocol::operation::update_entity::Mode;
@@ -14,9 +17,10 @@ use super::get_entity::{fetch, stored};
 use super::index::changes::EntryChanges;
 use super::write::ambiguous_write::malformed_success;
 use super::write::change::{ChangeKind, EntityChange};
+use super::write::exactly_once::KeepMarker;
 use super::{EncodedEntity, refused};
 use crate::entity::encrypted::check_not_encrypted;
-use crate::entity::{DynamicEntity, Stored, WritableEntity, write_entity_as};
+use crate::entity::{DynamicEntity, Stored, WritableEntity, write_stamped};
 use crate::error::{CurrentEntity, CurrentState, Error};
 use crate::pipeline::{Effect, Table};
 
@@ -64,7 +68,7 @@ impl<E: WritableEntity> MoveEntity<E> {
             inserted: EncodedEntity {
                 encryption: Encryption::None,
                 key: key.clone(),
-                body: write_entity_as(&*whole, key, true).map_err(refused)?,
+                body: write_stamped(&*whole, key, None).map_err(refused)?,
                 entries: EntryChanges::inserted(&*found).map_err(refused)?,
             },
             deleted: EncodedEntity::of_stored(&found),
@@ -130,13 +134,19 @@ pub(super) async fn move_version(
     overwrite: bool,
     entries_over: EntriesOver<'_>,
 ) -> Result<ETag, Error> {
-    let (etag, is_new) = put(table, target, moving, overwrite, entries_over).await?;
+    let (etag, before) = put(table, target, moving, overwrite, entries_over).await?;
     let kind = ChangeKind::Delete(moving.if_match.clone());
-    match write(table, kind, moving.deleted.clone(), is_gone).await {
+    match write(table, kind, moving.deleted.clone(), None, is_gone).await {
         Ok(_) => Ok(etag),
         Err(error) => {
             // The entity was changed, or the client may not delete it. While the outcome is unknown, the copy may be all that there is.
-            if is_new && !error.is_outcome_unknown() {
+            let is_to_remove = match before {
+                Before::Nothing => true,
+                // A copy of the version that is still at the source is adopted by the next move.
+                Before::Equal => error.is_precondition_failed(),
+                Before::Another => false,
+            };
+            if is_to_remove && !error.is_outcome_unknown() {
                 remove_copy(target, moving.deleted.clone(), etag).await;
             }
             Err(error)
@@ -144,10 +154,19 @@ pub(super) async fn move_version(
     }
 }
 
+/// What the target had before the version was written into it.
+#[derive(Clone, Copy)]
+enum Before {
+    Nothing,
+    /// The same properties: a copy by this mover, by one that ended, or by one that moves the entity at the same time.
+    Equal,
+    Another,
+}
+
 /// Deletes the copy in the target, if no other client has written it. A copy that cannot be deleted is found by the next move.
 pub(super) async fn remove_copy(target: &Table, deleted: EncodedEntity, etag: ETag) {
     let kind = ChangeKind::Delete(IfMatch::ETag(etag));
-    drop(write(target, kind, deleted, |_| true).await);
+    drop(write(target, kind, deleted, None, |_| true).await);
 }
 
 /// Whether the entity is no longer at the source: deleted by this move, or by another client. The target has it in either case.
@@ -171,14 +190,14 @@ fn is_written_since(error: &Error) -> bool {
     error.is_precondition_failed() || error.is_not_found() || is_there(error)
 }
 
-/// Writes the version into the target. Returns its ETag there, and whether there was nothing before.
+/// Writes the version into the target. Returns its ETag there, and what was there before.
 async fn put(
     table: &Table,
     target: &Table,
     moving: &Moving,
     overwrite: bool,
     entries_over: EntriesOver<'_>,
-) -> Result<(ETag, bool), Error> {
+) -> Result<(ETag, Before), Error> {
     let key = &moving.inserted.key;
     let failed = |error: Error| {
         let error = error.with_operation(OPERATION).with_key(key);
@@ -189,8 +208,9 @@ async fn put(
     loop {
         round += 1;
         let kind = ChangeKind::Insert;
-        let conflict = match write(target, kind, moving.inserted.clone(), is_there).await? {
-            Ok(etag) => return Ok((etag.ok_or_else(no_etag)?, true)),
+        let inserted = moving.inserted.clone();
+        let conflict = match write(target, kind, inserted, None, is_there).await? {
+            Ok(etag) => return Ok((etag.ok_or_else(no_etag)?, Before::Nothing)),
             Err(error) => error,
         };
         // The target first, and then the source: see the top of this file.
@@ -204,7 +224,8 @@ async fn put(
         if !matches!(&moving.if_match, IfMatch::ETag(etag) if is_same_version(etag, here.etag())) {
             return Err(changed(table, key));
         }
-        if !overwrite && !there.equals_sent() {
+        let is_equal = there.equals_sent();
+        if !overwrite && !is_equal {
             return Err(conflict.with_current(CurrentState::Present(there)));
         }
         let kind = ChangeKind::Update(Mode::Replace, Some(IfMatch::ETag(there.etag().clone())));
@@ -212,8 +233,17 @@ async fn put(
             entries: entries_over(&there).map_err(failed)?,
             ..moving.inserted.clone()
         };
-        match write(target, kind, replacement, is_written_since).await? {
-            Ok(etag) => return Ok((etag.ok_or_else(no_etag)?, false)),
+        // It may be this mover that has written it since: a network may deliver each request twice. A marker shows that.
+        let exactly_once = (round > 1 && is_equal).then_some(KeepMarker::NOT);
+        match write(target, kind, replacement, exactly_once, is_written_since).await? {
+            Ok(etag) => {
+                let before = if is_equal {
+                    Before::Equal
+                } else {
+                    Before::Another
+                };
+                return Ok((etag.ok_or_else(no_etag)?, before));
+            }
             Err(_) if round < ROUNDS => {}
             // Not that of the condition, which a caller would take for one about the source.
             Err(_) => return Err(conflict.with_current(CurrentState::Present(there))),
@@ -246,12 +276,13 @@ async fn write(
     table: &Table,
     kind: ChangeKind,
     entity: EncodedEntity,
+    exactly_once: Option<KeepMarker>,
     is_expected: fn(&Error) -> bool,
 ) -> Result<Result<Option<ETag>, Error>, Error> {
     let change = EntityChange::new(OPERATION, table, kind, entity);
     let change = change.map_err(|error| table.pipeline.locate(error))?;
     let mut run = table.pipeline.begin(OPERATION);
-    let written = match change.write(&mut run, None).await {
+    let written = match change.write(&mut run, exactly_once).await {
         Err(error) if is_expected(&error) => {
             run.note_expected_error(&error);
             Ok(Err(error))

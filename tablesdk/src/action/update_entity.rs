@@ -11,7 +11,7 @@ use super::write::ambiguous_write::malformed_success;
 use super::write::change::{ChangeKind, EntityChange};
 use super::write::changed_only::changes;
 use super::write::exactly_once::KeepMarker;
-use crate::entity::{Standalone, Stored, WritableEntity, write_entity};
+use crate::entity::{Standalone, Stored, WritableEntity, write_stamped};
 use crate::error::Error;
 use crate::pipeline::{OperationRun, Table};
 
@@ -48,7 +48,7 @@ impl WriteEntity {
         entity: &E,
     ) -> Self {
         let kind = ChangeKind::Update(mode, if_match);
-        let entity = EncodedEntity::new(kind.operation(), kind.inserts(), entity);
+        let entity = EncodedEntity::new(kind.operation(), entity);
         Self {
             table,
             kind,
@@ -249,7 +249,7 @@ pub(super) fn encode_stored<E: WritableEntity>(
             .with_key(entity.key())
     };
     let key = entity.unchanged_key().map_err(refused)?.clone();
-    let body = write_entity::<E>(entity, &key).map_err(refused)?;
+    let body = write_stamped::<E>(entity, &key, entity.step_of()).map_err(refused)?;
     let entries = EntryChanges::of(entity).map_err(refused)?;
     Ok(EncodedEntity {
         entries,

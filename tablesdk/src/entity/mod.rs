@@ -67,6 +67,6 @@ pub(crate) use traits::{TableEntity, WritableEntity};
 pub(crate) use variant::{EntityVariant, VariantAccess};
 pub(crate) use variants::VariantRows;
 pub(crate) use writer::{
-    STEP_OF, entity_bytes, property_bytes, values_of, whole_values, write_entity, write_entity_as,
+    STEP_OF, entity_bytes, property_bytes, values_of, whole_values, write_entity, write_stamped,
     write_values, write_whole,
 };

@@ -200,7 +200,7 @@ impl Properties {
         self.check_decrypted(writer.encrypts)?;
         self.check_values()?;
         for (name, value) in self.iter() {
-            if writer.is_new && name == STEP_OF {
+            if name == STEP_OF && !writer.is_stamped(value) {
                 continue;
             }
             let problem = if SYSTEM_PROPERTIES.contains(&name) {

@@ -10,7 +10,7 @@ use std::slice;
 use tablesdk_protocol::wire::json::{EntityMembers, JsonEntity, RawProperty, ScannedEntity};
 use tablesdk_protocol::{ETag, EdmType, KeyKind, Timestamp, Value};
 
-use super::{EntityError, EntityProblem, Schema, ValueError};
+use super::{EntityError, EntityProblem, STEP_OF, Schema, ValueError};
 
 /// Hands out the properties of an entity that was read.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub struct PropertyReader<'a> {
     decrypted_by: Option<&'static Schema>,
     /// Whether an enum has found the type to be right, by a name that the struct itself does not know.
     accepted: bool,
+    /// The stamp of a step that came among the properties.
+    step_of: Option<Box<str>>,
 }
 
 /// Where the properties come from.
@@ -130,15 +132,34 @@ impl<'a> PropertyReader<'a> {
             has_given_etag: Cell::new(false),
             decrypted_by: None,
             accepted: false,
+            step_of: None,
         }
+    }
+
+    /// The stamp of the step that has written the entity.
+    pub(super) fn step_of(self) -> Option<Box<str>> {
+        self.step_of
     }
 
     /// The next property, keys and timestamp left out; `None` at the end.
     #[doc(hidden)]
     pub fn next_property(&mut self) -> Option<&RawProperty<'_>> {
-        match &mut self.source {
+        let property = Self::next_of(&mut self.source, self.hidden)?;
+        if property.name() == STEP_OF
+            && let Ok(Some(Value::String(stamp))) = property.to_value()
+        {
+            self.step_of = Some(stamp.into());
+        }
+        Some(property)
+    }
+
+    fn next_of<'s>(
+        source: &'s mut Source<'_>,
+        hidden: Option<&'static str>,
+    ) -> Option<&'s RawProperty<'s>> {
+        match source {
             Source::Listed { rest, .. } => rest.find(|property| {
-                !property.is_system() && self.hidden.is_none_or(|name| property.name() != name)
+                !property.is_system() && hidden.is_none_or(|name| property.name() != name)
             }),
             Source::Scanned {
                 members,
@@ -146,7 +167,7 @@ impl<'a> PropertyReader<'a> {
                 ..
             } => {
                 while members.advance() {
-                    let Some(hidden) = self.hidden else {
+                    let Some(hidden) = hidden else {
                         return Some(members.member());
                     };
                     if members.member().name() != hidden {

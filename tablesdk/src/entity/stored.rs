@@ -47,6 +47,8 @@ struct Known {
     content: Option<Bytes>,
     /// The entries of its indexes. In a box, so that an entity without indexes is small.
     entries: Option<Box<EntryKeys>>,
+    /// The step of an outbox that has written it.
+    step_of: Option<Box<str>>,
 }
 
 impl Known {
@@ -62,6 +64,7 @@ impl Known {
         Self {
             content: None,
             entries: (!E::INDEXES.is_empty()).then(|| Box::new(entries())),
+            step_of: None,
         }
     }
 }
@@ -112,6 +115,11 @@ impl<E> Stored<E> {
         self.known.content.as_ref()
     }
 
+    /// The stamp of the step that has written the entity, where it was read with one.
+    pub(crate) fn step_of(&self) -> Option<&str> {
+        self.known.step_of.as_deref()
+    }
+
     /// Whether the stored entity has the entry with that key.
     pub(crate) fn has_entry(&self, key: &EntityKey) -> bool {
         let entries = self.known.entries.as_ref();
@@ -160,10 +168,14 @@ impl<E: TableEntity> Stored<E> {
                 .ok_or(EntityProblem::NoETag)?,
         };
         let schema = const { &E::SCHEMA };
-        let value = E::read(&mut PropertyReader::of_members(entity, schema, Some(&etag)));
-        let value = value.map_err(without_secrets::<E>)?;
+        let mut reader = PropertyReader::of_members(entity, schema, Some(&etag));
+        let value = E::read(&mut reader).map_err(without_secrets::<E>)?;
+        let step_of = reader.step_of();
         Ok(Self {
-            known: Known::of(&value),
+            known: Known {
+                step_of,
+                ..Known::of(&value)
+            },
             value,
             key,
             timestamp: timestamp.or_else(|| etag.timestamp()),
@@ -176,7 +188,10 @@ impl<E: TableEntity> Stored<E> {
         self.timestamp = etag.timestamp();
         self.value.written_as(&etag);
         self.etag = etag;
-        self.known = Known::of_written(&self.value);
+        self.known = Known {
+            step_of: self.known.step_of.take(),
+            ..Known::of_written(&self.value)
+        };
     }
 }
 

@@ -18,14 +18,31 @@ pub struct PropertyWriter<'a> {
     prefix: String,
     count: usize,
     bytes: usize,
-    /// Whether the entity is not the one that was read, but a new one.
-    pub(super) is_new: bool,
+    step_of: StepOf<'a>,
     /// The type whose encrypted properties are encrypted after this.
     pub(super) encrypts: Option<&'static Schema>,
 }
 
 /// What an entity carries that a step of an outbox wrote: the id of the outbox, and the number of the step.
 pub(crate) const STEP_OF: &str = "TablesdkStepOf";
+
+/// Whose stamp of a step may be written. A worker takes an entity with the stamp of another one for one that came back after a delete step.
+#[derive(Clone, Copy, Debug)]
+enum StepOf<'a> {
+    /// That with which the entity was read; none of a new entity.
+    Known(Option<&'a str>),
+    Any,
+}
+
+impl<'a> StepOf<'a> {
+    const fn of<E: WritableEntity>(known: Option<&'a str>) -> Self {
+        if E::IS_VERBATIM {
+            Self::Any
+        } else {
+            Self::Known(known)
+        }
+    }
+}
 
 impl<'a> PropertyWriter<'a> {
     /// Writes into an entity that has that many bytes already.
@@ -35,8 +52,19 @@ impl<'a> PropertyWriter<'a> {
             prefix: String::new(),
             count: 0,
             bytes,
-            is_new: false,
+            step_of: StepOf::Known(None),
             encrypts: None,
+        }
+    }
+
+    /// Whether the stamp of a step is that of this entity. An entity that was read keeps it, and no other gets it with the properties of one
+    /// that was read.
+    pub(super) fn is_stamped(&self, stamp: &Value) -> bool {
+        match self.step_of {
+            StepOf::Known(known) => {
+                matches!(stamp, Value::String(stamp) if Some(stamp.as_str()) == known)
+            }
+            StepOf::Any => true,
         }
     }
 
@@ -148,13 +176,14 @@ pub(crate) fn write_whole<'v>(
     json.finish()
 }
 
-/// The properties that an entity is written as.
+/// The properties that an entity is written as, which was read with that stamp of a step.
 pub(crate) fn values_of<E: WritableEntity>(
     entity: &E,
     key: &EntityKey,
+    step_of: Option<&str>,
 ) -> Result<Vec<(String, Value)>, EntityError> {
     let mut sink = Sink::Values(Vec::new());
-    let filled = fill(&mut sink, key, |writer| {
+    let filled = fill(&mut sink, key, StepOf::of::<E>(step_of), |writer| {
         writer.encrypts = encrypted::<E>();
         entity.write(writer)
     });
@@ -165,22 +194,29 @@ pub(crate) fn values_of<E: WritableEntity>(
     })
 }
 
-/// Writes an entity with its keys.
+/// Writes an entity with its keys, as it is: also with the stamp of any step.
 pub(crate) fn write_entity<E: WritableEntity>(
     entity: &E,
     key: &EntityKey,
 ) -> Result<Bytes, EntityError> {
-    write_entity_as(entity, key, false)
+    write_as(entity, key, StepOf::Any)
 }
 
-/// Writes an entity with its keys. A new one has been written by no step of an outbox.
-pub(crate) fn write_entity_as<E: WritableEntity>(
+/// Writes an entity with its keys that was read with that stamp of a step. A new one has none.
+pub(crate) fn write_stamped<E: WritableEntity>(
     entity: &E,
     key: &EntityKey,
-    is_new: bool,
+    step_of: Option<&str>,
 ) -> Result<Bytes, EntityError> {
-    let json = write(key, |writer| {
-        writer.is_new = is_new && !E::IS_VERBATIM;
+    write_as(entity, key, StepOf::of::<E>(step_of))
+}
+
+fn write_as<E: WritableEntity>(
+    entity: &E,
+    key: &EntityKey,
+    step_of: StepOf<'_>,
+) -> Result<Bytes, EntityError> {
+    let json = write_with(key, step_of, |writer| {
         writer.encrypts = encrypted::<E>();
         entity.write(writer)
     });
@@ -202,8 +238,16 @@ pub(super) fn write(
     key: &EntityKey,
     properties: impl FnOnce(&mut PropertyWriter<'_>) -> Result<(), EntityError>,
 ) -> Result<Bytes, EntityError> {
+    write_with(key, StepOf::Known(None), properties)
+}
+
+fn write_with(
+    key: &EntityKey,
+    step_of: StepOf<'_>,
+    properties: impl FnOnce(&mut PropertyWriter<'_>) -> Result<(), EntityError>,
+) -> Result<Bytes, EntityError> {
     let mut sink = Sink::Json(with_key(key));
-    fill(&mut sink, key, properties)?;
+    fill(&mut sink, key, step_of, properties)?;
     Ok(match sink {
         Sink::Json(json) => json.finish(),
         Sink::Values(_) => Bytes::new(),
@@ -220,12 +264,14 @@ fn with_key(key: &EntityKey) -> EntityWriter {
 }
 
 /// Writes properties, and checks the limits of the entity that they make.
-fn fill(
-    sink: &mut Sink,
+fn fill<'a>(
+    sink: &'a mut Sink,
     key: &EntityKey,
+    step_of: StepOf<'a>,
     properties: impl FnOnce(&mut PropertyWriter<'_>) -> Result<(), EntityError>,
 ) -> Result<(), EntityError> {
     let mut writer = PropertyWriter::new(sink, entity_bytes(key));
+    writer.step_of = step_of;
     properties(&mut writer)?;
     if writer.count > PROPERTIES_MAX {
         return Err(EntityProblem::TooManyProperties {

@@ -139,6 +139,7 @@ impl AcquireLease {
         let token = last.checked_add(1);
         let tenure = Tenure {
             id: random_guid(),
+            writes: 1,
             token: token.ok_or_else(|| refused(Error::data("the lease has no more tokens")))?,
             duration: self.duration,
             holder: self.holder.clone(),

@@ -64,7 +64,8 @@ use crate::error::Error;
 /// * The [`token`](Self::token) of each acquisition is greater than all before it.
 /// * While [`is_held`](Self::is_held) is true, no other client holds the lease. A suspended computer counts the time, too: the client takes
 ///   the longer of the times by the monotonic clock and by the system clock.
-/// * A lost response does not change who holds it. Each acquisition has an id, which the client finds in the entity or does not.
+/// * A lost response does not change who holds it, and neither does a request that arrives twice. Each acquisition has an id, and each
+///   write of it a number, which the client finds in the entity or does not.
 ///
 /// It does **not** guarantee that something is done once. The next client gets the lease after a release, also one that waits for it at
 /// that moment: it looks first whether the work was done, for instance by an entity that is inserted with [`fence`](Self::fence).
@@ -201,6 +202,7 @@ impl Lease {
     pub fn fence<'e>(&'e mut self, batch: Batch<'e>) -> Batch<'e> {
         self.since = self.since();
         self.fenced = Some((self.entity.etag().clone(), Moment::now(&self.table)));
+        self.tenure.count_write(&mut self.entity);
         batch.merge(&mut self.entity)
     }
 
@@ -283,9 +285,9 @@ impl Lease {
         let mut round = 1;
         loop {
             let sent = Moment::now(&self.table);
+            self.tenure.count_write(&mut self.entity);
             let Err(error) = self.table.merge(&mut self.entity).await else {
-                self.since = sent;
-                self.is_lost = false;
+                self.written(sent);
                 return Ok(());
             };
             let was_lost = error.is_outcome_unknown();
@@ -293,8 +295,12 @@ impl Lease {
             let tenure = Tenure::of(operation, now.as_ref());
             let tenure = tenure.map_err(|error| self.located(error))?;
             let is_ours = tenure.as_ref().is_some_and(|it| it.id == self.tenure.id);
+            let is_done = is_ours
+                && tenure
+                    .as_ref()
+                    .is_some_and(|it| it.writes == self.tenure.writes);
             match now {
-                // A write of this client, of which it has no response: a renewal, or a fenced batch.
+                // A write of this client, of which it has no response: this one, a renewal, or a fenced batch.
                 Some(now) if is_ours => self.entity.written(now.etag().clone()),
                 // A contender may have been faster than the response to the release.
                 _ if was_lost && duration.is_zero() => return Ok(()),
@@ -303,8 +309,8 @@ impl Lease {
                     return Err(self.lost(operation, Lost::to(tenure, ours)));
                 }
             }
-            let is_done = duration.is_zero() && tenure.is_some_and(|it| it.duration.is_zero());
             if is_done {
+                self.written(sent);
                 return Ok(());
             }
             if round == ROUNDS {
@@ -312,6 +318,12 @@ impl Lease {
             }
             round += 1;
         }
+    }
+
+    /// Notes that the entity was written by a request that was sent then.
+    const fn written(&mut self, sent: Moment) {
+        self.since = sent;
+        self.is_lost = false;
     }
 
     fn not_renewed(&mut self, cause: Option<Error>) -> Error {

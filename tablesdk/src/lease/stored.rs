@@ -14,6 +14,8 @@ pub(super) struct Tenure {
     /// for their own.
     pub(super) id: Guid,
     pub(super) token: i64,
+    /// How often this acquisition was written: a client knows its own write by it.
+    pub(super) writes: i64,
     /// Zero: the lease was released.
     pub(super) duration: Duration,
     pub(super) holder: String,
@@ -47,6 +49,8 @@ impl Tenure {
         Ok(Self {
             id: id.map_err(|_| problem(ID, "an Edm.Guid"))?,
             token: number(TOKEN)?,
+            // Programs in other languages may leave it out.
+            writes: properties.read(WRITES).unwrap_or_default(),
             duration: Duration::from_millis(number(DURATION)?.unsigned_abs()),
             holder: holder.map_err(|_| problem(HOLDER, "an Edm.String"))?,
         })
@@ -57,9 +61,16 @@ impl Tenure {
         let mut entity = DynamicEntity::of_key(key)
             .with(HOLDER, self.holder.as_str())
             .with(TOKEN, self.token)
-            .with(ID, self.id);
+            .with(ID, self.id)
+            .with(WRITES, self.writes);
         Milliseconds::of(self.duration)?.set(&mut entity);
         Ok(entity)
+    }
+
+    /// Counts one more write, which the entity is to be sent with.
+    pub(super) fn count_write(&mut self, entity: &mut DynamicEntity) {
+        self.writes = self.writes.saturating_add(1);
+        entity.properties_mut().set(WRITES, self.writes);
     }
 }
 
@@ -89,4 +100,5 @@ struct NotALease {
 const HOLDER: &str = "Holder";
 const TOKEN: &str = "Token";
 const ID: &str = "LeaseId";
+const WRITES: &str = "Writes";
 const DURATION: &str = "DurationMs";

@@ -380,6 +380,38 @@ async fn a_copy_that_another_mover_has_written_over_is_not_removed() {
     );
 }
 
+/// The one inserts the copy, the other one finds it equal and writes it again, and then neither finds the source as it was.
+#[tokio::test(start_paused = true)]
+async fn a_copy_that_two_movers_have_written_is_removed_by_one_of_them() {
+    let server = TableServer::in_process();
+    let (table, archive) = tables(&client(&server)).await;
+    let first = table.insert(&Plain::new("1", 1)).await.unwrap();
+    let slow = Fault::delay(Duration::from_secs(1));
+    let deletes = server.faults().on(Op::DeleteEntity).table("Company");
+    let injected = deletes.times(2).inject(slow);
+    let rival = async {
+        sleep(Duration::from_millis(100)).await;
+        table.move_to(&archive, first.clone()).await
+    };
+    let writer = async {
+        sleep(Duration::from_millis(500)).await;
+        let second = table.replace_unconditional(&Plain::new("1", 2));
+        second.await.unwrap();
+    };
+    let moved = table.move_to(&archive, first.clone());
+    let (moved, rival, ()) = tokio::join!(moved, rival, writer);
+    assert!(moved.unwrap_err().is_precondition_failed());
+    assert!(rival.unwrap_err().is_precondition_failed());
+    assert_eq!(injected.hits(), 2);
+    assert_eq!(
+        (read(&table, "1").await, read(&archive, "1").await),
+        (Some(2), None)
+    );
+    // The next move is no conflict.
+    let second = Plain::find(&table, "1").await.unwrap();
+    drop(table.move_to(&archive, second).await.unwrap());
+}
+
 const ROUNDS: u32 = 60;
 const IDS: [&str; 3] = ["1", "2", "3"];
 

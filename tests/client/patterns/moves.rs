@@ -2,7 +2,7 @@
 
 use futures::{StreamExt as _, stream};
 use harness::client;
-use tablesdk::action::CurrentState;
+use tablesdk::action::{CurrentState, Step};
 use tablesdk::{DynamicEntity, ErrorCode, ErrorKind, Stored, TableClient, TableEntity};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
@@ -70,11 +70,10 @@ on_both_transports! {
     async fn a_moved_entity_is_not_that_of_a_step_any_more(subject: Subject) {
         let (table, archive) = tables(&subject.service).await;
         let moved = async |row: &str| {
-            let step = DynamicEntity::new("Sales", row).with("version", 1).with("TablesdkStepOf", "x.00000000000000000001");
-            table.insert(&step).await.unwrap();
-            // As a step writes it: an insert leaves the property out.
-            table.replace_unconditional(&step).await.unwrap();
+            let entity = DynamicEntity::new("Sales", row).with("version", 1);
+            table.batch("Steps").then(Step::upsert_replace(&table, &entity)).await.unwrap();
             let found = table.get::<DynamicEntity>(("Sales", row)).await.unwrap().unwrap();
+            assert!(found.properties().get("TablesdkStepOf").is_some());
             if row == "1" {
                 drop(table.move_to(&archive, found).await.unwrap());
             } else {

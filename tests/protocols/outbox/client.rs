@@ -8,8 +8,8 @@ use super::{Entry, Head, Key, Mutant, NUMBERS, POINTERS, Role, Row, Step, Target
 use crate::explore::{Answer, Change, Client, Next, Rows};
 use At::{
     Bury, Commit, DeleteEntity, End, Forget, MoveHead, PutBack, ReadDead, ReadHead, ReadPointers,
-    ReadTarget, ReadView, ReadViewAgain, Remove, SetAside, SweepGrave, SweepTarget, WritePointer,
-    WriteTarget,
+    ReadTarget, ReadView, ReadViewAgain, Remove, SeekCommit, SetAside, SweepGrave, SweepTarget,
+    WritePointer, WriteTarget,
 };
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -19,6 +19,10 @@ enum At {
     ReadDead,
     WritePointer,
     Commit,
+    /// Looks in the head whether the refused commit was carried out, and starts over or ends otherwise.
+    SeekCommit {
+        starts_over: bool,
+    },
     PutBack,
     /// Replaces the head, so that what rests on an older one is refused.
     MoveHead,
@@ -223,6 +227,24 @@ impl Outbox {
         self.go_on();
     }
 
+    /// The commit was carried out.
+    fn committed(&mut self) {
+        if self.mutant == Mutant::PointerAfterCommit {
+            self.at = WritePointer;
+        } else if matches!(self.role, Role::Writer { is_later: true, .. }) {
+            self.end();
+        } else {
+            self.has_moved_head = false;
+            self.read_view();
+        }
+    }
+
+    /// Another client has replaced the head.
+    fn start_over(&mut self) {
+        self.has_moved_head = true;
+        self.at = Self::new(self.role, self.own, self.mutant).at;
+    }
+
     /// The change of the head of the view that makes it this one.
     fn replace_head(&self, head: Head) -> Change<Key, Row> {
         match self.view.head {
@@ -235,7 +257,11 @@ impl Outbox {
     }
 
     fn head(&self) -> Head {
-        let none = Head { next: 1, moves: 0 };
+        let none = Head {
+            next: 1,
+            moves: 0,
+            commits: 0,
+        };
         self.view.head.map_or(none, |(_, head)| head)
     }
 
@@ -246,6 +272,18 @@ impl Outbox {
             moves: head.moves + 1,
             ..head
         })
+    }
+
+    /// That of a commit, whose changes of the user's come first.
+    fn index_of_head(&self) -> usize {
+        let has_own = matches!(
+            self.role,
+            Role::Writer {
+                is_refused: true,
+                ..
+            }
+        );
+        usize::from(has_own)
     }
 
     fn request(&self) -> Vec<Change<Key, Row>> {
@@ -262,17 +300,16 @@ impl Outbox {
                 let (pointer, head) = (self.own, self.head());
                 let next = Head {
                     next: head.next + 1,
+                    commits: head.commits | 1 << pointer,
                     ..head
                 };
                 let entry = Row::Entry(Entry { pointer, step });
-                let mut changes = vec![
+                let own = is_refused.then_some(Change::Insert(Key::Entity, Row::Entity));
+                let of_outbox = [
                     self.replace_head(next),
                     Change::Insert(Key::Entry(head.next), entry),
                 ];
-                if is_refused {
-                    changes.push(Change::Insert(Key::Entity, Row::Entity));
-                }
-                changes
+                own.into_iter().chain(of_outbox).collect()
             }
             PutBack => {
                 let (number, seen) = first(&self.view.dead).expect("one is dead");
@@ -359,6 +396,14 @@ impl Client for Outbox {
                 self.view.head = head(rows);
                 self.at = self.after(ReadHead);
             }
+            SeekCommit { starts_over } => {
+                let commits = head(rows).map_or(0, |(_, head)| head.commits);
+                match commits & 1 << self.own != 0 {
+                    true => self.committed(),
+                    false if starts_over => self.start_over(),
+                    false => self.end(),
+                }
+            }
             ReadDead if self.role == Role::Operator => {
                 self.view.dead = entries(rows, Key::Dead);
                 match first(&self.view.dead) {
@@ -439,9 +484,11 @@ impl Client for Outbox {
                     && !(self.mutant == Mutant::UnknownPointerTaken && self.has_moved_head) => {}
             WritePointer => self.at = self.after(WritePointer),
             Commit => match answer {
-                Answer::Refused(0, _) => {
-                    self.has_moved_head = true;
-                    self.at = Self::new(self.role, self.own, self.mutant).at;
+                Answer::Refused(index, _) if index == self.index_of_head() => {
+                    self.at = SeekCommit { starts_over: true };
+                    if self.mutant == Mutant::OwnCommitNotSought {
+                        self.start_over();
+                    }
                 }
                 Answer::Refused(..) if self.mutant == Mutant::RefusalNotFenced => {
                     self.known[usize::from(self.own) - 1] = true;
@@ -449,20 +496,17 @@ impl Client for Outbox {
                     self.at = Forget(self.own);
                 }
                 Answer::Refused(..) => self.at = MoveHead,
-                Answer::Done(_) if self.mutant == Mutant::PointerAfterCommit => {
-                    self.at = WritePointer;
-                }
-                Answer::Done(_) if !matches!(self.role, Role::Writer { is_later: true, .. }) => {
-                    self.has_moved_head = false;
-                    self.read_view();
-                }
-                _ => self.end(),
+                Answer::Done(_) => self.committed(),
+                Answer::Unknown => self.end(),
             },
             // Another pointer for each, which is one of the same client.
             PutBack if self.own + 1 < POINTERS => {
                 self.own += 1;
                 self.view = View::default();
                 self.at = ReadHead;
+            }
+            MoveHead if !is_done && matches!(self.role, Role::Writer { .. }) => {
+                self.at = SeekCommit { starts_over: false };
             }
             MoveHead if !is_done => self.end(),
             MoveHead => {

@@ -1,13 +1,16 @@
-//! The rules of the outbox: each committed step has its effect on the target, once and in order, and can be found until then.
+//! The rules of the outbox: each write is committed once, and each committed step has its effect on the target, once and in order, and can be
+//! found until then.
 
 use super::view::target;
-use super::{Key, NUMBERS, Row, Step, Target};
+use super::{Key, NUMBERS, POINTERS, Row, Step, Target};
 use crate::explore::{Found, Rows, Rules};
 
 /// The committed steps, and how far the target has come.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct History {
     steps: [Option<Step>; NUMBERS as usize],
+    /// The pointers of the writes that were committed.
+    committed: [bool; POINTERS as usize],
     /// The number of the last step that had its effect.
     last: u8,
 }
@@ -19,7 +22,11 @@ impl History {
         for (known, &step) in steps.iter_mut().skip(1).zip(committed) {
             *known = Some(step);
         }
-        Self { steps, last: 0 }
+        Self {
+            steps,
+            committed: Default::default(),
+            last: 0,
+        }
     }
 
     fn is_delete(&self, number: u8) -> bool {
@@ -46,10 +53,18 @@ impl History {
                     return Err(format!("step {number} is committed twice"));
                 }
                 (false, true) => {
-                    *known = after.get(entry).and_then(|found| match found.row {
-                        Row::Entry(entry) => Some(entry.step),
-                        _ => None,
-                    });
+                    if let Some(found) = after.get(entry)
+                        && let Row::Entry(entry) = found.row
+                    {
+                        *known = Some(entry.step);
+                        let pointer = entry.pointer;
+                        let committed = &mut self.committed[usize::from(pointer) - 1];
+                        if std::mem::replace(committed, true) {
+                            return Err(format!(
+                                "the write of pointer {pointer} is committed twice"
+                            ));
+                        }
+                    }
                 }
                 (true, false) if !self.is_delete(number) && self.last < number => {
                     return Err(format!("step {number} has ended without its effect"));

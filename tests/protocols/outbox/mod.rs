@@ -49,6 +49,8 @@ pub struct Head {
     next: u8,
     /// How often entries were set aside or put back.
     moves: u8,
+    /// The pointers of all commits, as bits.
+    commits: u8,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -94,6 +96,7 @@ enum Mutant {
     PointerDeletedUnconditionally,
     HeadNotMoved,
     HeadNotInCommit,
+    OwnCommitNotSought,
     RefusalNotFenced,
     GravesNotCounted,
     GraveDropped,
@@ -183,6 +186,7 @@ fn run(&Scenario(steps, roles, faults): &Scenario, mutant: Mutant) -> Result<usi
         let head = Head {
             next: number + 1,
             moves: 0,
+            commits: 0,
         };
         world = world.with(Key::Head, Row::Head(head));
         world = world.with(Key::Entry(number), entry);
@@ -300,7 +304,16 @@ fn the_model_finds_a_commit_without_the_head() {
     finds(
         Mutant::HeadNotInCommit,
         &TWO_WRITERS_ALONE,
-        "step 1 is committed twice",
+        "no pointer leads to Entry",
+    );
+}
+
+#[test]
+fn the_model_finds_a_refused_commit_not_sought_in_the_head() {
+    finds(
+        Mutant::OwnCommitNotSought,
+        &ONE_WRITER,
+        "the write of pointer 1 is committed twice",
     );
 }
 

@@ -75,7 +75,7 @@ pub(super) fn entities<'a, By: 'a>(
     entities: impl Stream<Item: BulkEntity<By>> + Send + 'a,
 ) -> Inputs<'a> {
     let inputs = entities.map(move |entity| {
-        let encoded = EncodedEntity::new(verb.operation(), true, entity.into_result()?.borrow());
+        let encoded = EncodedEntity::new(verb.operation(), entity.into_result()?.borrow());
         Ok(encoded.map(|entity| (entity, None)))
     });
     inputs.boxed()

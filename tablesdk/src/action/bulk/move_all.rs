@@ -23,7 +23,7 @@ use crate::action::moves::{
 use crate::action::query_entities::QueryEntities;
 use crate::action::{EncodedEntity, refused};
 use crate::entity::index::check_standalone;
-use crate::entity::{DynamicEntity, Stored, TableEntity, write_entity_as};
+use crate::entity::{DynamicEntity, Stored, TableEntity, write_stamped};
 use crate::error::CurrentState;
 use crate::pipeline::Table;
 use crate::query::{Keys, Resolve, Selection};
@@ -144,7 +144,7 @@ impl<'a> MoveAll<'a> {
 /// What is written into the target, and the ETag under which it is deleted.
 fn encode(entity: &Stored<DynamicEntity>) -> Input {
     let key = entity.key().clone();
-    match write_entity_as(&**entity, &key, true) {
+    match write_stamped(&**entity, &key, None) {
         Ok(body) => {
             let if_match = IfMatch::ETag(entity.etag().clone());
             Ok((EncodedEntity::standalone(key, body), Some(if_match)))

@@ -1,17 +1,13 @@
 //! What the change of an entity does to its entries in indexes.
 
 use std::fmt;
-use std::pin::Pin;
 
-use tablesdk_protocol::{ETag, EntityKey};
+use tablesdk_protocol::EntityKey;
 
 use super::entries::carry_out;
-use crate::action::write::change::EntityChange;
-use crate::action::write::exactly_once::KeepMarker;
+use crate::action::write::together::CommitHook;
 use crate::entity::index::{AnyIndex, Entry};
 use crate::entity::{EntityError, Stored, TableEntity, WritableEntity};
-use crate::error::Error;
-use crate::pipeline::OperationRun;
 
 /// What the change of an entity does to its entries; nothing for an entity without indexes.
 #[derive(Clone)]
@@ -21,17 +17,14 @@ pub(in crate::action) struct EntryChanges(Option<Box<Known>>);
 struct Known {
     changes: Vec<EntryChange>,
     /// Known only with entries, so that a program without indexes does not contain it.
-    carry_out: CarryOut,
+    hook: &'static CommitHook,
 }
 
 /// [`carry_out`].
-type CarryOut = for<'r, 'p> fn(
-    &'r mut OperationRun<'p>,
-    &'r [EntityChange],
-    Option<KeepMarker>,
-) -> EtagsFuture<'r>;
-
-type EtagsFuture<'r> = Pin<Box<dyn Future<Output = Result<Vec<Option<ETag>>, Error>> + Send + 'r>>;
+static HOOK: CommitHook = CommitHook {
+    name: "entries of indexes",
+    carry_out: |run, changes, exactly_once| Box::pin(carry_out(run, changes, exactly_once)),
+};
 
 /// What a change of an entity does to one of its entries in an index.
 #[derive(Clone)]
@@ -88,7 +81,7 @@ impl EntryChanges {
         }
         let known = Known {
             changes,
-            carry_out: |run, changes, exactly_once| Box::pin(carry_out(run, changes, exactly_once)),
+            hook: &HOOK,
         };
         Ok(Self(Some(Box::new(known))))
     }
@@ -127,8 +120,8 @@ impl EntryChanges {
     }
 
     /// What carries out the change together with these.
-    pub(in crate::action) fn carry_out(&self) -> Option<CarryOut> {
-        Some(self.0.as_ref()?.carry_out)
+    pub(in crate::action) fn hook(&self) -> Option<&'static CommitHook> {
+        Some(self.0.as_ref()?.hook)
     }
 }
 

@@ -2,15 +2,18 @@
 //!
 //! The head is read before the pointer is written, and the pointer is written before the commit. So a worker that finds the pointer and no
 //! entries only needs to replace the head: a commit that is still in flight is then refused, and its writer writes the pointer again.
+//!
+//! A commit that is refused may have been carried out: a network may deliver it twice. It is then not sent again, but found in the head.
 
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
-use tablesdk_protocol::{ETag, IfMatch};
+use tablesdk_protocol::{ETag, IfMatch, Timestamp};
 
 use super::entry::{ATTEMPTS, POINTER, STAMP, State, delete, insert, stamp};
 use super::head::{Head, pointer_key, write_pointer};
 use super::steps::Transaction;
 use crate::action::write::batch_request::BatchRequest;
 use crate::action::write::change::EntityChange;
+use crate::action::write::exactly_once::current_etags;
 use crate::action::write::together::carry_out;
 use crate::error::{Error, ErrorKind};
 use crate::pipeline::OperationRun;
@@ -55,28 +58,34 @@ pub(super) async fn commit(
             }
             Err(error) => error,
         };
+        let index = error.batch_index();
+        let is_of_change = index.is_some_and(|index| index < changes.len());
+        let error = if is_of_change {
+            error
+        } else {
+            error.without_batch_index()
+        };
         if error.is_ambiguous() {
-            // The pointer stays: the steps may have been stored.
-            let is_of_change = error
-                .batch_index()
-                .is_some_and(|index| index < changes.len());
-            return Err(if is_of_change {
-                error
-            } else {
-                error.without_batch_index()
-            });
+            // The pointer stays: the steps may have been stored. A service that does not respond to the commit gets no further request.
+            let responds = matches!(error.kind(), ErrorKind::Response | ErrorKind::Service);
+            if responds && let Shown::Done = shown(run, transaction, &head).await {
+                return Ok(etags_over(run, changes, &head).await);
+            }
+            return Err(error);
         }
         let is_refused = error.is_precondition_failed() || error.is_conflict();
-        let of_rival = match error.batch_index() {
-            Some(index) => index >= changes.len(),
-            // Not every backend names the change that it refuses.
-            None => is_refused && Head::read(run, table, partition).await?.etag != head.etag,
-        };
-        if !of_rival {
+        if is_of_change || !is_refused {
             break (error, head);
         }
-        if !is_refused {
-            break (error.without_batch_index(), head);
+        // The head was replaced: by another client, or by the first copy of this commit.
+        match shown(run, transaction, &head).await {
+            Shown::Done => return Ok(etags_over(run, changes, &head).await),
+            // Not every backend names the change that it refuses.
+            Shown::NotDone { is_same: true } if index.is_none() => break (error, head),
+            Shown::NotDone { .. } => {}
+            // The marker has shown that it was not carried out.
+            Shown::Nothing if exactly_once.is_some() => {}
+            Shown::Nothing => return Err(error.with_ambiguous(true)),
         }
         if round == ROUNDS || !run.pause_before_round(round).await {
             // Not the error of the head: its status would be taken for that of an entity.
@@ -89,8 +98,45 @@ pub(super) async fn commit(
     if error.kind() == ErrorKind::Input || head.store(table)?.write(run, None).await.is_ok() {
         let delete = delete(table, &pointer, IfMatch::Any);
         drop(delete.write(run, None).await);
+    } else if let Shown::Done = shown(run, transaction, &head).await {
+        return Ok(etags_over(run, changes, &head).await);
     }
     Err(error)
+}
+
+/// What the head shows of a commit whose response says that it was refused.
+enum Shown {
+    Done,
+    NotDone {
+        /// No other client has written the head either.
+        is_same: bool,
+    },
+    Nothing,
+}
+
+async fn shown(run: &mut OperationRun<'_>, transaction: Transaction<'_>, before: &Head) -> Shown {
+    let now = Head::read(run, transaction.table, transaction.partition).await;
+    let Ok(now) = now else {
+        return Shown::Nothing;
+    };
+    let is_same = now.etag == before.etag;
+    match now.has(&transaction.steps.pointer, before) {
+        Some(true) => Shown::Done,
+        Some(false) => Shown::NotDone { is_same },
+        None => Shown::Nothing,
+    }
+}
+
+/// The ETags of the entities of a commit that was carried out without a response.
+async fn etags_over(
+    run: &mut OperationRun<'_>,
+    changes: &[EntityChange],
+    before: &Head,
+) -> Vec<Option<ETag>> {
+    // That of the head after the commit could be current: another commit may have written it together with the entity.
+    let over = before.etag.clone();
+    let over = over.unwrap_or_else(|| ETag::from_timestamp(Timestamp::UNIX_EPOCH));
+    current_etags(run, changes, &over).await
 }
 
 /// The changes of the program, the next head and the entries.
@@ -102,7 +148,7 @@ fn changes_on(head: &Head, transaction: Transaction<'_>) -> Result<Vec<EntityCha
         ..
     } = transaction;
     let mut all = transaction.changes.to_vec();
-    let mut next = head.clone();
+    let mut next = head.clone().after(&steps.pointer);
     next.next += u64::try_from(steps.prepared.len()).unwrap_or(u64::MAX);
     all.push(next.store(table)?);
     for (number, step) in (head.next..).zip(&steps.prepared) {

@@ -1,6 +1,6 @@
 //! `Outbox::drain`: a worker, which applies the steps that writers have left.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -84,7 +84,7 @@ impl Outbox {
     ///
     /// A step that fails is tried again by a later call: after 30 seconds, and then after twice the time of before, up to 10 minutes. The steps
     /// behind it in its partition wait. After 10 attempts it is [set aside](Self::poisoned); after 100, if the service had an internal error or the connection was
-    /// lost; never, while the service is busy.
+    /// lost; never, while the service is busy; and at once, if its table does not exist.
     ///
     /// # Errors
     ///
@@ -98,7 +98,8 @@ impl Outbox {
         }
     }
 
-    /// Reads the steps that were set aside after too many attempts, and those behind them that change the same entity.
+    /// Reads the steps that were set aside, after too many attempts or because their table does not exist, and those behind them that change
+    /// the same entity.
     ///
     /// # Errors
     ///
@@ -129,6 +130,9 @@ pub struct DrainReport {
     pub failed: u64,
     /// The number of steps that were set aside.
     pub set_aside: u64,
+    /// The tables that do not exist, although steps write their entities. These steps were set aside: create the tables, and
+    /// [retry](PoisonedStep::retry) them.
+    pub missing_tables: BTreeSet<String>,
 }
 
 impl DrainOutbox {
@@ -165,6 +169,7 @@ impl DrainOutbox {
             report.waiting += of_partition.waiting;
             report.failed += of_partition.failed;
             report.set_aside += of_partition.set_aside;
+            report.missing_tables.extend(of_partition.missing_tables);
         }
         Ok(report)
     }
@@ -184,10 +189,7 @@ async fn drain(
     };
     let lost: Vec<_> = old.iter().filter(is_lost).collect();
     // A commit that rests on an older head is refused from now on. Its writer then writes the pointer again.
-    if view.is_complete
-        && !lost.is_empty()
-        && worker.send(&[view.head.store(&name)?]).await?.is_some()
-    {
+    if view.is_complete && !lost.is_empty() && worker.replace_head(&view.head, Vec::new()).await? {
         for pointer in lost {
             let if_match = IfMatch::ETag(pointer.etag().clone());
             worker

@@ -3,12 +3,12 @@
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, TableName, Timestamp, Value};
 
-use crate::action::EncodedEntity;
 use crate::action::write::change::{ChangeKind, EntityChange};
 use crate::action::write::reserved::OUTBOX;
 use crate::action::write::together::send_together;
+use crate::action::{EncodedEntity, refused};
 pub(super) use crate::entity::STEP_OF as STAMP;
-use crate::entity::{DynamicEntity, Properties, Stored};
+use crate::entity::{DynamicEntity, Properties, Stored, WritableEntity as _, write_entity};
 use crate::error::Error;
 use crate::pipeline::OperationRun;
 
@@ -165,15 +165,38 @@ impl Entry {
         attempts: i32,
         error: &str,
     ) -> Result<EntityChange, Error> {
-        let note = DynamicEntity::of_key(self.key()).with(ATTEMPTS, attempts);
+        self.merge(table, self.noted(attempts, error))
+    }
+
+    /// The change that notes the begin of an attempt with that id.
+    pub(super) fn note_attempt(
+        &self,
+        table: &TableName,
+        attempts: i32,
+        id: &str,
+    ) -> Result<EntityChange, Error> {
+        self.merge(table, self.noted(attempts, "").with(ATTEMPT, id))
+    }
+
+    fn noted(&self, attempts: i32, error: &str) -> DynamicEntity {
+        let note = DynamicEntity::of_key(self.key());
+        note.with(ATTEMPTS, attempts).with(ERROR, error)
+    }
+
+    fn merge(&self, table: &TableName, note: DynamicEntity) -> Result<EntityChange, Error> {
         let kind = ChangeKind::Update(Mode::Merge, Some(self.is_as_read()));
-        change(table, kind, &note.with(ERROR, error))
+        change(table, kind, &note)
     }
 
     /// An attempt was noted in it.
     pub(super) fn attempted(&mut self, attempts: i32, etag: ETag) {
         self.row.properties_mut().set(ATTEMPTS, attempts);
         self.row.written(etag);
+    }
+
+    /// Whether the last attempt is the one with that id.
+    pub(super) fn is_of_attempt(&self, id: &str) -> bool {
+        self.text(ATTEMPT) == Some(id)
     }
 
     /// Removes the entry, if it is as it was read.
@@ -225,7 +248,10 @@ pub(super) fn change(
     kind: ChangeKind,
     entity: &DynamicEntity,
 ) -> Result<EntityChange, Error> {
-    let entity = EncodedEntity::new(kind.operation(), false, entity)?;
+    let refused = |error| refused(kind.operation(), error);
+    let key = entity.entity_key().map_err(refused)?;
+    let body = write_entity(entity, &key).map_err(|error| refused(error).with_key(&key))?;
+    let entity = EncodedEntity::standalone(key, body);
     Ok(EntityChange::of(table.clone(), kind, entity))
 }
 
@@ -271,7 +297,8 @@ pub(super) fn is_own(name: &str) -> bool {
     OWN.contains(&name)
 }
 
-const OWN: [&str; 10] = [
+const OWN: [&str; 11] = [
+    ATTEMPT,
     ATTEMPTS,
     BODY,
     ERROR,
@@ -283,6 +310,8 @@ const OWN: [&str; 10] = [
     STEP,
     TABLE,
 ];
+/// The id of the last attempt: its worker finds out whether it is its own.
+pub(super) const ATTEMPT: &str = "TablesdkAttempt";
 pub(super) const ATTEMPTS: &str = "TablesdkAttempts";
 pub(super) const BODY: &str = "TablesdkBody";
 /// Of the last attempt. Empty while it lasts, so that an attempt which its worker does not survive is known.

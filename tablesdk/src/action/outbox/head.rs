@@ -1,7 +1,8 @@
 //! The head of the outbox of a partition, which numbers its entries, and the pointers that lead workers to the partition.
 //!
 //! Each commit, and each entry that is set aside or put back, replaces the head as it was read. So two of them never rest on the same
-//! version, and a copy of such a request that arrives late is refused.
+//! version, and a copy of such a request that arrives late is refused. The head has the ids of the last of these writes: a client whose
+//! request was refused finds out whether it met a write of another client, or the first copy of its own.
 
 use http::StatusCode;
 use tablesdk_protocol::operation::update_entity::Mode;
@@ -29,6 +30,8 @@ pub(super) struct Head {
     pub(super) next: u64,
     /// How often entries were set aside, put back or discarded.
     pub(super) moves: u64,
+    /// The ids of the last writes, the last one first.
+    writes: Vec<String>,
 }
 
 impl Head {
@@ -40,6 +43,7 @@ impl Head {
             stream: random_guid().to_string(),
             next: 1,
             moves: 0,
+            writes: Vec::new(),
         }
     }
 
@@ -60,6 +64,7 @@ impl Head {
         };
         let properties = row.properties();
         let number = |name| properties.read::<i64>(name).map(i64::unsigned_abs);
+        let writes = text(row, WRITES).unwrap_or_default();
         let read = || -> Result<_, EntityError> {
             Ok(Self {
                 partition: partition.clone(),
@@ -67,9 +72,30 @@ impl Head {
                 stream: properties.read(STREAM)?,
                 next: number(NEXT)?,
                 moves: number(MOVES)?,
+                writes: writes.split_whitespace().map(str::to_owned).collect(),
             })
         };
         read().map_err(|error| Error::entity(error).with_key(row.key()))
+    }
+
+    /// The head after a write with that id.
+    pub(super) fn after(mut self, write: &str) -> Self {
+        self.writes.insert(0, write.to_owned());
+        self.writes.truncate(WRITES_MAX);
+        self
+    }
+
+    /// Whether a write was carried out, which rested on the head `before`. `None` if so many others were since that the head no longer shows
+    /// it.
+    pub(super) fn has(&self, write: &str, before: &Self) -> Option<bool> {
+        if self.writes.iter().any(|known| known == write) {
+            return Some(true);
+        }
+        // Writes leave the list at its end: those after an earlier one are in front of it.
+        let is_complete = self.writes.len() < WRITES_MAX;
+        let mut earlier = before.writes.iter();
+        let has_earlier = earlier.any(|earlier| self.writes.contains(earlier));
+        (is_complete || has_earlier).then_some(false)
     }
 
     /// The change that stores it, if no other client has stored it since.
@@ -82,7 +108,8 @@ impl Head {
         let head = DynamicEntity::new(self.partition.as_str(), row_key())
             .with(NEXT, int64(self.next))
             .with(STREAM, &self.stream)
-            .with(MOVES, int64(self.moves));
+            .with(MOVES, int64(self.moves))
+            .with(WRITES, self.writes.join(" "));
         change(table, kind, &head)
     }
 
@@ -149,3 +176,38 @@ const PARTITION: &str = "TablesdkPartition";
 const NEXT: &str = "TablesdkNext";
 const STREAM: &str = "TablesdkStream";
 const MOVES: &str = "TablesdkMoves";
+const WRITES: &str = "TablesdkWrites";
+/// A client learns what came of its write unless so many other writes follow before it reads the head.
+const WRITES_MAX: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_is_recognized_until_too_many_others_have_followed() {
+        let partition = PartitionKey::new("Sales").unwrap();
+        for earlier in [0, 1, 15, 16, 40] {
+            let mut before = Head::new(&partition);
+            for write in 0..earlier {
+                before = before.after(&format!("earlier {write}"));
+            }
+            let mut done = before.clone().after("ours");
+            let mut not_done = before.clone();
+            for others in 0..40 {
+                let expected = (others < 16).then_some(true);
+                let what = format!("{others} others after {earlier} writes");
+                assert_eq!(done.has("ours", &before), expected, "{what}");
+                assert_ne!(not_done.has("ours", &before), Some(true), "{what}");
+                if others + earlier.min(1) < 16 {
+                    let known = not_done.has("ours", &before);
+                    assert_eq!(known, Some(false), "{what}");
+                }
+                let other = format!("other {others}");
+                done = done.after(&other);
+                not_done = not_done.after(&other);
+            }
+            assert_eq!(done.has("ours", &before), None, "after {earlier} writes");
+        }
+    }
+}

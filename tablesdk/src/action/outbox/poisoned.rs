@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::pipeline::{OperationRun, Table};
 use crate::random::random_guid;
 
-/// A step that was set aside after too many attempts, or that changes the same entity as an earlier one that was. Displayed, it says which step it
+/// A step that was set aside after too many attempts or because its table does not exist, or that changes the same entity as an earlier one that was. Displayed, it says which step it
 /// is and why the last attempt failed. See [`Outbox::poisoned`](crate::action::Outbox::poisoned).
 #[derive(Clone)]
 pub struct PoisonedStep {
@@ -149,6 +149,7 @@ impl fmt::Display for PoisonedStep {
         }
         match entry.attempts() {
             0 => f.write_str(") was set aside: ")?,
+            1 => f.write_str(") failed once: ")?,
             attempts => write!(f, ") failed {attempts} times: ")?,
         }
         f.write_str(self.error())

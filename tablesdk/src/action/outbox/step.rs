@@ -6,8 +6,8 @@ use tablesdk_protocol::limits::KEY_UNITS_MAX;
 use tablesdk_protocol::{Endpoint, EntityKey, TableName};
 
 use super::entry::{
-    ATTEMPTS, ERROR, ERROR_MAX, Kind, PARTITION_KEY, POINTER, ROW_KEY, STAMP, STEP, TABLE, is_own,
-    stamp,
+    ATTEMPT, ATTEMPTS, ERROR, ERROR_MAX, Kind, PARTITION_KEY, POINTER, ROW_KEY, STAMP, STEP, TABLE,
+    is_own, stamp,
 };
 #[cfg(feature = "json")]
 use super::entry::{BODY, MESSAGE};
@@ -44,10 +44,8 @@ impl Step {
         let kind = if is_merge { Kind::Merge } else { Kind::Replace };
         Self::of_entity(table, kind, || {
             let key = entity.entity_key().map_err(Error::input)?;
-            let values = values_of(entity, &key).map_err(Error::input)?.into_iter();
-            // A stamp is of an entity that was written by a step before.
-            let values = values.filter(|(name, _)| name != STAMP);
-            Ok((key, values.collect()))
+            let values = values_of(entity, &key, None).map_err(Error::input)?;
+            Ok((key, values.into_iter().collect()))
         })
     }
 
@@ -123,7 +121,8 @@ impl Prepared {
         let longest = DynamicEntity::new("-".repeat(KEY_UNITS_MAX), "-".repeat(ROW_KEY_MAX))
             .with_properties(properties.clone())
             .with(STAMP, stamp(&guid, 0))
-            .with(POINTER, guid)
+            .with(POINTER, guid.as_str())
+            .with(ATTEMPT, guid)
             .with(ATTEMPTS, 0)
             .with(ERROR, error);
         let key = longest.entity_key().map_err(Error::input)?;

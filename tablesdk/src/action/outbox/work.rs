@@ -11,11 +11,12 @@ use tablesdk_protocol::{ETag, IfMatch, PartitionKey, TableName};
 use super::apply::{Basis, IN_FLIGHT, apply, sweep};
 use super::drain::{DrainReport, Handlers};
 use super::entry::{ATTEMPTS, ERROR, ERROR_MAX, Entry, Kind, MESSAGE, State, delete, send};
-use super::head::pointer_key;
+use super::head::{Head, pointer_key};
 use super::view::{View, read};
 use crate::action::write::change::EntityChange;
 use crate::error::{Error, ErrorKind};
 use crate::pipeline::{Deadline, Table};
+use crate::random::random_guid;
 
 /// Applies the outbox of one partition.
 pub(super) struct Worker<'w> {
@@ -136,7 +137,11 @@ impl<'w> Worker<'w> {
                 Outcome::Applied => applied.push(entry),
                 Outcome::Removed => self.report.applied += 1,
                 Outcome::Left => break,
-                Outcome::Changed => return Ok(false),
+                Outcome::Changed => {
+                    // Otherwise the next look would leave them alone for a while, and all behind them.
+                    self.remove(&mut applied).await?;
+                    return Ok(false);
+                }
             }
             view.log.remove(0);
             if view.log.is_empty() && !view.is_complete {
@@ -201,10 +206,8 @@ impl<'w> Worker<'w> {
         if is_worker || attempts > 0 {
             // That it is still there is newer than the view.
             basis = Basis::now(&self.table.pipeline);
-            let counted = [entry.note(&self.name, attempts + 1, "")?];
-            match self.send(&counted).await?.as_deref() {
-                Some([Some(etag)]) => entry.attempted(attempts + 1, etag.clone()),
-                _ => return Ok(Outcome::Changed),
+            if !self.begin(entry, attempts + 1).await? {
+                return Ok(Outcome::Changed);
             }
         }
         let applied = match handler {
@@ -231,8 +234,52 @@ impl<'w> Worker<'w> {
         }
     }
 
+    /// Notes the begin of an attempt in an entry. `false` if another worker was faster.
+    async fn begin(&self, entry: &mut Entry, attempts: i32) -> Result<bool, Error> {
+        let id = random_guid().to_string();
+        let noted = [entry.note_attempt(&self.name, attempts, &id)?];
+        if let Some([Some(etag)]) = self.send(&noted).await?.as_deref() {
+            entry.attempted(attempts, etag.clone());
+            return Ok(true);
+        }
+        // The refusal may be that of a second copy of the note, or the response was lost.
+        match self.read_again(entry).await? {
+            Some(again) if again.is_of_attempt(&id) => {
+                *entry = again;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// The entry as it is now. In a table that was made again, another one may have its key.
+    async fn read_again(&self, entry: &Entry) -> Result<Option<Entry>, Error> {
+        let key = entry.key().row_key().as_str();
+        let range = (key, &*format!("{key}."));
+        let mut run = self.table.pipeline.begin(OPERATION);
+        let rows = read(&mut run, &self.name, self.partition.as_str(), range, 1).await;
+        Ok(run.end(rows)?.entries(State::Logged).pop())
+    }
+
+    /// Replaces the head of a view, together with these changes. `false` if another client has replaced it.
+    pub(super) async fn replace_head(
+        &self,
+        head: &Head,
+        changes: Vec<EntityChange>,
+    ) -> Result<bool, Error> {
+        let id = random_guid().to_string();
+        let mut all = vec![head.clone().after(&id).store(&self.name)?];
+        all.extend(changes);
+        if self.send(&all).await?.is_some() {
+            return Ok(true);
+        }
+        let mut run = self.table.pipeline.begin(OPERATION);
+        let now = Head::read(&mut run, &self.name, self.partition).await;
+        Ok(run.end(now)?.has(&id, head) == Some(true))
+    }
+
     /// Removes an applied entry from the log, if the next one must not be begun before. A delete step leaves a grave.
-    async fn done(&self, view: &mut View, entry: &Entry) -> Result<Outcome, Error> {
+    async fn done(&mut self, view: &mut View, entry: &Entry) -> Result<Outcome, Error> {
         let is_removed = match entry.kind() {
             Kind::Merge | Kind::Replace => return Ok(Outcome::Applied),
             Kind::Delete => {
@@ -250,20 +297,20 @@ impl<'w> Worker<'w> {
         Ok(Outcome::Removed)
     }
 
-    /// Removes a message that was handled, whatever other workers have noted in it since. In a table that was made again, another message
-    /// has its key.
-    async fn remove_handled(&self, mut entry: Entry) -> Result<bool, Error> {
+    /// Removes a message that was handled, whatever other workers have noted in it since.
+    async fn remove_handled(&mut self, mut entry: Entry) -> Result<bool, Error> {
         for _ in 0..ROUNDS {
             if self.send(&[entry.delete(&self.name)]).await?.is_some() {
                 return Ok(true);
             }
-            let key = entry.key().row_key().as_str();
-            let range = (key, &*format!("{key}."));
-            let mut run = self.table.pipeline.begin(OPERATION);
-            let rows = read(&mut run, &self.name, self.partition.as_str(), range, 1).await;
-            match run.end(rows)?.entries(State::Logged).pop() {
+            match self.read_again(&entry).await? {
                 Some(again) if again.stamp() == entry.stamp() => entry = again,
-                _ => break,
+                Some(_) => break,
+                None => {
+                    // It was handled all the same. The outbox is read again: another worker may have set it aside.
+                    self.report.applied += 1;
+                    break;
+                }
             }
         }
         Ok(false)
@@ -281,10 +328,15 @@ impl<'w> Worker<'w> {
             .warn_step_left(Some(entry.number), error);
         self.report.failed += 1;
         let attempts = entry.attempts();
+        let why = shortened(&error.to_string());
+        // Time alone does not mend it, and the steps behind it would wait.
+        if let Some((table, _)) = entry.target().filter(|_| error.is_table_not_found()) {
+            self.report.missing_tables.insert(table.as_str().to_owned());
+            return self.set_aside(view, entry, &why).await;
+        }
         if attempts == 0 {
             return Ok(Outcome::Left);
         }
-        let why = shortened(&error.to_string());
         let attempts = match attempts_max(error) {
             Some(max) if attempts >= max => return self.set_aside(view, entry, &why).await,
             Some(_) => attempts,
@@ -304,8 +356,8 @@ impl<'w> Worker<'w> {
             properties.set(ATTEMPTS, entry.attempts());
             properties.set(ERROR, why);
         })?;
-        let all = head.with_moves(&self.name, moved)?;
-        if self.send(&all).await?.is_some() {
+        head.moves += 1;
+        if self.replace_head(&head, moved.into()).await? {
             self.report.set_aside += 1;
         }
         // It is read again, to see what is behind it.

@@ -243,7 +243,7 @@ impl Transaction {
     }
 
     fn write<E: WritableEntity>(&self, kind: ChangeKind, entity: &E) -> &Self {
-        let entity = EncodedEntity::new(kind.operation(), kind.inserts(), entity);
+        let entity = EncodedEntity::new(kind.operation(), entity);
         self.push(kind, entity)
     }
 

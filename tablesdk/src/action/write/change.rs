@@ -29,11 +29,6 @@ pub(in crate::action) enum ChangeKind {
 }
 
 impl ChangeKind {
-    /// Whether the entity may be a new one.
-    pub(in crate::action) const fn inserts(&self) -> bool {
-        matches!(self, Self::Insert | Self::Update(_, None))
-    }
-
     /// The operation that carries it out alone, by the name of the client's method.
     pub(in crate::action) const fn operation(&self) -> &'static str {
         match self {

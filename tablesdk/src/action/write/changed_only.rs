@@ -30,8 +30,8 @@ pub(in crate::action) fn changes<E: WritableEntity>(
     let before = Stored::<E>::read(&mut EntityMembers::Listed(&fetched), Some(entity.etag()));
     let before = before.map_err(Error::input)?;
     let unmodelled = unmodelled(&before, &fetched)?;
-    let before = values_of::<E>(&before, &key).map_err(Error::input)?;
-    let now = values_of::<E>(entity, &key).map_err(Error::input)?;
+    let before = values_of::<E>(&before, &key, before.step_of()).map_err(Error::input)?;
+    let now = values_of::<E>(entity, &key, entity.step_of()).map_err(Error::input)?;
     let rest = left_as_is::<E>(unmodelled.clone(), entity, &now);
     // A property was lost if the value no longer has it, or became a variant that models it.
     let after: Vec<_> = now.iter().chain(&rest).cloned().collect();

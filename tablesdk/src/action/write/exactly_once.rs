@@ -111,13 +111,7 @@ pub(in crate::action) async fn commit(
         None => marker.decide(run).await?,
     };
     match outcome {
-        Outcome::Committed { marker: over } => {
-            let mut etags = Vec::new();
-            for change in changes {
-                etags.push(current_etag(run, change, &over).await);
-            }
-            Ok(etags)
-        }
+        Outcome::Committed { marker: over } => Ok(current_etags(run, changes, &over).await),
         Outcome::Cancelled => Err(run.annotate(error.into_not_done())),
         Outcome::Unknown => Err(run.annotate(error.with_ambiguous(true))),
     }
@@ -247,6 +241,19 @@ impl State {
             Self::Committed => COMMITTED,
         }
     }
+}
+
+/// The ETags after changes that were carried out without a response; `None` for a delete.
+pub(in crate::action) async fn current_etags(
+    run: &mut OperationRun<'_>,
+    changes: &[EntityChange],
+    over: &ETag,
+) -> Vec<Option<ETag>> {
+    let mut etags = Vec::new();
+    for change in changes {
+        etags.push(current_etag(run, change, over).await);
+    }
+    etags
 }
 
 /// The ETag after a change that was carried out without a response: that of the entity now, if the entity is as the change made

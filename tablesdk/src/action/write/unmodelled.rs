@@ -11,7 +11,7 @@ pub(in crate::action) fn unmodelled<E: WritableEntity>(
     stored: &Stored<E>,
     entity: &JsonEntity<'_>,
 ) -> Result<Vec<(String, Value)>, Error> {
-    let kept = values_of::<E>(stored, stored.key()).map_err(Error::input)?;
+    let kept = values_of::<E>(stored, stored.key(), stored.step_of()).map_err(Error::input)?;
     let schema = stored.schema_of_value();
     let mut rest = Vec::new();
     for property in entity.properties() {

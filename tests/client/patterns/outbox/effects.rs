@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::stream;
 use harness::client_with;
 use tablesdk::action::{Outbox, Step};
-use tablesdk::{DynamicEntity, RetryPolicy};
+use tablesdk::{DynamicEntity, Properties, RetryPolicy, TableEntity};
 use tablesdk_server::testing::{Fault, Op};
 use tokio::time::sleep;
 
@@ -272,4 +272,131 @@ async fn a_step_does_not_merge_into_an_entity_that_came_back() {
             .is_some()
     );
     assert_eq!(outbox_rows(&server), ["head"]);
+}
+
+/// A struct that keeps what it does not model.
+#[derive(Clone, Debug, TableEntity)]
+#[table(partition_key = "{department}", row_key = "{id}")]
+struct Kept {
+    department: String,
+    id: String,
+    #[table(rest)]
+    rest: Properties,
+}
+
+/// Else a worker would take the entity for one that a step before the delete step has written, and delete it.
+#[tokio::test(start_paused = true)]
+async fn an_entity_that_gets_the_rest_of_another_is_not_that_of_its_step() {
+    for way in [
+        "replace",
+        "merge",
+        "replace_if",
+        "merge_if",
+        "replace_unconditional",
+        "merge_unconditional",
+        "changed_only",
+        "modify",
+        "batch",
+        "transaction",
+    ] {
+        let (server, table, titles) = company().await;
+        let entity = |row: &str| DynamicEntity::new("Titles", row).with("Title", row);
+        let steps = [
+            Step::upsert_replace(&titles, &entity("old")),
+            Step::upsert_replace(&titles, &entity("new")),
+            Step::delete(&titles, ("Titles", "new")),
+        ];
+        for step in steps {
+            table.batch("Sales").then(step).await.unwrap();
+        }
+        titles.insert(&entity("new")).await.unwrap();
+        let get = async |row: &str| {
+            let found = titles.get(Kept::key("Titles", row)).tracked().await;
+            found.unwrap().expect("it was written")
+        };
+        let rest = get("old").await.rest.clone();
+        assert!(rest.get("TablesdkStepOf").is_some());
+        let mut new = get("new").await;
+        new.rest = rest.clone();
+        let etag = new.etag().clone();
+        match way {
+            "replace" => titles.replace(&mut new).await.unwrap(),
+            "merge" => titles.merge(&mut new).await.unwrap(),
+            "changed_only" => titles.merge(&mut new).changed_only().await.unwrap(),
+            "replace_if" => drop(titles.replace_if(&*new, etag).await.unwrap()),
+            "merge_if" => drop(titles.merge_if(&*new, etag).await.unwrap()),
+            "replace_unconditional" => drop(titles.replace_unconditional(&*new).await.unwrap()),
+            "merge_unconditional" => drop(titles.merge_unconditional(&*new).await.unwrap()),
+            "modify" => {
+                let change = |e: &mut Kept| {
+                    e.rest = rest.clone();
+                    Ok(())
+                };
+                let key = Kept::key("Titles", "new");
+                drop(titles.modify(key, change).await.unwrap());
+            }
+            "batch" => drop(titles.batch("Titles").replace(&mut new).await.unwrap()),
+            _ => {
+                let change = titles.transaction("Titles", async |tx| {
+                    let mut new = tx
+                        .get(Kept::key("Titles", "new"))
+                        .await?
+                        .ok_or("it is there")?;
+                    new.rest = rest.clone();
+                    tx.replace(new);
+                    Ok(())
+                });
+                change.await.unwrap();
+            }
+        }
+        assert_eq!(
+            stored(&titles, ("Titles", "new"), "Title").await.as_deref(),
+            Some("old"),
+            "{way}"
+        );
+        server.clock().advance(HOUR + Duration::from_secs(1));
+        Outbox::new(&table).drain().await.unwrap();
+        assert!(
+            titles
+                .get(Kept::key("Titles", "new"))
+                .await
+                .unwrap()
+                .is_some(),
+            "{way}"
+        );
+        assert_eq!(outbox_rows(&server), ["head"], "{way}");
+    }
+}
+
+/// An entity that was read keeps its own stamp: else a step whose entry could not be deleted would be applied over what the program wrote.
+#[tokio::test(start_paused = true)]
+async fn an_entity_that_is_read_and_replaced_is_still_that_of_its_step() {
+    let (_server, table, titles) = company().await;
+    let step = Step::upsert_replace(&titles, &title("a"));
+    table.batch("Sales").then(step).await.unwrap();
+    let get = async || {
+        let found = titles.get(Kept::key("Titles", "Sales")).tracked().await;
+        found.unwrap().expect("a step wrote it")
+    };
+    let stamp = get().await.rest.get("TablesdkStepOf").cloned();
+    assert!(stamp.is_some());
+    let mut kept = get().await;
+    for name in ["b", "c"] {
+        kept.rest.set("Title", name);
+        titles.replace(&mut kept).await.unwrap();
+        assert_eq!(get().await.rest.get("TablesdkStepOf"), stamp.as_ref());
+    }
+    let mut kept = get().await;
+    kept.rest.set("Title", None::<String>);
+    titles.merge(&mut kept).changed_only().await.unwrap();
+    assert_eq!(get().await.rest.get("TablesdkStepOf"), stamp.as_ref());
+    let change = |e: &mut Kept| {
+        e.rest.set("Title", "d");
+        Ok(())
+    };
+    let key = Kept::key("Titles", "Sales");
+    drop(titles.modify(key, change).await.unwrap());
+    let found = get().await;
+    assert_eq!(found.rest.read::<String>("Title").unwrap(), "d");
+    assert_eq!(found.rest.get("TablesdkStepOf"), stamp.as_ref());
 }

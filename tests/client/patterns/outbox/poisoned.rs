@@ -88,17 +88,17 @@ fn steps(missing: &TableClient, titles: &TableClient, name: &str) -> [Step; 2] {
 async fn later_steps_of_the_same_entity_are_set_aside_behind_a_poisoned_one() {
     let (server, table, titles) = company().await;
     let missing = client(&server).table("Missing");
-    let write = async |name: &str| {
+    let write = |name: &str| {
         let mut batch = table.batch("Sales").upsert_replace(&department(name));
         for step in steps(&missing, &titles, name) {
             batch = batch.then(step);
         }
-        batch.await.unwrap();
+        batch
     };
     let outbox = Outbox::new(&table);
-    write("a").await;
-    write("b").await;
-    assert_eq!(drain_for_hours(&server, &outbox).await, 2);
+    write("a").later().await.unwrap();
+    write("b").later().await.unwrap();
+    assert_eq!(outbox.drain().await.unwrap().set_aside, 2);
     // The second one was not tried at all.
     let poisoned = outbox.poisoned().await.unwrap();
     let numbers: Vec<_> = poisoned.iter().map(PoisonedStep::number).collect();
@@ -113,7 +113,7 @@ async fn later_steps_of_the_same_entity_are_set_aside_behind_a_poisoned_one() {
         "step 1 of the same entity was set aside"
     );
     // A writer sets its own step aside behind them, and the other steps go on.
-    write("c").await;
+    write("c").await.unwrap();
     assert_eq!(outbox.poisoned().await.unwrap().len(), 3);
     for name in ["a", "b", "c"] {
         assert_eq!(
@@ -154,6 +154,47 @@ async fn a_poisoned_step_can_be_discarded() {
         .await
         .unwrap();
     assert_eq!(stored_title(&missing).await.as_deref(), Some("b"));
+}
+
+/// Waiting does not create it, and the steps behind it would wait, too.
+#[tokio::test(start_paused = true)]
+async fn a_step_into_a_missing_table_is_set_aside_at_once() {
+    let (server, table, titles) = company().await;
+    let missing = client(&server).table("Missing");
+    let write = |name: &str| {
+        let batch = table.batch("Sales").upsert_replace(&department(name));
+        let entity = DynamicEntity::new("Titles", name).with("Title", name);
+        let batch = batch.then(Step::upsert_replace(&missing, &entity));
+        let batch = batch.then(Step::delete(&missing, ("Titles", "other")));
+        batch.then(Step::upsert_replace(&titles, &title(name)))
+    };
+    // By a worker.
+    write("a").later().await.unwrap();
+    let outbox = Outbox::new(&table);
+    let drained = outbox.drain().await.unwrap();
+    assert_eq!(stored_title(&titles).await.as_deref(), Some("a"));
+    assert_eq!((drained.applied, drained.set_aside), (1, 2));
+    assert_eq!((drained.waiting, drained.failed), (0, 2));
+    assert!(drained.missing_tables.iter().eq(["Missing"]));
+    let poisoned = outbox.poisoned().await.unwrap();
+    let expected = "step 1 of the partition \"Sales\" (upsert_replace in \"Missing\" (\"Titles\", \"a\")) failed once: ";
+    assert!(
+        poisoned[0].to_string().starts_with(expected),
+        "{}",
+        poisoned[0]
+    );
+    assert!(poisoned[0].error().contains("TableNotFound"));
+    // By a writer.
+    write("b").await.unwrap();
+    assert_eq!(stored_title(&titles).await.as_deref(), Some("b"));
+    assert_eq!(outbox.poisoned().await.unwrap().len(), 4);
+
+    missing.create_table().await.unwrap();
+    for step in outbox.poisoned().await.unwrap() {
+        step.retry().await.unwrap();
+    }
+    assert_eq!(outbox.drain().await.unwrap(), report(4, 0, 0, 0));
+    assert_eq!(missing.query::<DynamicEntity>().count().await.unwrap(), 2);
 }
 
 /// A step whose target fails in that way, and its worker.
