@@ -36,7 +36,8 @@ pub(crate) async fn run(world: &World, rng: &mut Rng) {
         a: Some(0),
         ..Row::whole(&partition, "1", 0)
     };
-    table.insert(&first).await.unwrap();
+    // Its outcome is known also while the server is killed.
+    table.upsert_replace(&first).await.unwrap();
     let mut actions = Vec::<BoxFuture<'_, Option<Ended>>>::new();
     for _ in 0..rng.usize(1..=4) {
         let rng = rng.fork();

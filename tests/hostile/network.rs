@@ -55,6 +55,11 @@ impl Network {
         matches!(self, Self::Mixed | Self::Rotated)
     }
 
+    /// How many times longer than usual the clients wait: where nothing is lost, only a slow machine makes them wait.
+    pub(crate) const fn patience(self) -> u32 {
+        if self.is_mixed() { 1 } else { 5 }
+    }
+
     /// What happens to a request; `None` where it is one of the mixed faults.
     pub(crate) fn fault(self, rng: &mut Rng) -> Option<Fault> {
         match self {

@@ -51,19 +51,33 @@ impl Shared {
 
         let id = world.next_id();
         let is_once = rng.bool();
+        let is_transaction = rng.u8(..3) == 0;
         let table = world.table(rng, TABLE);
-        let modify = table.modify(Counter::key(COUNTERS, row.as_str()), move |it| {
+        let key = || Counter::key(COUNTERS, row.as_str());
+        let add = |it: &mut Counter| {
             it.count += 1;
             it.log += &format!("{id},");
+        };
+        let modify = table.modify(key(), |it| {
+            add(it);
             Ok(())
         });
-        let modify = if is_once {
-            modify.exactly_once()
-        } else {
-            modify
+        let transaction = table.transaction(COUNTERS, async |tx| {
+            let mut counter = tx.get(key()).await?.ok_or("no test deletes counters")?;
+            add(&mut counter);
+            tx.replace(counter);
+            Ok(())
+        });
+        let count = async {
+            match (is_transaction, is_once) {
+                (true, true) => transaction.exactly_once().await,
+                (true, false) => transaction.await,
+                (false, true) => modify.exactly_once().await.map(drop),
+                (false, false) => modify.await.map(drop),
+            }
         };
-        let asked = world.ask(id, modify.into_future()).await;
-        let said = Said::of(&asked.output);
+        let asked = world.ask(id, count).await;
+        let said = Said::of_reader(&asked.output);
         let record = world.registry.settle(id).await;
         let stored = direct
             .get(Counter::key(COUNTERS, row.as_str()))
@@ -74,10 +88,11 @@ impl Shared {
             let id = id.to_string();
             stored.log.split(',').filter(|other| **other == id).count()
         };
-        let verb = if is_once {
-            "count, exactly once"
-        } else {
-            "count"
+        let verb = match (is_transaction, is_once) {
+            (true, true) => "count in a transaction, exactly once",
+            (true, false) => "count in a transaction",
+            (false, true) => "count, exactly once",
+            (false, false) => "count",
         };
         world.ledger.count(verb, &said);
         let mut findings: Vec<_> = judge_count(&said, is_once, counted(id), record.is_duplicated())
@@ -90,7 +105,7 @@ impl Shared {
         }
         world.ledger.enter(findings, || {
             let record = record.show(world.ledger.origin());
-            let output = asked.output.as_ref().map(|_| ());
+            let output = &asked.output;
             format!("  {id} {verb} of {row}: {said:?}: {output:?}\n{record}  after: {stored:?}\n")
         });
     }
