@@ -3,6 +3,7 @@
 use std::future::pending;
 use std::time::{Duration, Instant};
 
+use harness::log::Log;
 use harness::postgres::{self, PASSWORD, PASSWORD_IN_URL, Postgres};
 use tablesdk::{DynamicEntity, TableServiceClient};
 use tablesdk_server::TableServer;
@@ -234,4 +235,123 @@ async fn entities_of_a_deleted_table_are_removed() {
     wait_for(&database, count, &["1"]).await;
     let kept = table.query::<DynamicEntity>().collect().await;
     assert_eq!(kept.unwrap().len(), 1);
+}
+
+/// A session of another program, at the level that a database may have by default.
+async fn serializable(url: &str) -> tokio_postgres::Client {
+    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls)
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+    // It reads by the index, so that it depends on no other rows.
+    let settings = "SET default_transaction_isolation = 'serializable'; SET enable_seqscan = off";
+    client.batch_execute(settings).await.unwrap();
+    client
+}
+
+#[tokio::test]
+async fn reads_succeed_in_a_database_that_is_serializable_by_default() {
+    let Some(cluster) = Postgres::start() else {
+        return;
+    };
+    cluster.sql("postgres", "CREATE DATABASE tables");
+    cluster.sql(
+        "postgres",
+        "ALTER DATABASE tables SET default_transaction_isolation = 'serializable'",
+    );
+    cluster.sql("postgres", "ALTER SYSTEM SET max_prepared_transactions = 1");
+    cluster.stop();
+    cluster.start_again();
+    let server = server(&cluster.url("tables")).await.unwrap();
+    let table = client(&server).table("people");
+    table.create_table().await.unwrap();
+    for row in ["x", "y"] {
+        table.insert(&entity(row)).await.unwrap();
+    }
+    // A transaction that has read y before it changed, has written x, and is about to be committed: PostgreSQL refuses each transaction
+    // that is serializable and reads x.
+    let (writer, other) = (
+        serializable(&cluster.url("tables")).await,
+        serializable(&cluster.url("tables")).await,
+    );
+    let keys =
+        "SELECT encode(key, 'hex') FROM tablesdk_records WHERE get_byte(key, 0) = 101 ORDER BY key";
+    let keys = cluster.sql("tables", keys);
+    let [x, y] = keys.as_slice() else {
+        panic!("two entities: {keys:?}");
+    };
+    let read = |key: &str| format!("SELECT record FROM tablesdk_records WHERE key = '\\x{key}'");
+    let begin = format!("BEGIN; {}", read(y));
+    writer.batch_execute(&begin).await.unwrap();
+    for (session, key) in [(&other, y), (&writer, x)] {
+        let write = format!("UPDATE tablesdk_records SET record = record WHERE key = '\\x{key}'");
+        assert_eq!(session.execute(&write, &[]).await.unwrap(), 1);
+    }
+    writer
+        .batch_execute("PREPARE TRANSACTION 'w'")
+        .await
+        .unwrap();
+    let refused = other.query_opt(&read(x), &[]).await;
+    assert_eq!(refused.unwrap_err().code().unwrap().code(), "40001");
+
+    let found = table.get::<DynamicEntity>(("p", "x")).await.unwrap();
+    assert!(found.is_some());
+    let rows = table.query::<DynamicEntity>().count().await.unwrap();
+    assert_eq!(rows, 2);
+    writer.batch_execute("COMMIT PREPARED 'w'").await.unwrap();
+}
+
+#[tokio::test]
+async fn connections_that_the_database_closes_are_logged_once() {
+    let Some(database) = postgres::database() else {
+        return;
+    };
+    let (log, _collecting) = Log::start();
+    let server = server(database.url()).await.unwrap();
+    let table = client(&server).table("people");
+    table.create_table().await.unwrap();
+    table.insert(&entity("a")).await.unwrap();
+    let warnings = || -> Vec<String> {
+        let lines = log.text();
+        let warnings = lines.lines().filter(|line| line.contains(" WARN "));
+        warnings.map(str::to_owned).collect()
+    };
+    let read = async || {
+        let found = table.get::<DynamicEntity>(("p", "a")).await.unwrap();
+        assert!(found.is_some());
+    };
+    let ended = || {
+        let text = log.text();
+        text.matches("a connection to the database ended").count()
+    };
+    for _ in 0..5 {
+        read().await;
+        database.sql(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+             WHERE datname = current_database() AND application_name = 'tablesdk-server'",
+        );
+        // Until the server has noticed it, too.
+        let (began, before) = (Instant::now(), ended());
+        while ended() == before && began.elapsed() < Duration::from_secs(20) {
+            tokio::task::yield_now().await;
+        }
+    }
+    read().await;
+    let closes = "the database closes connections that no request uses";
+    let logged = warnings();
+    assert!(
+        logged.len() == 1 && logged[0].contains(closes),
+        "{logged:#?}"
+    );
+    assert!(logged[0].contains("administrator command"), "{logged:#?}");
+    // They stay open for longer than the ones that were closed.
+    let began = Instant::now();
+    while warnings().len() == 1 && began.elapsed() < Duration::from_secs(60) {
+        read().await;
+    }
+    let logged = warnings();
+    assert!(
+        logged.len() == 2 && logged[1].contains("keeps connections"),
+        "{logged:#?}"
+    );
 }

@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
+use super::kept::{Connector, KeptConnections};
 use super::schema::{self, Unprepared};
 use super::{PostgresOptions, errors, keys, options, statements, tls};
 use crate::storage::StorageError;
@@ -45,7 +46,18 @@ impl Database {
         let tls = tls::connector(options.root_certificate().as_deref())?;
         let recycling_method = RecyclingMethod::Fast;
         let hosts = options::hosts(&config);
-        let manager = Manager::from_config(config, tls, ManagerConfig { recycling_method });
+        let kept = KeptConnections::default();
+        let connector = Connector {
+            tls,
+            kept: kept.clone(),
+        };
+        let manager = Manager::from_connect(config, connector, ManagerConfig { recycling_method });
+        // Before the pool looks itself, which logs each connection that was closed.
+        let pre_recycle = Hook::sync_fn(move |client: &mut ClientWrapper, metrics| {
+            let is_kept = kept.is_kept(client.is_closed(), metrics.last_used());
+            let closed = || HookError::message("it is closed");
+            is_kept.then_some(()).ok_or_else(closed)
+        });
         let post_create = Hook::async_fn(|client, _| {
             Box::pin(async move {
                 let configured = timeout(CONNECT_MAX, configure(client)).await;
@@ -62,6 +74,7 @@ impl Database {
                 recycle: Some(CONNECT_MAX),
             })
             .post_create(post_create)
+            .pre_recycle(pre_recycle)
             // The connection that was in use last is the one that was not lost since.
             .queue_mode(QueueMode::Lifo)
             .build()

@@ -6,6 +6,7 @@
 
 mod database;
 mod errors;
+mod kept;
 mod keys;
 mod options;
 mod schema;

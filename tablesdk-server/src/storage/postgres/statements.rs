@@ -1,13 +1,17 @@
 //! The statements of each round trip.
 //!
 //! They are kept to what PostgreSQL and the databases that follow it have in common: no function of our own, no advisory lock, no
-//! isolation level. What a statement depends on is compared within it.
+//! isolation level but the default one of PostgreSQL. What a statement depends on is compared within it.
 
 /// Settings of each connection. A database that does not have one works without it.
 ///
 /// It ends a statement before the server gives it up, and soon after the server has ended. Each statement reads or writes few rows by
-/// the primary key, so a plan that reads the whole table is never right, whatever the statistics of a new table say.
-pub(super) const SETTINGS: [&str; 7] = [
+/// the primary key, so a plan that reads the whole table is never right, whatever the statistics of a new table say. At a higher
+/// isolation level, which may be the default of a database, PostgreSQL refuses statements that others are in the way of, also reads.
+/// Databases that only follow it keep their level.
+pub(super) const SETTINGS: [&str; 8] = [
+    "SELECT set_config('default_transaction_isolation', 'read committed', false) \
+        WHERE version() LIKE 'PostgreSQL%'",
     "SET statement_timeout = '10s'",
     "SET client_connection_check_interval = '1s'",
     "SET enable_bitmapscan = off",
