@@ -1,6 +1,14 @@
-//! A full disk, simulated by a limit on the length of files, which every user may set for a process.
+//! A full disk: simulated by a limit on the length of files, which every user may set for a process, and a real one in memory, which
+//! needs a namespace of its own.
 
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+
+use harness::process::program;
+use tokio::process::Command;
 
 use crate::process::{JSON, Server};
 
@@ -68,13 +76,142 @@ async fn a_full_disk_ends_writes_but_not_reads() {
 }
 
 async fn rows(server: &Server) -> BTreeSet<String> {
-    let response = server
-        .send("GET /people()?$select=RowKey", &[], "")
-        .await
-        .unwrap();
-    assert_eq!(response.status, 200, "{response:?}");
-    let page: serde_json::Value = serde_json::from_str(&response.body).unwrap();
-    let rows = page["value"].as_array().unwrap().iter();
-    rows.map(|row| row["RowKey"].as_str().unwrap().to_owned())
-        .collect()
+    let mut rows = BTreeSet::new();
+    let mut query = "GET /people()?$select=RowKey".to_owned();
+    loop {
+        let response = server.send(&query, &[], "").await.unwrap();
+        assert_eq!(response.status, 200, "{response:?}");
+        let page: serde_json::Value = serde_json::from_str(&response.body).unwrap();
+        let page = page["value"].as_array().unwrap().iter();
+        rows.extend(page.map(|row| row["RowKey"].as_str().unwrap().to_owned()));
+        let next = |name| response.header(&format!("x-ms-continuation-{name}"));
+        let Some(partition) = next("NextPartitionKey") else {
+            return rows;
+        };
+        let row = next("NextRowKey").unwrap();
+        query =
+            format!("GET /people()?$select=RowKey&NextPartitionKey={partition}&NextRowKey={row}");
+    }
+}
+
+/// A small file system in memory, which only the processes of its namespace see. It is gone when this is dropped.
+struct SmallDisk {
+    /// Keeps the namespace.
+    holder: Child,
+    path: PathBuf,
+}
+
+impl SmallDisk {
+    /// `None` where users may not create one. Standard error says so.
+    fn new(path: &Path, mib: u32) -> Option<Self> {
+        let script = "mount -t tmpfs -o size=\"$1\" tmpfs \"$2\" && echo mounted && exec cat";
+        let mut command = std::process::Command::new("unshare");
+        command.args([
+            "--user",
+            "--map-root-user",
+            "--mount",
+            "sh",
+            "-c",
+            script,
+            "sh",
+        ]);
+        command.arg(format!("{mib}m")).arg(path);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut line = String::new();
+        let holder = command.spawn().and_then(|mut holder| {
+            let stdout = holder.stdout.take().ok_or(std::io::ErrorKind::BrokenPipe)?;
+            BufReader::new(stdout).read_line(&mut line)?;
+            Ok(holder)
+        });
+        match holder {
+            Ok(holder) if line == "mounted\n" => Some(Self {
+                holder,
+                path: path.to_owned(),
+            }),
+            failed => {
+                eprintln!("SKIPPED: no file system of its own: {failed:?}");
+                None
+            }
+        }
+    }
+
+    /// Starts the program with a data directory on it, and a log in this file.
+    async fn start(&self, log: &Path) -> Server {
+        let mut command = Command::new("nsenter");
+        let holder = self.holder.id().to_string();
+        command.args([
+            "--user",
+            "--mount",
+            "--preserve-credentials",
+            "--target",
+            &holder,
+        ]);
+        command.arg(program()).args(["--port", "0", "--data"]);
+        command.arg(self.path.join("data"));
+        command.stderr(File::create(log).unwrap());
+        Server::start_as(command).await
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = self.holder.kill();
+        let _ = self.holder.wait();
+    }
+}
+
+/// Writes until a write is refused. Returns the rows that were acknowledged, and the one that was not.
+async fn fill(server: &Server, first: usize) -> (BTreeSet<String>, String) {
+    let mut acknowledged = BTreeSet::new();
+    loop {
+        let row = format!("{:06}", first + acknowledged.len());
+        let path = format!("PUT /people(PartitionKey='p',RowKey='{row}')");
+        let body = format!(r#"{{"filler":"{}"}}"#, "x".repeat(30_000));
+        let response = server.send(&path, &[JSON], &body).await.unwrap();
+        if response.status != 204 {
+            assert_eq!(response.status, 500, "{response:?}");
+            assert!(response.body.contains("InternalError"), "{response:?}");
+            return (acknowledged, row);
+        }
+        acknowledged.insert(row);
+        assert!(acknowledged.len() < 5_000, "the disk is larger");
+    }
+}
+
+#[tokio::test]
+async fn a_disk_without_room_for_a_table_ends_writes_once_but_not_reads() {
+    let place = tempfile::tempdir().unwrap();
+    let disk = place.path().join("disk");
+    std::fs::create_dir(&disk).unwrap();
+    // For a journal that is as long as a memory table, and a part of the table.
+    let Some(disk) = SmallDisk::new(&disk, 24) else {
+        return;
+    };
+    let mut written = BTreeSet::new();
+    let mut refused = String::new();
+    for round in ["new", "restarted"] {
+        let log = place.path().join(round);
+        let server = disk.start(&log).await;
+        let created = server.send("POST /Tables", &[JSON], r#"{"TableName":"people"}"#);
+        let created = created.await.unwrap().status;
+        assert!([201, 409, 500].contains(&created), "{created}");
+        if rows(&server).await.contains(&refused) {
+            // It was written, and then the disk was full.
+            written.insert(refused);
+        }
+        let (acknowledged, last) = fill(&server, written.len()).await;
+        written.extend(acknowledged);
+        refused = last;
+        for number in 0..20 {
+            assert_eq!(rows(&server).await, written, "{round} {number}");
+            let path = format!("PUT /people(PartitionKey='p',RowKey='{refused}')");
+            let again = server.send(&path, &[JSON], "{}").await.unwrap();
+            assert_eq!(again.status, 500, "{round} {number}: {again:?}");
+        }
+        server.kill();
+        server.wait_until_dead().await;
+        let log = std::fs::read_to_string(log).unwrap();
+        assert_eq!(log.matches("takes no more writes").count(), 1, "{log}");
+        assert_eq!(log.matches("opened anew").count(), 0, "{log}");
+    }
 }

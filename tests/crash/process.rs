@@ -35,13 +35,22 @@ impl Server {
         Self::start_as(command).await
     }
 
-    async fn start_as(command: Command) -> Self {
+    /// Runs a command that starts the program, and waits until it can be reached.
+    pub(crate) async fn start_as(command: Command) -> Self {
         let process = Process::start(command).await.unwrap();
         let client = RawClient {
             address: process.address(),
             key: SharedKey::new(process.part("AccountName"), process.part("AccountKey")).unwrap(),
         };
         Self { client, process }
+    }
+
+    /// The memory that the process has now, where the system tells.
+    pub(crate) fn resident_bytes(&self) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).ok()?;
+        let (_, resident) = status.split_once("VmRSS:")?;
+        let kib: u64 = resident.split_whitespace().next()?.parse().ok()?;
+        Some(kib * 1024)
     }
 
     /// Halts the process at any point, or lets it continue.

@@ -194,6 +194,26 @@ impl Directory {
         }
     }
 
+    /// Writes as much as the embedded store writes for a table, and removes it.
+    ///
+    /// # Errors
+    ///
+    /// When the disk is full or does not take it for another reason, or too many files are open.
+    pub(super) fn probe_disk(&self) -> io::Result<()> {
+        let path = self.path.join("PROBE");
+        let mut file = private::create_file(&path)?;
+        // Whatever happens from here on, no file stays, where the system permits that.
+        let removed = fs::remove_file(&path);
+        // A disk that compresses needs as much room for it as for records.
+        let mut bytes = vec![0; PROBE_BYTES / PROBE_PARTS];
+        getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+        let written = (0..PROBE_PARTS).try_for_each(|_| file.write_all(&bytes));
+        let written = written.and_then(|()| file.sync_data());
+        drop(file);
+        removed.or_else(|_| fs::remove_file(&path))?;
+        written
+    }
+
     /// Why the embedded store could not be opened, as an error message for the operator.
     pub(super) fn explain(&self, error: fjall::Error) -> io::Error {
         // A file that cannot be opened is not damaged.
@@ -323,6 +343,10 @@ fn sync_directory(path: &Path) -> io::Result<()> {
 
 /// With this number of free files, the store can be opened and write a table.
 const FILES_PROBED: usize = 16;
+
+/// The size of a table that was just in memory.
+const PROBE_BYTES: usize = 16 * 1024 * 1024;
+const PROBE_PARTS: usize = 16;
 
 const FORMAT_NAME: &str = "tablesdk-server data, format ";
 const FORMAT_VERSION: &str = "3";

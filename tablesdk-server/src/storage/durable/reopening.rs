@@ -7,7 +7,7 @@
 //! directory is opened a second time. The writing thread does all of this, one attempt at a time, with increasing pauses.
 //!
 //! After a failed write or sync of the writing thread itself, the store is not reopened: the outcome is unknown, and data in the
-//! system's memory is possibly not on the disk.
+//! system's memory is possibly not on the disk. Neither is it on a disk that is full: it would stop again, and refuse reads meanwhile.
 
 use std::io;
 use std::sync::PoisonError;
@@ -18,11 +18,12 @@ use super::{Shared, recovery};
 use crate::storage::is_exhausted;
 
 impl Shared {
-    /// Opens the embedded store again, as soon as possible. `number` is that of its last group. Returns `None` when the data
-    /// directory is closed in the meantime, or after a permanent failure.
-    pub(super) fn reopen(&self, store: Store, number: u64) -> Option<Store> {
+    /// Opens the embedded store again, as soon as possible. `number` is that of its last group. `stops` is the number of its stops in
+    /// close succession: the more, the longer is the pause before. Returns `None` when the data directory is closed in the meantime, or
+    /// after a permanent failure.
+    pub(super) fn reopen(&self, store: Store, number: u64, stops: u32) -> Option<Store> {
         let mut store = Some(store);
-        let mut pause = PAUSE_MIN;
+        let mut pause = first_pause(stops);
         let mut attempts = 0;
         loop {
             if self.is_over_after(pause) {
@@ -105,6 +106,12 @@ impl Shared {
         let (state, _) = woken.unwrap_or_else(PoisonError::into_inner);
         is_over(&state)
     }
+}
+
+/// The pause before the first attempt. It doubles with each stop but the first.
+fn first_pause(stops: u32) -> Duration {
+    let doublings = stops.saturating_sub(1).min(u32::BITS - 1);
+    PAUSE_MIN.saturating_mul(1 << doublings).min(PAUSE_MAX)
 }
 
 /// Whether too many files are open again, or the old store has not released the directory yet.
@@ -248,6 +255,13 @@ mod tests {
         if let Ok(directory) = std::env::var("TABLESDK_TEST_FOLDER") {
             exhaust_and_recover(Path::new(&directory)).await;
         }
+    }
+
+    #[test]
+    fn pauses_grow_while_the_store_stops_again() {
+        let millis = |stops| first_pause(stops).as_millis();
+        let pauses = [0, 1, 2, 3, 7, 8, 20, u32::MAX].map(millis);
+        assert_eq!(pauses, [50, 50, 100, 200, 3200, 5000, 5000, 5000]);
     }
 
     #[test]

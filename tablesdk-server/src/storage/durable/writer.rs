@@ -6,8 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use super::overlay::Writes;
-use super::store::{Store, WriteError};
-use super::{Group, Shared, State, StorageError};
+use super::store::{Store, WriteError, failed};
+use super::{Group, Shared, State, StorageError, is_exhausted};
 
 /// What the thread that writes a group needs.
 pub(super) struct GroupWriter {
@@ -93,13 +93,15 @@ impl Shared {
                 Next::Group(writer, group) => {
                     self.write_group(writer, group);
                 }
-                Next::Reopen(mut writer) => match self.reopen(writer.store, writer.number) {
-                    Some(opened) => {
-                        writer.store = opened;
-                        self.state().turn = Turn::Free(writer);
-                    }
-                    None => return,
-                },
+                Next::Reopen(mut writer) => {
+                    let number = writer.number;
+                    let stops = writer.stops.recent(number);
+                    let Some(opened) = self.reopen(writer.store, number, stops) else {
+                        return;
+                    };
+                    writer.store = opened;
+                    self.state().turn = Turn::Free(writer);
+                }
                 Next::End(writer) => {
                     // An error is ignored: acknowledged writes already have the durability that was acknowledged.
                     if self.state().failed.is_none() && writer.store.sync(writer.number).is_ok() {
@@ -174,16 +176,25 @@ impl Shared {
                 Ok(())
             }
             Err(WriteError::Failed(error)) => Err(error),
-            Err(WriteError::Stopped) if self.directory.probe_files().is_err() => {
-                Err(StorageError::Exhausted { what: "write" })
-            }
-            Err(WriteError::Stopped) if stops.is_too_many(*number) => Err(StorageError::Failed {
-                what: "write",
+            Err(WriteError::Stopped) => Err(self.why_stopped(stops, *number)),
+        }
+    }
+
+    /// Why the embedded store has stopped after the group with that number, and before the next one was written. It does not name a reason.
+    fn why_stopped(&self, stops: &mut Stops, number: u64) -> StorageError {
+        let what = "write";
+        let probed = self.directory.probe_files();
+        match probed.and_then(|()| self.directory.probe_disk()) {
+            Err(error) if is_exhausted(&error) => StorageError::Exhausted { what },
+            // What the store could not write is on a full disk in part, and opening the store again would begin anew.
+            Err(error) => failed(what, &error),
+            Ok(()) if stops.is_too_many(number) => StorageError::Failed {
+                what,
                 cause: "the embedded store stops again and again after an error of the disk or the system, which it does not name".into(),
-            }),
+            },
             // The limit of open files may have been reached for a moment. Nothing was written, and opening the store again shows
             // which groups it has.
-            Err(WriteError::Stopped) => Err(StorageError::Stopped { what: "write" }),
+            Ok(()) => StorageError::Stopped { what },
         }
     }
 
@@ -268,12 +279,18 @@ struct Stops {
 impl Stops {
     /// Counts a stop after the group with that number. Stops with many groups between them are treated as unrelated.
     fn is_too_many(&mut self, number: u64) -> bool {
-        if number >= self.number.saturating_add(STOP_DISTANCE) {
-            self.count = 0;
-        }
-        self.count += 1;
+        self.count = self.recent(number) + 1;
         self.number = number;
         self.count > STOPS_MAX
+    }
+
+    /// How many stops there were shortly before the group with that number.
+    const fn recent(&self, number: u64) -> u32 {
+        if number >= self.number.saturating_add(STOP_DISTANCE) {
+            0
+        } else {
+            self.count
+        }
     }
 }
 
