@@ -11,6 +11,7 @@ mod fixture;
 mod full;
 mod postgres;
 mod process;
+mod turns;
 mod writer;
 
 use std::path::Path;

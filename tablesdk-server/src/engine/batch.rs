@@ -51,6 +51,7 @@ pub(super) fn decide_batch(
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
     use std::sync::Arc;
 
     use tablesdk_protocol::operation::update_entity::Mode;
@@ -58,9 +59,10 @@ mod tests {
 
     use super::*;
     use crate::engine::decide::decide;
-    use crate::engine::view::StoredEntity;
+    use crate::engine::key_codec::KeyReader;
+    use crate::engine::view::Visited;
     use crate::engine::{Action, Command, Properties, key_codec};
-    use crate::storage::{MemoryStorage, Storage};
+    use crate::storage::{MemoryStorage, Reads, Storage};
 
     /// What happens to the entity with that partition key and row key.
     type Step<'a> = (&'static str, &'static str, Action<'a>);
@@ -110,13 +112,16 @@ mod tests {
             let table = view.require_table("acct", &"people".parse().unwrap());
             let id = table.unwrap();
             let (start, end) = (key_codec::entities_start(id), key_codec::entities_end(id));
-            let read = |row: StoredEntity<'_>| {
-                let entity = row.open().unwrap();
+            let mut rows = Vec::new();
+            let visited = view.visit_entities(&start, &end, Reads::All, |row| {
+                let mut keys = KeyReader::default();
+                let entity = row.open(&mut keys)?;
                 let head = entity.head();
-                (head.row_key.to_owned(), head.timestamp)
-            };
-            let rows = view.entities(&start, &end);
-            rows.map(|row| read(row.unwrap())).collect()
+                rows.push((head.row_key.to_owned(), head.timestamp));
+                Ok(ControlFlow::<()>::Continue(()))
+            });
+            assert!(matches!(visited, Ok(Visited::Through)));
+            rows
         }
     }
 

@@ -8,11 +8,13 @@
 //! cursor in memory records where the next batch begins: without it, each batch would skip over the tombstones of all earlier
 //! batches. A new process has no cursor, and skips over them once.
 
+use std::ops::ControlFlow;
+
 use bytes::Bytes;
 
 use super::key_codec::{self, TableId};
-use super::view::View;
-use crate::storage::{StorageError, WriteBatch};
+use super::view::{View, Visited};
+use crate::storage::{Reads, StorageError, WriteBatch};
 
 /// Where the next batch begins.
 #[derive(Debug)]
@@ -69,14 +71,17 @@ pub(super) fn next_batch(
     let start = key.unwrap_or_else(|| key_codec::entities_start(table).into());
     let end = key_codec::entities_end(table);
     let mut batch = WriteBatch::default();
-    let mut rows = view.entities(&start, &end);
-    for row in rows.by_ref().take(ENTITIES_MAX) {
-        batch.delete(row?.key());
-    }
+    let visited = view.visit_entities(&start, &end, Reads::Once, |entity| {
+        if batch.writes.len() == ENTITIES_MAX {
+            return Ok(ControlFlow::Break(Bytes::copy_from_slice(entity.key)));
+        }
+        batch.delete(entity.key);
+        Ok(ControlFlow::Continue(()))
+    })?;
     cursor.table = table;
-    match rows.next().transpose()? {
-        Some(row) => cursor.key = Some(Bytes::copy_from_slice(row.key())),
-        None => batch.delete(key_codec::clean_up_key(table)),
+    match visited {
+        Visited::Broken(next) => cursor.key = Some(next),
+        _ => batch.delete(key_codec::clean_up_key(table)),
     }
     Ok(Some(batch))
 }

@@ -294,22 +294,16 @@ impl View {
                 None
             }
             Reads::Memory => self.snapshot.visit_in_memory(start, end, &mut visit)?,
+            Reads::Once => {
+                self.snapshot.visit_once(start, end, &mut visit)?;
+                None
+            }
         };
         Ok(match (broken, next) {
             (Some(with), _) => Visited::Broken(with),
             (None, Some(key)) => Visited::NotInMemory(key),
             (None, None) => Visited::Through,
         })
-    }
-
-    /// The entities whose keys lie in this range of bytes.
-    pub(super) fn entities(
-        &self,
-        start: &[u8],
-        end: &[u8],
-    ) -> impl Iterator<Item = Result<StoredEntity<'_>, StorageError>> {
-        let records = self.snapshot.range(start, end);
-        records.map(|record| record.map(|(key, record)| StoredEntity { key, record }))
     }
 }
 
@@ -344,11 +338,6 @@ impl StoredEntity<'_> {
             row_key,
             record: Record::open(&self.record)?,
         })
-    }
-
-    /// The bytes of the key.
-    pub(super) fn key(&self) -> &[u8] {
-        &self.key
     }
 }
 

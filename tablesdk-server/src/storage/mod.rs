@@ -222,7 +222,17 @@ pub(crate) trait Snapshot: Send + Sync {
         visit_records(self.range(start, end), visitor)
     }
 
-    /// The same, until a record is not in memory. Returns the key from which on to continue in that case. By default, no record is known to
+    /// The same for records that nobody reads again.
+    fn visit_once(
+        &self,
+        start: &[u8],
+        end: &[u8],
+        visitor: &mut Visitor<'_>,
+    ) -> Result<(), StorageError> {
+        self.visit(start, end, visitor)
+    }
+
+    /// The same as [`visit`](Self::visit), until a record is not in memory. Returns the key from which on to continue in that case. By default, no record is known to
     /// be in memory.
     fn visit_in_memory(
         &self,
@@ -252,6 +262,8 @@ pub(crate) enum Reads {
     All,
     /// Those that are in memory, until one is not.
     Memory,
+    /// All of them, and nobody reads them again: what is read from a disk is not kept in memory.
+    Once,
 }
 
 /// Gets keys and records one after another, and says whether to continue.

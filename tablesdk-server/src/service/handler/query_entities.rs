@@ -69,7 +69,9 @@ pub(super) async fn handle(
                 || scan.slice(&view, reads, &mut slice_budget, |entity| page.add(entity));
             #[cfg(feature = "durable")]
             let progress = match reads {
-                Reads::All => run_blocking(engine, context.peer.is_some(), slice).await,
+                Reads::All | Reads::Once => {
+                    run_blocking(engine, context.peer.is_some(), slice).await
+                }
                 Reads::Memory => slice(),
             };
             #[cfg(not(feature = "durable"))]

@@ -10,6 +10,7 @@
 //! This module does not know the meaning of the records; see `FORMAT.md` for that.
 
 mod catalog;
+mod compaction;
 mod directory;
 mod file_check;
 mod group_mark;
@@ -21,6 +22,7 @@ mod private;
 mod recent;
 mod recovery;
 mod reopening;
+mod snapshots;
 mod store;
 mod tables;
 mod watermark;

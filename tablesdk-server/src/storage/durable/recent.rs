@@ -75,6 +75,12 @@ impl Recent {
         self.generations.len() == unflushed
     }
 
+    /// How many keys the newest memory table removes.
+    pub(super) fn newest_removals(&self) -> usize {
+        let newest = self.generations.back();
+        newest.map_or(0, |newest| newest.writes.removed().count())
+    }
+
     /// The writes from the newest memory table to the oldest.
     pub(super) fn writes(&self) -> Vec<Writes> {
         let newest_first = self.generations.iter().rev();

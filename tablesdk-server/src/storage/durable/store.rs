@@ -11,11 +11,13 @@ use std::time::Duration;
 use fjall::{AbstractTree as _, Database, Keyspace, PersistMode, Readable as _};
 
 use super::Durability;
+use super::compaction::{self, Compactor};
 use super::group_mark::{GROUP_KEY, GroupMark};
 use super::merge::{self, ReadError, Source};
 use super::overlay::{WriteScan, Writes};
 use super::recent::Recent;
 use super::recovery::Opened;
+use super::snapshots::{InUse, Snapshots};
 use super::tables::{RunScan, Tables};
 use super::watermark::Watermark;
 use crate::storage::{
@@ -24,6 +26,8 @@ use crate::storage::{
 
 /// The open embedded store.
 pub(super) struct Store {
+    /// Dropped first: it uses the store.
+    compactor: Compactor,
     database: Database,
     records: Keyspace,
     durability: Durability,
@@ -34,8 +38,7 @@ pub(super) struct Store {
     tables: Arc<Tables>,
     /// The former ones. Dropping them may remove files, which takes time.
     replaced_tables: Option<Arc<Tables>>,
-    /// Counts the snapshots, which share it.
-    readers: Arc<()>,
+    snapshots: Snapshots,
 }
 
 /// Why a group was not acknowledged.
@@ -53,11 +56,12 @@ impl Store {
             has_recent: false,
             tables: Arc::default(),
             replaced_tables: None,
+            compactor: Compactor::default(),
             database: opened.database,
             records: opened.records,
             durability,
             watermark: opened.watermark,
-            readers: Arc::default(),
+            snapshots: Snapshots::default(),
         }
     }
 
@@ -65,8 +69,11 @@ impl Store {
     pub(super) fn durable_records(&mut self, epoch: u64) -> StoredRecords {
         let tree = &self.records.tree;
         let is_complete = self.recent.remove_flushed(tree) && self.has_recent;
+        // Read before the snapshot is taken, which has it or a later one.
+        let snapshot = self.snapshots.add(self.database.visible_seqno());
         if let Some(tables) = self.tables.newer(tree) {
             self.replaced_tables = Some(mem::replace(&mut self.tables, Arc::new(tables)));
+            self.compactor.start(tree, self.snapshots.first());
         }
         let layers = is_complete.then(|| Layers {
             recent: self.recent.writes(),
@@ -77,7 +84,7 @@ impl Store {
             layers,
             snapshot: self.database.snapshot(),
             records: self.records.clone(),
-            _readers: Arc::clone(&self.readers),
+            _in_use: snapshot,
         }))
     }
 
@@ -85,23 +92,26 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Returns both arguments if there are such snapshots.
-    pub(super) fn close(self, durable: StoredRecords) -> Result<(), (Self, StoredRecords)> {
+    /// Returns both arguments if there are such snapshots, or a compaction is running.
+    pub(super) fn close(mut self, durable: StoredRecords) -> Result<(), (Self, StoredRecords)> {
         // Of `durable` and of all earlier ones. Nobody can get another one now.
-        let is_read = Arc::strong_count(&durable.0) > 1 || Arc::strong_count(&self.readers) > 2;
-        if is_read {
+        let is_read = Arc::strong_count(&durable.0) > 1 || self.snapshots.count() > 1;
+        if is_read || self.compactor.is_running() {
             return Err((self, durable));
         }
         drop(durable);
         let Self {
             database,
             records,
-            readers,
+            snapshots,
             ..
         } = self;
         // The last reader has finished by now.
-        let is_alone = Arc::into_inner(readers).is_some();
-        debug_assert!(is_alone, "readers come from what the caller has given up");
+        debug_assert_eq!(
+            snapshots.count(),
+            0,
+            "readers come from what the caller has given up"
+        );
         drop(records);
         // Ends the background threads, and unlocks the directory.
         drop(database);
@@ -156,6 +166,25 @@ impl Store {
         self.replaced_tables = None;
     }
 
+    /// Does what is due when nothing is being written. Returns whether there will be more to do.
+    pub(super) fn tidy(&mut self) -> bool {
+        self.drop_replaced_tables();
+        let tree = &self.records.tree;
+        let removals = self.recent.newest_removals();
+        let has_much_to_remove = compaction::bytes_hidden(tree, removals) >= HIDDEN_BYTES_MAX;
+        if has_much_to_remove {
+            // The removals become a table, which is merged with others. An error means that the store has stopped.
+            let _ = self.records.rotate_memtable();
+        }
+        if tree.version_free_list_len() > 0 {
+            // Earlier lists of tables, which keep their files and memory tables. The store itself forgets them when a memory table is full.
+            let mut versions = tree.get_version_history_lock();
+            // If files remain, the store removes them when it is opened.
+            let _ = versions.maintenance(self.records.path(), self.snapshots.first());
+        }
+        has_much_to_remove || self.compactor.is_running()
+    }
+
     /// Copies the writes that are in no table yet. Until then, and until the store has written those tables that were due when it was opened,
     /// reads go through the store.
     pub(super) fn read_recent(&mut self) {
@@ -204,8 +233,26 @@ struct Stored {
     layers: Option<Layers>,
     snapshot: fjall::Snapshot,
     records: Keyspace,
-    /// Counts the snapshots of the store. Dropped last: a snapshot that is not counted holds nothing of the store.
-    _readers: Arc<()>,
+    /// Dropped last: a snapshot that is not counted holds nothing of the store.
+    _in_use: InUse,
+}
+
+impl StoredRecords {
+    /// Passes all records of a range to a visitor.
+    fn visit_all(
+        &self,
+        start: &[u8],
+        end: &[u8],
+        reads: Reads,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<(), StorageError> {
+        if let Some(layers) = &self.0.layers {
+            let next = layers.visit(start, end, reads, visitor)?;
+            debug_assert!(next.is_none(), "a scan that reads files goes to its end");
+            return Ok(());
+        }
+        visit_records(self.range(start, end), visitor)
+    }
 }
 
 impl Snapshot for StoredRecords {
@@ -241,12 +288,16 @@ impl Snapshot for StoredRecords {
         end: &[u8],
         visitor: &mut Visitor<'_>,
     ) -> Result<(), StorageError> {
-        if let Some(layers) = &self.0.layers {
-            let next = layers.visit(start, end, Reads::All, visitor)?;
-            debug_assert!(next.is_none(), "a scan that reads files goes to its end");
-            return Ok(());
-        }
-        visit_records(self.range(start, end), visitor)
+        self.visit_all(start, end, Reads::All, visitor)
+    }
+
+    fn visit_once(
+        &self,
+        start: &[u8],
+        end: &[u8],
+        visitor: &mut Visitor<'_>,
+    ) -> Result<(), StorageError> {
+        self.visit_all(start, end, Reads::Once, visitor)
     }
 
     fn visit_in_memory(
@@ -378,6 +429,8 @@ pub(super) fn failed(what: &'static str, error: &(dyn Error + 'static)) -> Stora
 const SEALED_MEMTABLES_MAX: usize = 2;
 /// The same, from 30 on.
 const RUNS_MAX: usize = 28;
+/// Writes that remove records do not stay in a memory table at rest if they hide about so many bytes.
+const HIDDEN_BYTES_MAX: u64 = 16 * 1024 * 1024;
 const ROOM_INTERVAL: Duration = Duration::from_millis(1);
 
 #[cfg(test)]

@@ -291,9 +291,10 @@ impl<'a> TableBlocks<'a> {
         if block.header.block_type != block_type {
             return Err(MALFORMED.into());
         }
-        table
-            .cache
-            .insert_block(*id, handle.offset(), block.clone());
+        if self.reads != Reads::Once {
+            let block = block.clone();
+            table.cache.insert_block(*id, handle.offset(), block);
+        }
         Ok(block)
     }
 }

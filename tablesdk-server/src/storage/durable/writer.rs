@@ -228,15 +228,19 @@ impl Shared {
             let (woken, timeout) = woken.unwrap_or_else(PoisonError::into_inner);
             state = woken;
             if timeout.timed_out()
-                && let Some(writer) = state.turn.take()
+                && let Some(mut writer) = state.turn.take()
             {
                 state.looks -= 1;
                 drop(state);
                 if writer.store.is_running().is_err() {
                     return Next::Group(writer, Group::new());
                 }
+                let has_more_to_do = writer.store.tidy();
                 // The tables that the store has made since, so that those that they replace can be removed.
                 state = self.state();
+                if has_more_to_do {
+                    state.looks = LOOKS;
+                }
                 state.free(writer);
             }
         }
