@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tablesdk::transport::Clock as _;
-use tablesdk::{RetryPolicy, TableServiceClient, Timestamp};
+use tablesdk::{RetryPolicy, TableClient, TableEntity, TableServiceClient, Timestamp};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::Fault;
 
@@ -57,4 +57,57 @@ async fn time_that_passes_in_tokio_moves_the_clock() {
         .inject(Fault::delay(day));
     let stored = table.insert(&Employee::ada()).await.unwrap();
     assert_eq!(stored.timestamp().map(|at| at.abs_diff(began)), Some(day));
+}
+
+#[derive(Clone, Debug, TableEntity)]
+#[table(partition_key = "session", row_key = "{id}")]
+struct Session {
+    id: u32,
+    #[table(expires)]
+    until: Timestamp,
+}
+
+/// A session of an hour is over as soon as the clock of the server says so, whatever the system says.
+async fn assert_expiry_follows_the_clock(server: &TableServer, table: &TableClient) {
+    let (clock, hour) = (server.clock(), Duration::from_secs(3600));
+    table.create_table().await.unwrap();
+    let second = Duration::from_secs(1);
+    let almost = clock.now().saturating_add(hour - second);
+    let until = almost.saturating_add(second);
+    table.insert(&Session { id: 1, until }).await.unwrap();
+    let is_there = async || {
+        // The client learns the time by the response to the first request.
+        let found = table.get(Session::key(1)).await.unwrap().is_some();
+        let count = table.query::<Session>().count().await.unwrap();
+        assert_eq!(count, usize::from(found));
+        found
+    };
+    assert!(is_there().await);
+    clock.advance(hour * 2);
+    assert!(!is_there().await);
+    clock.set(almost);
+    assert!(is_there().await);
+    // The date of a response has no fraction of a second.
+    clock.advance(second * 2);
+    assert!(!is_there().await);
+    // Not what has expired a moment ago.
+    clock.advance(hour);
+    assert!(!is_there().await);
+    let removed = table.remove_expired::<Session>().await.unwrap();
+    assert_eq!(removed.removed, 1);
+}
+
+#[tokio::test]
+async fn expiry_over_a_socket_follows_the_clock_of_the_server() {
+    let server = TableServer::builder().test_kit().start().await.unwrap();
+    let service = TableServiceClient::from_connection_string(&server.connection_string()).unwrap();
+    assert_expiry_follows_the_clock(&server, &service.table("Sessions")).await;
+
+    let server = TableServer::start().await.unwrap();
+    let service = TableServiceClient::builder(server.endpoint())
+        .credential(server.credential())
+        .clock(server.clock())
+        .build()
+        .unwrap();
+    assert_expiry_follows_the_clock(&server, &service.table("Sessions")).await;
 }

@@ -1,6 +1,7 @@
 """Tests of a program that keeps orders in a table: with faults, a clock and snapshots, and without sleeps and mocks."""
 
 from datetime import datetime, timedelta, timezone
+from email.utils import parsedate_to_datetime
 
 import pytest
 from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential
@@ -94,6 +95,23 @@ def test_orders_have_the_time_of_the_server(server, orders):
     orders.place("ada", "2", 250)
     times = [order.metadata["timestamp"].isoformat() for order in orders.table.list_entities()]
     assert [time[:19] for time in times] == ["2124-02-29T23:59:59", "2124-03-01T00:59:59"]
+
+
+def test_responses_have_the_date_of_the_server(server, orders):
+    dates = []
+
+    def read():
+        orders.table.get_entity("ada", "1", raw_response_hook=lambda read: dates.append(read.http_response.headers["Date"]))
+
+    orders.place("ada", "1", 250)
+    read()
+    server.set_clock("2124-02-29T23:59:59Z")
+    read()
+    server.advance_clock(3600)
+    read()
+    today = parsedate_to_datetime(dates[0])
+    assert abs(datetime.now(timezone.utc) - today) < timedelta(minutes=15)
+    assert dates[1:] == ["Tue, 29 Feb 2124 23:59:59 GMT", "Wed, 01 Mar 2124 00:59:59 GMT"]
 
 
 def test_a_signature_expires(server, orders):

@@ -55,6 +55,8 @@ pub(crate) struct Context {
     pub(crate) now: Timestamp,
     /// The time of the client's clock, if that is another one.
     pub(crate) client_time: Option<Timestamp>,
+    /// Whether the response has the date of the server's clock. Otherwise the socket adds that of the system, if there is a socket.
+    pub(crate) is_dated: bool,
     /// The address of the client; `None` without a socket.
     pub(crate) peer: Option<IpAddr>,
     /// The id that the server gave the request.
@@ -93,6 +95,7 @@ impl Context {
             memory: connection.memory.clone(),
             now,
             client_time: None,
+            is_dated: false,
             peer: connection.peer,
             request_id,
             timeout: options
@@ -273,6 +276,11 @@ impl Context {
         self.add_common(headers, header::SERVER, server);
         if let Ok(id) = HeaderValue::from_bytes(&self.request_id.to_ascii()) {
             headers.insert(X_MS_REQUEST_ID, id);
+        }
+        if self.is_dated
+            && let Ok(date) = HeaderValue::from_str(&self.now.to_http_date())
+        {
+            headers.insert(header::DATE, date);
         }
     }
 

@@ -82,6 +82,7 @@ impl TableServerBuilder {
                 accounts: Vec::new(),
                 clock: Arc::new(SystemClock),
                 client_clock: None,
+                socket_clock: None,
                 flavor: Flavor::default(),
                 logs_entity_keys: true,
                 paging: Paging::default(),
@@ -320,6 +321,8 @@ impl TableServerBuilder {
             // Clients in other languages date their requests by the system clock, also when a test has moved that of the server.
             self.options.client_clock = Some(Arc::clone(&clock));
         }
+        // hyper dates the responses that have no date.
+        self.options.socket_clock = Some(Arc::new(SystemClock));
         let clock = VirtualClock::over(clock);
         self.options.clock = Arc::new(clock.clone());
         TableServer::listening(self.sockets.clone(), self.options()?, clock).await

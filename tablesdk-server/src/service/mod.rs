@@ -54,6 +54,8 @@ pub(crate) struct Options {
     pub(crate) clock: Arc<dyn Clock>,
     /// The clock of clients, if it may differ from that of the server: the date of a request may be of either.
     pub(crate) client_clock: Option<Arc<dyn Clock>>,
+    /// The clock by which the socket dates responses that have no date; `None` without a socket.
+    pub(crate) socket_clock: Option<Arc<dyn Clock>>,
     pub(crate) flavor: Flavor,
     /// Whether the log contains the keys of entities.
     pub(crate) logs_entity_keys: bool,
@@ -70,6 +72,7 @@ pub(crate) struct Service {
     accounts: Vec<(Arc<str>, Vec<SharedKey>)>,
     clock: Arc<dyn Clock>,
     client_clock: Option<Arc<dyn Clock>>,
+    socket_clock: Option<Arc<dyn Clock>>,
     engine: Arc<Engine>,
     flavor: Flavor,
     kit: Arc<TestKit>,
@@ -113,6 +116,7 @@ impl Service {
             accounts: accounts.into_iter().collect(),
             clock: options.clock,
             client_clock: options.client_clock,
+            socket_clock: options.socket_clock,
             engine,
             flavor: options.flavor,
             kit: Arc::default(),
@@ -482,6 +486,8 @@ impl Service {
             self.clock.now(),
         );
         context.client_time = self.client_clock.as_deref().map(Clock::now);
+        let socket_time = self.socket_clock.as_deref().map(Clock::now);
+        context.is_dated = socket_time.is_some_and(|time| context.now.abs_diff(time) >= DATE_STEP);
         context.flavor = self.flavor;
         context.timer = self.timer;
         context.logs_entity_keys = self.logs_entity_keys;
@@ -494,6 +500,9 @@ impl Service {
         rules.map_err(|error| OperationError::from(error).report(context))
     }
 }
+
+/// Dates of responses have no fractions of a second.
+const DATE_STEP: Duration = Duration::from_secs(1);
 
 /// Decodes a request. This follows authentication, so unauthenticated clients do not learn the meaning of a URL.
 fn decode(

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 /// The time of a server, which a test can freeze and move. Clones are the same clock.
 ///
 /// [`TableServer::clock`](crate::TableServer::clock) is the clock of a server: of the timestamps of its entities, of the dates of
-/// requests, and of the expiry of signatures and tokens. A client that was created with `TableServiceClient::in_process` uses it, too; one
+/// requests and responses, and of the expiry of signatures and tokens. A client that was created with `TableServiceClient::in_process` uses it, too; one
 /// over a socket gets it with `TableServiceClient::builder(…).clock(server.clock())`.
 ///
 /// Unless [`TableServerBuilder::clock`](crate::TableServerBuilder::clock) sets another clock, the time passes as tokio's does. While tokio's

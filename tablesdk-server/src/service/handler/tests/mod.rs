@@ -61,6 +61,7 @@ impl Client {
             ],
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
             client_clock: None,
+            socket_clock: None,
             flavor: Flavor::default(),
             logs_entity_keys: true,
             paging: Paging::default(),
