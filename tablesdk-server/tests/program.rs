@@ -676,6 +676,34 @@ fn others_are_not_served_with_the_key_that_everybody_knows() {
 }
 
 #[test]
+fn any_token_is_accepted_on_demand_and_for_this_machine_alone() {
+    let ask_with_token = |flags: &[&str]| {
+        let program = Program::start(flags);
+        let (address, account) = (&program.address, program.key.account());
+        let request = format!(
+            "GET /{account}/Tables HTTP/1.0\r\nHost: {address}\r\nx-ms-version: 2020-12-06\r\n\
+             Authorization: Bearer of.nobody\r\n\r\n"
+        );
+        let status = exchange(address, &request).0;
+        // The keys of accounts still count.
+        assert_eq!(ask(&program, "GET", "/Tables", "").0, 200);
+        program.signal("TERM");
+        let (code, log) = program.ended();
+        assert_eq!(code, Some(0));
+        assert!(!log.contains("of.nobody"), "{log}");
+        status
+    };
+    assert_eq!(ask_with_token(&["--accept-any-token"]), 200);
+    assert_eq!(ask_with_token(&[]), 401);
+    let own = ["--accept-any-token", "--account", "ours:c2VjcmV0"];
+    for host in ["0.0.0.0", "::"] {
+        let (is_well, text) =
+            refusal(&[&own[..], &["--host", host, "--allow-well-known-key"]].concat());
+        assert!(!is_well && text.contains("--accept-any-token"), "{text}");
+    }
+}
+
+#[test]
 fn one_signal_lets_requests_be_answered() {
     let program = Program::start(&[]);
     let mut stream = program.half_a_request();

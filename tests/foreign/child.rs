@@ -92,11 +92,13 @@ fn python(program: &str) -> Command {
 
 /// Runs a program that uses the Python client, to its end.
 pub(crate) async fn run_python(program: &str, connection_string: &str) {
+    run_python_with(program, &[connection_string]).await;
+}
+
+/// The same with these arguments.
+pub(crate) async fn run_python_with(program: &str, arguments: &[&str]) {
     Client::Python.assert_installed();
-    let status = python(program)
-        .arg(connection_string)
-        .kill_on_drop(true)
-        .status();
+    let status = python(program).args(arguments).kill_on_drop(true).status();
     // A process that hangs fails the test and does not hold it up.
     let status = tokio::time::timeout(Duration::from_secs(60), status).await;
     let status = status.expect("the program ends").unwrap();

@@ -23,6 +23,7 @@ mod leases;
 mod limits;
 mod outbox;
 mod series;
+mod tokens;
 mod wide;
 
 use fastrand::Rng;

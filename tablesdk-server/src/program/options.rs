@@ -90,6 +90,10 @@ pub(crate) struct ServeOptions {
     /// The private key of the certificate, in a PEM file without a password
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
+    /// Accept every bearer token, with all permissions, with and without HTTPS: for tests of clients with credentials of Microsoft Entra ID.
+    /// Only on a loopback address. Without this option, every token is refused
+    #[arg(long)]
+    pub(crate) accept_any_token: bool,
     /// Allow the well-known key on an address that other machines can reach
     #[arg(long)]
     pub(crate) allow_well_known_key: bool,

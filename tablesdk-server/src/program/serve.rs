@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tablesdk_server::testing::Flavor;
-use tablesdk_server::{Durability, TableServer, TlsIdentity};
+use tablesdk_server::{Durability, TableServer, TlsIdentity, TokenGrant};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer as _, fmt};
@@ -69,6 +69,10 @@ async fn serve(
     }
     if options.test {
         builder = builder.test_kit();
+    }
+    if options.accept_any_token {
+        let accept = |_: &str, _: &str| Ok(TokenGrant::all());
+        builder = builder.token_verifier(accept).tokens_over_http();
     }
     if let Some(identity) = tls {
         builder = builder.tls(identity);
@@ -214,10 +218,20 @@ fn tls(options: &ServeOptions) -> Result<Option<TlsIdentity>, String> {
     })
 }
 
-/// Refuses the well-known key of any account on an address that other machines can reach.
+/// Refuses credentials that everybody has on an address that other machines can reach: any token, and the well-known key of any account.
 fn check_host(options: &ServeOptions, accounts: &Accounts) -> Result<(), String> {
     // `is_loopback` does not recognize an IPv4 address in the form of IPv6.
-    if options.host.to_canonical().is_loopback() || options.allow_well_known_key {
+    if options.host.to_canonical().is_loopback() {
+        return Ok(());
+    }
+    if options.accept_any_token {
+        return Err(format!(
+            "refuses to listen on {}: with --accept-any-token, any client that can reach this address could read and change all \
+             data; listen on 127.0.0.1, or leave the option out",
+            options.host
+        ));
+    }
+    if options.allow_well_known_key {
         return Ok(());
     }
     let Some(account) = accounts.with_well_known_key() else {
@@ -293,6 +307,27 @@ mod tests {
             }
             assert!(check_host(&refused, &own).is_ok(), "{host}");
         }
+    }
+
+    #[test]
+    fn any_token_is_refused_on_a_public_address() {
+        let own =
+            Accounts::new(accounts::all(&["orders:c2VjcmV0".to_owned()], None, None).unwrap());
+        let check = |host| check_host(&options(&["--accept-any-token", "--host", host]), &own);
+        for host in ["127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1"] {
+            assert!(check(host).is_ok(), "{host}");
+        }
+        for host in ["0.0.0.0", "::", "192.168.1.1"] {
+            let refusal = check(host).unwrap_err();
+            assert!(refusal.contains("--accept-any-token"), "{refusal}");
+        }
+        let allowed = options(&[
+            "--accept-any-token",
+            "--host",
+            "::",
+            "--allow-well-known-key",
+        ]);
+        assert!(check_host(&allowed, &own).is_err(), "that is for the key");
     }
 
     #[test]
