@@ -222,7 +222,7 @@ pub(crate) trait Snapshot: Send + Sync {
         visit_records(self.range(start, end), visitor)
     }
 
-    /// The same for records that nobody reads again.
+    /// The same for records that are read only once.
     fn visit_once(
         &self,
         start: &[u8],
@@ -262,7 +262,7 @@ pub(crate) enum Reads {
     All,
     /// Those that are in memory, until one is not.
     Memory,
-    /// All of them, and nobody reads them again: what is read from a disk is not kept in memory.
+    /// All of them, only once: what is read from a disk is not kept in memory.
     Once,
 }
 
