@@ -263,11 +263,11 @@ const UPDATED_BACK: Scenario = Scenario(&[Role::Mover, Role::Mover, Role::Writer
 
 fn run(&Scenario(roles, faults, target): &Scenario, mutant: Mutant) -> Result<usize, String> {
     let clients = roles.iter().map(|&role| Move::new(role, mutant));
-    let rules = Newest {
+    let newest = Newest {
         value: 1,
         has_faults: faults > 0,
     };
-    let mut world = World::new(clients.collect(), faults, rules).with(Key::Source, 1);
+    let mut world = World::new(clients.collect(), faults, newest).with(Key::Source, 1);
     if let Some(value) = target {
         world = world.with(Key::Target, value);
     }

@@ -165,7 +165,7 @@ impl Entry {
         attempts: i32,
         error: &str,
     ) -> Result<EntityChange, Error> {
-        self.merge(table, self.noted(attempts, error))
+        self.merge(table, &self.noted(attempts, error))
     }
 
     /// The change that notes the begin of an attempt with that id.
@@ -175,7 +175,7 @@ impl Entry {
         attempts: i32,
         id: &str,
     ) -> Result<EntityChange, Error> {
-        self.merge(table, self.noted(attempts, "").with(ATTEMPT, id))
+        self.merge(table, &self.noted(attempts, "").with(ATTEMPT, id))
     }
 
     fn noted(&self, attempts: i32, error: &str) -> DynamicEntity {
@@ -183,9 +183,9 @@ impl Entry {
         note.with(ATTEMPTS, attempts).with(ERROR, error)
     }
 
-    fn merge(&self, table: &TableName, note: DynamicEntity) -> Result<EntityChange, Error> {
+    fn merge(&self, table: &TableName, note: &DynamicEntity) -> Result<EntityChange, Error> {
         let kind = ChangeKind::Update(Mode::Merge, Some(self.is_as_read()));
-        change(table, kind, &note)
+        change(table, kind, note)
     }
 
     /// An attempt was noted in it.
