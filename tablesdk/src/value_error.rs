@@ -27,7 +27,7 @@ pub enum ValueError {
         rule: &'static str,
     },
     /// The text or bytes exceed 64 KiB.
-    #[error("the value is too large: {rule}")]
+    #[error("the value is too large: {rule}; {WAYS_OUT}")]
     TooLarge {
         /// The limit.
         rule: &'static str,
@@ -98,6 +98,9 @@ impl ValueError {
 }
 
 const SECRET: &str = "the reason is not shown, because the property is encrypted";
+
+/// For values that fit into no property.
+const WAYS_OUT: &str = "a `Chunked` field takes up to 1 MiB, a struct marked `wide` has several such fields, and `Objects` puts a larger value into an object store";
 
 /// A slot that a series does not have.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]

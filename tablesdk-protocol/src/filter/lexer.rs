@@ -65,6 +65,11 @@ impl<'a> Lexer<'a> {
         })
     }
 
+    /// The text from an offset on.
+    pub(super) fn from(&self, offset: usize) -> &'a str {
+        self.text.get(offset..).unwrap_or_default()
+    }
+
     fn single(&mut self, c: char, kind: TokenKind<'a>) -> TokenKind<'a> {
         self.offset += c.len_utf8();
         kind
@@ -79,7 +84,11 @@ impl<'a> Lexer<'a> {
                 self.offset,
                 "a path of properties",
             )),
-            Some(_) => Err(self.expected("a blank or a parenthesis")),
+            Some(_) => Err(ParseFilterError::unexpected(
+                self.offset,
+                self.rest(),
+                "a blank or a parenthesis",
+            )),
         }
     }
 
@@ -195,7 +204,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn rest(&self) -> &'a str {
-        self.text.get(self.offset..).unwrap_or_default()
+        self.from(self.offset)
     }
 }
 

@@ -195,8 +195,8 @@ pub struct ParseFilterError {
 }
 
 impl ParseFilterError {
-    /// The position in the string, in bytes: the end of the unexpected token for a [`Syntax`](ParseFilterErrorKind::Syntax)
-    /// error, the start of what is refused for every other.
+    /// The position in the string, in bytes: the end of the unexpected token for a [`Syntax`](ParseFilterErrorKind::Syntax) or
+    /// [`Symbol`](ParseFilterErrorKind::Symbol) error, the start of what is refused for every other.
     // SERVICE: "Syntax error at position 7 in 'aaa bbb ccc'.", directly after the word that should have been an operator.
     pub const fn offset(&self) -> usize {
         self.offset
@@ -233,6 +233,18 @@ impl ParseFilterError {
         }
     }
 
+    /// As [`syntax`](Self::syntax), of the token that starts with this text.
+    fn unexpected(offset: usize, text: &str, expected: &'static str) -> Self {
+        let mut symbols = SYMBOLS.into_iter();
+        match symbols.find(|(symbol, _)| text.starts_with(symbol)) {
+            Some((symbol, instead)) => Self {
+                offset,
+                kind: ParseFilterErrorKind::Symbol { symbol, instead },
+            },
+            None => Self::syntax(offset, expected),
+        }
+    }
+
     const fn unsupported(offset: usize, what: &'static str) -> Self {
         Self {
             offset,
@@ -264,6 +276,14 @@ pub enum ParseFilterErrorKind {
         /// What the literal should be.
         what: &'static str,
     },
+    /// A symbol of other languages, in whose place this one has a word or a sign of its own.
+    #[error("OData has no `{symbol}`: write `{instead}`")]
+    Symbol {
+        /// The symbol.
+        symbol: &'static str,
+        /// What stands for it.
+        instead: &'static str,
+    },
     /// The string is not of the language.
     #[error("expected {expected}")]
     Syntax {
@@ -280,6 +300,22 @@ pub enum ParseFilterErrorKind {
         what: &'static str,
     },
 }
+
+/// What other languages write, the longer ones first, and what stands for it here.
+const SYMBOLS: [(&str, &str); 12] = [
+    ("==", "eq"),
+    ("!=", "ne"),
+    ("<>", "ne"),
+    (">=", "ge"),
+    ("<=", "le"),
+    ("&&", "and"),
+    ("||", "or"),
+    ("=", "eq"),
+    ("!", "not"),
+    (">", "gt"),
+    ("<", "lt"),
+    ("\"", "'"),
+];
 
 const OPERATORS: [ComparisonOperator; 6] = [
     ComparisonOperator::Equal,

@@ -233,8 +233,9 @@ impl Parser<'_> {
         Ok(())
     }
 
-    const fn expected(&self, expected: &'static str) -> ParseFilterError {
-        ParseFilterError::syntax(self.token.end, expected)
+    fn expected(&self, expected: &'static str) -> ParseFilterError {
+        let Token { start, end, .. } = self.token;
+        ParseFilterError::unexpected(end, self.lexer.from(start), expected)
     }
 }
 

@@ -181,7 +181,9 @@ pub enum ParseETagError {
     #[error("a write has the condition of one ETag, and this is a list of several")]
     List,
     /// No string in double quotes.
-    #[error("an ETag is one string in double quotes, such as `W/\"0x8D\"`")]
+    #[error(
+        "an ETag is one string in double quotes, which belong to it, such as `W/\"datetime'2024-03-15T10%3A20%3A30.1234567Z'\"`"
+    )]
     Unquoted,
 }
 

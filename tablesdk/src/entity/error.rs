@@ -115,7 +115,7 @@ pub enum EntityProblem {
     },
     /// The entity exceeds 1 MiB as the service counts it.
     #[error(
-        "the entity takes {bytes} bytes, more than the {ENTITY_BYTES_MAX} that the service stores"
+        "the entity takes {bytes} bytes, more than the {ENTITY_BYTES_MAX} that the service stores; a struct marked `wide` takes more, and `Objects` puts large values into an object store"
     )]
     EntityTooLarge {
         /// The size in bytes, by the formula of the service.
@@ -192,7 +192,9 @@ pub enum EntityProblem {
         error: PropertyError,
     },
     /// More than 252 properties.
-    #[error("{count} properties are more than the {PROPERTIES_MAX} that an entity may have")]
+    #[error(
+        "{count} properties are more than the {PROPERTIES_MAX} that an entity may have; a struct marked `wide` may have more"
+    )]
     TooManyProperties {
         /// How many.
         count: usize,

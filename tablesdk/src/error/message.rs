@@ -98,7 +98,10 @@ impl fmt::Display for Error {
             }
             f.write_str(": ")?;
         }
-        f.write_str(&self.why())?;
+        match (self.why(), self.hint()) {
+            (why, Some(hint)) => write!(f, "{}; {hint}", why.trim_end_matches('.'))?,
+            (why, None) => f.write_str(&why)?,
+        }
         match (attempts, request_id) {
             (0 | 1, None) => Ok(()),
             (0 | 1, Some(id)) => write!(f, " (request id {id})"),

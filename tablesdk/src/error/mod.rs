@@ -12,6 +12,7 @@ use crate::entity::EntityError;
 
 mod current_state;
 mod fake;
+mod hint;
 mod message;
 
 pub use current_state::{CurrentEntity, CurrentState};
@@ -65,6 +66,8 @@ struct Inner {
     next_page: Option<String>,
     batch_size: Option<usize>,
     taken_entry: Option<Box<TakenEntry>>,
+    /// The account whose key was not accepted.
+    account: Option<String>,
     /// The copy that has no entity to go into.
     copy: Option<&'static str>,
 }
@@ -364,6 +367,7 @@ impl Error {
             next_page: None,
             batch_size: None,
             taken_entry: None,
+            account: None,
             copy: None,
         }))
     }

@@ -75,6 +75,9 @@ impl Attempt<'_> {
         }
         if !response.status().is_success() {
             let mut failure = Failure::answered(&response, pipeline.now());
+            if let Some(account) = auth.account() {
+                failure.error = failure.error.with_account(account);
+            }
             if pipeline.can_reauthenticate(&auth, &response) {
                 failure.retry_class = RetryClass::Credential;
             }

@@ -31,6 +31,14 @@ impl RequestAuth {
         }
     }
 
+    /// The account whose key signs.
+    pub(super) fn account(&self) -> Option<&str> {
+        match &*self.signer {
+            Signer::SharedKey(key) => Some(key.account()),
+            Signer::Anonymous | Signer::Sas(_) | Signer::Token(_) => None,
+        }
+    }
+
     /// Signs: after this, nothing may change.
     pub(super) fn sign(&self, request: &mut Request<Bytes>) {
         let authorization = match (&*self.signer, &self.bearer) {

@@ -73,6 +73,10 @@ async fn failures() -> Vec<(&'static str, Error)> {
                 .await
                 .unwrap_err(),
         ),
+        ("a filter is not OData", {
+            let query = table.query::<Employee>().odata("Age > 30");
+            query.collect().await.unwrap_err()
+        }),
         ("the host is unknown", unknown_host().await),
         (
             "the key of the account is wrong",

@@ -123,7 +123,10 @@ fn an_if_match_header_is_parsed_or_says_what_to_do() {
     for (text, message) in [
         ("*", "use a write without an ETag"),
         ("\"1\", \"2\"", "this is a list of several"),
-        ("0x8D", "in double quotes, such as `W/\"0x8D\"`"),
+        (
+            "0x8D",
+            "in double quotes, which belong to it, such as `W/\"datetime'",
+        ),
         ("", "in double quotes"),
         ("\"a\nb\"", "cannot contain the character '\\n'"),
     ] {

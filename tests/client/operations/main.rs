@@ -14,6 +14,7 @@ mod error_messages;
 mod error_table;
 mod etags_from_outside;
 mod fakes;
+mod hints;
 mod in_process;
 mod modify;
 mod paging;

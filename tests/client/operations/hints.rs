@@ -1,0 +1,183 @@
+//! Hints: an error with one usual cause says what to do about it.
+
+use bytes::Bytes;
+use harness::Employee;
+use http::Request;
+use tablesdk::transport::{Transport, TransportError, TransportFuture};
+use tablesdk::{
+    DynamicEntity, ETag, Error, RetryPolicy, SharedKey, TableClient, TableServiceClient,
+};
+use tablesdk_server::TableServer;
+
+/// An empty table, and the start of the messages about it.
+async fn table() -> (TableServer, TableClient, String) {
+    let server = TableServer::in_process();
+    let service = TableServiceClient::in_process(&server);
+    let table = service.table("Company");
+    table.create_table().await.unwrap();
+    let (_, place) = service.endpoint().as_str().split_once("://").unwrap();
+    let place = format!("in \"Company\" at {place}");
+    (server, table, place)
+}
+
+/// Each connection is refused.
+#[derive(Debug)]
+struct NoServer;
+
+impl Transport for NoServer {
+    fn send(&self, _: Request<Bytes>) -> TransportFuture<'_> {
+        let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        Box::pin(async { Err(TransportError::not_sent(refused)) })
+    }
+}
+
+#[tokio::test]
+async fn a_refused_connection_to_the_port_of_the_emulator_says_what_to_start() {
+    let get = async |endpoint: &str| {
+        let service = TableServiceClient::builder(endpoint)
+            .credential(SharedKey::new("devstoreaccount1", "c2VjcmV0").unwrap())
+            .transport(NoServer)
+            .retry(RetryPolicy::none());
+        let table = service.build().unwrap().table("Employees");
+        table.get::<Employee>(("Sales", "1")).await.unwrap_err()
+    };
+    let error = get("http://127.0.0.1:10002/devstoreaccount1").await;
+    assert_eq!(
+        error.to_string(),
+        "get entity in \"Employees\" at 127.0.0.1:10002/devstoreaccount1 (\"Sales\", \"1\"): the request could not be sent: connection refused; \
+         no server runs on the port of the emulator: start `tablesdk-server` or Azurite"
+    );
+    // A server of the program's own.
+    let error = get("http://127.0.0.1:10003/devstoreaccount1").await;
+    assert!(
+        error.to_string().ends_with(": connection refused"),
+        "{error}"
+    );
+}
+
+/// The error without the id of its request.
+fn without_id(error: &Error) -> String {
+    let message = error.to_string();
+    let (message, _) = message.rsplit_once(" (request id ").unwrap();
+    message.to_owned()
+}
+
+#[tokio::test]
+async fn a_wrong_key_and_a_missing_table_say_what_to_do() {
+    let server = TableServer::in_process();
+    let service = |key: &str| {
+        TableServiceClient::builder("https://devstoreaccount1.table.core.windows.net")
+            .credential(SharedKey::new("devstoreaccount1", key).unwrap())
+            .transport(server.transport())
+            .build()
+            .unwrap()
+    };
+    let wrong = "c2VjcmV0";
+    let get = service(wrong).table("Company");
+    let error = get.get::<Employee>(("Sales", "1")).await.unwrap_err();
+    assert_eq!(
+        without_id(&error),
+        "get entity in \"Company\" at devstoreaccount1.table.core.windows.net (\"Sales\", \"1\"): 403 AuthenticationFailed: \
+         Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly including the signature; \
+         does the key belong to the account \"devstoreaccount1\", and is the clock of this machine right?"
+    );
+    assert!(!error.to_string().contains(wrong));
+
+    let service = TableServiceClient::in_process(&server);
+    let missing = service.table("Company");
+    let error = missing.get::<Employee>(("Sales", "1")).await.unwrap_err();
+    let place = service.endpoint().as_str();
+    let (_, place) = place.split_once("://").unwrap();
+    assert_eq!(
+        without_id(&error),
+        format!(
+            "get entity in \"Company\" at {place} (\"Sales\", \"1\"): 404 TableNotFound: \
+             The table specified does not exist; `create_table().if_missing()` creates it"
+        )
+    );
+}
+
+#[tokio::test]
+async fn what_is_too_large_says_where_there_is_room() {
+    let (_server, table, place) = table().await;
+    let start = format!("insert entity {place} (\"a\", \"1\"): ");
+    let entity = DynamicEntity::new("a", "1");
+    let chunk = "x".repeat(32_768);
+    let long = entity.clone().with("Text", format!("{chunk}x"));
+    let many = (0..253).fold(entity.clone(), |entity, index| {
+        entity.with(format!("P{index}"), 1)
+    });
+    let large = (0..16).fold(entity, |entity, index| {
+        entity.with(format!("P{index:02}"), &chunk)
+    });
+    for (entity, because) in [
+        (
+            long,
+            "property \"Text\": the value is too large: a property holds at most 32768 UTF-16 units of text; \
+             a `Chunked` field takes up to 1 MiB, a struct marked `wide` has several such fields, and `Objects` puts a larger value into an object store",
+        ),
+        (
+            many,
+            "253 properties are more than the 252 that an entity may have; a struct marked `wide` may have more",
+        ),
+        (
+            large,
+            "the entity takes 1048872 bytes, more than the 1048576 that the service stores; \
+             a struct marked `wide` takes more, and `Objects` puts large values into an object store",
+        ),
+    ] {
+        let error = table.insert(&entity).await.unwrap_err();
+        assert_eq!(error.to_string(), format!("{start}{because}"));
+    }
+}
+
+#[tokio::test]
+async fn operators_of_other_languages_lead_to_those_of_odata() {
+    let (_server, table, place) = table().await;
+    for (odata, position, symbol, instead) in [
+        ("Age > 3", 5, ">", "gt"),
+        ("Age < 3", 5, "<", "lt"),
+        ("Age>=3", 3, ">=", "ge"),
+        ("Age <= 3", 5, "<=", "le"),
+        ("Age = 3", 5, "=", "eq"),
+        ("Age == 3", 5, "==", "eq"),
+        ("Age != 3", 5, "!=", "ne"),
+        ("Age <> 3", 5, "<>", "ne"),
+        ("Age gt 3 && Age lt 5", 10, "&&", "and"),
+        ("(Age gt 3)||Age lt 5", 11, "||", "or"),
+        ("!(Age gt 3)", 1, "!", "not"),
+    ] {
+        let query = table.query::<Employee>().odata(odata);
+        let error = query.collect().await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "query entities {place}: the OData filter {odata:?} cannot be read: \
+                 syntax error at position {position}: OData has no `{symbol}`: write `{instead}`"
+            )
+        );
+    }
+    let query = table.query::<Employee>().odata("Name eq \"Ada\"");
+    let error = query.collect().await.unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .ends_with("at position 9: OData has no `\"`: write `'`"),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_etag_that_is_not_quoted_says_what_its_form_is() {
+    for text in [
+        "0x8D",
+        "W/0x8D",
+        "W/datetime'2024-03-15T10%3A20%3A30.1234567Z'",
+        "W/&quot;1&quot;",
+    ] {
+        assert_eq!(
+            text.parse::<ETag>().unwrap_err().to_string(),
+            "an ETag is one string in double quotes, which belong to it, such as `W/\"datetime'2024-03-15T10%3A20%3A30.1234567Z'\"`"
+        );
+    }
+}
