@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use lsm_tree::compaction::Leveled;
+use lsm_tree::compaction::{CompactionStrategy, Leveled};
 use lsm_tree::{AbstractTree as _, AnyTree, SeqNo, Table};
 
 /// Merges tables in a thread of its own, one at a time. A drop waits for the merge that runs.
@@ -93,10 +93,10 @@ fn compact(tree: &AnyTree, watermark: SeqNo) -> lsm_tree::Result<u64> {
         .with_l0_threshold(1)
         .with_table_target_size(STEP_TABLE_BYTES)
         .with_level_ratio_policy(vec![1.0]);
-    let levels = Arc::new(levels);
+    let levels: Arc<dyn CompactionStrategy> = Arc::new(levels);
     loop {
         let before = tree.current_version().id();
-        tree.compact(levels.clone(), watermark)?;
+        tree.compact(Arc::clone(&levels), watermark)?;
         let is_through = tree.current_version().id() == before;
         if is_through || !is_much(tree.tombstone_count(), entries(tree)) {
             return Ok(removals_in_last_level(tree));

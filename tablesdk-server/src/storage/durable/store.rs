@@ -93,6 +93,7 @@ impl Store {
     /// # Errors
     ///
     /// Returns both arguments if there are such snapshots, or a compaction is running.
+    #[expect(clippy::result_large_err, reason = "the caller goes on with both")]
     pub(super) fn close(mut self, durable: StoredRecords) -> Result<(), (Self, StoredRecords)> {
         // Of `durable` and of all earlier ones. Nobody can get another one now.
         let is_read = Arc::strong_count(&durable.0) > 1 || self.snapshots.count() > 1;
