@@ -9,6 +9,7 @@ use tablesdk::{DynamicEntity, ErrorKind, Stored, TableClient};
 use crate::entity::{ByTown, Numbered, Person, Secret};
 use crate::judge::{Effect, Snapshots, Step, Target, token};
 use crate::ledger::{ENTRY_MISSING, Finding, Said};
+use crate::network::Network;
 use crate::rows::{Call, settle_and_judge, show, step};
 use crate::world::World;
 
@@ -47,6 +48,14 @@ pub(crate) async fn people(world: &World, rng: &mut Rng) {
         } else {
             Finding::Lie(format!("in {town} are {found:?} instead of {expected:?}"))
         });
+    }
+    // The guide: of `exactly_once`, the second response is a success, as the first one was.
+    let first = steps
+        .first()
+        .filter(|first| first.is_once && world.network == Network::Doubled);
+    if first.is_some_and(|first| first.said == Said::Refused && first.record.is_answered()) {
+        let text = "an insert of a new entity failed, although it is exactly once";
+        findings.push(Finding::Lie(text.to_owned()));
     }
     world.ledger.enter(findings, || {
         let steps = steps.iter().map(|step| show(world, step));

@@ -70,7 +70,7 @@ pub(crate) struct World {
     clients: Vec<TableServiceClient>,
     proxy: Proxy,
     server: tokio::sync::Mutex<Process>,
-    network: Network,
+    pub(crate) network: Network,
     next_id: AtomicU64,
     /// How many operations were begun.
     begun: watch::Sender<u64>,
