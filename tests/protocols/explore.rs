@@ -234,6 +234,8 @@ pub struct World<C: Client> {
     late: Vec<Late<C::Key, C::Row>>,
     /// How many faults may still happen.
     faults: u8,
+    /// Whether the network doubles each request.
+    doubles: bool,
     rules: C::Rules,
 }
 
@@ -247,6 +249,7 @@ impl<C: Client> World<C> {
             clients: clients.into_iter().map(Some).collect(),
             late: Vec::new(),
             faults,
+            doubles: false,
             rules,
         }
     }
@@ -255,6 +258,13 @@ impl<C: Client> World<C> {
     pub fn with(mut self, key: C::Key, row: C::Row) -> Self {
         self.rows.write(key, Some(row));
         self.forget(self.rows.births);
+        self
+    }
+
+    /// The same world with a network that doubles each request and causes no other fault, and clients that do not pause.
+    pub const fn doubling(mut self) -> Self {
+        self.doubles = true;
+        self.faults = 0;
         self
     }
 
@@ -272,6 +282,9 @@ impl<C: Client> World<C> {
                 is_quiet = false;
                 match next {
                     Next::Read => steps.push(Step::Read(index)),
+                    Next::Send(_) if self.doubles && !client.is_last() => {
+                        steps.push(Step::Send(index, choice, Doubled));
+                    }
                     Next::Send(_) => {
                         let fates = [
                             Answered,
@@ -292,7 +305,11 @@ impl<C: Client> World<C> {
             }
         }
         steps.extend((0..self.late.len()).map(Step::Arrive));
-        let young = self.rows.slots.iter().filter(|slot| slot.born > 0);
+        let clients = self.clients.iter().flatten().filter(|it| !it.is_last());
+        let has_ended = clients.into_iter().all(|client| client.next().is_empty());
+        let ages = has_ended || !self.doubles;
+        let young = self.rows.slots.iter();
+        let young = young.filter(|slot| ages && slot.born > 0);
         steps.extend(young.map(|slot| Step::Age(slot.key)));
         steps
     }
@@ -311,7 +328,8 @@ impl<C: Client> World<C> {
                     unreachable!("the choice was a request")
                 };
                 let base = *client.base();
-                self.faults -= u8::from(fate != Fate::Answered);
+                let is_usual = self.doubles && fate == Fate::Doubled;
+                self.faults -= u8::from(fate != Fate::Answered && !is_usual);
                 let late = Late {
                     base,
                     changes: changes.clone(),

@@ -11,13 +11,15 @@ use super::EncodedEntity;
 use super::encryption::opened;
 use super::get_entity::{fetch, is_expired};
 use super::index::changes::EntryChanges;
-use super::update_entity::send;
-use super::write::change::ChangeKind;
+use super::update_entity::sealed;
+use super::write::ambiguous_write::compare;
+use super::write::change::{ChangeKind, EntityChange};
 use super::write::exactly_once::KeepMarker;
+use super::write::own_copies::{Next, OwnCopies, unchanged};
 use super::write::unmodelled::{left_as_is, unmodelled};
 use crate::entity::encrypted::encrypted;
 use crate::entity::{EntityError, Stored, WritableEntity, values_of, write_values};
-use crate::error::{ClosureError, Error};
+use crate::error::{ClosureError, CurrentState, Error};
 use crate::pipeline::{Effect, OperationRun, Table};
 
 /// Changes an entity with a closure. See [`TableClient::modify`](crate::TableClient::modify).
@@ -81,6 +83,9 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
     /// All rounds together have the [deadline](crate::RetryPolicy::deadline) of the client. The pause between two rounds is random.
     /// Its upper limit is an eighth of [`RetryPolicy::delay`](crate::RetryPolicy::delay) at first, and doubles each time, up to a
     /// tenth of [`RetryPolicy::max_delay`](crate::RetryPolicy::max_delay).
+    ///
+    /// A network that delivers each request twice makes each write meet its own copy. The operation then
+    /// [ends](crate::guide::errors_and_retries#requests-that-arrive-late-or-twice) after the second one, with an unknown outcome.
     pub const fn rounds(mut self, rounds: u32) -> Self {
         self.rounds = rounds;
         self
@@ -134,9 +139,19 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
             run.pipeline().watch_service_time();
         }
         let mut round = 0;
+        let mut own_copies = OwnCopies::default();
+        let mut refused = None;
         loop {
+            let fetched = match refused.take() {
+                None => fetch(run, Effect::ReadNow, &self.table, key, None).await,
+                Some(refused) => {
+                    let read = read_again(run, &self.table, key, round, &mut own_copies, refused);
+                    Box::pin(read).await?
+                }
+            };
             round += 1;
-            let fetched = match fetch(run, Effect::ReadNow, &self.table, key, None).await {
+            let mut sent = None;
+            let fetched = match fetched {
                 Ok((content, etag))
                     if const { E::SCHEMA.can_expire() }
                         && is_expired(run, const { &E::SCHEMA }, &content) =>
@@ -151,10 +166,14 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
                 }
                 fetched => fetched.map(|(content, etag)| (content, etag, None)),
             };
-            let sent = match fetched {
+            let done = match fetched {
                 Ok((content, etag, instead)) => {
                     match opened(&self.table, encrypted::<E>(), key, content).await {
-                        Ok(content) => self.replace(run, key, &content, &etag, instead).await,
+                        Ok(content) => {
+                            let replace =
+                                self.replace(run, key, &content, &etag, instead, &mut sent);
+                            replace.await
+                        }
                         Err(error) => Err(run.annotate(error).with_key(key)),
                     }
                 }
@@ -162,12 +181,12 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
                     Some(make) => {
                         run.note_expected_error(&error);
                         let entity = make();
-                        self.insert(run, key, entity).await
+                        self.insert(run, key, entity, &mut sent).await
                     }
                     None => Err(error),
                 },
             };
-            let error = match sent {
+            let error = match done {
                 Ok(modified) => return Ok(modified),
                 Err(error) => error,
             };
@@ -175,6 +194,10 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
                 self.is_rival(&error) && round < self.rounds && run.pause_before_round(round).await;
             if !starts_over {
                 return Err(error);
+            }
+            // With a marker, the outcome of the round is known.
+            if self.exactly_once.is_none() {
+                refused = sent.map(|sent| (error, sent));
             }
         }
     }
@@ -195,6 +218,7 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
         content: &Bytes,
         etag: &ETag,
         instead: Option<E>,
+        sent: &mut Option<EntityChange>,
     ) -> Result<Modified<E, T>, Error> {
         let failed = |run: &OperationRun<'_>, error: Error| run.annotate(error).with_key(key);
         let (mut stored, mut rest) = {
@@ -215,7 +239,8 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
         let encoded = encode(&stored, rest).map_err(|error| failed(run, Error::input(error)))?;
         let if_match = IfMatch::ETag(stored.etag().clone());
         let kind = ChangeKind::Update(Mode::Replace, Some(if_match));
-        let etag = send(run, &self.table, kind, encoded, self.exactly_once).await?;
+        let change = sent.insert(sealed(run, &self.table, kind, encoded).await?);
+        let etag = change.write_entity(run, self.exactly_once).await?;
         stored.written(etag);
         Ok(Modified { stored, value })
     }
@@ -226,6 +251,7 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
         run: &mut OperationRun<'_>,
         key: &EntityKey,
         mut entity: E,
+        sent: &mut Option<EntityChange>,
     ) -> Result<Modified<E, T>, Error> {
         let failed = |run: &OperationRun<'_>, error: Error| run.annotate(error).with_key(key);
         let value = (self.change)(&mut entity);
@@ -234,8 +260,9 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
         if encoded.key != *key {
             return Err(failed(run, Error::input(OtherKey { made: encoded.key })));
         }
-        let kind = ChangeKind::Insert;
-        let etag = send(run, &self.table, kind, encoded, self.exactly_once).await?;
+        let change = sealed(run, &self.table, ChangeKind::Insert, encoded).await?;
+        let change = sent.insert(change);
+        let etag = change.write_entity(run, self.exactly_once).await?;
         entity.written_as(&etag);
         let stored = Stored::new(entity, key.clone(), etag);
         Ok(Modified { stored, value })
@@ -246,6 +273,51 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
 #[error("the entity to insert has another key, {made}")]
 struct OtherKey {
     made: EntityKey,
+}
+
+/// A round that was refused because of its condition, and what it sent.
+type Refused = (Error, EntityChange);
+
+/// What was read of an entity; an error if it does not exist.
+type Read = Result<(Bytes, ETag), Error>;
+
+/// Reads the entity after a refused round. Fails where the refusal may be that of a copy of the round's own request.
+async fn read_again(
+    run: &mut OperationRun<'_>,
+    table: &Table,
+    key: &EntityKey,
+    round: u32,
+    own_copies: &mut OwnCopies,
+    (error, sent): Refused,
+) -> Result<Read, Error> {
+    let unknown = |run: &OperationRun<'_>, error, current: Option<CurrentState>| {
+        let error = run.annotate(error);
+        error.into_outcome_unknown(current.unwrap_or(CurrentState::Unread))
+    };
+    loop {
+        let read = fetch(run, Effect::ReadNow, table, key, None).await;
+        let found = read.as_ref().ok();
+        let current =
+            found.map(|(content, etag)| compare(&sent, content.clone(), Some(etag.clone())));
+        let is_as_sent = current.as_ref().is_some_and(CurrentState::equals_sent);
+        let etag = match (own_copies.after_refusal(is_as_sent), found) {
+            (Next::Round, _) | (_, None) => return Ok(read),
+            (Next::End, _) => return Err(unknown(run, error, current)),
+            (Next::Probe, Some((_, etag))) => etag,
+        };
+        let probe = unchanged(sent.table(), key, etag)?;
+        match probe.send_alone(run).await {
+            Ok(_) => {
+                own_copies.after_probe(true);
+                return Ok(fetch(run, Effect::ReadNow, table, key, None).await);
+            }
+            Err(refusal) if refusal.is_out_of_date() => own_copies.after_probe(false),
+            Err(_) => return Err(unknown(run, error, current)),
+        }
+        if !run.pause_before_round(round).await {
+            return Err(unknown(run, error, current));
+        }
+    }
 }
 
 fn encode<E: WritableEntity>(

@@ -7,7 +7,6 @@ use tablesdk_protocol::{ETag, IfMatch};
 
 use super::EncodedEntity;
 use super::index::changes::EntryChanges;
-use super::write::ambiguous_write::malformed_success;
 use super::write::change::{ChangeKind, EntityChange};
 use super::write::changed_only::changes;
 use super::write::exactly_once::KeepMarker;
@@ -265,9 +264,18 @@ pub(super) async fn send(
     entity: EncodedEntity,
     exactly_once: Option<KeepMarker>,
 ) -> Result<ETag, Error> {
+    let change = sealed(run, table, kind, entity).await?;
+    change.write_entity(run, exactly_once).await
+}
+
+/// The change of an entity, encrypted where its type is.
+pub(super) async fn sealed(
+    run: &OperationRun<'_>,
+    table: &Table,
+    kind: ChangeKind,
+    entity: EncodedEntity,
+) -> Result<EntityChange, Error> {
     let entity = entity.seal(table).await;
     let entity = entity.map_err(|error| run.annotate(error))?;
-    let change = EntityChange::new(run.operation(), table, kind, entity)?;
-    let etag = change.write(run, exactly_once).await?;
-    etag.ok_or_else(|| run.annotate(malformed_success("the response has no ETag")))
+    EntityChange::new(run.operation(), table, kind, entity)
 }

@@ -767,6 +767,10 @@ impl TableClient {
     ///   of the service does that: another client may insert it at the same time. If that matters, let both transactions change an
     ///   entity that exists, such as the department.
     ///
+    /// The changes are carried out together, so that their order means nothing to what is stored. What depends on a read is sent first: if another
+    /// client has written what was read, the closure runs again, whatever else the service would refuse. Only if that is unchanged, the error is that
+    /// of another change, such as `EntityAlreadyExists`. Errors number the changes as the closure made them.
+    ///
     /// A transaction without changes sends no batch: its reads are not checked, and may be of different times. Entities of a query in
     /// the closure are not checked either: read those that the decision depends on with `get`.
     ///
@@ -848,7 +852,9 @@ impl TableClient {
     /// are deleted with it. Several clients may run it at the same time, and beside writers. It can be dropped, or fail, after any request:
     /// the next call continues.
     ///
-    /// With [buckets](derive@crate::TableEntity#buckets), it reads only what has expired. Without, it scans the table, or reads one
+    /// With [buckets](derive@crate::TableEntity#buckets), it reads only what has expired, which is allowed where the client
+    /// [denies scans](crate::TableServiceClientBuilder::deny_scans), and no scan for
+    /// [`assert_no_scans`](crate::guide::testing#the-journal) of the test kit. Without, it scans the table, or reads one
     /// [partition](RemoveExpired::partition).
     ///
     /// ```

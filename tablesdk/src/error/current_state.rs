@@ -150,6 +150,13 @@ impl fmt::Debug for CurrentEntity {
     }
 }
 
+impl CurrentState {
+    /// Whether the entity is there as it was sent.
+    pub(crate) fn equals_sent(&self) -> bool {
+        matches!(self, Self::Present(entity) if entity.equals_sent)
+    }
+}
+
 impl fmt::Display for CurrentState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -275,6 +275,57 @@ on_both_transports! {
         }
     }
 
+    async fn a_race_starts_over_in_every_order_of_the_changes(subject: Subject) {
+        let table = with_department(&subject).await;
+        for (is_insert_first, hired) in [(true, 2), (false, 4)] {
+            let rounds = AtomicU32::new(0);
+            let number = |headcount: i32| Employee::new(&headcount.to_string(), "Ada", 36);
+            table.transaction("Sales", async |tx| {
+                let mut d = tx.get(Department::key("Sales")).await?.ok_or(NoDepartment)?;
+                d.headcount += 1;
+                let employee = number(d.headcount);
+                if rounds.fetch_add(1, Ordering::Relaxed) == 0 {
+                    // The same, by another client: both are refused, and one of them shows the race.
+                    table.insert(&employee).await?;
+                    let change = table.patch(Department::key("Sales"));
+                    change.set(|d| d.headcount, d.headcount).await?;
+                }
+                if is_insert_first {
+                    tx.insert(&employee).replace(d);
+                } else {
+                    tx.replace(d).insert(&employee);
+                }
+                Ok(())
+            }).await.unwrap();
+            assert_eq!(rounds.into_inner(), 2);
+            assert_eq!(department(&table).await.headcount, hired);
+        }
+    }
+
+    async fn an_error_names_the_change_as_the_closure_made_it(subject: Subject) {
+        let table = with_department(&subject).await;
+        table.insert(&Employee::ada()).await.unwrap();
+        for is_exact in [false, true] {
+            let hire = table.transaction("Sales", async |tx| {
+                let d = tx.get(Department::key("Sales")).await?.ok_or(NoDepartment)?;
+                tx.upsert_merge(&Employee::new("2", "Grace", 50)).insert(&Employee::ada()).replace(d);
+                Ok(())
+            });
+            let error = if is_exact { hire.exactly_once().await } else { hire.await }.unwrap_err();
+            assert!(error.is_conflict(), "{error:?}");
+            assert_eq!((error.batch_index(), error.operation()), (Some(1), Some("insert entity")));
+            assert_eq!(error.key().unwrap().row_key().as_str(), "1");
+            assert!(error.to_string().starts_with("change 2 of 3: insert entity"), "{error}");
+        }
+        let refused = table.transaction("Sales", async |tx| {
+            let d = tx.get(Department::key("Sales")).await?.ok_or(NoDepartment)?;
+            tx.insert(&Employee::new("3", "Alan", 41)).replace(d.clone());
+            tx.insert(&Employee::new("4", "Alan", 41)).merge(d);
+            Ok(())
+        }).await.unwrap_err();
+        assert_eq!((refused.kind(), refused.batch_index()), (ErrorKind::Input, Some(3)), "{refused:?}");
+    }
+
     async fn the_last_conflict_is_the_error_after_all_rounds(subject: Subject) {
         let table = with_department(&subject).await;
         for is_written in [true, false] {

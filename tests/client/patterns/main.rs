@@ -9,6 +9,7 @@ mod copy_faults;
 mod costs;
 mod counters;
 mod design_guide;
+mod doubled_entries;
 mod doubled_requests;
 mod encryption;
 mod entity;

@@ -4,6 +4,7 @@ mod ambiguous_outcomes;
 mod call_options;
 mod concurrency;
 mod credential_rotation;
+mod doubled_requests;
 mod exactly_once;
 mod faults;
 mod feature_interactions;

@@ -4,8 +4,8 @@ use super::rules::Complete;
 use super::{Entity, Key, Mutant, Row, VALUES, Verb, entity};
 use crate::explore::{Answer, Change, Client, Next, Rows};
 use At::{
-    Begin, Commit, End, InsertEntry, Look, Mend, ReadEntity, ReadEntry, ReconcileEntity,
-    ReconcileEntry, Remove, RemoveEntity, RemoveEntry, TouchEntry,
+    Begin, Commit, End, InsertEntry, Look, Mend, ReadEntity, ReadEntry, ReadGained,
+    ReconcileEntity, ReconcileEntry, Remove, RemoveEntity, RemoveEntry, TouchEntry,
 };
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -15,7 +15,8 @@ enum At {
     // Before the commit, for the entry of this value.
     ReadEntry(u8),
     InsertEntry(u8),
-    TouchEntry(u8),
+    ReadGained(u8),
+    TouchEntry(u8, Seen),
     Commit,
     // After it.
     ReconcileEntry(u8),
@@ -34,6 +35,7 @@ enum At {
 struct Seen {
     etag: u8,
     column: u8,
+    written_by: u8,
     is_old: bool,
 }
 
@@ -43,6 +45,8 @@ enum Action {
     Insert(u8),
     Replace(u8, u8),
     Touch(u8),
+    /// Touches it, and leaves an id.
+    Confirm(u8, u8),
     Delete(u8),
 }
 
@@ -66,6 +70,10 @@ enum Outcome {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Index {
     verb: Verb,
+    /// The id of its writes of entries before the commit. That of those after it is the next one.
+    id: u8,
+    /// How many writes of the entry were refused, or got no answer. The next one has an id.
+    failed: u8,
     at: At,
     base: u8,
     /// The entity as it was read, with its ETag.
@@ -80,9 +88,10 @@ pub struct Index {
 fn entry(rows: &Rows<Key, Row>, value: u8) -> Option<Seen> {
     let found = rows.get(Key::Entry(value))?;
     match found.row {
-        Row::Entry(column) => Some(Seen {
+        Row::Entry(column, written_by) => Some(Seen {
             etag: found.etag,
             column,
+            written_by,
             is_old: found.old,
         }),
         Row::Entity(_) => unreachable!("the key is an entry's"),
@@ -90,9 +99,11 @@ fn entry(rows: &Rows<Key, Row>, value: u8) -> Option<Seen> {
 }
 
 impl Index {
-    pub const fn new(verb: Verb, mutant: Mutant) -> Self {
+    pub const fn new(verb: Verb, number: u8, mutant: Mutant) -> Self {
         Self {
             verb,
+            id: 2 * number + 1,
+            failed: 0,
             at: match verb {
                 Verb::Last => Look,
                 _ => ReadEntity,
@@ -107,7 +118,7 @@ impl Index {
 
     /// Ends this run.
     fn end(&mut self) {
-        *self = Self::new(self.verb, self.mutant);
+        *self = Self::new(self.verb, self.id / 2, self.mutant);
         self.at = if self.verb == Verb::Last { Look } else { End };
     }
 
@@ -126,6 +137,11 @@ impl Index {
         entity.map(|entity| entity.column)
     }
 
+    /// Whether the next write of an entry without a change has an id.
+    fn has_id(&self) -> bool {
+        self.failed > 0 && self.mutant != Mutant::WithoutIds
+    }
+
     fn had_entry(&self, value: u8) -> bool {
         self.stored.is_some_and(|(_, entity)| entity.value == value)
     }
@@ -136,6 +152,7 @@ impl Index {
 
     /// Goes on with the preparation of the entry of the next value.
     fn prepare(&mut self, value: u8) {
+        self.failed = 0;
         self.at = match (self.had_entry(value), self.wanted_entry(value)) {
             _ if value > VALUES || self.mutant == Mutant::EntriesAfterCommit => {
                 let is_needed = self.before != [Before::Right; VALUES as usize];
@@ -155,6 +172,7 @@ impl Index {
 
     /// Goes on with the entry of the next value after the commit.
     fn clean(&mut self, value: u8) {
+        self.failed = 0;
         if value > VALUES {
             match self.verb {
                 Verb::Repair => self.at = RemoveEntry(1),
@@ -220,7 +238,11 @@ impl Index {
         let action = match (seen, wanted) {
             (None, None) => None,
             (Some(seen), Some(column)) if seen.column == column => {
-                Some(Action::Touch(seen.etag)).filter(|_| self.mutant != Mutant::EqualNotTouched)
+                let touch = match self.has_id() {
+                    true => Action::Confirm(seen.etag, column),
+                    false => Action::Touch(seen.etag),
+                };
+                Some(touch).filter(|_| self.mutant != Mutant::EqualNotTouched)
             }
             (Some(seen), Some(column)) => Some(Action::Replace(seen.etag, column)),
             (None, Some(column)) => Some(Action::Insert(column)),
@@ -278,6 +300,9 @@ impl Index {
     }
 }
 
+/// How often an entry is written before the client gives up.
+const ROUNDS: u8 = 3;
+
 impl Client for Index {
     type Key = Key;
     type Row = Row;
@@ -289,9 +314,13 @@ impl Client for Index {
             Commit if self.has_paused() => return vec![Next::Read],
             InsertEntry(value) => {
                 let column = self.wanted_entry(value).expect("the entity has the entry");
-                Change::Insert(Key::Entry(value), Row::Entry(column))
+                Change::Insert(Key::Entry(value), Row::Entry(column, 0))
             }
-            TouchEntry(value) => Change::Touch(Key::Entry(value), None),
+            TouchEntry(value, seen) if self.has_id() => {
+                let row = Row::Entry(seen.column, self.id);
+                Change::Replace(Key::Entry(value), row, seen.etag)
+            }
+            TouchEntry(value, seen) => Change::Touch(Key::Entry(value), Some(seen.etag)),
             Commit => {
                 let etag = self.stored.map(|(etag, _)| etag);
                 match (etag, self.wanted().map(Row::Entity)) {
@@ -308,8 +337,13 @@ impl Client for Index {
             Mend(value, action) => {
                 let key = Key::Entry(value);
                 match action {
-                    Action::Insert(column) => Change::Insert(key, Row::Entry(column)),
-                    Action::Replace(etag, column) => Change::Replace(key, Row::Entry(column), etag),
+                    Action::Insert(column) => Change::Insert(key, Row::Entry(column, 0)),
+                    Action::Replace(etag, column) => {
+                        Change::Replace(key, Row::Entry(column, 0), etag)
+                    }
+                    Action::Confirm(etag, column) => {
+                        Change::Replace(key, Row::Entry(column, self.id + 1), etag)
+                    }
                     Action::Touch(etag) => Change::Touch(key, Some(etag)),
                     Action::Delete(_) if self.mutant == Mutant::LostDeletedUnconditionally => {
                         Change::Delete(key, None)
@@ -341,6 +375,19 @@ impl Client for Index {
                 self.base = rows.now();
                 self.prepare(1);
             }
+            ReadGained(value) => match entry(rows, value) {
+                None => self.at = InsertEntry(value),
+                Some(seen) if seen.written_by == self.id || self.mutant == Mutant::PresentIsOwn => {
+                    *self.before(value) = Before::Touched(seen.etag);
+                    self.prepare(value + 1);
+                }
+                // It gives up before it has written the entity.
+                Some(_) if self.failed == ROUNDS => {
+                    self.outcome = Some(Outcome::Refused);
+                    self.clean(1);
+                }
+                Some(seen) => self.at = TouchEntry(value, seen),
+            },
             ReadEntry(value) => {
                 let is_after_commit = self.outcome.is_some();
                 let is_unchanged = self.wanted() == self.stored.map(|(_, entity)| entity);
@@ -369,6 +416,11 @@ impl Client for Index {
             Commit => {
                 self.outcome = Some(Outcome::Refused);
                 self.clean(1);
+            }
+            ReconcileEntry(value)
+                if entry(rows, value).is_some_and(|it| it.written_by == self.id + 1) =>
+            {
+                self.clean(value + 1);
             }
             ReconcileEntry(value) => {
                 self.base = rows.now();
@@ -411,16 +463,19 @@ impl Client for Index {
             {
                 self.prepare(value + 1);
             }
-            (InsertEntry(value), _) => self.at = TouchEntry(value),
-            (TouchEntry(value), Answer::Done(etag)) => {
+            (InsertEntry(value), _) => self.at = ReadGained(value),
+            (TouchEntry(value, _), Answer::Done(etag)) => {
                 *self.before(value) = Before::Touched(etag);
                 self.prepare(value + 1);
             }
             // The entry is there, but may have the ETag that it had before.
-            (TouchEntry(value), Answer::Unknown) if self.mutant == Mutant::UnknownTouchTaken => {
+            (TouchEntry(value, _), Answer::Unknown) if self.mutant == Mutant::UnknownTouchTaken => {
                 self.at = ReadEntry(value);
             }
-            (TouchEntry(value), _) => self.at = InsertEntry(value),
+            (TouchEntry(value, _), _) => {
+                self.failed += 1;
+                self.at = InsertEntry(value);
+            }
             (Commit, answer) => {
                 self.outcome = Some(match answer {
                     Answer::Done(_) => Outcome::Written,
@@ -429,7 +484,11 @@ impl Client for Index {
                 });
                 self.clean(1);
             }
-            (Mend(value, _), Answer::Refused(..)) => self.at = ReconcileEntry(value),
+            (Mend(value, _), Answer::Refused(..)) if self.failed == ROUNDS => self.clean(value + 1),
+            (Mend(value, _), Answer::Refused(..)) => {
+                self.failed += 1;
+                self.at = ReconcileEntry(value);
+            }
             (Mend(value, _), _) => self.clean(value + 1),
             (Remove(value, _), _) => self.remove(value + 1),
             (at, answer) => unreachable!("{answer:?} at {at:?}"),

@@ -29,8 +29,8 @@ impl explore::Key for Key {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Row {
     Entity(Entity),
-    /// With the property that it repeats.
-    Entry(u8),
+    /// With the property that it repeats, and the id of the last write that had one, or 0.
+    Entry(u8, u8),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -46,7 +46,7 @@ fn entity(rows: &Rows<Key, Row>) -> Option<(u8, Entity)> {
     let found = rows.get(Key::Entity)?;
     match found.row {
         Row::Entity(entity) => Some((found.etag, entity)),
-        Row::Entry(_) => unreachable!("the key is the entity's"),
+        Row::Entry(..) => unreachable!("the key is the entity's"),
     }
 }
 
@@ -70,6 +70,8 @@ enum Mutant {
     EntriesAfterCommit,
     PauseIgnored,
     PresentNotTouched,
+    PresentIsOwn,
+    WithoutIds,
     UnknownTouchTaken,
     LostReadAfterCommit,
     LostDeletedUnconditionally,
@@ -110,6 +112,7 @@ const STRICT: Complete = Complete {
     allows_late_insert: false,
     is_repaired: true,
     was_deleted: false,
+    written: None,
 };
 const LATE_INSERT: Complete = Complete {
     allows_late_insert: true,
@@ -120,25 +123,30 @@ const UNREPAIRED: Complete = Complete {
     ..LATE_INSERT
 };
 
-fn run(
+fn run(scenario: &Scenario, rules: Complete, mutant: Mutant) -> Result<usize, String> {
+    explore(world(scenario, rules, mutant))
+}
+
+fn world(
     &Scenario(verbs, faults, exists): &Scenario,
     rules: Complete,
     mutant: Mutant,
-) -> Result<usize, String> {
+) -> World<Index> {
     let last = [Verb::Last];
     let last = last.iter().filter(|_| rules.is_repaired);
     let clients = verbs.iter().chain(last);
-    let clients = clients.map(|&verb| Index::new(verb, mutant));
+    let clients = clients.zip(0..);
+    let clients = clients.map(|(&verb, number)| Index::new(verb, number, mutant));
     let mut world = World::new(clients.collect(), faults, rules);
     if exists {
         let entity = Entity {
             value: 1,
             column: 1,
         };
-        world = world.with(Key::Entry(1), Row::Entry(1));
+        world = world.with(Key::Entry(1), Row::Entry(1, 0));
         world = world.with(Key::Entity, Row::Entity(entity));
     }
-    explore(world)
+    world
 }
 
 fn holds(scenario: &Scenario, rules: Complete) {
@@ -184,6 +192,54 @@ fn a_late_insert_is_mended() {
 #[test]
 fn an_insert_after_a_delete_is_mended_by_its_client() {
     holds(&INSERTED_TWICE_AND_DELETED, UNREPAIRED);
+}
+
+const MOVED_ALONE: Scenario = Scenario(&[set(2, 1)], 0, true);
+const INSERTED_ALONE: Scenario = Scenario(&[set(2, 1)], 0, false);
+/// One client, which is not hindered by others.
+const ALONE: Complete = Complete {
+    written: Some(Entity {
+        value: 2,
+        column: 1,
+    }),
+    ..STRICT
+};
+
+#[test]
+fn a_client_writes_an_entity_with_its_entry_where_each_request_comes_twice() {
+    for scenario in [&MOVED_ALONE, &INSERTED_ALONE] {
+        let world = world(scenario, ALONE, Mutant::None).doubling();
+        let states = explore(world).unwrap_or_else(|violation| panic!("{violation}"));
+        println!("{states} states");
+    }
+}
+
+#[test]
+fn an_entity_has_its_entry_where_each_request_comes_twice() {
+    for scenario in [
+        &MOVED_BACK,
+        &MOVED_TWICE,
+        &INSERTED_TWICE,
+        &DELETED,
+        &COPIED_AND_BACK,
+    ] {
+        let world = world(scenario, STRICT, Mutant::None).doubling();
+        let states = explore(world).unwrap_or_else(|violation| panic!("{violation}"));
+        println!("{states} states");
+    }
+}
+
+#[test]
+fn the_model_finds_that_a_client_gives_up_without_ids() {
+    let world = world(&MOVED_ALONE, ALONE, Mutant::WithoutIds).doubling();
+    let found = explore(world).expect_err("the fault is found");
+    assert!(found.contains("the entity is"), "{found}");
+}
+
+/// That an entry is there does not show that it was just written.
+#[test]
+fn the_model_finds_a_present_entry_taken_for_its_own() {
+    finds(Mutant::PresentIsOwn, &MOVED_BACK, STRICT, "has no entry");
 }
 
 #[test]

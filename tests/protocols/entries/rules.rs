@@ -1,6 +1,6 @@
 //! The rules of an index with entries in other partitions: an entity always has its entry.
 
-use super::{Key, Row, VALUES, entity};
+use super::{Entity, Key, Row, VALUES, entity};
 use crate::explore::{Rows, Rules};
 
 /// What the rules allow.
@@ -11,6 +11,8 @@ pub struct Complete {
     /// A repair has mended everything in the end. Without it, there may be entries that no entity has.
     pub is_repaired: bool,
     pub was_deleted: bool,
+    /// What the entity is in the end, where one client writes it.
+    pub written: Option<Entity>,
 }
 
 impl Rules<Key, Row> for Complete {
@@ -31,10 +33,16 @@ impl Rules<Key, Row> for Complete {
 
     fn end(&self, rows: &Rows<Key, Row>) -> Result<(), String> {
         let entity = entity(rows).map(|(_, entity)| entity);
+        if self.written.is_some() && self.written != entity {
+            return Err(format!("the entity is {entity:?}"));
+        }
         for value in 1..=VALUES {
             let wanted = entity.filter(|entity| entity.value == value);
-            let wanted = wanted.map(|entity| Row::Entry(entity.column));
-            let found = rows.get(Key::Entry(value)).map(|found| found.row);
+            let wanted = wanted.map(|entity| Row::Entry(entity.column, 0));
+            let found = rows.get(Key::Entry(value)).map(|found| match found.row {
+                Row::Entry(column, _) => Row::Entry(column, 0),
+                row @ Row::Entity(_) => row,
+            });
             if found != wanted && (self.is_repaired || wanted.is_some()) {
                 return Err(format!("entry {value} is {found:?} instead of {wanted:?}"));
             }

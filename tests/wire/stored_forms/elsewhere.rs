@@ -1,6 +1,7 @@
 //! The entries of indexes in other partitions than that of their entity.
 
 use tablesdk::{TableClient, TableEntity};
+use tablesdk_server::testing::{Fault, Op};
 
 use super::Transcript;
 
@@ -36,6 +37,12 @@ async fn entries_in_other_partitions_are_as_documented() {
     ada.age = 37;
     let replace = async |table: &TableClient| table.replace(&mut ada).await.unwrap();
     transcript.add("replace, with another age", replace).await;
+    // The write of an entry is repeated, with an id: no response shows that the first one was carried out.
+    let lost = Fault::lost_response();
+    transcript.server().faults().next(Op::MergeEntity, lost);
+    let insert = async |table: &TableClient| table.insert(&*ada).await.unwrap_err();
+    let title = "insert of an entity that exists, with a lost response to the merge";
+    assert!(transcript.add(title, insert).await.is_conflict());
     ada.last_name = "Lovelace".into();
     let replace = async |table: &TableClient| table.replace(&mut ada).await.unwrap();
     transcript.add("replace, with another name", replace).await;

@@ -7,6 +7,10 @@
 //! 4. Entries that were inserted for an inserted entity are written once more, without a change, under the same condition. Other clients
 //!    may have inserted and deleted the same entity between steps 1 and 2, with these entries; no version of the entity shows that.
 //!
+//! Where the network delivers each request twice and returns the second response, a write under an ETag is refused because of its own copy.
+//! That the entry has the right properties then does not show who wrote it, or when. So after a write that was refused, or got no response,
+//! the next one has an id, which is stored with the entry until its properties are written again.
+//!
 //! So a stored entity has its entries. A client that stops between two steps leaves an entry that no entity has, or one with properties of
 //! an earlier version: those who follow entries do not see it, and a repair mends it.
 //!
@@ -20,9 +24,9 @@ use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use tablesdk_protocol::operation::batch::Change;
 use tablesdk_protocol::operation::update_entity::Mode;
-use tablesdk_protocol::{ETag, EntityKey, IfMatch, TableName, Timestamp};
+use tablesdk_protocol::{ETag, EntityKey, Guid, IfMatch, TableName, Timestamp, Value};
 
-use super::read::{CONCURRENCY, Found, GRACE, handle_of, read};
+use super::read::{CONCURRENCY, Found, GRACE, WRITE_ID, handle_of, read};
 use crate::action::write::ambiguous_write::malformed_success;
 use crate::action::write::change::{ChangeKind, EntityChange};
 use crate::action::{EncodedEntity, refused};
@@ -30,6 +34,7 @@ use crate::entity::index::{AnyIndex, Entry, EntryOf, Owner};
 use crate::entity::write_values;
 use crate::error::Error;
 use crate::pipeline::OperationRun;
+use crate::random::random_guid;
 
 /// The entries in other partitions that changes are about.
 pub(super) struct Elsewhere {
@@ -224,6 +229,7 @@ impl Pending {
     }
 
     async fn gain(&self, run: &mut OperationRun<'_>, table: &TableName) -> Result<Before, Error> {
+        let id = random_guid();
         let mut round = 0;
         loop {
             round += 1;
@@ -241,7 +247,10 @@ impl Pending {
                     let row_key = self.key.row_key().as_str();
                     return Err(error.with_taken_entry(noun, name, row_key, &self.key));
                 }
-                match self.touch(run, table, found.etag).await {
+                if found.was_written_by(&id) {
+                    return Ok(Before::Present(found.etag));
+                }
+                match self.touch(run, table, found.etag, id_in(round, id)).await {
                     Ok(etag) => return Ok(Before::Present(etag)),
                     Err(error) if error.is_out_of_date() || error.is_outcome_unknown() => {}
                     Err(error) => return Err(error),
@@ -259,24 +268,26 @@ impl Pending {
         matches!(self.index.owner_of(&found.content), Owner::NoEntry)
     }
 
-    /// Writes the entry without a change: it gets another ETag.
+    /// Writes the entry without a change: it gets another ETag. With an id, the entry shows afterwards that this write was carried out.
     async fn touch(
         &self,
         run: &mut OperationRun<'_>,
         table: &TableName,
         etag: ETag,
+        id: Option<Guid>,
     ) -> Result<ETag, Error> {
-        let empty = write_values(&self.key, &[]);
-        let empty = empty.map_err(|error| run.annotate(Error::input(error)))?;
+        let id = id.map(|id| (WRITE_ID.to_owned(), Value::Guid(id)));
+        let body = write_values(&self.key, id.as_slice());
+        let body = body.map_err(|error| run.annotate(Error::input(error)))?;
         let touch = ChangeKind::Update(Mode::Merge, Some(IfMatch::ETag(etag)));
-        let etag = write(run, table, touch, &self.key, empty).await?;
+        let etag = write(run, table, touch, &self.key, body).await?;
         etag.ok_or_else(|| run.annotate(malformed_success(NO_ETAG)))
     }
 
     async fn complete(&self, run: &mut OperationRun<'_>, table: &TableName) -> Result<(), Error> {
         let done = match (&self.before, &self.body) {
             (Before::Inserted(etag), _) if self.is_of_insert => {
-                let touched = self.touch(run, table, etag.clone()).await;
+                let touched = self.touch(run, table, etag.clone(), None).await;
                 touched.map(drop)
             }
             (Before::Missing | Before::Inserted(_), _) => return Ok(()),
@@ -298,11 +309,13 @@ impl Pending {
         table: &TableName,
         known: Option<&ETag>,
     ) -> Result<(), Error> {
+        let id = random_guid();
         let mut round = 0;
         loop {
             round += 1;
             let entry = read(run, table, &self.key).await?;
-            if entry.as_ref().is_some_and(|it| self.is_of_other_type(it)) {
+            let is_left = |it: &Found| self.is_of_other_type(it) || it.was_written_by(&id);
+            if entry.as_ref().is_some_and(is_left) {
                 return Ok(());
             }
             let entity = read(run, table, &self.entity).await?;
@@ -313,7 +326,8 @@ impl Pending {
                 (_, EntryOf::Unknown) | (None, EntryOf::None) => return Ok(()),
                 (Some(entry), EntryOf::Entry(body)) if entry.equals(&body) => {
                     // Against a delete under way that has seen this version.
-                    let touched = self.touch(run, table, entry.etag).await;
+                    let id = id_in(round, id);
+                    let touched = self.touch(run, table, entry.etag, id).await;
                     touched.map(drop)
                 }
                 (Some(entry), EntryOf::Entry(body)) => {
@@ -337,6 +351,11 @@ impl Pending {
             }
         }
     }
+}
+
+/// The id of a write of an entry in a round: few entries need one.
+fn id_in(round: u32, id: Guid) -> Option<Guid> {
+    (round > 1).then_some(id)
 }
 
 async fn write(

@@ -52,7 +52,7 @@ pub(super) fn joined(first: &Entry, second: &Entry) -> Result<Option<Entry>, Cau
 type Cause = Box<dyn StdError + Send + Sync>;
 
 /// The properties of an entity that have values.
-fn values_in(entity: &Bytes) -> Result<Vec<(String, Value)>, Cause> {
+pub(super) fn values_in(entity: &Bytes) -> Result<Vec<(String, Value)>, Cause> {
     let entity = read_entity(entity)?;
     let mut values = Vec::new();
     for property in entity.properties() {

@@ -6,10 +6,11 @@ use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tablesdk_protocol::operation::get_entity::Response;
 use tablesdk_protocol::wire::json::read_entity;
-use tablesdk_protocol::{ETag, EntityKey, TableName, Timestamp};
+use tablesdk_protocol::{ETag, EntityKey, Guid, TableName, Timestamp, Value};
 
+use super::part::values_in;
 use crate::action::get_entity::{entity_etag, send};
-use crate::error::{CurrentEntity, Error};
+use crate::error::Error;
 use crate::pipeline::{Effect, OperationRun, PipelineHandle, date_of};
 
 /// An entity as it is stored.
@@ -21,11 +22,19 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Whether it has the properties that were sent, and no others.
+    /// Whether it has the properties that were sent, and no others but the id of a write.
     pub(super) fn equals(&self, body: &Bytes) -> bool {
-        let etag = Some(self.etag.clone());
-        let found = CurrentEntity::new(self.content.clone(), etag, Some(body), true);
-        matches!(found, Ok(Some(found)) if found.equals_sent())
+        let (Ok(mut found), Ok(sent)) = (values_in(&self.content), values_in(body)) else {
+            return false;
+        };
+        found.retain(|(name, _)| name != WRITE_ID);
+        found.len() == sent.len() && sent.iter().all(|property| found.contains(property))
+    }
+
+    /// Whether the last write of it had that id: it was carried out, whatever its response was.
+    pub(super) fn was_written_by(&self, id: &Guid) -> bool {
+        let values = values_in(&self.content).unwrap_or_default();
+        values.contains(&(WRITE_ID.to_owned(), Value::Guid(*id)))
     }
 
     /// Whether no write that began with it is still under way.
@@ -85,5 +94,7 @@ pub(super) fn handle_of(run: &OperationRun<'_>) -> PipelineHandle {
 const OPERATION: &str = "read entry of an index";
 /// The longest time from the write of an entry to that of its entity.
 pub(super) const GRACE: Duration = Duration::from_secs(3600);
+/// The property of an entry with the id of the write that was the last, where that write has one. No entry needs it.
+pub(super) const WRITE_ID: &str = "TablesdkWriteId";
 /// How many entries are read or written at a time.
 pub(super) const CONCURRENCY: usize = 8;

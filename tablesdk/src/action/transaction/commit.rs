@@ -1,12 +1,14 @@
 //! The end of a round: each change gets the condition of what was read, what was only read is checked, and all of it is sent as
 //! one batch. Whether a rejection is a conflict with another client follows from what was read.
 //!
+//! The service reports the first change that it refuses. So what depends on a read is sent first: if another client has written that, too,
+//! the round starts over, whatever else would be refused.
+//!
 //! The service has no change that only compares an ETag. A merge of no properties under the ETag comes closest: it leaves the
 //! properties as they are, and makes a new version of the entity.
 
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
 use tablesdk_protocol::operation::batch::Change;
-use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch, PartitionKey, TableName};
 
 use super::OPERATION;
@@ -14,24 +16,33 @@ use super::read::Read;
 use crate::action::batch::as_a_whole;
 use crate::action::outbox::steps::{Steps, Transaction};
 use crate::action::write::ambiguous_write::resolve;
+use crate::action::write::batch_request::BatchRequest;
 use crate::action::write::change::{ChangeKind, EntityChange};
 use crate::action::write::exactly_once::KeepMarker;
+use crate::action::write::own_copies::unchanged;
 use crate::action::write::together::carry_out;
 use crate::action::{EncodedEntity, check_condition, refused};
-use crate::entity::write_values;
-use crate::error::Error;
+use crate::error::{CurrentState, Error};
 use crate::pipeline::OperationRun;
 
 /// The changes of a round, ready to be sent.
 pub(super) struct Commit {
-    /// Those of the closure, then the checks of the entities that were only read.
+    /// As they are sent.
     changes: Vec<EntityChange>,
-    /// For each change, whether it depends on what was read.
-    depends_on_read: Vec<bool>,
+    /// Of each change.
+    origins: Vec<Origin>,
     /// The number of changes of the closure.
     of_closure: usize,
     steps: Option<Steps>,
     exactly_once: Option<KeepMarker>,
+}
+
+/// Where a change comes from.
+#[derive(Clone, Copy)]
+struct Origin {
+    depends_on_read: bool,
+    /// Its position among the changes of the closure; `None` for the check of an entity that was only read.
+    position: Option<usize>,
 }
 
 /// Why the changes were not carried out, or may not have been.
@@ -39,6 +50,44 @@ pub(super) struct Failure {
     pub(super) error: Error,
     /// Another client has written what was read: another round may succeed. Nothing was changed.
     pub(super) is_conflict: bool,
+    pub(super) sent: Sent,
+}
+
+/// What a round sent.
+pub(super) struct Sent(Vec<EntityChange>);
+
+impl Sent {
+    /// Whether those of its entities that the next round has read are as it sent them.
+    pub(super) fn is_stored(&self, reads: &[Read]) -> bool {
+        let compared = self.0.iter().filter_map(|change| {
+            let read = reads.iter().find(|read| read.key == change.key)?;
+            let is_check = change.operation == CHECK;
+            (!is_check).then(|| match (&read.found, change.body()) {
+                (Some(found), Some(_)) => found.compared_with(change).equals_sent(),
+                (None, None) => true,
+                _ => false,
+            })
+        });
+        let mut compared = compared.peekable();
+        compared.peek().is_some() && compared.all(|is_stored| is_stored)
+    }
+
+    /// The error of a round that may have been carried out, although the response says otherwise.
+    pub(super) fn unknown(&self, error: Error, reads: &[Read]) -> Error {
+        let change = self
+            .0
+            .iter()
+            .find(|change| error.key() == Some(&change.key));
+        let read = reads.iter().find(|read| error.key() == Some(&read.key));
+        let current = match (change, read) {
+            (Some(change), Some(read)) => match &read.found {
+                Some(found) => found.compared_with(change),
+                None => CurrentState::Missing,
+            },
+            _ => CurrentState::Unread,
+        };
+        error.into_outcome_unknown(current)
+    }
 }
 
 impl Commit {
@@ -53,7 +102,7 @@ impl Commit {
         let of_closure = changes.len();
         let mut commit = Self {
             changes: Vec::new(),
-            depends_on_read: Vec::new(),
+            origins: Vec::new(),
             of_closure,
             steps,
             exactly_once,
@@ -74,11 +123,15 @@ impl Commit {
             changes.any(|change| change.key == read.key || change.entries.contain(&read.key))
         };
         let (_, only_read): (Vec<_>, Vec<_>) = reads.iter().partition(is_changed);
+        let mut all = Vec::new();
         for (index, change) in changes.into_iter().enumerate() {
             let read = reads.iter().find(|read| read.key == change.key);
+            let mut origin = Origin {
+                depends_on_read: false,
+                position: Some(index),
+            };
             let Some(read) = read else {
-                commit.depends_on_read.push(false);
-                commit.changes.push(change);
+                all.push((change, origin));
                 continue;
             };
             let change = conditional(change, read.etag());
@@ -87,17 +140,21 @@ impl Commit {
                 IfMatch::Any => false,
                 IfMatch::ETag(etag) => Some(etag) == read.etag(),
             };
-            let depends = if_match(&change.change).is_none_or(is_of_read);
-            commit.depends_on_read.push(depends);
-            commit.changes.push(change);
+            origin.depends_on_read = if_match(&change.change).is_none_or(is_of_read);
+            all.push((change, origin));
         }
         for read in only_read {
             // The service has no change that succeeds only if an entity is missing, and makes none.
             if let Some(etag) = read.etag() {
-                commit.depends_on_read.push(true);
-                commit.changes.push(check(table, &read.key, etag)?);
+                let origin = Origin {
+                    depends_on_read: true,
+                    position: None,
+                };
+                all.push((check(table, &read.key, etag)?, origin));
             }
         }
+        all.sort_by_key(|(_, origin)| !origin.depends_on_read);
+        (commit.changes, commit.origins) = all.into_iter().unzip();
         let max = BATCH_CHANGES_MAX - usize::from(exactly_once.is_some());
         if commit.changes.len() > max {
             let problem = Problem::Count {
@@ -141,7 +198,12 @@ impl Commit {
         };
         let is_conflict = !error.is_ambiguous() && self.is_conflict(&error);
         let error = self.explain(run, error).await;
-        Err(Failure { error, is_conflict })
+        let sent = Sent(self.changes);
+        Err(Failure {
+            error,
+            is_conflict,
+            sent,
+        })
     }
 
     /// Whether the rejection shows that another client has written what was read.
@@ -158,37 +220,49 @@ impl Commit {
         } else {
             return false;
         };
-        let changes = self.changes.iter().zip(&self.depends_on_read).enumerate();
+        let depends = self.origins.iter().map(|origin| origin.depends_on_read);
+        let changes = self.changes.iter().zip(depends).enumerate();
         let mut causes = changes.filter(|(_, (change, _))| may_cause(&change.change));
         // Not every backend names the change that it refuses.
         let named = causes
             .clone()
             .find(|(index, _)| error.batch_index() == Some(*index));
         match named {
-            Some((_, (_, depends_on_read))) => *depends_on_read,
+            Some((_, (_, depends_on_read))) => depends_on_read,
             None => {
                 let first = causes.next();
-                first.is_some_and(|(_, (_, depends))| *depends)
-                    && causes.all(|(_, (_, depends))| *depends)
+                first.is_some_and(|(_, (_, depends))| depends)
+                    && causes.all(|(_, (_, depends))| depends)
             }
         }
+    }
+
+    /// The first change of the closure.
+    fn first(&self) -> Option<&EntityChange> {
+        let mut changes = self.changes.iter().zip(&self.origins);
+        let first = changes.find(|(_, origin)| origin.position == Some(0));
+        first.map(|(change, _)| change)
     }
 
     /// Adds to an error which change it is about, and what is stored now if the outcome is ambiguous.
     async fn explain(&self, run: &mut OperationRun<'_>, error: Error) -> Error {
         let index = error.batch_index();
-        let change = index.and_then(|index| self.changes.get(index));
-        let (Some(index), Some(change), Some(first)) = (index, change, self.changes.first()) else {
+        let found = index.and_then(|index| self.changes.get(index).zip(self.origins.get(index)));
+        let Some((change, origin)) = found else {
             return as_a_whole(error);
         };
-        let (change, error) = if index < self.of_closure {
-            let error = error.with_batch_size(self.of_closure);
-            (change, error.for_change(change.operation))
-        } else if error.is_ambiguous() {
+        let (change, error) = match origin.position {
+            Some(position) => {
+                let error = error.with_batch_index(position);
+                let error = error.with_batch_size(self.of_closure);
+                (Some(change), error.for_change(change.operation))
+            }
             // What is stored of a check shows nothing: it writes no property.
-            (first, error.without_batch_index())
-        } else {
-            (change, error.without_batch_index().for_change(CHECK))
+            None if error.is_ambiguous() => (self.first(), error.without_batch_index()),
+            None => (Some(change), error.without_batch_index().for_change(CHECK)),
+        };
+        let Some(change) = change else {
+            return as_a_whole(error);
         };
         match resolve(run, change, error).await {
             Ok((current, error)) => error.into_outcome_unknown(current),
@@ -255,15 +329,33 @@ fn conditional(change: EntityChange, read: Option<&ETag>) -> Result<EntityChange
 
 /// A change that changes no property, and is refused if the entity is not the version that was read.
 fn check(table: &TableName, key: &EntityKey, etag: &ETag) -> Result<EntityChange, Error> {
-    let failed = |error| refused(OPERATION, error).with_key(key);
-    let body = write_values(key, &[]).map_err(failed)?;
-    let key = key.clone();
-    let kind = ChangeKind::Update(Mode::Merge, Some(IfMatch::ETag(etag.clone())));
-    let change = EntityChange::of(table.clone(), kind, EncodedEntity::standalone(key, body));
+    let change = unchanged(table, key, etag).map_err(|error| error.with_operation(OPERATION))?;
     Ok(EntityChange {
         operation: CHECK,
         ..change
     })
+}
+
+/// Whether checks of all that was read are accepted; `None` if that cannot be established.
+pub(super) async fn probe(
+    run: &mut OperationRun<'_>,
+    table: &TableName,
+    reads: &[Read],
+) -> Option<bool> {
+    let found = reads
+        .iter()
+        .filter_map(|read| Some((&read.key, read.etag()?)));
+    let checks = found.map(|(key, etag)| check(table, key, etag));
+    let checks: Vec<_> = checks.collect::<Result<_, _>>().ok()?;
+    if checks.is_empty() {
+        return None;
+    }
+    let batch = BatchRequest::new(run, checks.iter().map(|check| &check.change)).ok()?;
+    match batch.send(run).await {
+        Ok(_) => Some(true),
+        Err(error) if error.is_out_of_date() => Some(false),
+        Err(_) => None,
+    }
 }
 
 #[derive(Clone, Copy, Debug, thiserror::Error)]

@@ -18,7 +18,7 @@ use futures_util::future::{Either, select};
 use tablesdk_protocol::{EntityKey, PartitionKey, TableName};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use self::commit::{Commit, Failure};
+use self::commit::{Commit, Failure, Sent, probe};
 use self::handle::ReadRequest;
 use self::read::{Found, Read};
 use super::batch::Batch;
@@ -26,6 +26,7 @@ use super::get_entity::fetch;
 use super::outbox::steps::Steps;
 use super::write::change::EntityChange;
 use super::write::exactly_once::KeepMarker;
+use super::write::own_copies::{Next, OwnCopies};
 use crate::entity::EntityError;
 use crate::error::{ClosureError, Error};
 use crate::pipeline::{Effect, OperationRun, Table};
@@ -122,8 +123,9 @@ impl<'a, T: Send + 'a> RunTransaction<'a, T> {
         partition: &PartitionKey,
     ) -> Result<(T, Option<Steps>), Error> {
         let mut round = 0;
+        let mut own_copies = OwnCopies::default();
+        let mut last: Option<(Error, Sent)> = None;
         loop {
-            round += 1;
             let (value, (changes, steps), reads) = self.decide(run, partition).await?;
             let commit = Commit::new(table, changes, steps, &reads, self.exactly_once);
             let commit = commit.map_err(|error| run.annotate(error))?;
@@ -131,16 +133,41 @@ impl<'a, T: Send + 'a> RunTransaction<'a, T> {
                 0 => reads.iter().filter(|read| read.found.is_some()).count(),
                 changed_or_checked => changed_or_checked,
             };
-            match commit.send(run, table, partition).await {
-                Ok(steps) => return Ok((value, steps)),
-                Err(Failure { error, is_conflict }) => {
-                    let starts_over =
-                        is_conflict && round < self.rounds && run.pause_before_round(round).await;
-                    if !starts_over {
-                        return Err(error);
+            if let Some((error, sent)) = last.take().filter(|_| commit.len() > 0) {
+                match own_copies.after_refusal(sent.is_stored(&reads)) {
+                    Next::Round => {}
+                    Next::Probe => {
+                        let accepted = probe(run, table, &reads).await;
+                        own_copies.after_probe(accepted == Some(true));
+                        match accepted {
+                            Some(true) => {}
+                            Some(false) if run.pause_before_round(round).await => {
+                                last = Some((error, sent));
+                            }
+                            _ => return Err(run.annotate(sent.unknown(error, &reads))),
+                        }
+                        // What was read has other versions.
+                        continue;
                     }
+                    Next::End => return Err(run.annotate(sent.unknown(error, &reads))),
                 }
             }
+            round += 1;
+            let Failure {
+                error,
+                is_conflict,
+                sent,
+            } = match commit.send(run, table, partition).await {
+                Ok(steps) => return Ok((value, steps)),
+                Err(failure) => failure,
+            };
+            let starts_over =
+                is_conflict && round < self.rounds && run.pause_before_round(round).await;
+            if !starts_over {
+                return Err(error);
+            }
+            // With a marker, the outcome of the round is known.
+            last = self.exactly_once.is_none().then_some((error, sent));
         }
     }
 

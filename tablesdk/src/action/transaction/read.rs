@@ -5,8 +5,10 @@ use tablesdk_protocol::{ETag, EntityKey};
 
 use crate::action::encryption::opened;
 use crate::action::get_entity::stored;
+use crate::action::write::ambiguous_write::compare;
+use crate::action::write::change::EntityChange;
 use crate::entity::{Schema, Stored, TableEntity};
-use crate::error::Error;
+use crate::error::{CurrentState, Error};
 use crate::pipeline::Table;
 
 /// What was read under a key.
@@ -42,6 +44,11 @@ impl Found {
             content: opened(table, Some(schema), key, content).await?,
             etag: self.etag.clone(),
         })
+    }
+
+    /// It, compared with what a change sent.
+    pub(super) fn compared_with(&self, change: &EntityChange) -> CurrentState {
+        compare(change, self.content.clone(), Some(self.etag.clone()))
     }
 
     pub(super) fn decode<E: TableEntity>(&self) -> Result<Stored<E>, Error> {

@@ -8,6 +8,7 @@ use std::error::Error as StdError;
 
 use bytes::Bytes;
 use http::{Response as HttpResponse, StatusCode};
+use tablesdk_protocol::ETag;
 use tablesdk_protocol::operation::get_entity::Response;
 
 use super::change::EntityChange;
@@ -81,16 +82,22 @@ pub(in crate::action) async fn read_current(
 ) -> CurrentState {
     let table = change.table().clone();
     match get_entity::request(run, Effect::ReadNow, table, &change.key, None).await {
-        Ok(Response { etag, content }) => {
-            match CurrentEntity::new(content, etag, change.body(), change.is_whole()) {
-                // Compared as it was sent, and shown as it was written.
-                Ok(Some(entity)) => entity
-                    .decrypt(|content| change.encryption.open(&change.key, content))
-                    .map_or(CurrentState::Unread, CurrentState::Present),
-                Ok(None) | Err(_) => CurrentState::Unread,
-            }
-        }
+        Ok(Response { etag, content }) => compare(change, content, etag),
         Err(error) if error.is_missing() => CurrentState::Missing,
         Err(_) => CurrentState::Unread,
+    }
+}
+
+/// What was read of the entity of a change, compared with what was sent, and shown as it was written.
+pub(in crate::action) fn compare(
+    change: &EntityChange,
+    content: Bytes,
+    etag: Option<ETag>,
+) -> CurrentState {
+    match CurrentEntity::new(content, etag, change.body(), change.is_whole()) {
+        Ok(Some(entity)) => entity
+            .decrypt(|content| change.encryption.open(&change.key, content))
+            .map_or(CurrentState::Unread, CurrentState::Present),
+        Ok(None) | Err(_) => CurrentState::Unread,
     }
 }

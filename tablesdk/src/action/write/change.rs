@@ -135,7 +135,7 @@ impl EntityChange {
 
     /// Carries out the change, together with a marker and the entries of indexes where it has them, and returns the new ETag; `None` for a delete.
     pub(in crate::action) async fn write(
-        self,
+        &self,
         run: &mut OperationRun<'_>,
         exactly_once: Option<KeepMarker>,
     ) -> Result<Option<ETag>, Error> {
@@ -147,7 +147,7 @@ impl EntityChange {
         let etag = match sent {
             Ok(etag) => etag,
             Err(error) => {
-                let (current, error) = Box::pin(resolve(run, &self, error)).await?;
+                let (current, error) = Box::pin(resolve(run, self, error)).await?;
                 if exactly_once.is_some() || !self.is_fulfilled_by(&current, &error) {
                     return Err(error.into_outcome_unknown(current));
                 }
@@ -159,6 +159,16 @@ impl EntityChange {
         };
         run.report().entities = 1;
         Ok(etag)
+    }
+
+    /// As [`write`](Self::write), where the entity exists afterwards.
+    pub(in crate::action) async fn write_entity(
+        &self,
+        run: &mut OperationRun<'_>,
+        exactly_once: Option<KeepMarker>,
+    ) -> Result<ETag, Error> {
+        let etag = self.write(run, exactly_once).await?;
+        etag.ok_or_else(|| run.annotate(malformed_success("the response has no ETag")))
     }
 
     /// Without an ETag to compare, an update promises the state of the entity, and not which client wrote it. A delete promises
