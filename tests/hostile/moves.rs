@@ -125,7 +125,9 @@ fn judge(ended: &[Ended], [here, there]: [Option<i64>; 2]) -> Vec<Finding> {
     }
     if here.is_some() && there.is_some() {
         let mut moves = ended.iter().filter(|ended| ended.is_move);
-        let is_broken_off = |it: &Ended| !it.is_certain || !it.record.is_answered();
+        // A move whose insert came twice does not know that the copy is its own.
+        let is_broken_off =
+            |it: &Ended| !it.is_certain || !it.record.is_answered() || it.record.is_duplicated();
         if there > here {
             lie("the archive has a newer version".to_owned());
         } else if moves.any(is_broken_off) {
