@@ -1,8 +1,15 @@
 //! The journal: what it knows of each request.
 
-use tablesdk::{DynamicEntity, ErrorCode, RetryPolicy, SharedKey, TableServiceClientBuilder};
+use std::time::Duration;
+
+use harness::client_with;
+use tablesdk::transport::Clock as _;
+use tablesdk::{
+    DynamicEntity, ErrorCode, RetryPolicy, SharedKey, TableEntity, TableServiceClientBuilder,
+    Timestamp,
+};
 use tablesdk_server::TableServer;
-use tablesdk_server::testing::{AccessClass, Fault, Op};
+use tablesdk_server::testing::{AccessClass, Fault, LintKind, Op};
 
 use crate::{Employee, Subject, eager, over_http_and_in_process};
 
@@ -84,6 +91,67 @@ over_http_and_in_process! {
         journal.assert_no_scans();
         assert_eq!(journal.requests().access(AccessClass::Partition).count(), 1);
     }
+}
+
+#[derive(Debug, TableEntity)]
+#[table(partition_key = "{user}", row_key = "{id:06}")]
+struct Session {
+    user: String,
+    id: u32,
+    #[table(expires(bucket = "1h"))]
+    until: Timestamp,
+}
+
+/// A program that must not scan, and removes what has expired.
+#[tokio::test]
+async fn a_removal_of_expired_entities_by_buckets_is_no_scan() {
+    let server = TableServer::in_process();
+    let service = client_with(&server, TableServiceClientBuilder::deny_scans);
+    let table = service.table("Sessions");
+    table.create_table().await.unwrap();
+    let journal = server.journal();
+    let now = server.clock().now();
+    for id in 0..3 {
+        let (user, until) = (
+            "ann".to_owned(),
+            now.saturating_add(Duration::from_secs(60)),
+        );
+        table.insert(&Session { user, id, until }).await.unwrap();
+    }
+    server.clock().advance(Duration::from_secs(3600));
+    let report = table.remove_expired::<Session>().await.unwrap();
+    assert_eq!(report.removed, 3);
+    journal.assert_no_scans();
+    assert!(
+        journal
+            .lints()
+            .iter()
+            .all(|lint| lint.kind != LintKind::Scan)
+    );
+    // The requests are recorded as what the server does.
+    assert_eq!(journal.requests().access(AccessClass::Scan).count(), 1);
+}
+
+/// A range that ends outside of the client's own partitions reads the program's.
+#[tokio::test]
+async fn a_range_of_partitions_is_a_scan() {
+    let subject = Subject::in_process();
+    let table = subject.table(RetryPolicy::none()).await;
+    let journal = subject.server.journal();
+    for filter in [
+        "PartitionKey ge '~tablesdk.' and PartitionKey lt '~u'",
+        "PartitionKey ge 'a' and PartitionKey lt '~tablesdk.expiry.'",
+        "PartitionKey ge '~tablesdk.expiry.'",
+        "PartitionKey lt '~tablesdk.z' or PartitionKey ge '~tablesdk.a'",
+    ] {
+        table
+            .query::<DynamicEntity>()
+            .odata(filter)
+            .collect()
+            .await
+            .unwrap();
+    }
+    assert_eq!(journal.lints()[0].requests, 4);
 }
 
 #[tokio::test]

@@ -29,7 +29,8 @@ pub struct Lint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum LintKind {
-    /// Queries read a whole table, or a range of its partitions.
+    /// Queries read a whole table, or a range of its partitions. As for [`Journal::assert_no_scans`], the buckets of entities that expire
+    /// do not count.
     Scan,
     /// Queries within partitions examine at least 100 entities, of which they return less than a tenth.
     OverWideRead,
@@ -145,13 +146,12 @@ fn lints_of_table(requests: &[RecordedRequest]) -> Vec<Lint> {
             .collect()
     };
 
-    let is_scan = |request: &RecordedRequest| request.access() == Some(AccessClass::Scan);
-    add(LintKind::Scan, &those(&is_scan));
+    add(LintKind::Scan, &those(&RecordedRequest::is_scan));
     let is_over_wide = |request: &RecordedRequest| {
         let few = u64::try_from(request.entities_returned).is_ok_and(|returned| {
             request.entities_examined >= MANY && returned * 10 < request.entities_examined
         });
-        few && !is_scan(request)
+        few && request.access() != Some(AccessClass::Scan)
     };
     add(LintKind::OverWideRead, &those(&is_over_wide));
     let is_heavy = |request: &RecordedRequest| {

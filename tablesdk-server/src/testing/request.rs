@@ -1,9 +1,9 @@
 //! What a request asks for, as rules and the journal see it.
 
-use tablesdk_protocol::EntityKey;
-use tablesdk_protocol::filter::AccessClass;
+use tablesdk_protocol::filter::{AccessClass, ComparisonOperator, Filter};
 use tablesdk_protocol::operation::batch::{Change, Query, Received};
 use tablesdk_protocol::operation::{Operation, get_entity, insert_entity, query_entities};
+use tablesdk_protocol::{EntityKey, Value};
 
 use super::Op;
 
@@ -46,6 +46,31 @@ pub struct RequestedQuery {
     /// Whether the request asks for a page after the first.
     pub is_continuation: bool,
 }
+
+impl RequestedQuery {
+    /// Whether the query reads a range of the partitions whose keys begin as those of the Rust client's own entities: the buckets of
+    /// entities that expire. No program writes there, so that the range is as small as what it is for.
+    pub(super) fn is_of_own_entities(&self) -> bool {
+        use ComparisonOperator::{GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual};
+        let filter = self.filter.as_deref().and_then(|text| text.parse().ok());
+        let Some(Filter::And(terms)) = &filter else {
+            return false;
+        };
+        let is_bounded = |operators: [ComparisonOperator; 2]| {
+            terms.iter().any(|term| match term {
+                Filter::Comparison(it) if it.property == "PartitionKey" => {
+                    let is_own = matches!(&it.literal, Value::String(key) if key.starts_with(OWN));
+                    is_own && operators.contains(&it.operator)
+                }
+                _ => false,
+            })
+        };
+        is_bounded([GreaterThan, GreaterThanOrEqual]) && is_bounded([LessThan, LessThanOrEqual])
+    }
+}
+
+/// What the keys of the client's own entities begin with.
+const OWN: &str = "~tablesdk.";
 
 impl RequestInfo {
     pub(super) fn new(account: &str, operation: &Operation) -> Self {
