@@ -46,7 +46,8 @@
 //! # Log
 //!
 //! Each request is an event of [`tracing`] with the target `tablesdk_server::request`: the operation, the kind of credential, the
-//! response, the duration, and the reason of a refusal. Events contain no account keys, signatures or tokens. They contain the keys
+//! response, the duration, and the reason of a refusal. Its level is DEBUG, and that of the program INFO
+//! ([`TableServerBuilder::log_requests_at_info`]); a response with an error of the server is ERROR. Events contain no account keys, signatures or tokens. They contain the keys
 //! of entities, unless [`TableServerBuilder::log_without_entity_keys`] is set. Without a subscriber, they cost nothing.
 //!
 //! # Testing a client

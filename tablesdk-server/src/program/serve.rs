@@ -54,6 +54,7 @@ async fn serve(
     let stop = signals::listen(options.exit_with_stdin)?;
     let mut builder = TableServer::builder()
         .flavor(options.flavor)
+        .log_requests_at_info()
         .host(options.host)
         .port(options.port)
         .max_connections(options.max_connections)

@@ -47,6 +47,8 @@ pub(crate) struct Context {
     error_format: ErrorFormat,
     /// Whether the log contains the keys of entities.
     pub(crate) logs_entity_keys: bool,
+    /// Whether each request is logged at the level INFO, and not at DEBUG.
+    pub(crate) logs_requests_at_info: bool,
     /// Whether `ServerBusy` names a time to wait: a database that is started again, or fails over, needs some seconds.
     pub(crate) names_retry_after: bool,
     /// `None` for a request without a socket.
@@ -91,6 +93,7 @@ impl Context {
             flavor: Flavor::default(),
             error_format: ErrorFormat::of(options, headers),
             logs_entity_keys: true,
+            logs_requests_at_info: false,
             names_retry_after: false,
             memory: connection.memory.clone(),
             now,

@@ -20,6 +20,18 @@ use tracing::{Level, Span};
 use crate::request::auth;
 use crate::request::context::Context;
 
+/// Logs an event that says nothing but that a client sent a request. In a test, that is too much at the level INFO.
+macro_rules! log_request {
+    ($is_info:expr, $($field:tt)+) => {
+        // The level must be a constant.
+        if $is_info {
+            tracing::info!(target: TARGET, $($field)+)
+        } else {
+            tracing::debug!(target: TARGET, $($field)+)
+        }
+    };
+}
+
 /// The facts known about a request so far. They are logged when this is dropped, at the latest. Nothing is printed before that, so
 /// that a request that is not logged costs no allocation.
 #[derive(Debug)]
@@ -37,6 +49,7 @@ struct RequestFacts {
     uri: Uri,
     authentication: &'static str,
     logs_entity_keys: bool,
+    is_info: bool,
     peer: Option<IpAddr>,
     request_id: Guid,
     client_request_id: Option<HeaderValue>,
@@ -52,6 +65,7 @@ impl RequestRecord {
             uri: head.uri.clone(),
             authentication: auth::kind(head),
             logs_entity_keys: context.logs_entity_keys,
+            is_info: context.logs_requests_at_info,
             peer: context.peer,
             request_id: context.request_id,
             client_request_id: context.client_request_id().cloned(),
@@ -120,8 +134,10 @@ impl RequestRecord {
             log_response!(Level::WARN);
         } else if status.is_server_error() {
             log_response!(Level::ERROR);
-        } else {
+        } else if facts.is_info {
             log_response!(Level::INFO);
+        } else {
+            log_response!(Level::DEBUG);
         }
     }
 }
@@ -130,8 +146,8 @@ impl RequestRecord {
 impl Drop for RequestRecord {
     fn drop(&mut self) {
         if let Some(facts) = self.facts.take() {
-            tracing::info!(
-                target: TARGET,
+            log_request!(
+                facts.is_info,
                 method = facts.method.as_str(),
                 path = facts.path(),
                 query = facts.query(),
@@ -229,8 +245,8 @@ pub(crate) fn unread(request_id: Guid, error: &ServiceError) {
 
 /// Logs why an operation of a batch was refused, in addition to the event of the whole request.
 pub(crate) fn part_refused(error: &ServiceError, context: &Context) {
-    tracing::info!(
-        target: TARGET,
+    log_request!(
+        context.logs_requests_at_info,
         status = error.status().as_u16(),
         code = error.code().as_str(),
         reason = reason(error, context.logs_entity_keys),

@@ -85,6 +85,7 @@ impl TableServerBuilder {
                 socket_clock: None,
                 flavor: Flavor::default(),
                 logs_entity_keys: true,
+                logs_requests_at_info: false,
                 paging: Paging::default(),
                 storage: StorageOptions::default(),
                 table_name_hold: Duration::ZERO,
@@ -231,6 +232,24 @@ impl TableServerBuilder {
     /// tokens are never logged.
     pub const fn log_without_entity_keys(mut self) -> Self {
         self.options.logs_entity_keys = false;
+        self
+    }
+
+    /// Logs each request at the level INFO, as the program `tablesdk-server` does. By default, a request has the level DEBUG, so that it does
+    /// not appear between the lines of a test. What is wrong with the server is WARN or ERROR in any case.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tablesdk_server::TableServer;
+    ///
+    /// // A program that serves tables to others.
+    /// let server = TableServer::builder().log_requests_at_info().start().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub const fn log_requests_at_info(mut self) -> Self {
+        self.options.logs_requests_at_info = true;
         self
     }
 

@@ -59,6 +59,8 @@ pub(crate) struct Options {
     pub(crate) flavor: Flavor,
     /// Whether the log contains the keys of entities.
     pub(crate) logs_entity_keys: bool,
+    /// Whether each request is logged at the level INFO, and not at DEBUG.
+    pub(crate) logs_requests_at_info: bool,
     pub(crate) paging: Paging,
     pub(crate) storage: StorageOptions,
     /// How long the name of a deleted table stays reserved.
@@ -77,6 +79,7 @@ pub(crate) struct Service {
     flavor: Flavor,
     kit: Arc<TestKit>,
     logs_entity_keys: bool,
+    logs_requests_at_info: bool,
     metrics: Metrics,
     request_ids: RequestIds,
     timer: Timer,
@@ -121,6 +124,7 @@ impl Service {
             flavor: options.flavor,
             kit: Arc::default(),
             logs_entity_keys: options.logs_entity_keys,
+            logs_requests_at_info: options.logs_requests_at_info,
             metrics: Metrics::default(),
             request_ids: RequestIds::new(),
             timer: Timer::Unknown,
@@ -491,6 +495,7 @@ impl Service {
         context.flavor = self.flavor;
         context.timer = self.timer;
         context.logs_entity_keys = self.logs_entity_keys;
+        context.logs_requests_at_info = self.logs_requests_at_info;
         context.names_retry_after = self.engine.is_shared();
         (context, options)
     }

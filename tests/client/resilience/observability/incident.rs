@@ -7,10 +7,11 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-use harness::Subject;
+use harness::client_with;
 use harness::generated::assert_generated;
 use harness::log::{Log, keep_another_subscriber};
 use tablesdk::{ErrorCode, RetryPolicy};
+use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
 use tokio::time::Instant;
 use tracing::Level;
@@ -40,8 +41,11 @@ async fn incident() -> (String, String) {
     fastrand::seed(3);
     keep_another_subscriber();
     let retry = RetryPolicy::exponential().attempts(3);
-    let (subject, _, faults) = Subject::with_table(retry).await;
-    let table = subject.service.table("Employees");
+    let server = TableServer::builder().log_requests_at_info().in_process();
+    let server = server.unwrap();
+    let faults = server.faults();
+    let service = client_with(&server, |builder| builder.retry(retry));
+    let table = service.table("Employees");
     table.create_table().await.unwrap();
     let (client, server) = (Log::default(), Log::default());
     let clock = Clock(Instant::now());

@@ -92,6 +92,24 @@ fn each_request_is_one_line() {
     );
 }
 
+/// A request of a batch that is refused, and one that is abandoned, too.
+#[test]
+fn requests_to_a_server_in_a_test_are_logged_at_debug() {
+    let client = Client::with(|options| options.logs_requests_at_info = false).and_table();
+    let send = || {
+        client.send("GET", "people()", &[], "");
+        client.send("GET", "missing()", &[], "");
+        send_batch_that_is_refused(&client);
+        abandon(&client);
+    };
+    assert_eq!(log_at(Level::INFO, FmtSpan::NONE, send), [""; 0]);
+    let log = log_of(send);
+    assert_eq!(log.len(), 5, "{log:?}");
+    for line in log {
+        assert!(line.contains(" DEBUG "), "{line}");
+    }
+}
+
 /// What is unknown, or is not there, has no field.
 #[test]
 fn a_request_line_has_no_empty_field() {
@@ -167,16 +185,26 @@ fn refused_requests_are_logged_with_their_reason() {
     assert_has(&log[4], &[r#"status=400 code="InvalidUri""#]);
 }
 
+fn send_batch_that_is_refused(client: &Client) {
+    let body = "--b\r\nContent-Type: application/http\r\n\r\n\
+        GET /acct/people(PartitionKey='p',RowKey='r') HTTP/1.1\r\n\r\n\r\n--b--\r\n";
+    let headers = [("content-type", "multipart/mixed; boundary=b")];
+    let response = client.send("POST", "$batch", &headers, body);
+    assert_eq!(response.status(), 202, "{response:?}");
+}
+
+fn abandon(client: &Client) {
+    let mut request = client.request("POST", "/acct/people", &[], "{}");
+    client.sign(&mut request, Scheme::SharedKeyLite);
+    let (head, _) = request.into_parts();
+    let connection = Connection::default();
+    drop(wait_for(client.service.admit(head, &connection)).unwrap());
+}
+
 #[test]
 fn refused_changes_of_a_batch_are_logged() {
     let client = Client::with_table();
-    let log = log_of(|| {
-        let body = "--b\r\nContent-Type: application/http\r\n\r\n\
-            GET /acct/people(PartitionKey='p',RowKey='r') HTTP/1.1\r\n\r\n\r\n--b--\r\n";
-        let headers = [("content-type", "multipart/mixed; boundary=b")];
-        let response = client.send("POST", "$batch", &headers, body);
-        assert_eq!(response.status(), 202, "{response:?}");
-    });
+    let log = log_of(|| send_batch_that_is_refused(&client));
     let [part, whole] = &log[..] else {
         panic!("{log:?}");
     };
@@ -190,13 +218,7 @@ fn refused_changes_of_a_batch_are_logged() {
 #[test]
 fn abandoned_requests_are_logged() {
     let client = Client::with_table();
-    let log = log_of(|| {
-        let mut request = client.request("POST", "/acct/people", &[], "{}");
-        client.sign(&mut request, Scheme::SharedKeyLite);
-        let (head, _) = request.into_parts();
-        let connection = Connection::default();
-        drop(wait_for(client.service.admit(head, &connection)).unwrap());
-    });
+    let log = log_of(|| abandon(&client));
     assert_eq!(log.len(), 1);
     assert_has(
         &log[0],

@@ -64,6 +64,7 @@ impl Client {
             socket_clock: None,
             flavor: Flavor::default(),
             logs_entity_keys: true,
+            logs_requests_at_info: true,
             paging: Paging::default(),
             storage: StorageOptions::Memory,
             table_name_hold: Duration::ZERO,
