@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
+use tablesdk_protocol::filter::Filter as Tree;
 use tablesdk_protocol::wire::json::{RawProperty, read_entity_by};
 use tablesdk_protocol::{ETag, EntityKey, KeyKind, ShortString, Timestamp};
 
@@ -341,18 +341,26 @@ impl DynamicSelection {
     }
 }
 
-fn refused<E>(property: String, error: ValueError) -> Filter<E> {
-    Filter::new(Err(FilterError::Literal { property, error }))
-}
-
-/// A column by its name. The value says the type: the service compares values of one type.
+/// A column by its name. The value says the type: the service compares values of one type. `PartitionKey`, `RowKey` and `Timestamp` are
+/// columns, too: keys are strings.
 ///
 /// ```
-/// use tablesdk::{DynamicEntity, TableEntity, Value};
+/// use tablesdk::{DynamicEntity, TableEntity, Timestamp, Value};
 ///
 /// let e = DynamicEntity::columns();
-/// assert_eq!(e.property("Age").ge(30).to_string(), "Age ge 30");
-/// assert_eq!(e.property("Badge").eq(Value::Int64(7)).to_string(), "Badge eq 7L");
+/// let since: Timestamp = "2024-03-15T10:20:30Z".parse()?;
+/// for (filter, text) in [
+///     (e.property("Age").ge(30), "Age ge 30"),
+///     (e.property("Badge").eq(Value::Int64(7)), "Badge eq 7L"),
+///     (e.property("Age").between(18..65), "Age ge 18 and Age lt 65"),
+///     (e.property("Town").is_in(["Oslo", "Bergen"]), "Town eq 'Oslo' or Town eq 'Bergen'"),
+///     (e.property("PartitionKey").eq("Sales"), "PartitionKey eq 'Sales'"),
+///     (e.property("RowKey").starts_with("empid_"), "RowKey ge 'empid_' and RowKey lt 'empid`'"),
+///     (e.property("Timestamp").ge(since), "Timestamp ge datetime'2024-03-15T10:20:30Z'"),
+/// ] {
+///     assert_eq!(filter.to_string(), text);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct DynamicColumn<E = DynamicEntity> {
     columns: DynamicColumns<E>,
@@ -374,39 +382,19 @@ impl<E> fmt::Debug for DynamicColumn<E> {
     }
 }
 
-macro_rules! comparison {
-    ($(#[doc = $doc:literal] $name:ident $operator:ident;)+) => {
-        $(#[doc = $doc]
-        pub fn $name(self, value: impl IntoProperty) -> Filter<E> {
-            let Self { columns, name } = self;
-            let value = match value.into_property() {
-                Ok(Some(value)) => value,
-                Ok(None) => return refused(name, ValueError::unwritable(
-                    "an absent property satisfies no comparison: give a value",
-                )),
-                Err(error) => return refused(name, error),
-            };
-            Filter::named(name, |name| {
-                let tree = Tree::comparison(name, ComparisonOperator::$operator, value);
-                columns.scope.within_rows(tree)
-            })
-        })+
-    };
-}
-
 impl<E> DynamicColumn<E> {
-    comparison! {
-        /// Equal to the value.
-        eq Equal;
-        /// Not equal to the value, but present.
-        ne NotEqual;
-        /// Greater than the value.
-        gt GreaterThan;
-        /// Greater than the value, or equal to it.
-        ge GreaterThanOrEqual;
-        /// Less than the value.
-        lt LessThan;
-        /// Less than the value, or equal to it.
-        le LessThanOrEqual;
+    /// A condition on the column, which is made of its name.
+    pub(crate) fn condition(
+        self,
+        condition: impl FnOnce(&str) -> Result<Tree, ValueError>,
+    ) -> Filter<E> {
+        let Self { columns, name } = self;
+        match condition(&name) {
+            Ok(tree) => Filter::named(name, |_| columns.scope.within_rows(tree)),
+            Err(error) => Filter::new(Err(FilterError::Literal {
+                property: name,
+                error,
+            })),
+        }
     }
 }

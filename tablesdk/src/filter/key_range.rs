@@ -1,11 +1,15 @@
-//! Ranges of row keys that begin with the same text.
+//! Ranges of row keys, and of other strings, that begin with the same text.
 
 use tablesdk_protocol::KeyKind;
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 
 /// What is true of the row keys that begin with the text.
 pub(crate) fn row_key_range(beginning: &str) -> Tree {
-    let name = KeyKind::RowKey.property();
+    starting_with(KeyKind::RowKey.property(), beginning)
+}
+
+/// What is true of the values of a property that begin with the text.
+pub(crate) fn starting_with(name: &str, beginning: &str) -> Tree {
     let from = Tree::comparison(name, ComparisonOperator::GreaterThanOrEqual, beginning);
     match end_of_prefix(beginning) {
         Some(end) => from.and(Tree::comparison(name, ComparisonOperator::LessThan, end)),

@@ -2,7 +2,7 @@
 
 mod key_range;
 
-pub(crate) use key_range::{end_of_prefix, row_key_range, rows_in_partition};
+pub(crate) use key_range::{end_of_prefix, row_key_range, rows_in_partition, starting_with};
 
 use std::borrow::Cow;
 use std::fmt;

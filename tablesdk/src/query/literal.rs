@@ -7,7 +7,7 @@ use tablesdk_protocol::Value;
 use crate::entity::key::{Desc, Escaped};
 #[cfg(feature = "decimal")]
 use crate::entity::ordered_decimal;
-use crate::entity::{PropertyValue, ValueError, u64_as_int64};
+use crate::entity::{IntoProperty, PropertyValue, ValueError, u64_as_int64};
 use crate::sealed::Seal;
 
 /// A literal that a column of type `T` can be compared with.
@@ -56,6 +56,17 @@ impl<T: PropertyValue> Literal<T> for &T {
 
     fn into_value(self) -> Result<Value, ValueError> {
         Ok(self.to_value()?.into_value())
+    }
+}
+
+/// A column that is given by its name takes values of any type.
+impl<T: IntoProperty> Literal<Value> for T {
+    const SEAL: Seal = Seal;
+
+    fn into_value(self) -> Result<Value, ValueError> {
+        let absent = "an absent property satisfies no comparison: give a value";
+        let value = self.into_property()?;
+        value.ok_or_else(|| ValueError::unwritable(absent))
     }
 }
 

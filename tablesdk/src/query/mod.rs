@@ -8,6 +8,7 @@ mod better_index;
 pub(crate) mod chunked_column;
 pub(crate) mod column;
 mod continuations;
+mod dynamic_column;
 pub(crate) mod encrypted_column;
 mod explain;
 mod into_filter;

@@ -1,7 +1,14 @@
 //! Entities without a struct: every property keeps its exact type, they are accepted wherever a struct is, and they convert to and
 //! from structs.
 
-use tablesdk::{DynamicEntity, ErrorKind, Properties, TableEntity, Timestamp, Value};
+use std::ops::Bound;
+
+use tablesdk::entity::DynamicColumn;
+use tablesdk::query::AccessClass;
+use tablesdk::{
+    DynamicEntity, ErrorKind, Properties, Stored, TableEntity, TableServiceClient, Timestamp, Value,
+};
+use tablesdk_server::TableServer;
 
 use crate::{Employee, on_both_transports};
 
@@ -63,6 +70,39 @@ on_both_transports! {
         assert!(format!("{error:?}").contains("which is not the name of a property"), "{error:?}");
     }
 
+    async fn dynamic_columns_have_ranges_prefixes_and_lists(subject: Subject) {
+        let table = subject.table().await;
+        for (row_key, town, age) in [("1", "Oslo", 17), ("2", "Bergen", 18), ("3", "Osterøy", 64), ("x", "Oslo", 65)] {
+            let person = DynamicEntity::new("p", row_key).with("Town", town).with("Age", age);
+            table.insert(&person).await.unwrap();
+        }
+        let e = DynamicEntity::columns();
+        let all = table.query::<DynamicEntity>().collect().await.unwrap();
+        let last = all.iter().map(Stored::timestamp).max().unwrap().unwrap();
+        let none: [&str; 0] = [];
+        for (filter, expected) in [
+            (e.property("Age").between(18..65), "23"),
+            (e.property("Age").between(..=17), "1"),
+            (e.property("Age").between((Bound::Excluded(18), Bound::Unbounded)), "3x"),
+            (e.property("Age").between(..), "123x"),
+            (e.property("Town").between("Oslo".."Oslp"), "1x"),
+            (e.property("Town").starts_with("Os"), "13x"),
+            (e.property("Town").starts_with(""), "123x"),
+            (e.property("Town").is_in(["Bergen", "Osterøy"]), "23"),
+            (e.property("Town").is_in(none), ""),
+            (!e.property("Age").is_in([17, 18]), "3x"),
+            (e.property("PartitionKey").eq("p") & e.property("RowKey").between("2".."x"), "23"),
+            (e.property("PartitionKey").starts_with("p") & e.property("RowKey").is_in(["1", "x"]), "1x"),
+            (e.property("Timestamp").between(..=last), "123x"),
+            (e.property("Timestamp").gt(last), ""),
+        ] {
+            let text = filter.to_string();
+            let found = table.query::<DynamicEntity>().filter(|_| filter).collect().await.unwrap();
+            let found: String = found.iter().map(|it| DynamicEntity::row_key(it)).collect();
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+
     async fn structs_and_dynamic_entities_convert(subject: Subject) {
         let table = subject.table().await;
         let ada = Employee { email: Some("ada@contoso.com".into()), ..Employee::ada() };
@@ -79,6 +119,40 @@ on_both_transports! {
         let error = wrong.to_entity::<Employee>().unwrap_err().to_string();
         assert!(error.starts_with("property \"Age\" is missing, expected Edm.Int32"), "{error}");
     }
+}
+
+#[test]
+fn keys_by_name_are_found_as_keys() {
+    let server = TableServer::in_process();
+    let table = TableServiceClient::in_process(&server).table("Any");
+    for (row_key, expected) in [
+        (e("RowKey").eq("1"), AccessClass::Point),
+        (e("RowKey").starts_with("1"), AccessClass::RowRange),
+        (e("RowKey").between("1"..), AccessClass::RowRange),
+    ] {
+        let query = table.query::<DynamicEntity>();
+        let query = query.filter(|_| e("PartitionKey").eq("p") & row_key);
+        assert_eq!(query.explain().unwrap().access(), expected);
+    }
+}
+
+#[test]
+fn dynamic_columns_refuse_what_is_absent() {
+    for filter in [
+        e("Age").between(None::<i32>..),
+        e("Age").is_in([Some(1), None]),
+        e("Age").eq(None::<i32>),
+    ] {
+        let text = filter.to_string();
+        assert!(
+            text.contains("an absent property satisfies no comparison"),
+            "{text}"
+        );
+    }
+}
+
+fn e(name: &str) -> DynamicColumn {
+    DynamicEntity::columns().property(name)
 }
 
 #[test]
