@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tablesdk_protocol::{Endpoint, InProcessServer, ServiceProperties, ServiceStats};
+use tablesdk_protocol::{Endpoint, InProcessServer, ServiceProperties, ServiceStats, Timestamp};
 
 use super::{TableClient, TableServiceClientBuilder};
 use crate::action::{Action, QueryTables, get_properties, get_stats, set_properties};
@@ -301,6 +301,11 @@ impl TableServiceClient {
     /// keeps the old credential.
     pub fn update_credential(&self, credential: impl Into<Credential>) -> Result<(), Error> {
         self.pipeline.replace_credential(credential.into())
+    }
+
+    /// The time by the clock of the client, as [`TableClient::now`].
+    pub fn now(&self) -> Timestamp {
+        self.pipeline.now()
     }
 
     /// The URL of the account's table service.

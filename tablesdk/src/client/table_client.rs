@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 use std::fmt;
 
 use tablesdk_protocol::operation::update_entity::Mode;
-use tablesdk_protocol::{ETag, IfMatch};
+use tablesdk_protocol::{ETag, IfMatch, Timestamp};
 
 use crate::action::{
     Action, Batch, Bulk, CreateTable, DeleteEntity, GetEntity, GetMany, InsertEntity, Modify,
@@ -100,6 +100,38 @@ impl TableClient {
     /// The name of the table.
     pub fn name(&self) -> &str {
         self.table.name()
+    }
+
+    /// The time by the clock of the client: that of the system, unless the
+    /// [builder](crate::TableServiceClientBuilder::clock) has set another one. A client of a server in the same process has that server's,
+    /// which a test moves.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tablesdk::{DynamicEntity, TableServiceClient};
+    /// use tablesdk_server::TableServer;
+    ///
+    /// let server = TableServer::in_process();
+    /// server.clock().freeze();
+    /// let table = TableServiceClient::in_process(&server).table("Orders");
+    /// table.create_table().await?;
+    /// let order = table.insert(&DynamicEntity::new("a", "1")).await?;
+    ///
+    /// let hour = Duration::from_secs(3600);
+    /// server.clock().advance(hour * 2);
+    /// let age = order.timestamp().and_then(|placed| table.now().duration_since(placed));
+    /// assert!(age > Some(hour));
+    ///
+    /// let since = table.now().saturating_sub(hour * 3);
+    /// let recent = table.query::<DynamicEntity>().filter(|e| e.property("Timestamp").ge(since));
+    /// assert_eq!(recent.count().await?, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn now(&self) -> Timestamp {
+        self.table.pipeline.now()
     }
 
     /// Creates the table.

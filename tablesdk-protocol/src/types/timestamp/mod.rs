@@ -79,6 +79,41 @@ impl Timestamp {
         }
     }
 
+    /// This instant moved into the past, cut to whole 100 ns and at [`Timestamp::MIN`].
+    ///
+    /// ```
+    /// # use tablesdk_protocol::Timestamp;
+    /// use std::time::Duration;
+    ///
+    /// let now: Timestamp = "2024-03-01T00:00:00Z".parse()?;
+    /// let yesterday = now.saturating_sub(Duration::from_secs(24 * 3600));
+    /// assert_eq!(yesterday.to_string(), "2024-02-29T00:00:00Z");
+    /// # Ok::<(), tablesdk_protocol::ParseTimestampError>(())
+    /// ```
+    #[must_use]
+    pub fn saturating_sub(self, duration: Duration) -> Self {
+        let ticks = i64::try_from(duration.as_nanos() / 100).unwrap_or(i64::MAX);
+        Self {
+            ticks: self.ticks.saturating_sub(ticks).max(Self::MIN.ticks),
+        }
+    }
+
+    /// The time since an earlier instant; `None` if that is a later one. [`abs_diff`](Self::abs_diff) does not ask which comes first.
+    ///
+    /// ```
+    /// # use tablesdk_protocol::Timestamp;
+    /// use std::time::Duration;
+    ///
+    /// let written: Timestamp = "2024-03-15T10:20:30Z".parse()?;
+    /// let now: Timestamp = "2024-03-15T10:20:32.5Z".parse()?;
+    /// assert_eq!(now.duration_since(written), Some(Duration::from_millis(2500)));
+    /// assert_eq!(written.duration_since(now), None);
+    /// # Ok::<(), tablesdk_protocol::ParseTimestampError>(())
+    /// ```
+    pub fn duration_since(self, earlier: Self) -> Option<Duration> {
+        (self >= earlier).then(|| self.abs_diff(earlier))
+    }
+
     /// The time between two instants, whichever comes first.
     pub fn abs_diff(self, other: Self) -> Duration {
         let ticks = self.ticks.abs_diff(other.ticks);
@@ -353,6 +388,32 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn instants_move_and_are_apart() {
+        let second = Duration::from_secs(1);
+        let at = Timestamp::UNIX_EPOCH;
+        for (earlier, later, apart) in [
+            (at, at, Some(Duration::ZERO)),
+            (at.saturating_sub(second), at, Some(second)),
+            (at, at.saturating_add(second), Some(second)),
+            (at, at.next(), Some(Duration::from_nanos(100))),
+            (at.next(), at, None),
+            (
+                Timestamp::MIN.saturating_sub(second),
+                Timestamp::MIN,
+                Some(Duration::ZERO),
+            ),
+            (
+                at.saturating_sub(Duration::MAX),
+                Timestamp::MIN,
+                Some(Duration::ZERO),
+            ),
+        ] {
+            assert_eq!(later.duration_since(earlier), apart, "{earlier} {later}");
+        }
+        assert_eq!(at.saturating_sub(Duration::from_nanos(99)), at);
+    }
 
     #[test]
     fn trims_trailing_zeros_of_the_fraction() {
