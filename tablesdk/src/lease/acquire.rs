@@ -74,8 +74,9 @@ impl AcquireLease {
         self
     }
 
-    /// Waits for the lease that long, also while its holder is alive. [`Duration::ZERO`] is one look: it takes a lease that is free, and
-    /// never one whose holder has stopped. [`Duration::MAX`] is no limit.
+    /// Waits for the lease that long, also while its holder is alive, and not [until it is known](Lease::acquire#how-long-it-waits) whether
+    /// the holder is alive. [`Duration::ZERO`] is one look: it takes a lease that is free, and never one whose holder has stopped.
+    /// [`Duration::MAX`] is no limit.
     ///
     /// Clients that wait read the entity up to eight times in a duration, and at least every 5 seconds. They do not queue: any of them may
     /// be the next one.

@@ -96,10 +96,21 @@ pub struct Lease {
 impl Lease {
     /// Acquires a lease for a time, which a [renewal](Self::renew) extends: `None` if another client holds it.
     ///
-    /// The key is that of the entity of the lease, which is created at the first time. A free lease is acquired at once. Otherwise, the call
-    /// watches the entity until it is known whether its holder is alive: it returns `None` when the holder renews, takes the lease when the holder releases it, and takes the
-    /// lease over when the entity has not changed for the holder's duration and a tenth of it. [`wait`](AcquireLease::wait) sets another
-    /// limit.
+    /// The key is that of the entity of the lease, which is created at the first time.
+    ///
+    /// # How long it waits
+    ///
+    /// A free lease is acquired at once. Otherwise, the call watches the entity until it is known whether its holder is alive. It looks
+    /// eight times in the duration of the holder's lease, and at least every 5 seconds, and ends at the look that shows that the holder
+    ///
+    /// * has renewed the lease: the result is `None`. A holder in [`renew_while`](Self::renew_while) renews when a third of the duration has
+    ///   passed, so with a lease of a minute, the call waits up to 25 seconds;
+    /// * has released the lease: the call takes it;
+    /// * has changed nothing for the duration and a tenth of it, which is 66 seconds for a minute: the call takes the lease over.
+    ///
+    /// So a call waits at most 1.1 times the duration that the **holder** has chosen, and for its requests. A handler that cannot wait so
+    /// long says [`wait(Duration::ZERO)`](AcquireLease::wait) for one look, or another limit. The deadline of the
+    /// [policy](crate::RetryPolicy::deadline) is that of each request: it does not end the waiting.
     ///
     /// A short duration means that another client soon takes over after the holder has stopped, and a long one that the holder survives
     /// long failures of the network. A minute is a good start.
