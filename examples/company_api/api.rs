@@ -1,11 +1,14 @@
 //! The handlers. A response with an employee has an `ETag`; a request that changes the employee has it as `If-Match`.
 
+use std::time::Duration;
+
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::Deserialize;
+use tablesdk::entity::EntityError;
 use tablesdk::{ETag, Error, ErrorKind, Stored, TableClient};
 
 use crate::model::{self, Department, EmailEntry, Employee, Refusal};
@@ -88,11 +91,11 @@ fn if_match(headers: &HeaderMap) -> Result<ETag, Problem> {
     etag.ok_or_else(|| problem(StatusCode::BAD_REQUEST, "If-Match is not an ETag"))
 }
 
-/// The response to a request that failed.
-struct Problem(StatusCode, String);
+/// The response to a request that failed: its status, what the client may know, and after which time it may try again.
+struct Problem(StatusCode, String, Option<Duration>);
 
 fn problem(status: StatusCode, reason: &(impl ToString + ?Sized)) -> Problem {
-    Problem(status, reason.to_string())
+    Problem(status, reason.to_string(), None)
 }
 
 impl From<Refusal> for Problem {
@@ -111,24 +114,38 @@ impl From<Error> for Problem {
         if let Some(refusal) = error.downcast_ref::<Refusal>() {
             return (*refusal).into();
         }
-        let status = match error.kind() {
-            ErrorKind::Input => StatusCode::BAD_REQUEST,
-            _ if error.is_not_found() => StatusCode::NOT_FOUND,
-            _ if error.is_conflict() => StatusCode::CONFLICT,
-            _ if error.is_precondition_failed() => StatusCode::PRECONDITION_FAILED,
-            _ if error.is_throttled() => StatusCode::SERVICE_UNAVAILABLE,
-            _ => StatusCode::INTERNAL_SERVER_ERROR,
-        };
+        // The message names the account, the table and the key: for the log, and not for the client.
         eprintln!("{error}");
-        if status.is_server_error() {
-            return problem(status, "try again later");
-        }
-        problem(status, &error)
+        let (status, reason) = match error.kind() {
+            ErrorKind::Input => match error.downcast_ref::<EntityError>() {
+                // Which key or value of the request, and why.
+                Some(reason) => return problem(StatusCode::BAD_REQUEST, reason),
+                None => (StatusCode::BAD_REQUEST, "the request is not valid"),
+            },
+            _ if error.is_not_found() => (StatusCode::NOT_FOUND, "there is no such entity"),
+            _ if error.is_conflict() => (StatusCode::CONFLICT, "it exists already"),
+            _ if error.is_precondition_failed() => {
+                (StatusCode::PRECONDITION_FAILED, "it has changed")
+            }
+            _ if error.is_unavailable() => {
+                let wait = error.retry_after().or(Some(Duration::from_secs(1)));
+                let reason = "try again later".to_owned();
+                return Self(StatusCode::SERVICE_UNAVAILABLE, reason, wait);
+            }
+            _ => (StatusCode::INTERNAL_SERVER_ERROR, "the request failed"),
+        };
+        problem(status, reason)
     }
 }
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        (self.0, self.1).into_response()
+        let Self(status, reason, wait) = self;
+        let seconds = wait.map(|wait| wait.as_millis().div_ceil(1000).to_string());
+        let retry_after = seconds.map(|seconds| [(header::RETRY_AFTER, seconds)]);
+        match retry_after {
+            Some(retry_after) => (status, retry_after, reason).into_response(),
+            None => (status, reason).into_response(),
+        }
     }
 }

@@ -1,12 +1,15 @@
 //! The API against a server in the process of the test: no port, no mock, no sleep.
 
+use std::time::Duration;
+
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, header};
 use futures::future::join_all;
 use serde_json::{Value, json};
-use tablesdk::{TableClient, TableServiceClient};
+use tablesdk::{ErrorCode, TableClient, TableServiceClient};
 use tablesdk_server::TableServer;
+use tablesdk_server::testing::Fault;
 use tower::ServiceExt as _;
 
 use crate::api::routes;
@@ -33,6 +36,7 @@ async fn api() -> (Router, TableClient) {
 struct Answer {
     status: u16,
     etag: String,
+    retry_after: String,
     body: String,
 }
 
@@ -44,11 +48,15 @@ async fn call(api: &Router, method: &str, uri: &str, if_match: &str, body: Value
     }
     let request = request.body(Body::from(body.to_string())).unwrap();
     let (parts, body) = api.clone().oneshot(request).await.unwrap().into_parts();
-    let etag = parts.headers.get(header::ETAG);
+    let text = |name| {
+        let value = parts.headers.get(name);
+        value.map_or(String::new(), |it| it.to_str().unwrap().to_owned())
+    };
     let body = to_bytes(body, 1 << 20).await.unwrap();
     Answer {
         status: parts.status.as_u16(),
-        etag: etag.map_or(String::new(), |it| it.to_str().unwrap().to_owned()),
+        etag: text(header::ETAG),
+        retry_after: text(header::RETRY_AFTER),
         body: String::from_utf8(body.into()).unwrap(),
     }
 }
@@ -153,5 +161,63 @@ async fn a_bad_request_says_what_is_wrong() {
 async fn a_missing_table_is_not_a_missing_employee() {
     let service = TableServiceClient::in_process(&TableServer::in_process());
     let api = routes(service.table("Nowhere"));
-    assert_eq!(fetch(&api, FIRST).await.status, 500);
+    let missing = fetch(&api, FIRST).await;
+    assert_eq!(
+        (missing.status, &*missing.body),
+        (500, "the request failed")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_table_that_cannot_be_reached_is_reported_as_such() {
+    let server = TableServer::in_process();
+    let table = TableServiceClient::in_process(&server).table("Company");
+    let api = routes(table);
+    for (fault, seconds) in [
+        (Fault::reset(), "1"),
+        (Fault::error(ErrorCode::OperationTimedOut), "1"),
+        (Fault::error(ErrorCode::ServerBusy), "1"),
+        (
+            Fault::error(ErrorCode::ServerBusy).retry_after(Duration::from_millis(90_500)),
+            "91",
+        ),
+    ] {
+        let rule = server.faults().on_any().inject(fault);
+        let answer = fetch(&api, FIRST).await;
+        assert_eq!((answer.status, &*answer.retry_after), (503, seconds));
+        assert_eq!(answer.body, "try again later");
+        rule.remove();
+    }
+}
+
+/// Neither the account, the table, nor the keys of other entities.
+#[tokio::test]
+async fn no_response_shows_where_the_data_is() {
+    let (api, table) = api().await;
+    hire(&api, "1", "ada@contoso.com").await;
+    let sales = json!({"name": "Sales"});
+    let answers = [
+        call(&api, "POST", "/departments", "", sales).await,
+        fetch(&api, "/departments/a%23b/employees/1").await,
+        fetch(&api, &format!("{EMPLOYEES}?next=x")).await,
+        hire(&api, "1", "grace@contoso.com").await,
+        call(&api, "PATCH", FIRST, "W/\"x\"", json!({"salary": 1.0})).await,
+        call(&api, "DELETE", FIRST, "W/\"x\"", Value::Null).await,
+        fetch(&api, "/departments/Sales/employees/2").await,
+    ];
+    assert_eq!(
+        answers.each_ref().map(|answer| answer.status),
+        [409, 400, 400, 409, 412, 412, 404]
+    );
+    for answer in answers {
+        for place in [
+            "devstoreaccount1",
+            table.name(),
+            "in-process",
+            "employee_",
+            "email_",
+        ] {
+            assert!(!answer.body.contains(place), "{}", answer.body);
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! The handlers.
 
-use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{Path, Query, State};
 use axum::http::{StatusCode, header};
@@ -8,24 +8,20 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
 use axum::{Json, Router};
 use serde::Deserialize;
-use tablesdk::transport::Clock;
-use tablesdk::{Error, TableClient};
+use tablesdk::entity::EntityError;
+use tablesdk::{Error, ErrorKind, TableClient};
 
 use crate::orders::{self, Order, Problem};
 
-pub fn routes(table: TableClient, clock: Arc<dyn Clock>) -> Router {
+pub fn routes(table: TableClient) -> Router {
     Router::new()
         .route("/customers/{customer}/orders", get(list))
         .route("/customers/{customer}/orders/{id}", put(place))
         .route("/customers/{customer}/orders/{id}/payment", post(pay))
-        .with_state(Service { table, clock })
+        .with_state(table)
 }
 
-#[derive(Clone)]
-struct Service {
-    table: TableClient,
-    clock: Arc<dyn Clock>,
-}
+type Table = State<TableClient>;
 
 #[derive(Deserialize)]
 struct Start {
@@ -33,7 +29,7 @@ struct Start {
 }
 
 async fn place(
-    State(service): State<Service>,
+    State(table): Table,
     Path((customer, id)): Path<(String, String)>,
     Json(order): Json<Order>,
 ) -> Result<Json<Order>, Problem> {
@@ -43,29 +39,22 @@ async fn place(
         is_paid: false,
         ..order
     };
-    let now = service.clock.now();
-    orders::place(&service.table, order, now).await.map(Json)
+    orders::place(&table, order).await.map(Json)
 }
 
 async fn pay(
-    State(service): State<Service>,
+    State(table): Table,
     Path((customer, id)): Path<(String, String)>,
 ) -> Result<Json<Order>, Problem> {
-    let now = service.clock.now();
-    let paid = orders::pay(&service.table, &customer, &id, now);
-    paid.await.map(Json)
+    orders::pay(&table, &customer, &id).await.map(Json)
 }
 
 async fn list(
-    State(service): State<Service>,
+    State(table): Table,
     customer: Path<String>,
     start: Query<Start>,
 ) -> Result<Response, Problem> {
-    let orders = service
-        .table
-        .query::<Order>()
-        .partition(&*customer)
-        .values();
+    let orders = table.query::<Order>().partition(&*customer).values();
     let page = orders.page_after(start.next.as_deref()).await?;
     Ok(Json(page).into_response())
 }
@@ -75,25 +64,34 @@ impl IntoResponse for Problem {
         let status = match &self {
             Self::IdTaken => StatusCode::CONFLICT,
             Self::TooLate => StatusCode::GONE,
-            Self::Unclear => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Table(error) => status_of(error),
+            Self::Unclear => return unavailable(&self, None),
+            Self::Table(error) => return response_to(error),
         };
-        let mut response = (status, self.to_string()).into_response();
-        if status == StatusCode::SERVICE_UNAVAILABLE {
-            let headers = response.headers_mut();
-            headers.insert(header::RETRY_AFTER, 1.into());
-        }
-        response
+        (status, self.to_string()).into_response()
     }
 }
 
-fn status_of(error: &Error) -> StatusCode {
-    if error.is_not_found() {
-        StatusCode::NOT_FOUND
-    } else if error.is_throttled() {
-        StatusCode::SERVICE_UNAVAILABLE
-    } else {
-        eprintln!("{error}");
-        StatusCode::INTERNAL_SERVER_ERROR
-    }
+/// The response to an error of the table. Its message names the account, the table and the key: it is for the log, and not for the client.
+fn response_to(error: &Error) -> Response {
+    eprintln!("{error}");
+    let (status, reason) = match error.kind() {
+        ErrorKind::Input => match error.downcast_ref::<EntityError>() {
+            // Which key or value of the request, and why.
+            Some(reason) => return (StatusCode::BAD_REQUEST, reason.to_string()).into_response(),
+            None => (StatusCode::BAD_REQUEST, "the request is not valid"),
+        },
+        _ if error.is_not_found() => (StatusCode::NOT_FOUND, "there is no such order"),
+        _ if error.is_unavailable() => return unavailable("try again later", error.retry_after()),
+        _ => (StatusCode::INTERNAL_SERVER_ERROR, "the request failed"),
+    };
+    (status, reason).into_response()
+}
+
+/// The client may send the same request again after a while.
+fn unavailable(reason: &(impl ToString + ?Sized), wait: Option<Duration>) -> Response {
+    let wait = wait.unwrap_or(Duration::from_secs(1));
+    let seconds = wait.as_millis().div_ceil(1000).to_string();
+    let retry_after = [(header::RETRY_AFTER, seconds)];
+    let status = StatusCode::SERVICE_UNAVAILABLE;
+    (status, retry_after, reason.to_string()).into_response()
 }

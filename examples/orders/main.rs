@@ -6,12 +6,6 @@ mod orders;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-use std::time::SystemTime;
-
-use tablesdk::Timestamp;
-use tablesdk::transport::Clock;
-
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (service, _server) = tablesdk_examples::connect().await?;
@@ -19,15 +13,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     table.create_table().if_missing().await?;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:3000").await?;
     println!("http://{}", listener.local_addr()?);
-    axum::serve(listener, api::routes(table, Arc::new(SystemClock))).await?;
+    axum::serve(listener, api::routes(table)).await?;
     Ok(())
-}
-
-#[derive(Debug)]
-struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::try_from(SystemTime::now()).unwrap_or(Timestamp::MAX)
-    }
 }

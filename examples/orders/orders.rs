@@ -38,12 +38,8 @@ pub enum Problem {
 }
 
 /// Places an order. The client chooses its id, so that it can send the order again when a response is lost.
-pub async fn place(
-    table: &TableClient,
-    mut order: Order,
-    now: Timestamp,
-) -> Result<Order, Problem> {
-    order.payable_until = Some(now.saturating_add(PAYABLE));
+pub async fn place(table: &TableClient, mut order: Order) -> Result<Order, Problem> {
+    order.payable_until = Some(table.now().saturating_add(PAYABLE));
     let error = match table.insert(&order).await {
         Ok(stored) => return Ok(stored.into_inner()),
         Err(error) => error,
@@ -64,12 +60,8 @@ fn is_same(one: &Order, other: &Order) -> bool {
 }
 
 /// Pays an order, unless it is too late. An order that is paid already stays as it is.
-pub async fn pay(
-    table: &TableClient,
-    customer: &str,
-    id: &str,
-    now: Timestamp,
-) -> Result<Order, Problem> {
+pub async fn pay(table: &TableClient, customer: &str, id: &str) -> Result<Order, Problem> {
+    let now = table.now();
     for _ in 0..ROUNDS {
         let paid = table.modify(Order::key(customer, id), |order| {
             if !order.is_paid && order.payable_until.is_none_or(|until| until < now) {

@@ -1,11 +1,11 @@
 //! The service against a server in the process of the test, with faults: no mock, no sleep, in parallel.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, header};
+use axum::response::Response;
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tablesdk::testing::TestTable;
@@ -18,7 +18,7 @@ use crate::api::routes;
 const FIRST: &str = "/customers/contoso/orders/1";
 const ALMOST_HALF_AN_HOUR: Duration = Duration::from_secs(30 * 60 - 1);
 
-/// The service over a new table, and its clock is that of the server.
+/// The service over a new table. The clock of its client is that of the server.
 struct Shop {
     api: Router,
     table: TestTable<TableServer>,
@@ -30,9 +30,8 @@ impl Shop {
     }
 
     async fn over(server: TableServer) -> Self {
-        let clock = Arc::new(server.clock());
         let table = TestTable::on(server).await;
-        let api = routes(table.clone(), clock);
+        let api = routes(table.clone());
         Self { api, table }
     }
 
@@ -42,11 +41,15 @@ impl Shop {
             .expect("these tests have servers of their own")
     }
 
-    async fn call(&self, method: &str, uri: &str, body: Value) -> (u16, Value) {
+    async fn respond(&self, method: &str, uri: &str, body: Value) -> Response {
         let request = Request::builder().method(method).uri(uri);
         let request = request.header(header::CONTENT_TYPE, "application/json");
         let request = request.body(Body::from(body.to_string())).unwrap();
-        let response = self.api.clone().oneshot(request).await.unwrap();
+        self.api.clone().oneshot(request).await.unwrap()
+    }
+
+    async fn call(&self, method: &str, uri: &str, body: Value) -> (u16, Value) {
+        let response = self.respond(method, uri, body).await;
         let status = response.status().as_u16();
         let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
         (status, serde_json::from_slice(&body).unwrap_or_default())
@@ -129,6 +132,41 @@ async fn a_busy_table_is_reported_after_the_retries() {
     assert!(rule.hits() > 1, "the client has tried again");
     rule.remove();
     assert_eq!(shop.place(FIRST, 250).await, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_says_when_to_try_again_and_not_where_the_table_is() {
+    let shop = Shop::open().await;
+    shop.place(FIRST, 250).await;
+    let list = "/customers/contoso/orders";
+    let busy = Fault::error(ErrorCode::ServerBusy).retry_after(Duration::from_secs(90));
+    for (fault, status, seconds) in [
+        (Fault::reset(), 503, Some("1")),
+        (busy, 503, Some("90")),
+        (Fault::error(ErrorCode::AuthenticationFailed), 500, None),
+    ] {
+        let rule = shop.server().faults().on_any().inject(fault);
+        for (method, uri) in [
+            ("GET", list),
+            ("POST", "/customers/contoso/orders/1/payment"),
+        ] {
+            let response = shop.respond(method, uri, Value::Null).await;
+            assert_eq!(response.status().as_u16(), status, "{uri}");
+            let retry_after = response.headers().get(header::RETRY_AFTER);
+            assert_eq!(retry_after.map(|it| it.to_str().unwrap()), seconds);
+            let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
+            let body = String::from_utf8(body.into()).unwrap();
+            for place in [shop.table.name(), "devstoreaccount1", "contoso"] {
+                assert!(!body.contains(place), "{body}");
+            }
+        }
+        rule.remove();
+    }
+    let order = json!({ "product": "tea", "cents": 250 });
+    let response = shop
+        .respond("PUT", "/customers/a%23b/orders/1", order)
+        .await;
+    assert_eq!(response.status().as_u16(), 400);
 }
 
 #[tokio::test(start_paused = true)]

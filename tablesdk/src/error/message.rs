@@ -105,10 +105,11 @@ impl fmt::Display for Error {
         match (attempts, request_id) {
             (0 | 1, None) => Ok(()),
             (0 | 1, Some(id)) => write!(f, " (request id {id})"),
-            (_, None) => write!(f, " ({attempts} attempts in {elapsed:.1?})"),
+            // All requests of the operation, retries among them.
+            (_, None) => write!(f, " ({attempts} requests in {elapsed:.1?})"),
             (_, Some(id)) => write!(
                 f,
-                " ({attempts} attempts in {elapsed:.1?}, request id {id})"
+                " ({attempts} requests in {elapsed:.1?}, request id {id})"
             ),
         }
     }

@@ -10,6 +10,7 @@ use tablesdk_protocol::{Endpoint, EntityKey, ErrorCode, ServiceError, TransportE
 
 use crate::entity::EntityError;
 
+mod availability;
 mod current_state;
 mod fake;
 mod hint;
@@ -57,6 +58,7 @@ struct Inner {
     table: Option<Arc<str>>,
     key: Option<EntityKey>,
     request_id: Option<String>,
+    retry_after: Option<Duration>,
     source: Source,
     attempts: u32,
     elapsed: Duration,
@@ -358,6 +360,7 @@ impl Error {
             table: None,
             key: None,
             request_id: None,
+            retry_after: None,
             source,
             attempts: 0,
             elapsed: Duration::ZERO,
@@ -523,17 +526,6 @@ impl Error {
     /// The credential is not valid, or does not cover the operation.
     pub fn is_denied(&self) -> bool {
         self.has_status(StatusCode::UNAUTHORIZED) || self.has_status(StatusCode::FORBIDDEN)
-    }
-
-    /// The service throttles the client: 503 `ServerBusy`, or 429 on Cosmos DB.
-    pub fn is_throttled(&self) -> bool {
-        self.has_status(StatusCode::SERVICE_UNAVAILABLE)
-            || self.has_status(StatusCode::TOO_MANY_REQUESTS)
-    }
-
-    /// The time limit was reached before the service responded.
-    pub fn is_timeout(&self) -> bool {
-        matches!(self.0.source, Source::Timeout(_))
     }
 
     /// The first cause that is a `T`, such as the error that the closure of [`modify`](crate::TableClient::modify) returned.

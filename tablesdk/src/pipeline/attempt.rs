@@ -126,8 +126,10 @@ pub(super) struct Failure {
     pub(super) maybe_applied: bool,
     /// The response proves that no earlier attempt of the same request was carried out.
     pub(super) is_definitive: bool,
+    /// The service has not received the request. To send it again is no load for it.
+    pub(super) is_unsent: bool,
     /// The minimum time before the next attempt that the service asks for.
-    pub(super) asked_pause: Duration,
+    pub(super) asked_pause: Option<Duration>,
 }
 
 impl Failure {
@@ -138,7 +140,8 @@ impl Failure {
             retry_class: RetryClass::None,
             maybe_applied: false,
             is_definitive: false,
-            asked_pause: Duration::ZERO,
+            is_unsent: false,
+            asked_pause: None,
         }
     }
 
@@ -154,9 +157,11 @@ impl Failure {
     }
 
     fn undelivered(error: TransportError) -> Self {
+        let is_unsent = error.delivery() == Delivery::NotSent;
         Self {
             retry_class: RetryClass::Time,
-            maybe_applied: error.delivery() == Delivery::MaybeSent,
+            maybe_applied: !is_unsent,
+            is_unsent,
             ..Self::without_sending(Error::transport(error))
         }
     }
@@ -177,16 +182,18 @@ impl Failure {
 
     fn answered(response: &Response<Bytes>, now: Timestamp) -> Self {
         let (status, headers) = (response.status(), response.headers());
-        match error_body::recognise(status, headers, response.body()) {
-            Some(error) => Self::refused(error, headers, now),
-            None => Self {
-                retry_class: retry_class(status),
-                // A proxy that responds in the service's place may have forwarded the request before. 429 is sent before the
-                // request is processed.
-                maybe_applied: status != StatusCode::TOO_MANY_REQUESTS,
-                asked_pause: asked_pause(headers, now),
-                ..Self::without_sending(Error::foreign(status).with_request_id(request_id(headers)))
-            },
+        if let Some(error) = error_body::recognise(status, headers, response.body()) {
+            return Self::refused(error, headers, now);
+        }
+        let error = Error::foreign(status).with_request_id(request_id(headers));
+        let asked_pause = asked_pause(headers, now);
+        Self {
+            retry_class: retry_class(&error),
+            // A proxy that responds in the service's place may have forwarded the request before. 429 is sent before the
+            // request is processed.
+            maybe_applied: status != StatusCode::TOO_MANY_REQUESTS,
+            asked_pause,
+            ..Self::without_sending(error.with_retry_after(asked_pause))
         }
     }
 
@@ -197,15 +204,15 @@ impl Failure {
         let is_refusal = status.is_client_error() && status != StatusCode::REQUEST_TIMEOUT
             || status == StatusCode::NOT_IMPLEMENTED
             || *error.code() == ErrorCode::ServerBusy;
+        let is_definitive = is_definitive(&error);
+        let error = Error::service_response(error).with_request_id(request_id(headers));
+        let asked_pause = asked_pause(headers, now);
         Self {
-            retry_class: match error.code().as_str() {
-                "AccountBeingCreated" => RetryClass::Time,
-                _ => retry_class(status),
-            },
+            retry_class: retry_class(&error),
             maybe_applied: !is_refusal,
-            is_definitive: is_definitive(&error),
-            asked_pause: asked_pause(headers, now),
-            error: Error::service_response(error).with_request_id(request_id(headers)),
+            is_definitive,
+            asked_pause,
+            ..Self::without_sending(error.with_retry_after(asked_pause))
         }
     }
 
@@ -268,16 +275,12 @@ struct NotTheService {
     header: HeaderName,
 }
 
-/// Whether another attempt may succeed, by the status.
-fn retry_class(status: StatusCode) -> RetryClass {
-    match status {
-        StatusCode::REQUEST_TIMEOUT
-        | StatusCode::TOO_MANY_REQUESTS
-        | StatusCode::INTERNAL_SERVER_ERROR
-        | StatusCode::BAD_GATEWAY
-        | StatusCode::SERVICE_UNAVAILABLE
-        | StatusCode::GATEWAY_TIMEOUT => RetryClass::Time,
-        _ => RetryClass::None,
+/// Whether another attempt may succeed, by the response.
+fn retry_class(error: &Error) -> RetryClass {
+    if error.is_unavailable() {
+        RetryClass::Time
+    } else {
+        RetryClass::None
     }
 }
 
@@ -313,8 +316,8 @@ fn request_id(headers: &HeaderMap) -> Option<String> {
     id.to_str().ok().map(str::to_owned)
 }
 
-/// How long the service asks to wait: in milliseconds, in seconds, or until a date.
-fn asked_pause(headers: &HeaderMap, now: Timestamp) -> Duration {
+/// How long the service asks to wait, if it does: in milliseconds, in seconds, or until a date.
+fn asked_pause(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let milliseconds = [name::X_MS_RETRY_AFTER_MS, name::RETRY_AFTER_MS]
         .into_iter()
@@ -329,7 +332,7 @@ fn asked_pause(headers: &HeaderMap, now: Timestamp) -> Duration {
         let date = Timestamp::parse_http_date(text).ok()?;
         (date > now).then(|| date.abs_diff(now))
     };
-    milliseconds.or_else(in_seconds).unwrap_or_default()
+    milliseconds.or_else(in_seconds)
 }
 
 #[cfg(test)]
@@ -340,24 +343,31 @@ mod tests {
     fn the_wait_that_the_service_asks_for_is_understood() {
         let now = Timestamp::parse_http_date("Fri, 15 Mar 2024 10:20:30 GMT").unwrap();
         for (pairs, seconds) in [
-            (&[][..], 0.0),
-            (&[("retry-after", "3")], 3.0),
-            (&[("retry-after", "Fri, 15 Mar 2024 10:21:00 GMT")], 30.0),
-            (&[("retry-after", "Fri, 15 Mar 2024 10:20:00 GMT")], 0.0),
-            (&[("retry-after", "soon")], 0.0),
-            (&[("retry-after", "-1")], 0.0),
-            (&[("retry-after-ms", "250")], 0.25),
+            (&[][..], None),
+            (&[("retry-after", "0")], Some(0.0)),
+            (&[("retry-after", "3")], Some(3.0)),
+            (
+                &[("retry-after", "Fri, 15 Mar 2024 10:21:00 GMT")],
+                Some(30.0),
+            ),
+            (&[("retry-after", "Fri, 15 Mar 2024 10:20:00 GMT")], None),
+            (&[("retry-after", "soon")], None),
+            (&[("retry-after", "-1")], None),
+            (&[("retry-after-ms", "250")], Some(0.25)),
             (
                 &[("x-ms-retry-after-ms", "1500"), ("retry-after", "9")],
-                1.5,
+                Some(1.5),
             ),
-            (&[("x-ms-retry-after-ms", "?"), ("retry-after", "9")], 9.0),
+            (
+                &[("x-ms-retry-after-ms", "?"), ("retry-after", "9")],
+                Some(9.0),
+            ),
         ] {
             let mut headers = HeaderMap::new();
             for (name, value) in pairs {
                 headers.insert(*name, value.parse().unwrap());
             }
-            let expected = Duration::from_secs_f64(seconds);
+            let expected = seconds.map(Duration::from_secs_f64);
             assert_eq!(asked_pause(&headers, now), expected, "{pairs:?}");
         }
     }

@@ -234,7 +234,7 @@ impl<'p> OperationRun<'p> {
             maybe_applied |= failure.maybe_applied;
             let ambiguous = effect == Effect::Write && maybe_applied && !failure.is_definitive;
             let is_passing = failure.retry_class == RetryClass::Time;
-            let not_before = Instant::now().checked_add(failure.asked_pause);
+            let not_before = Instant::now().checked_add(failure.asked_pause.unwrap_or_default());
             let mut of_secondary = None;
             let (error, not_before, is_passing) = match (location, primary.take()) {
                 // The secondary lags behind: its response that something is missing proves nothing.
@@ -253,7 +253,10 @@ impl<'p> OperationRun<'p> {
             if next == Location::Primary {
                 pause = pause.max(time_until(not_before));
             }
-            let limit = is_passing.then(|| self.limit_of_retry(attempts, max_attempts, pause));
+            let limit = is_passing.then(|| {
+                let is_last = attempts >= max_attempts;
+                self.limit_of_retry(is_last, pause, failure.is_unsent)
+            });
             let limit = limit.flatten();
             // Where only one attempt is allowed, no retry was expected.
             if let Some(limit) = limit.filter(|_| max_attempts > 1) {
@@ -269,18 +272,19 @@ impl<'p> OperationRun<'p> {
         }
     }
 
-    /// Takes a retry after this pause from the budget, or names the limit that does not allow the retry.
+    /// The limit that does not allow a retry after this pause. A retry that is allowed is taken from the budget, unless the request
+    /// did not reach the service: then it was no load for it.
     fn limit_of_retry(
         &self,
-        attempts: u32,
-        max_attempts: u32,
+        is_last: bool,
         pause: Duration,
+        is_unsent: bool,
     ) -> Option<&'static str> {
-        if attempts >= max_attempts {
+        if is_last {
             Some("attempts")
         } else if !self.deadline.allows(pause) {
             Some("deadline")
-        } else if !self.pipeline.budget.take() {
+        } else if !is_unsent && !self.pipeline.budget.take() {
             Some("budget")
         } else {
             None

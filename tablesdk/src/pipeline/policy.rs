@@ -5,10 +5,10 @@ use std::time::Duration;
 /// How often and how long a client retries.
 ///
 /// A request is retried when the service throttles it (429 and 503), fails (408, 500, 502 and 504), or does not respond. The pause
-/// between two attempts is random, up to a limit that doubles each time. If the service says how long to wait, the pause is at
-/// least that long. Other responses are not retried, with one exception: a request whose credential was refused is sent once more,
-/// at once, if the credential has been [replaced](crate::TableServiceClient::update_credential) in the meantime, or if the service
-/// asks for another token.
+/// between two attempts is random, between the half and the whole of a limit that doubles each time. If the service says how long to
+/// wait, the pause is at least that long. Other responses are not retried, with one exception: a request whose credential was refused is
+/// sent once more, at once, if the credential has been [replaced](crate::TableServiceClient::update_credential) in the meantime, or if
+/// the service asks for another token.
 ///
 /// ```
 /// use std::time::Duration;
@@ -31,10 +31,12 @@ pub struct RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// The default of a client: five attempts in one minute, of at most 30 seconds each, with pauses of 0.2 to 10 seconds.
+    /// The default of a client: seven attempts in one minute, of at most 30 seconds each. The limits of the pauses are 0.2, 0.4, 0.8, 1.6,
+    /// 3.2 and 6.4 seconds, so the last attempt begins 6.3 seconds after the first one has failed, or later: callers do not notice that a
+    /// server needs five seconds to start again.
     pub const fn exponential() -> Self {
         Self {
-            attempts: 5,
+            attempts: 7,
             delay: Duration::from_millis(200),
             max_delay: Duration::from_secs(10),
             try_timeout: Duration::from_secs(30),
@@ -90,7 +92,7 @@ impl RetryPolicy {
 
     /// The number of retries in the budget that all operations of a client share. Ten operations that succeed at the first attempt
     /// give one retry back. When the budget is used up, errors are reported at once: a service in trouble gets fewer requests, not
-    /// more.
+    /// more. A retry after a failure to connect costs nothing, since no request has reached the service.
     pub const fn budget(mut self, retries: u32) -> Self {
         self.budget = retries;
         self
@@ -113,11 +115,11 @@ impl RetryPolicy {
         bound.mul_f64(fastrand::f64())
     }
 
-    /// Random pause after that many attempts.
+    /// Random pause after that many attempts: at least half of its bound, so that the attempts cover some time.
     pub(super) fn pause(&self, attempts: u32) -> Duration {
         let factor = 2_u32.saturating_pow(attempts.saturating_sub(1));
-        let bound = self.delay.saturating_mul(factor).min(self.max_delay);
-        bound.mul_f64(fastrand::f64())
+        let half = self.delay.saturating_mul(factor).min(self.max_delay) / 2;
+        half + half.mul_f64(fastrand::f64())
     }
 }
 
@@ -138,9 +140,14 @@ mod tests {
             let bound = Duration::from_millis(200) * 2_u32.pow((attempts - 1).min(6));
             let bound = bound.min(Duration::from_secs(10));
             let pauses: Vec<_> = (0..100).map(|_| policy.pause(attempts)).collect();
-            assert!(pauses.iter().all(|pause| *pause <= bound), "{attempts}");
-            assert!(pauses.iter().any(|pause| *pause > bound / 2), "{attempts}");
-            assert!(pauses.iter().any(|pause| *pause < bound / 2), "{attempts}");
+            let between = |from, to| pauses.iter().any(|pause| (from..=to).contains(pause));
+            let range = bound / 2..=bound;
+            assert!(
+                pauses.iter().all(|pause| range.contains(pause)),
+                "{attempts}"
+            );
+            assert!(between(bound / 2, bound * 3 / 4), "{attempts}");
+            assert!(between(bound * 3 / 4, bound), "{attempts}");
         }
         let policy = policy.delay(Duration::MAX).max_delay(Duration::ZERO);
         assert_eq!(policy.pause(3), Duration::ZERO);

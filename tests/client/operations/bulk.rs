@@ -283,7 +283,7 @@ async fn delete_after_a_lost_batch(
 #[tokio::test(start_paused = true)]
 async fn a_lost_delete_batch_is_ambiguous_if_a_delete_fails() {
     let busy = Fault::error(ErrorCode::ServerBusy);
-    let report = delete_after_a_lost_batch(0, vec![busy; 5]).await.unwrap();
+    let report = delete_after_a_lost_batch(0, vec![busy; 7]).await.unwrap();
     assert_eq!(report.failures().len(), 4, "{report:?}");
     for failure in report.failures() {
         assert!(failure.is_outcome_unknown(), "{failure}");

@@ -201,7 +201,7 @@ async fn unknown_host() -> Error {
 fn in_one_world(message: &str) -> String {
     let message = message.replace(ACCOUNT, "acct");
     let message = replaced(&message, "request id ", &[')'], "8c1f…");
-    let message = replaced(&message, " attempts in ", &[',', ')'], "1.2s");
+    let message = replaced(&message, " requests in ", &[',', ')'], "1.2s");
     let message = replaced(&message, "no response within ", &[], "20ms");
     let system = "Name or service not known";
     replaced(&message, "lookup address information: ", &[], system)

@@ -233,7 +233,7 @@ async fn a_success_of_a_proxy_does_not_confirm_a_cancel_marker() {
         let (subject, table, proxy) = start().await;
         let batches = || subject.server().faults().on(Op::EntityGroupTransaction);
         batches().times(1).inject(Fault::lost_response());
-        batches().times(4).inject(Fault::reset());
+        batches().times(6).inject(Fault::reset());
         proxy.plan(Op::InsertEntity, [Reply::Respond(response)]);
         let insert = table.insert(&Employee::ada()).exactly_once();
         let error = insert.await.unwrap_err();

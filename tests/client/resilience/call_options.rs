@@ -95,7 +95,7 @@ async fn retry_replaces_the_attempts_of_the_client_in_every_call() {
         );
     }
     // The options end with the call.
-    assert_eq!(table.get(key()).await.unwrap_err().attempts(), 5);
+    assert_eq!(table.get(key()).await.unwrap_err().attempts(), 7);
 }
 
 #[tokio::test(start_paused = true)]

@@ -230,7 +230,7 @@ async fn a_request_that_arrives_after_the_success_changes_nothing() {
 async fn the_marker_resolves_a_write_whose_responses_are_all_lost() {
     let (_subject, table, faults) = start().await;
     let insert = || table.insert(&Employee::ada()).exactly_once();
-    faults.on(BATCH).times(5).inject(Fault::reset());
+    faults.on(BATCH).times(7).inject(Fault::reset());
     // An error of this kind says that nothing was changed.
     let error = insert().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Transport, "{error:?}");
@@ -238,7 +238,7 @@ async fn the_marker_resolves_a_write_whose_responses_are_all_lost() {
 
     let timed_out = Fault::error(ErrorCode::OperationTimedOut);
     faults.next(BATCH, timed_out.clone().applied());
-    faults.on(BATCH).times(4).inject(timed_out);
+    faults.on(BATCH).times(6).inject(timed_out);
     insert().await.unwrap();
     assert!(Employee::find(&table).await.is_some());
 
@@ -246,7 +246,7 @@ async fn the_marker_resolves_a_write_whose_responses_are_all_lost() {
     for (first, succeeds) in [(Fault::reset(), false), (Fault::lost_response(), true)] {
         table.delete(("Sales", "1")).await.unwrap();
         faults.next(BATCH, first);
-        faults.on(BATCH).times(4).inject(Fault::reset());
+        faults.on(BATCH).times(6).inject(Fault::reset());
         faults
             .on(Op::InsertEntity)
             .inject_each([Fault::lost_response(), Fault::reset()]);
@@ -259,8 +259,8 @@ async fn the_marker_resolves_a_write_whose_responses_are_all_lost() {
 #[tokio::test(start_paused = true)]
 async fn a_service_that_cannot_be_reached_leaves_the_outcome_ambiguous() {
     let (_subject, table, faults) = start().await;
-    faults.on(BATCH).times(5).inject(Fault::lost_response());
-    faults.on(Op::InsertEntity).times(5).inject(Fault::reset());
+    faults.on(BATCH).times(7).inject(Fault::lost_response());
+    faults.on(Op::InsertEntity).times(7).inject(Fault::reset());
     let insert = table.insert(&Employee::ada()).exactly_once();
     let error = insert.await.unwrap_err();
     assert!(error.is_outcome_unknown(), "{error:?}");

@@ -157,12 +157,12 @@ async fn an_upsert_succeeds_if_the_stored_entity_equals_it() {
     let inject = |first| {
         faults.on_writes().times(1).inject(first);
         let busy = Fault::error(ErrorCode::ServerBusy);
-        faults.on_writes().times(4).inject(busy);
+        faults.on_writes().times(6).inject(busy);
     };
     inject(Fault::lost_response());
     table.upsert_merge(&Employee::ada()).await.unwrap();
     let reads = journal.requests().op(Op::QueryEntity);
-    assert_eq!((journal.requests().count(), reads.count()), (6, 1));
+    assert_eq!((journal.requests().count(), reads.count()), (8, 1));
 
     inject(Fault::reset());
     let error = table.upsert_merge(&Employee::grace()).await.unwrap_err();
@@ -228,11 +228,11 @@ async fn a_write_whose_responses_are_all_lost_is_ambiguous() {
     let journal = subject.server().journal();
     faults
         .on(Op::InsertEntity)
-        .times(5)
+        .times(7)
         .inject(Fault::lost_response());
     let error = table.insert(&Employee::ada()).await.unwrap_err();
     assert_eq!(found(&error), Found::Unread);
-    assert_eq!((error.attempts(), journal.requests().count()), (5, 5));
+    assert_eq!((error.attempts(), journal.requests().count()), (7, 7));
     assert_eq!(name_of(&table).await.as_deref(), Some("Ada"));
 
     // Without retries, one lost response is enough. A lost response to a read is not ambiguous.
@@ -310,9 +310,78 @@ async fn a_pause_beyond_the_deadline_ends_the_operation_at_once() {
     let start = Instant::now();
     let error = table.insert(&Employee::ada()).await.unwrap_err();
     assert!(error.is_throttled() && error.attempts() == 1, "{error:?}");
+    assert_eq!(error.retry_after(), Some(Duration::from_secs(61)));
     assert_eq!(start.elapsed(), Duration::ZERO);
     let text = "insert entity in \"Tests\" at in-process.invalid/devstoreaccount1 (\"Sales\", \"1\"): 503 ServerBusy: Made up. (request id id-1)";
     assert_eq!(error.to_string(), text);
+}
+
+/// A server that is started again refuses connections for some seconds. Its callers do not notice, however many they are.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_started_again_is_not_noticed() {
+    let (_subject, table, proxy) = Subject::behind_proxy(RetryPolicy::default()).await;
+    table.insert(&Employee::ada()).await.unwrap();
+    for seconds in [3, 5] {
+        let back = Instant::now() + Duration::from_secs(seconds);
+        proxy.choose(move |_| {
+            if Instant::now() < back {
+                Reply::Refuse
+            } else {
+                Reply::Forward
+            }
+        });
+        let callers = (0..300).map(|number| {
+            let table = table.clone();
+            async move {
+                let id = format!("{seconds}-{number}");
+                table.insert(&Employee::new(&id, "Grace", 50)).await?;
+                table.get::<Employee>(("Sales", "1")).await
+            }
+        });
+        for found in futures::future::join_all(callers).await {
+            assert!(found.unwrap().is_some());
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_says_whether_the_service_is_unavailable() {
+    let (_subject, table, proxy) = Subject::behind_proxy(RetryPolicy::none()).await;
+    let read = async |reply| {
+        proxy.plan(Op::QueryEntity, [reply]);
+        let read = table.get::<Employee>(("Sales", "1")).await;
+        read.unwrap_err()
+    };
+    for status in [408, 429, 500, 502, 503, 504] {
+        for response in [refusal(status, "Made"), foreign(status)] {
+            let error = read(Reply::Respond(response)).await;
+            assert!(error.is_unavailable(), "{error}");
+            assert_eq!(error.retry_after(), None);
+        }
+        let error = read(Reply::Respond(busy(status, "retry-after", "7"))).await;
+        assert_eq!(error.retry_after(), Some(Duration::from_secs(7)));
+    }
+    for status in [400, 401, 403, 404, 409, 412, 413, 501] {
+        let error = read(Reply::Respond(refusal(status, "Made"))).await;
+        assert!(!error.is_unavailable(), "{error}");
+    }
+    assert!(read(Reply::Refuse).await.is_unavailable());
+    let creating = refusal(409, "AccountBeingCreated");
+    assert!(read(Reply::Respond(creating)).await.is_unavailable());
+
+    // A write that may have been carried out is another matter, and one that was not sent is not.
+    let write = async |reply| {
+        proxy.plan(Op::InsertEntity, [reply]);
+        table.insert(&Employee::ada()).await.unwrap_err()
+    };
+    assert!(write(Reply::Refuse).await.is_unavailable());
+    let mut failed = foreign(500);
+    failed
+        .headers_mut()
+        .insert("retry-after", "7".parse().unwrap());
+    let error = write(Reply::Respond(failed)).await;
+    assert!(error.is_outcome_unknown() && !error.is_unavailable());
+    assert_eq!(error.retry_after(), Some(Duration::from_secs(7)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -381,6 +450,29 @@ async fn the_operations_of_a_client_share_a_retry_budget() {
         let error = table.query::<Employee>().collect().await.unwrap_err();
         assert_eq!(error.attempts(), attempts);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_to_connect_costs_no_retry() {
+    let policy = RetryPolicy::exponential().budget(0);
+    let (_subject, table, proxy) = Subject::behind_proxy(policy).await;
+    proxy.plan(Op::QueryEntities, [Reply::Refuse, Reply::Refuse]);
+    table.query::<Employee>().collect().await.unwrap();
+    proxy.plan(Op::QueryEntities, [Reply::Respond(foreign(503))]);
+    let error = table.query::<Employee>().collect().await.unwrap_err();
+    assert_eq!(error.attempts(), 1);
+}
+
+/// Most operations of several requests have not retried any.
+#[tokio::test(start_paused = true)]
+async fn a_message_counts_the_requests_of_its_operation() {
+    let (_subject, table, faults) = start().await;
+    table.insert(&Employee::ada()).await.unwrap();
+    let refused = Fault::error(ErrorCode::InvalidInput);
+    faults.on_writes().inject(refused);
+    let modify = table.modify(("Sales", "1"), Employee::grow_older);
+    let text = modify.await.unwrap_err().to_string();
+    assert!(text.contains("(2 requests in "), "{text}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -19,7 +19,7 @@ async fn start() -> (Faults, TableClient, Proxy<InProcess>) {
     let service = client_with(&server, |builder| {
         builder
             .transport(proxy.clone())
-            .retry(RetryPolicy::exponential().delay(Duration::ZERO))
+            .retry(RetryPolicy::exponential().attempts(5).delay(Duration::ZERO))
             .secondary_reads()
     });
     let table = service.table("Tests");

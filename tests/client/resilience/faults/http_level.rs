@@ -154,7 +154,7 @@ impl<T: Transport + Clone + 'static> Stage<T> {
         let service = client_with(&server, |builder| {
             builder
                 .transport(proxy.clone())
-                .retry(RetryPolicy::exponential().budget(u32::MAX))
+                .retry(RetryPolicy::exponential().attempts(5).budget(u32::MAX))
         });
         direct(&server).create_table().await.unwrap();
         let table = service.table("Tests");

@@ -130,7 +130,8 @@ async fn every_verb_survives_one_lost_connection() {
 async fn attempts_end_if_each_connection_is_lost() {
     let server = TableServer::in_process();
     let torn = TornServer::start(server.transport()).await.unwrap();
-    let table = through(&torn, &server, RetryPolicy::exponential());
+    let policy = RetryPolicy::exponential().attempts(5);
+    let table = through(&torn, &server, policy);
     direct(&server).create_table().await.unwrap();
     for tear in [Tear::ResetBefore, Tear::ResetDuring, Tear::Text("")] {
         torn.plan(vec![tear.clone(); 5]);

@@ -104,12 +104,12 @@ async fn a_report_agrees_with_the_result_of_the_caller() {
     // Ambiguous outcomes: two that are resolved, and one that is not.
     let lost = Fault::error(ErrorCode::InternalError).applied();
     let upsert = Op::InsertOrReplaceEntity;
-    faults.on(upsert).times(5).inject(lost.clone());
+    faults.on(upsert).times(7).inject(lost.clone());
     table.upsert_replace(&ada).await.unwrap();
-    reports("upsert_replace entity", 1, 6, None);
-    faults.on(Op::DeleteEntity).times(5).inject(lost);
+    reports("upsert_replace entity", 1, 8, None);
+    faults.on(Op::DeleteEntity).times(7).inject(lost);
     assert!(table.delete(key()).await.unwrap());
-    reports("delete entity", 1, 6, None);
+    reports("delete entity", 1, 8, None);
     faults.next(Op::InsertEntity, Fault::lost_response());
     let error = table.insert(&ada).await.unwrap_err();
     assert!(error.is_outcome_unknown(), "{error:?}");

@@ -35,7 +35,7 @@ async fn spans_have_the_names_of_opentelemetry() {
     assert!(Employee::find(&table).await.is_some());
     let missing = table.get(Employee::key("Sales", "2")).await;
     assert!(missing.unwrap().is_none());
-    faults.on(Op::QueryEntities).times(5).inject(Fault::reset());
+    faults.on(Op::QueryEntities).times(7).inject(Fault::reset());
     let query = || table.query::<Employee>().partition("Sales").collect();
     query().await.unwrap_err();
     query().await.unwrap();
