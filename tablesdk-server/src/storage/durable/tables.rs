@@ -291,7 +291,8 @@ impl<'a> TableBlocks<'a> {
         if block.header.block_type != block_type {
             return Err(MALFORMED.into());
         }
-        if self.reads != Reads::Once {
+        // The next step of what reads records once needs the same index again.
+        if self.reads != Reads::Once || block_type == BlockType::Index {
             let block = block.clone();
             table.cache.insert_block(*id, handle.offset(), block);
         }
