@@ -4,6 +4,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 target=${CARGO_TARGET_DIR:-target}
 tools=$target/tools
+# A build from nothing is faster so, and smaller.
+export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0
 
 # The packages that are published.
 # shellcheck disable=SC2034 # both scripts use it

@@ -18,7 +18,7 @@ use crate::state::StateFile;
 ///
 /// Tables are created if they do not exist. The service gives entities new timestamps.
 /// Waiting steps and messages of outboxes go along. Stored access policies, service
-/// properties and the markers of exactly_once are not copied.
+/// properties and markers of exactly-once writes are not copied.
 ///
 /// Standard error names each entity that failed, and the command exits with 3. After an
 /// interruption, the same command continues; some entities may be written again.

@@ -27,7 +27,7 @@ use crate::state::{StateFile, is_file, open_private, with_suffix};
 ///   {"end":{"tables":1,"entities":1}}
 ///
 /// Waiting steps and messages of outboxes are exported, too. Stored access policies,
-/// service properties and the markers of exactly_once are not. An export is not a
+/// service properties and markers of exactly-once writes are not. An export is not a
 /// snapshot: entities that are written meanwhile may or may not be in it.
 ///
 /// Standard error names each entity that cannot be read, and the command exits with 3. The

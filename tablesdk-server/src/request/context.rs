@@ -32,6 +32,10 @@ use crate::time::time_limit::Timer;
 
 /// The facts of a request, before anything is checked.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts, each with a name"
+)]
 pub(crate) struct Context {
     address: Address,
     client_request_id: Option<HeaderValue>,
