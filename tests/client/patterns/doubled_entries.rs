@@ -6,7 +6,7 @@ use std::time::Duration;
 use harness::client_with;
 use tablesdk::{DynamicEntity, Error, Guid, RetryPolicy, TableClient, TableEntity, Timestamp};
 use tablesdk_server::TableServer;
-use tablesdk_server::testing::Fault;
+use tablesdk_server::testing::{Fault, Op};
 
 use super::expiry::hours;
 
@@ -109,6 +109,35 @@ async fn a_batch_and_a_transaction_keep_an_index_over_partitions_where_each_requ
     retire.exactly_once().await.unwrap();
     assert!(ages_in(&table, "London").await.is_empty());
     assert_eq!(ages_in(&table, "Paris").await, [36]);
+}
+
+/// A copy of the request that inserts the entity arrives after the entity was deleted: it is stored without its entry.
+#[tokio::test(start_paused = true)]
+async fn a_late_duplicate_of_an_insert_is_stored_without_its_entry_until_a_repair() {
+    for keeps_marker in [false, true] {
+        let (server, table) = doubling().await;
+        server.faults().clear();
+        let late = Fault::late_duplicate(Duration::from_secs(30));
+        server.faults().next(Op::EntityGroupTransaction, late);
+        let insert = table.insert(&ada());
+        let inserted = if keeps_marker {
+            insert.keep_marker(Duration::from_secs(600)).await.unwrap()
+        } else {
+            insert.await.unwrap()
+        };
+        assert!(table.delete_stored(&inserted).await.unwrap());
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        let stored = table.query::<Employee>().count().await.unwrap();
+        assert_eq!(
+            stored,
+            usize::from(!keeps_marker),
+            "the marker refuses the copy"
+        );
+        assert!(ages_in(&table, "London").await.is_empty());
+        let report = table.repair::<Employee>().await.unwrap();
+        assert_eq!(report.missing, u64::from(!keeps_marker));
+        assert_eq!(ages_in(&table, "London").await.len(), stored);
+    }
 }
 
 /// Without `exactly_once`, the insert reports the conflict with its own copy. It is stored with its entry.
