@@ -123,13 +123,20 @@ pub(super) async fn opened(
     }
 }
 
-/// The filter of a query with the values of encrypted properties as they are stored, by the keys that were loaded.
+/// The filter of a query with the values of encrypted properties as they are stored, by the keys that were loaded: as any of them stores
+/// them, and as each of them does, beginning with the current one.
 pub(super) fn with_lookups(
     table: &Table,
     schema: &Schema,
     filter: &Filter,
-) -> Result<Filter, Error> {
-    Ok(Cipher::loaded(table, schema)?.lookups(filter))
+) -> Result<(Filter, Vec<Filter>), Error> {
+    let cipher = Cipher::loaded(table, schema)?;
+    Ok((cipher.lookups(filter), cipher.lookups_by_key(filter)))
+}
+
+/// Loads the keys again when they are too old.
+pub(super) async fn refresh(table: &Table, schema: &Schema) -> Result<(), Error> {
+    Cipher::for_write(table, schema).await.map(drop)
 }
 
 /// What decrypts the content of an entity with the keys that were loaded.
@@ -222,6 +229,10 @@ impl Cipher {
     }
 
     pub(super) fn lookups(&self, _: &Filter) -> Filter {
+        match *self {}
+    }
+
+    pub(super) fn lookups_by_key(&self, _: &Filter) -> Vec<Filter> {
         match *self {}
     }
 

@@ -9,7 +9,7 @@ use futures_util::TryStreamExt as _;
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 
-use super::encryption::with_lookups as with_lookup_values;
+use super::encryption::{refresh, with_lookups as with_lookup_values};
 use super::query::conditions::{Condition, Conditions};
 use super::query::paged::{PagedQuery, Skip};
 use super::query::request::{OPERATION, QueryRequest};
@@ -450,9 +450,27 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         }
     }
 
-    /// Identifies the query in page tokens.
-    pub(super) fn fingerprint(&self) -> Result<u64, Error> {
-        Ok(self.whole_request()?.fingerprint())
+    /// All that identify the query in page tokens, beginning with that of new ones.
+    pub(super) fn fingerprints(&self) -> Result<Vec<u64>, Error> {
+        Ok(self.whole_request()?.fingerprints())
+    }
+
+    /// Loads the keys again when they are too old, if a value of the filter is encrypted: the token may be one of a newer key.
+    pub(super) async fn refresh_keys(&self) -> Result<(), Error> {
+        let is_needed = |schema: &&'static Schema| match self.conditions.tree() {
+            Ok(Some(filter)) => schema.has_lookup_in(&filter),
+            Ok(None) | Err(_) => false,
+        };
+        match encrypted::<E>().filter(is_needed) {
+            Some(schema) => {
+                let refreshed = Box::pin(refresh(&self.table, schema)).await;
+                refreshed.map_err(|error| {
+                    let error = error.with_operation(OPERATION);
+                    self.table.pipeline.locate(error)
+                })
+            }
+            None => Ok(()),
+        }
     }
 
     fn whole_request(&self) -> Result<QueryRequest, Error> {
@@ -462,18 +480,19 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
 
     fn request(&self, filter: Option<Tree>) -> Result<QueryRequest, Error> {
         let table = self.table.checked_name(OPERATION)?;
-        let (filter, unsealed) = match (filter, encrypted::<E>()) {
+        let (filter, unsealed, by_key) = match (filter, encrypted::<E>()) {
             (Some(filter), Some(schema)) if schema.has_lookup_in(&filter) => {
                 let sealed = with_lookup_values(&self.table, schema, &filter);
-                let sealed = sealed.map_err(|error| error.with_operation(OPERATION))?;
-                (Some(sealed), Some(filter))
+                let (sealed, by_key) = sealed.map_err(|error| error.with_operation(OPERATION))?;
+                (Some(sealed), Some(filter), by_key)
             }
-            (filter, _) => (filter, None),
+            (filter, _) => (filter, None, Vec::new()),
         };
         Ok(QueryRequest {
             table,
             filter,
             unsealed,
+            by_key,
             select: with_lookups(encrypted::<E>(), self.selection.names()),
             hides_expired: (!self.including_expired).then_some(const { &E::SCHEMA }),
         })

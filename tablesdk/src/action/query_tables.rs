@@ -10,7 +10,9 @@ use tablesdk_protocol::operation::query_tables::{Request, Response};
 use super::{check_url, refused};
 use crate::error::Error;
 use crate::pipeline::{Effect, PagedOperation, PipelineHandle};
-use crate::query::{Column, Continuations, EntityStream, Page, PageToken, Pages, fingerprint};
+use crate::query::{
+    Column, Continuations, EntityStream, Page, PageToken, Pages, fingerprint, of_token,
+};
 
 /// Lists tables. See [`TableServiceClient::tables`](crate::TableServiceClient::tables).
 ///
@@ -127,7 +129,11 @@ impl QueryTables {
         let next = next.map_err(|error| refused(OPERATION, error))?;
         let next = next.map(|continuation| continuation.next_partition_key);
         let scan = Scan::new();
-        let (items, next) = Box::pin(self.fetch(self.pages.page_size, next, &scan)).await?;
+        let is_of_token = next.is_some();
+        let (items, next) = match Box::pin(self.fetch(self.pages.page_size, next, &scan)).await {
+            Err(error) if is_of_token => return Err(of_token(error)),
+            page => page?,
+        };
         let next = next.map(|name| EntityContinuation {
             next_partition_key: name,
             next_row_key: None,

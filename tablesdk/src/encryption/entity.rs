@@ -49,14 +49,17 @@ impl Cipher {
         Some(&name.name)
     }
 
-    /// What is stored for a value: one form for each key.
-    pub(super) fn lookups_of(
-        &self,
-        property: &str,
-        value: &ValueRef<'_>,
-    ) -> impl Iterator<Item = Vec<u8>> {
-        let keys = self.keys.all();
-        keys.map(move |key| lookup(key, &self.table, property, value).to_vec())
+    pub(super) fn keys(&self) -> impl Iterator<Item = &DataKey> {
+        self.keys.all()
+    }
+
+    pub(super) fn current(&self) -> &DataKey {
+        self.keys.current()
+    }
+
+    /// What a key stores for a value.
+    pub(super) fn lookup_of(&self, key: &DataKey, property: &str, value: &ValueRef<'_>) -> Vec<u8> {
+        lookup(key, &self.table, property, value).to_vec()
     }
 
     /// The body of an entity with its properties encrypted for that key.

@@ -18,17 +18,29 @@ pub(crate) fn sealed_literal(value: &Value) -> Vec<u8> {
 impl Cipher {
     /// The filter as the service can answer it: each value is compared with what each key would store for it.
     pub(crate) fn lookups(&self, filter: &Filter) -> Filter {
+        self.lookups_with(filter, &self.keys().collect::<Vec<_>>())
+    }
+
+    /// For each key, beginning with the current one: the filter with what this key would store for each value.
+    pub(crate) fn lookups_by_key(&self, filter: &Filter) -> Vec<Filter> {
+        let current = self.current();
+        let others = self.keys().filter(|key| key.id != current.id);
+        let keys = [current].into_iter().chain(others);
+        keys.map(|key| self.lookups_with(filter, &[key])).collect()
+    }
+
+    fn lookups_with(&self, filter: &Filter, keys: &[&DataKey]) -> Filter {
         filter.fold(|filter, mut terms| match filter {
             Filter::And(_) => Filter::And(terms),
             Filter::Or(_) => Filter::Or(terms),
             Filter::Not(_) => !terms.pop().unwrap_or(Filter::Constant(false)),
             Filter::Comparison(_) | Filter::Constant(_) | Filter::Property(_) => {
-                self.lookup(filter).unwrap_or_else(|| filter.clone())
+                self.lookup(filter, keys).unwrap_or_else(|| filter.clone())
             }
         })
     }
 
-    fn lookup(&self, filter: &Filter) -> Option<Filter> {
+    fn lookup(&self, filter: &Filter, keys: &[&DataKey]) -> Option<Filter> {
         let Filter::Comparison(comparison) = filter else {
             return None;
         };
@@ -40,7 +52,7 @@ impl Cipher {
             return Some(Filter::Constant(false));
         };
         let value = value.as_ref();
-        let lookups = self.lookups_of(property, &value);
+        let lookups = keys.iter().map(|key| self.lookup_of(key, property, &value));
         let any = lookups.map(|lookup| {
             let name = comparison.property.clone();
             Filter::comparison(name, ComparisonOperator::Equal, Value::Binary(lookup))

@@ -5,10 +5,11 @@ use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::StatusCode;
 use tablesdk_protocol::EntityKey;
 use tablesdk_protocol::continuation::EntityContinuation;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 
 /// Some items of a query, and where the next ones start.
 ///
@@ -126,7 +127,15 @@ impl PageToken {
 
     /// Where to go on, if the token is one of that query.
     pub(crate) fn into_continuation(self, query: u64) -> Result<EntityContinuation, TokenError> {
-        if self.query == query {
+        self.into_continuation_of(&[query])
+    }
+
+    /// As [`into_continuation`](Self::into_continuation), for a query that is known by several fingerprints.
+    pub(crate) fn into_continuation_of(
+        self,
+        queries: &[u64],
+    ) -> Result<EntityContinuation, TokenError> {
+        if queries.contains(&self.query) {
             Ok(self.continuation)
         } else {
             Err(TokenError::OtherQuery)
@@ -204,6 +213,26 @@ fn parse(text: &str) -> Option<PageToken> {
             next_row_key: row_key.transpose().ok()?,
         },
     })
+}
+
+/// The error of a page that starts at a token of the caller. The service itself finds out that a token was changed behind what identifies its query.
+pub(crate) fn of_token(error: Error) -> Error {
+    let is_refused = error.kind() == ErrorKind::Service && error.code().is_some();
+    if !is_refused || error.status() != Some(StatusCode::BAD_REQUEST) {
+        return error;
+    }
+    let refused = Error::input(TokenRefused { why: error.why() });
+    let refused = refused.with_attempts(error.attempts(), error.elapsed());
+    match error.operation() {
+        Some(operation) => refused.with_operation(operation),
+        None => refused,
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the page token is not as it was given out: the service responds {why}")]
+struct TokenRefused {
+    why: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,5 +1,7 @@
 //! Continuation tokens that do not advance: a scan that returns to an earlier position ends with an error. In process.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use harness::Subject;
 use harness::proxy::{Proxy, Reply, service_response};
@@ -39,6 +41,67 @@ fn assert_stuck<T: std::fmt::Debug>(name: &str, outcome: Result<T, Error>) {
     assert_eq!(error.kind(), ErrorKind::Response, "{name}: {error:?}");
     let text = format!("{error:?}");
     assert!(text.contains("continuation token"), "{name}: {text}");
+}
+
+/// The token with other bytes behind those that identify its query.
+fn changed(token: &str, position: &[u8]) -> String {
+    let (version, encoded) = token.split_once('.').unwrap();
+    let bytes = URL_SAFE_NO_PAD.decode(encoded).unwrap();
+    let changed = [&bytes[..8], position].concat();
+    format!("{version}.{}", URL_SAFE_NO_PAD.encode(changed))
+}
+
+/// Who changes a token makes a mistake of input, and not one of the service.
+#[tokio::test]
+async fn a_page_token_that_was_changed_is_an_error_of_input() {
+    let subject = Subject::in_process();
+    let table = subject.table().await;
+    for id in 1..=5 {
+        let entity = DynamicEntity::new("Sales", id.to_string());
+        table.insert(&entity).await.unwrap();
+    }
+    let query = || table.query::<DynamicEntity>().partition("Sales");
+    let token = query()
+        .take(2)
+        .page(None)
+        .await
+        .unwrap()
+        .next
+        .unwrap()
+        .to_string();
+    for position in [
+        &b"no key"[..],
+        b"1!4!YQ-",
+        b"1!8!U2FsZXM-\xffno key",
+        b"\xff",
+        b"",
+    ] {
+        let changed = changed(&token, position);
+        let error = query().page_after(Some(&changed)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Input, "{position:?}: {error}");
+        let text = error.to_string();
+        assert!(
+            text.contains("query entities") && text.contains("page token"),
+            "{text}"
+        );
+        assert_eq!((error.attempts(), error.table()), (1, Some("Tests")));
+    }
+    assert_eq!(
+        query().page_after(Some(&token)).await.unwrap().items.len(),
+        3
+    );
+
+    for name in ["Other1", "Other2"] {
+        subject.service.table(name).create_table().await.unwrap();
+    }
+    let tables = || subject.service.tables().page_size(1);
+    let token = tables().page(None).await.unwrap().next.unwrap().to_string();
+    let error = tables()
+        .page_after(Some(&changed(&token, b"a/b")))
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Input, "{error}");
+    assert!(error.to_string().contains("page token"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -27,6 +27,7 @@ use crate::entity::{
 };
 use crate::error::{Error, ErrorKind};
 use crate::pipeline::{Effect, OperationRun, Table};
+use crate::query::of_token;
 
 /// Mends the entries of the indexes of an entity type. See [`TableClient::repair`](crate::TableClient::repair).
 #[must_use = "actions do nothing until awaited"]
@@ -237,11 +238,16 @@ impl<'a, E: WritableEntity> Repair<'a, E> {
             None if self.resume_at.is_some() => return Ok(()),
             None => None,
         };
+        let mut is_of_token = next.is_some();
         let token = |next: Option<&_>| Some(RepairToken::new(name, fingerprint, next));
         report.resume_at = token(next.as_ref());
         let mut count = 0_u64;
         loop {
-            let (found, following) = Box::pin(query.page::<T>(pages.top(None), next)).await?;
+            let (found, following) = match Box::pin(query.page::<T>(pages.top(None), next)).await {
+                Err(error) if is_of_token => return Err(query.locate(of_token(error))),
+                page => page?,
+            };
+            is_of_token = false;
             let found = stream::iter(found).map(&compare);
             let mut found = pin!(found.buffer_unordered(self.concurrency));
             while let Some(found) = found.next().await {

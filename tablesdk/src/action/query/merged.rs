@@ -143,6 +143,9 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S, Merged> {
             let error = refused(OPERATION, "a page of no items leads nowhere");
             return Err(pipeline.locate(error));
         }
+        if token.is_some() {
+            self.query.refresh_keys().await?;
+        }
         let (mut merge, fingerprint) = self.take(take).merge(token)?;
         let mut items = Vec::new();
         let mut last = None;
@@ -203,10 +206,18 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S, Merged> {
         let (keys, trees): (Vec<_>, Vec<_>) = partitions.into_iter().unzip();
         let parts = self.query.map_selection(Keyed::new).divided(trees);
         let parts: Vec<_> = parts.collect();
-        let prints = parts.iter().map(|part| Ok(part.fingerprint()?.to_string()));
-        let prints: Vec<String> = prints.collect::<Result<_, Error>>()?;
-        let fingerprint = fingerprint(["merged"].into_iter().chain(prints.iter().map(|it| &**it)));
-        let after = token.map(|token| token.into_continuation(fingerprint));
+        let prints = parts.iter().map(|part| part.fingerprints());
+        let prints: Vec<Vec<u64>> = prints.collect::<Result<_, Error>>()?;
+        // Each part has one for each key.
+        let keyed = prints.iter().map(Vec::len).min().unwrap_or(1);
+        let prints: Vec<u64> = (0..keyed)
+            .map(|key| {
+                let of_key = prints.iter().filter_map(|prints| prints.get(key));
+                let of_key: Vec<_> = of_key.map(u64::to_string).collect();
+                fingerprint(["merged"].into_iter().chain(of_key.iter().map(|it| &**it)))
+            })
+            .collect();
+        let after = token.map(|token| token.into_continuation_of(&prints));
         let after = after
             .transpose()
             .map_err(|error| refused(&error.to_string()))?;
@@ -232,6 +243,7 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S, Merged> {
             left: pages.take,
             page_size: pages.page_size.unwrap_or(PAGE_ITEMS_MAX),
         };
+        let fingerprint = prints.first().copied().unwrap_or_default();
         Ok((merge, fingerprint))
     }
 }

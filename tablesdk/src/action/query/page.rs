@@ -3,7 +3,7 @@
 use crate::action::{QueryEntities, refused};
 use crate::entity::TableEntity;
 use crate::error::Error;
-use crate::query::{Page, PageToken, Selection};
+use crate::query::{Page, PageToken, Selection, of_token};
 
 use super::request::OPERATION;
 
@@ -44,11 +44,15 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         token: impl Into<Option<PageToken>> + Send,
     ) -> Result<Page<S::Item>, Error> {
         let token: Option<PageToken> = token.into();
+        if token.is_some() {
+            self.refresh_keys().await?;
+        }
         let (query, pages) = self.into_paged()?;
         let take = pages.take;
         let fingerprint = query.request().fingerprint();
+        let mut is_of_token = token.is_some();
         let mut continuation = token
-            .map(|token| token.into_continuation(fingerprint))
+            .map(|token| token.into_continuation_of(&query.request().fingerprints()))
             .transpose()
             .map_err(|error| query.refuse(error))?;
         if take == Some(0) {
@@ -58,7 +62,13 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         loop {
             let left = take.map(|take| take - items.len());
             let page = Box::pin(query.page::<E>(pages.top(left), continuation));
-            let (more, next) = page.await?;
+            let (more, next) = match page.await {
+                Err(error) if is_of_token => {
+                    return Err(query.locate(of_token(error)));
+                }
+                page => page?,
+            };
+            is_of_token = false;
             if left.is_some_and(|left| more.len() > left) {
                 // The token would be after items that the caller does not get.
                 return Err(query.fail(Error::response(TooManyError)));

@@ -68,7 +68,12 @@ impl<S> PagedQuery<S> {
         &self,
         problem: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Error {
-        self.table.pipeline.locate(refused(OPERATION, problem))
+        self.locate(refused(OPERATION, problem))
+    }
+
+    /// Adds to an error which table it is about.
+    pub(in crate::action) fn locate(&self, error: Error) -> Error {
+        self.table.pipeline.locate(error)
     }
 
     /// Ends the operation and reports it.
@@ -228,6 +233,7 @@ impl<S> PagedQuery<S> {
             filter: Some(cipher.lookups(filter)),
             select: self.request.select.clone(),
             unsealed: None,
+            by_key: Vec::new(),
             hides_expired: self.request.hides_expired,
         }))
     }

@@ -26,6 +26,8 @@ pub(in crate::action) struct QueryRequest {
     pub(in crate::action) hides_expired: Option<&'static Schema>,
     /// The filter before the values of encrypted properties in it became what is stored, if it has any.
     pub(in crate::action) unsealed: Option<Tree>,
+    /// For each key that encrypts such values, beginning with the current one: the filter with what this key alone stores for them.
+    pub(in crate::action) by_key: Vec<Tree>,
 }
 
 impl QueryRequest {
@@ -41,6 +43,7 @@ impl QueryRequest {
             select,
             hides_expired: None,
             unsealed: None,
+            by_key: Vec::new(),
         }
     }
 
@@ -73,9 +76,26 @@ impl QueryRequest {
 
     /// Identifies the query in its page tokens. The time of a page does not.
     pub(in crate::action) fn fingerprint(&self) -> u64 {
+        self.fingerprint_by(self.by_key.first().or(self.filter.as_ref()))
+    }
+
+    /// All that identify the query in its page tokens.
+    ///
+    /// A token must not reveal a value that is compared with an encrypted property, not even to those who try all values: it has a keyed hash
+    /// of the value, which is what the property that finds it is made of. The key is the one that encrypted when the token was given out. All
+    /// clients have a key before it encrypts, and keep it afterwards. So each accepts the token, in whatever order it has its keys.
+    pub(in crate::action) fn fingerprints(&self) -> Vec<u64> {
+        if self.by_key.is_empty() {
+            return vec![self.fingerprint()];
+        }
+        let filters = self.by_key.iter();
+        filters.map(|it| self.fingerprint_by(Some(it))).collect()
+    }
+
+    fn fingerprint_by(&self, filter: Option<&Tree>) -> u64 {
         // Names of tables are compared without regard to case.
         let name = self.table.as_str().to_ascii_lowercase();
-        let filter = self.filter().unwrap_or_default();
+        let filter = filter.map(ToString::to_string).unwrap_or_default();
         let columns = self.select.iter().flatten().map(String::as_str);
         fingerprint([name.as_str(), &filter].into_iter().chain(columns))
     }

@@ -8,6 +8,7 @@ mod logs;
 mod operations;
 mod other_types;
 mod outcomes;
+mod page_tokens;
 mod panics;
 mod rival_keys;
 mod secrets;
