@@ -74,7 +74,7 @@ impl AcquireLease {
         self
     }
 
-    /// Waits for the lease that long, also while its holder is alive, and not [until it is known](Lease::acquire#how-long-it-waits) whether
+    /// Waits for the lease that long, also while its holder is alive, and not [until it is known](Lease::acquire) whether
     /// the holder is alive. [`Duration::ZERO`] is one look: it takes a lease that is free, and never one whose holder has stopped.
     /// [`Duration::MAX`] is no limit.
     ///
