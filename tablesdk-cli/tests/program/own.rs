@@ -87,7 +87,10 @@ async fn lines(directory: &Path, file: &str, text: &str) -> Vec<String> {
     let lines = fs::read_to_string(directory.join(file)).unwrap();
     let lines = lines.lines().map(|line| {
         let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
-        if let Some(entity) = line["entity"].as_object_mut() {
+        if let Some(entity) = line
+            .pointer_mut("/entity")
+            .and_then(|it| it.as_object_mut())
+        {
             entity.remove("Timestamp").unwrap();
         }
         line.to_string()

@@ -32,8 +32,8 @@ async fn commit(table: &TableClient, number: u32) {
 async fn delivered(table: &TableClient) -> Vec<u32> {
     let (send, mut numbers) = tokio::sync::mpsc::unbounded_channel();
     let outbox = Outbox::new(table).on(move |counted: Received<Counted>| {
-        let sent = send.send(counted.number);
-        async move { Ok(sent?) }
+        let result = send.send(counted.number);
+        async move { Ok(result?) }
     });
     outbox.drain().await.unwrap();
     drop(outbox);

@@ -196,8 +196,8 @@ async fn let_through(requests: &mut Requests) -> bool {
 async fn increments_in_order(clients: usize, order: &[usize], is_transaction: bool) {
     let (subject, table, _faults) = Subject::with_table(RetryPolicy::exponential()).await;
     table.insert(&Employee::ada()).await.unwrap();
-    let gated = (0..clients).map(|_| gated(subject.server()));
-    let (clients, mut gates): (Vec<_>, Vec<_>) = gated.unzip();
+    let behind_gates = (0..clients).map(|_| gated(subject.server()));
+    let (clients, mut gates): (Vec<_>, Vec<_>) = behind_gates.unzip();
     let increments = clients.into_iter().map(|table| {
         tokio::spawn(async move {
             if is_transaction {

@@ -238,9 +238,10 @@ impl Index {
         let action = match (seen, wanted) {
             (None, None) => None,
             (Some(seen), Some(column)) if seen.column == column => {
-                let touch = match self.has_id() {
-                    true => Action::Confirm(seen.etag, column),
-                    false => Action::Touch(seen.etag),
+                let touch = if self.has_id() {
+                    Action::Confirm(seen.etag, column)
+                } else {
+                    Action::Touch(seen.etag)
                 };
                 Some(touch).filter(|_| self.mutant != Mutant::EqualNotTouched)
             }

@@ -18,6 +18,7 @@ use super::conditions::Condition;
 use super::paged::PagedQuery;
 use super::parallel::{ITEMS_AHEAD, ParallelQuery};
 use super::request::OPERATION;
+use crate::action::query_entities::QueryEntities;
 use crate::action::refused;
 use crate::entity::TableEntity;
 use crate::error::Error;
@@ -206,7 +207,7 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S, Merged> {
         let (keys, trees): (Vec<_>, Vec<_>) = partitions.into_iter().unzip();
         let parts = self.query.map_selection(Keyed::new).divided(trees);
         let parts: Vec<_> = parts.collect();
-        let prints = parts.iter().map(|part| part.fingerprints());
+        let prints = parts.iter().map(QueryEntities::fingerprints);
         let prints: Vec<Vec<u64>> = prints.collect::<Result<_, Error>>()?;
         // Each part has one for each key.
         let keyed = prints.iter().map(Vec::len).min().unwrap_or(1);
