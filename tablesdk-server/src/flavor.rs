@@ -239,7 +239,10 @@ impl Flavor {
 }
 
 /// The protocol versions that Azurite 3.37.0 knows, its own first.
-const AZURITE_VERSIONS: [&str; 45] = [
+const AZURITE_VERSIONS: [&str; 48] = [
+    "2026-06-06",
+    "2026-04-06",
+    "2026-02-06",
     "2025-11-05",
     "2025-07-05",
     "2025-05-05",

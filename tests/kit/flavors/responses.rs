@@ -6,7 +6,7 @@ const ENTITY: &str = "/People(PartitionKey='p',RowKey='r')";
 
 differences! {
     "The protocol version of a response":
-    async fn the_version_of_a_response(subject: &Subject) -> ["2019-02-02", "none", "2025-11-05"] {
+    async fn the_version_of_a_response(subject: &Subject) -> ["2019-02-02", "none", "2026-06-06"] {
         let response = subject.send("GET /Tables", &[], "").await;
         response.header("x-ms-version").unwrap_or("none").to_owned()
     }
