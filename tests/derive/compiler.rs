@@ -52,8 +52,8 @@ fn workspace() -> &'static Path {
     tests.parent().expect("the tests lie in the workspace")
 }
 
-/// The messages without what changes with unrelated edits: other files are named, but their lines are not shown, and the margin
-/// with the line numbers has a fixed width.
+/// The messages without what changes with unrelated edits: other files are named, but of their lines only a comment at the end is shown,
+/// which is a hint, and the margin with the line numbers has a fixed width.
 fn normalized(messages: &str, file: &str) -> String {
     let mut normalized = String::new();
     let mut margin = 0;
@@ -80,6 +80,8 @@ fn normalized(messages: &str, file: &str) -> String {
                 let number = number.trim();
                 if in_the_file || (number.is_empty() && !rest.starts_with(" |")) {
                     normalized += &format!("{number:>2}{rest}\n");
+                } else if let Some((_, hint)) = rest.split_once(" // ") {
+                    normalized += &format!("   | // {hint}\n");
                 }
             }
             _ if line.starts_with("...") => {

@@ -140,9 +140,11 @@ pub(crate) fn judge_count(
         Said::Done if times == 0 => lie("said to be done"),
         Said::Refused if times > 0 && is_once => lie("said not to be done"),
         Said::Refused if times > 0 && !is_duplicated => lie("said not to be done"),
+        Said::Refused if times > 2 => lie("carried out more than twice"),
         Said::Refused if times > 0 => Some(Finding::Limit(DUPLICATE_REFUSED)),
         // The ETag keeps copies away; a plain modification reads again when its own copy was in the way.
         _ if times > 1 && (is_once || !is_duplicated) => lie("carried out more than once"),
+        _ if times > 2 => lie("carried out more than twice"),
         _ if times > 1 => Some(Finding::Limit(MODIFIED_TWICE)),
         _ => None,
     }
@@ -536,6 +538,8 @@ mod tests {
         assert!(is_lie(Said::Done, true, 2, true));
         assert!(!is_lie(Said::Done, false, 2, true));
         assert!(is_lie(Said::Done, false, 2, false));
+        assert!(is_lie(Said::Done, false, 3, true));
+        assert!(is_lie(Said::Refused, false, 3, true));
         assert!(is_lie(Said::Done, false, 0, true));
         assert!(is_lie(Said::Refused, true, 1, true));
         assert!(!is_lie(Said::Refused, false, 1, true));

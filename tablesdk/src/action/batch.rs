@@ -153,13 +153,21 @@ impl<'e> Batch<'e> {
 
     /// Replaces an entity if its stored version is the one that was read. The new ETag is put into `entity` when the batch has
     /// succeeded.
-    pub fn replace<E: WritableEntity>(self, entity: &'e mut Stored<E>) -> Self {
+    #[rustfmt::skip] // A message about an entity that was not read shows the next line.
+    pub fn replace<E: WritableEntity>( // a plain entity was not read: write it by `replace_if` or `upsert_replace`
+        self,
+        entity: &'e mut Stored<E>,
+    ) -> Self {
         self.write_stored(Mode::Replace, entity)
     }
 
     /// Merges an entity if its stored version is the one that was read. The new ETag is put into `entity` when the batch has
     /// succeeded.
-    pub fn merge<E: Standalone>(self, entity: &'e mut Stored<E>) -> Self {
+    #[rustfmt::skip] // A message about an entity that was not read shows the next line.
+    pub fn merge<E: Standalone>( // a plain entity was not read: write it by `merge_if` or `upsert_merge`
+        self,
+        entity: &'e mut Stored<E>,
+    ) -> Self {
         self.write_stored(Mode::Merge, entity)
     }
 

@@ -399,7 +399,11 @@ impl TableClient {
     ///
     /// `UpdateConditionNotSatisfied` when the entity was written since the read, `ResourceNotFound` when it no longer exists,
     /// `TableNotFound`; and [`ErrorKind::Input`](crate::ErrorKind::Input) when a key field changed.
-    pub fn replace<'e, E: WritableEntity>(&self, entity: &'e mut Stored<E>) -> UpdateEntity<'e, E> {
+    #[rustfmt::skip] // A message about an entity that was not read shows the next line.
+    pub fn replace<'e, E: WritableEntity>( // a plain entity was not read: write it by `replace_if` or `upsert_replace`
+        &self,
+        entity: &'e mut Stored<E>,
+    ) -> UpdateEntity<'e, E> {
         UpdateEntity::new(self.table.clone(), Mode::Replace, entity)
     }
 
@@ -419,7 +423,11 @@ impl TableClient {
     /// # Errors
     ///
     /// As [`replace`](Self::replace).
-    pub fn merge<'e, E: Standalone>(&self, entity: &'e mut Stored<E>) -> UpdateEntity<'e, E> {
+    #[rustfmt::skip] // A message about an entity that was not read shows the next line.
+    pub fn merge<'e, E: Standalone>( // a plain entity was not read: write it by `merge_if` or `upsert_merge`
+        &self,
+        entity: &'e mut Stored<E>,
+    ) -> UpdateEntity<'e, E> {
         UpdateEntity::new(self.table.clone(), Mode::Merge, entity)
     }
 
@@ -809,9 +817,26 @@ impl TableClient {
     /// # The closure
     ///
     /// It runs once in each [round](RunTransaction::rounds), so its other effects are repeated. It gets the transaction by value and
-    /// borrows from the caller by shared reference. `async move` can only move references: write `let employee = &employee;`
-    /// before it. Its future is `Send`, so that web handlers and [`tokio::spawn`](https://docs.rs/tokio/latest/tokio/fn.spawn.html)
-    /// can run it.
+    /// borrows from the caller by shared reference: write `async |tx|`, without `move`, and return what the caller needs instead of
+    /// changing a variable of the caller. A closure that has to own its values clones them in each round:
+    ///
+    /// ```
+    #[doc = include_str!("../docs/departments.md")]
+    /// let employee = Employee::new("Sales", "7", "Ada");
+    /// let hire = move |tx: tablesdk::action::Transaction| {
+    ///     let employee = employee.clone();
+    ///     async move {
+    ///         tx.insert(&employee);
+    ///         Ok(())
+    ///     }
+    /// };
+    /// table.transaction(Employee::partition("Sales"), hire).await?;
+    /// # assert!(table.get(Employee::key("Sales", "7")).await?.is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Its future is `Send`, so that web handlers and [`tokio::spawn`](https://docs.rs/tokio/latest/tokio/fn.spawn.html) can run it.
     ///
     /// An error of the closure ends the transaction, and nothing is written. A [`tablesdk::Error`](crate::Error) that `?` passes
     /// through is returned as it is. For any other error the kind is [`ErrorKind::CalledOff`](crate::ErrorKind::CalledOff), and
@@ -837,7 +862,8 @@ impl TableClient {
     ) -> RunTransaction<'a, T>
     where
         T: Send + 'a,
-        F: FnMut(Transaction) -> Fut + Send + 'a,
+        // A message about a closure that moves what it captures shows the next line.
+        F: FnMut(Transaction) -> Fut + Send + 'a, // it runs again: borrow with `async |tx|`, or clone
         Fut: Future<Output = Result<T, ClosureError>> + Send + 'a,
     {
         let partition = partition.into_partition_key();

@@ -10,8 +10,8 @@ use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 use tablesdk_protocol::wire::json::JsonEntity;
 
 use super::Literal;
-use super::literal::LiteralRange;
 use super::mixed_integers;
+use super::ranges::LiteralRange;
 #[cfg(feature = "encryption")]
 use crate::encryption::sealed_literal;
 #[cfg(feature = "encryption")]

@@ -2,11 +2,9 @@
 
 use std::ops::Bound;
 
-use tablesdk_protocol::Value;
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 
-use super::Literal;
-use super::literal::LiteralRange;
+use super::ranges::{PropertyRange, present};
 use crate::entity::{DynamicColumn, IntoProperty};
 use crate::filter::{Filter, starting_with};
 
@@ -14,7 +12,7 @@ macro_rules! comparison {
     ($(#[doc = $doc:literal] $name:ident $operator:ident;)+) => {
         $(#[doc = $doc]
         pub fn $name(self, value: impl IntoProperty) -> Filter<E> {
-            let value = Literal::<Value>::into_value(value);
+            let value = present(value);
             self.condition(|name| {
                 Ok(Tree::comparison(name, ComparisonOperator::$operator, value?))
             })
@@ -39,7 +37,7 @@ impl<E> DynamicColumn<E> {
     }
 
     /// Within the range, such as `18..65`. An open end adds no condition, and `..` adds none at all.
-    pub fn between(self, range: impl LiteralRange<Value>) -> Filter<E> {
+    pub fn between(self, range: impl PropertyRange) -> Filter<E> {
         use ComparisonOperator::{GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual};
         let bounds = range.into_bounds();
         self.condition(|name| {
@@ -65,7 +63,7 @@ impl<E> DynamicColumn<E> {
         self.condition(|name| {
             let mut any = None;
             for value in values {
-                let value = Literal::<Value>::into_value(value)?;
+                let value = present(value)?;
                 let equal = Tree::comparison(name, ComparisonOperator::Equal, value);
                 any = Some(match any {
                     Some(others) => Tree::or(others, equal),

@@ -19,6 +19,7 @@ mod literal;
 mod mixed_integers;
 mod opaque_column;
 mod page;
+mod ranges;
 pub(crate) mod resolve;
 pub(crate) mod select;
 mod stream;

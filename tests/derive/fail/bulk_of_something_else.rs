@@ -9,9 +9,11 @@ struct Employee {
     id: String,
 }
 
-async fn run(table: &TableClient, stored: Vec<Stored<Employee>>) {
+async fn run(table: &TableClient, stored: Vec<Stored<Employee>>, plain: Vec<Employee>) {
     let _ = table.bulk().insert(stream::iter(["Ada"])).await;
     let _ = table.bulk().upsert_replace(stream::iter(stored)).await;
+    let _ = table.bulk().insert(plain).await;
+    let _ = table.bulk().delete([Employee::key("Sales", "1")]).await;
 }
 
 fn main() {}

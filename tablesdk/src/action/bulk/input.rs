@@ -62,6 +62,37 @@ pub trait BulkKey: sealed::Key {}
 
 impl<T: sealed::Key> BulkKey for T {}
 
+/// A stream, the input of a [`Bulk`](super::Bulk). This trait exists so that the compiler can say how a list becomes one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a stream",
+    label = "not a stream",
+    note = "`futures::stream::iter(…)` makes a stream of a list, an array or an iterator"
+)]
+#[expect(
+    unnameable_types,
+    reason = "what cannot be named cannot be implemented"
+)]
+pub trait BulkInput {
+    /// What the stream returns.
+    type Item;
+    /// The stream.
+    type Stream: Stream<Item = Self::Item>;
+
+    /// The stream.
+    fn into_stream(self) -> Self::Stream;
+}
+
+// Without it the message is that of `Stream`.
+#[diagnostic::do_not_recommend]
+impl<S: Stream> BulkInput for S {
+    type Item = S::Item;
+    type Stream = S;
+
+    fn into_stream(self) -> S {
+        self
+    }
+}
+
 /// The error of an input.
 pub(super) type SourceError = Box<dyn StdError + Send + Sync>;
 
@@ -72,18 +103,20 @@ pub(super) type Inputs<'a> = BoxStream<'a, Result<Input, SourceError>>;
 
 pub(super) fn entities<'a, By: 'a>(
     verb: Verb,
-    entities: impl Stream<Item: BulkEntity<By>> + Send + 'a,
+    entities: impl BulkInput<Item: BulkEntity<By>, Stream: Send + 'a>,
 ) -> Inputs<'a> {
-    let inputs = entities.map(move |entity| {
+    let inputs = entities.into_stream().map(move |entity| {
         let encoded = EncodedEntity::new(verb.operation(), entity.into_result()?.borrow());
         Ok(encoded.map(|entity| (entity, None)))
     });
     inputs.boxed()
 }
 
-pub(super) fn keys<'a, K: BulkKey>(keys: impl Stream<Item = K> + Send + 'a) -> Inputs<'a> {
+pub(super) fn keys<'a, K: BulkKey>(
+    keys: impl BulkInput<Item = K, Stream: Send + 'a>,
+) -> Inputs<'a> {
     const { check_standalone_key::<K::Key>() }
-    let inputs = keys.map(|key| {
+    let inputs = keys.into_stream().map(|key| {
         let key = key.into_result()?.into_entity_key();
         let key = key.map_err(|error| Error::input(error).with_operation(Verb::Delete.operation()));
         Ok(key.map(|key| (EncodedEntity::of_key(key), None)))

@@ -10,7 +10,7 @@ mod send;
 
 pub use delete_all::DeleteAll;
 pub use input::BulkEntity;
-use input::BulkKey;
+use input::{BulkInput, BulkKey};
 pub use move_all::MoveAll;
 pub use report::{BulkError, BulkFailure, BulkProgress, BulkReport};
 pub(super) use send::{delete_unchanged, is_missing};
@@ -18,7 +18,6 @@ pub(super) use send::{delete_unchanged, is_missing};
 use std::fmt;
 use std::pin::Pin;
 
-use futures_core::Stream;
 use tablesdk_protocol::operation::update_entity::Mode;
 
 use self::run::BulkRun;
@@ -90,7 +89,7 @@ impl<'a> Bulk<'a, false> {
     /// Inserts entities that must not exist yet.
     pub fn insert<By: 'a>(
         self,
-        entities: impl Stream<Item: BulkEntity<By>> + Send + 'a,
+        entities: impl BulkInput<Item: BulkEntity<By>, Stream: Send + 'a>,
     ) -> Bulk<'a> {
         self.write(Verb::Insert, entities)
     }
@@ -98,7 +97,7 @@ impl<'a> Bulk<'a, false> {
     /// Inserts entities, or replaces the existing ones, whatever their version.
     pub fn upsert_replace<By: 'a>(
         self,
-        entities: impl Stream<Item: BulkEntity<By>> + Send + 'a,
+        entities: impl BulkInput<Item: BulkEntity<By>, Stream: Send + 'a>,
     ) -> Bulk<'a> {
         self.write(Verb::Upsert(Mode::Replace), entities)
     }
@@ -106,21 +105,21 @@ impl<'a> Bulk<'a, false> {
     /// Inserts entities, or merges them into the existing ones, whatever their version.
     pub fn upsert_merge<By: 'a>(
         self,
-        entities: impl Stream<Item: BulkEntity<By>> + Send + 'a,
+        entities: impl BulkInput<Item: BulkEntity<By>, Stream: Send + 'a>,
     ) -> Bulk<'a> {
         self.write(Verb::Upsert(Mode::Merge), entities)
     }
 
     /// Deletes entities by their keys, whatever their version. An entity that does not exist is counted as
     /// [missing](BulkProgress::missing), and is not a failure.
-    pub fn delete(self, keys: impl Stream<Item: BulkKey> + Send + 'a) -> Bulk<'a> {
+    pub fn delete(self, keys: impl BulkInput<Item: BulkKey, Stream: Send + 'a>) -> Bulk<'a> {
         Bulk(self.0.with_input(Verb::Delete, input::keys(keys)))
     }
 
     fn write<By: 'a>(
         self,
         verb: Verb,
-        entities: impl Stream<Item: BulkEntity<By>> + Send + 'a,
+        entities: impl BulkInput<Item: BulkEntity<By>, Stream: Send + 'a>,
     ) -> Bulk<'a> {
         Bulk(self.0.with_input(verb, input::entities(verb, entities)))
     }

@@ -36,7 +36,8 @@ pub(super) struct View {
 }
 
 impl View {
-    /// Reads the head and the first entries as one page: the service reads a page at one instant, and several pages not.
+    /// Reads the head and the first entries as one page, if the service does not end it after the head: the service reads a page at one
+    /// instant, and several pages not.
     ///
     /// An entry that is set aside, or put back, between two pages could be in none of them. The later steps of its entity would then be
     /// applied before it. So the entries that were set aside are read separately, and the head shows that none was moved meanwhile.
@@ -69,11 +70,21 @@ impl View {
         table: &TableName,
         partition: &PartitionKey,
     ) -> Result<Self, Error> {
-        let rows = read(run, table, partition.as_str(), (&row_key(), END), 1).await?;
-        let mut found = rows.found.iter();
-        let head = found.find(|row| row.row_key() == row_key());
+        let is_head = |row: &&Row| row.row_key() == row_key();
+        let mut rows = read(run, table, partition.as_str(), (&row_key(), END), 1).await?;
+        let mut head = Head::of(rows.found.iter().find(is_head), partition)?;
+        // The service ended the page after the head. The entries are of a later instant then, and the head shows that none was moved.
+        while !rows.is_complete && rows.found.iter().all(|row| is_head(&row)) {
+            let range = (&*State::Logged.prefix(), END);
+            let entries = read(run, table, partition.as_str(), range, 1).await?;
+            let before = head.moves;
+            head = Head::read(run, table, partition).await?;
+            if head.moves == before {
+                rows = entries;
+            }
+        }
         Ok(Self {
-            head: Head::of(head, partition)?,
+            head,
             log: rows.entries(State::Logged),
             removed: rows.entries(State::Removed),
             dead: Vec::new(),

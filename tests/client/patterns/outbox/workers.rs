@@ -27,6 +27,31 @@ async fn a_step_for_later_is_applied_by_a_worker() {
     assert_eq!(outbox.drain().await.unwrap(), report(0, 0, 0, 0));
 }
 
+/// The service may end a page after any entity, also after the head of the log.
+#[tokio::test(start_paused = true)]
+async fn a_worker_applies_steps_on_a_page_of_their_own() {
+    let server = TableServer::builder()
+        .max_page_entities(1)
+        .start()
+        .await
+        .unwrap();
+    let service = client(&server);
+    let (table, titles) = (service.table("Company"), service.table("Titles"));
+    for table in [&table, &titles] {
+        table.create_table().await.unwrap();
+    }
+    for department in ["dept1", "dept2"] {
+        let entity = DynamicEntity::new("Sales", department);
+        let step = Step::upsert_replace(&titles, &DynamicEntity::new("Titles", department));
+        let batch = table.batch("Sales").insert(&entity).then(step);
+        batch.later().await.unwrap();
+    }
+    let outbox = Outbox::new(&table);
+    assert_eq!(outbox.drain().await.unwrap().applied, 2);
+    assert_eq!(titles.query::<DynamicEntity>().count().await.unwrap(), 2);
+    assert_eq!(outbox_rows(&server), ["head"]);
+}
+
 /// By the outbox of a worker of one partition, without the search for others.
 #[tokio::test(start_paused = true)]
 async fn a_worker_drains_one_partition() {
