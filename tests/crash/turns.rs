@@ -1,4 +1,5 @@
 //! Tables that are made, filled and deleted in turns: neither the data directory nor the memory of the server grows with them.
+//! `TABLESDK_CRASH_TURNS` sets their number.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -6,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use harness::directory::files_below;
 use harness::process::program;
+use harness::setting;
 use tokio::process::Command;
 
 use crate::process::{JSON, Server};
 
-const TURNS: usize = 100;
+const TURNS: u64 = 100;
 /// A turn writes about 600 KB, and removes them.
 const ENTITIES: usize = 20;
 const CONTENT_BYTES: usize = 30_000;
@@ -64,7 +66,7 @@ async fn tables_that_are_deleted_leave_nothing_behind() {
     command.arg(&directory);
     let server = Server::start_as(command).await;
     let mut tables = VecDeque::new();
-    for turn in 0..TURNS {
+    for turn in 0..setting("TABLESDK_CRASH_TURNS").unwrap_or(TURNS) {
         let table = format!("turn{turn}");
         let create = format!(r#"{{"TableName":"{table}"}}"#);
         let created = server.send("POST /Tables", &[JSON], &create).await;

@@ -85,7 +85,8 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
     /// tenth of [`RetryPolicy::max_delay`](crate::RetryPolicy::max_delay).
     ///
     /// A network that delivers each request twice makes each write meet its own copy. The operation then
-    /// [ends](crate::guide::errors_and_retries#requests-that-arrive-late-or-twice) after the second one, with an unknown outcome.
+    /// [ends](crate::guide::errors_and_retries#requests-that-arrive-late-or-twice) after the second one, with an unknown outcome, unless other
+    /// clients write the entity in between.
     pub const fn rounds(mut self, rounds: u32) -> Self {
         self.rounds = rounds;
         self
