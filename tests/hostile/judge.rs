@@ -148,7 +148,7 @@ pub(crate) fn judge_count(
     }
 }
 
-/// Judges the operations in a counter, in a network that delivers each request twice: a modification that meets its own copies ends after the
+/// Judges the operations in a counter, if each request was delivered twice: a modification that meets its own copies ends after the
 /// second one, if no other client writes in between.
 pub(crate) fn judge_copies(id: u64, counted: &[u64]) -> Option<Finding> {
     let is_third = counted.windows(3).any(|three| *three == [id; 3]);

@@ -96,6 +96,12 @@ impl Record {
         exchanges.any(|exchange| exchange.method != "GET" && exchange.deliveries.len() > 1)
     }
 
+    /// Whether every request reached the server twice. One that does not meets a server that is killed.
+    pub(crate) fn is_all_doubled(&self) -> bool {
+        let mut exchanges = self.exchanges.iter();
+        exchanges.all(|exchange| exchange.deliveries.len() == 2)
+    }
+
     /// Whether every request reached the server and was answered.
     pub(crate) fn is_answered(&self) -> bool {
         self.exchanges.iter().all(

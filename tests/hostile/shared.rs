@@ -97,7 +97,7 @@ impl Shared {
         world.ledger.count(verb, &said);
         let finding = judge_count(&said, is_once, times, record.is_duplicated());
         let mut findings: Vec<_> = finding.into_iter().collect();
-        if world.network == Network::Doubled {
+        if world.network == Network::Doubled && record.is_all_doubled() {
             findings.extend(judge_copies(id, &counted));
         }
         if usize::try_from(stored.count) != Ok(counted.len()) {
