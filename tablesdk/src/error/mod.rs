@@ -259,9 +259,15 @@ impl Error {
     /// The error of a write that is known not to have been carried out.
     pub(crate) fn into_not_done(mut self) -> Self {
         self.0.ambiguous = false;
-        if self.0.kind == ErrorKind::Response {
-            self.0.kind = ErrorKind::Transport;
+        match (self.0.kind, &self.0.source) {
+            (ErrorKind::OutcomeUnknown, Source::Service(_)) => self.0.kind = ErrorKind::Service,
+            (ErrorKind::OutcomeUnknown | ErrorKind::Response, _) => {
+                self.0.kind = ErrorKind::Transport;
+            }
+            _ => return self,
         }
+        // It is about a request of the library that came before the write.
+        self.0.current = None;
         self
     }
 

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use harness::{Subject, client_with};
 use http::{Request, Response};
 use tablesdk::transport::{Transport, TransportError, TransportFuture};
-use tablesdk::{DynamicEntity, ErrorKind, RetryPolicy, TableClient};
+use tablesdk::{DynamicEntity, ErrorKind, RetryPolicy, TableClient, TableEntity};
 use tablesdk_server::testing::Op;
 use tablesdk_server::{InProcess, TableServer};
 use tokio::join;
@@ -78,6 +78,69 @@ impl Transport for Gateway {
                 Err(waiting) => waiting.await.map_err(TransportError::maybe_sent),
             }
         })
+    }
+}
+
+/// Responds to the reads of entries of an index with an object that is none, and loses the responses to their inserts.
+#[derive(Clone, Debug)]
+struct Portal(InProcess);
+
+impl Transport for Portal {
+    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
+        Box::pin(async move {
+            let of_entry = |text: &str| text.contains("town_");
+            let target = request.uri().to_string();
+            let body = String::from_utf8_lossy(request.body()).into_owned();
+            if request.method() == "GET" && of_entry(&target) {
+                let response = Response::builder().header("ETag", "\"1\"");
+                let response = response.header("Content-Type", "application/json");
+                return Ok(response.body(Bytes::from_static(b"{}")).unwrap());
+            }
+            let response = self.0.send(request).await?;
+            if response.status() == 204 && of_entry(&body) {
+                return Err(TransportError::maybe_sent("the connection was lost"));
+            }
+            Ok(response)
+        })
+    }
+}
+
+/// Found by its town, in another partition.
+#[derive(Debug, TableEntity)]
+#[table(index(ByTown, partition_key = "town_{town}", row_key = "in_{country}_{id}"))]
+struct Person {
+    #[table(partition_key)]
+    country: String,
+    #[table(row_key)]
+    id: String,
+    town: String,
+}
+
+/// An entry is written before its entity. If it is not known whether it is there, the entity was not written.
+#[tokio::test(start_paused = true)]
+async fn an_object_without_keys_is_no_entry_of_another_program() {
+    let server = TableServer::in_process();
+    let portal = Portal(server.transport());
+    let subject = Subject::with_transport(server, portal);
+    let table = subject.table().await;
+    let ada = Person {
+        country: "UK".to_owned(),
+        id: "1".to_owned(),
+        town: "London".to_owned(),
+    };
+    for is_once in [false, true] {
+        let insert = table.insert(&ada);
+        let insert = if is_once {
+            insert.exactly_once()
+        } else {
+            insert
+        };
+        let error = insert.await.unwrap_err();
+        assert!(!error.is_outcome_unknown(), "{error}");
+        assert!(!error.to_string().contains("another entity"), "{error}");
+        let direct = client_with(subject.server(), |builder| builder);
+        let direct = direct.table("Tests");
+        assert_eq!(direct.query::<DynamicEntity>().count().await.unwrap(), 0);
     }
 }
 

@@ -5,11 +5,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tablesdk_protocol::operation::get_entity::Response;
-use tablesdk_protocol::wire::json::read_entity;
+use tablesdk_protocol::wire::json::{read_entity, read_entity_by};
 use tablesdk_protocol::{ETag, EntityKey, Guid, TableName, Timestamp, Value};
 
 use super::part::values_in;
 use crate::action::get_entity::{entity_etag, send};
+use crate::entity::read_key;
 use crate::error::Error;
 use crate::pipeline::{Effect, OperationRun, PipelineHandle, date_of};
 
@@ -59,7 +60,13 @@ pub(super) async fn read(
     // A server in the same process has the client's clock, and sends no date.
     let now = date_of(response.headers()).unwrap_or_else(|| run.pipeline().now());
     let Response { etag, content } = Response::decode(response);
-    let etag = entity_etag(etag, &content).map_err(|error| run.annotate(error).with_key(key))?;
+    let etag = entity_etag(etag, &content).and_then(|etag| {
+        // Otherwise an object of a gateway would be taken for what another program has stored.
+        let found = read_entity_by(&content, |entity| read_key(&entity, false));
+        found.map_err(Error::response)?.map_err(Error::entity)?;
+        Ok(etag)
+    });
+    let etag = etag.map_err(|error| run.annotate(error).with_key(key))?;
     Ok(Some(Found { content, etag, now }))
 }
 
