@@ -107,11 +107,11 @@ impl Transport for Portal {
 
 /// Found by its town, in another partition.
 #[derive(Debug, TableEntity)]
+#[table(row_key = "person_{id}")]
 #[table(index(ByTown, partition_key = "town_{town}", row_key = "in_{country}_{id}"))]
 struct Person {
     #[table(partition_key)]
     country: String,
-    #[table(row_key)]
     id: String,
     town: String,
 }
