@@ -126,8 +126,12 @@ fn judge(ended: &[Ended], [here, there]: [Option<i64>; 2]) -> Vec<Finding> {
     if here.is_some() && there.is_some() {
         let mut moves = ended.iter().filter(|ended| ended.is_move);
         // A move whose insert came twice does not know that the copy is its own.
-        let is_broken_off =
-            |it: &Ended| !it.is_certain || !it.record.is_answered() || it.record.is_duplicated();
+        let is_broken_off = |it: &Ended| {
+            !it.is_certain
+                || !it.record.is_answered()
+                || it.record.is_duplicated()
+                || keeps_copy(&it.record)
+        };
         if there > here {
             lie("the archive has a newer version".to_owned());
         } else if moves.any(is_broken_off) {
@@ -137,6 +141,15 @@ fn judge(ended: &[Ended], [here, there]: [Option<i64>; 2]) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Whether a copy was written, and no request to remove it arrived: it met a connection that was closed.
+fn keeps_copy(record: &Record) -> bool {
+    let of_archive = |verb: &str| {
+        let mut exchanges = record.exchanges.iter();
+        exchanges.any(|it| it.method == verb && it.target.contains(ARCHIVE))
+    };
+    of_archive("POST") && !of_archive("DELETE")
 }
 
 async fn move_one(world: &World, partition: &str, mut rng: Rng) -> Option<Ended> {
