@@ -52,7 +52,12 @@ async fn every_result_of_the_client_is_true() {
     let networks = match std::env::var("TABLESDK_HOSTILE_NETWORK") {
         Ok(name) => vec![Network::named(&name)],
         Err(_) if operations.is_some() => vec![Network::Mixed],
-        Err(_) => vec![Network::Mixed, Network::Exchanged],
+        Err(_) => vec![
+            Network::Mixed,
+            Network::Duplicated,
+            Network::Doubled,
+            Network::Exchanged,
+        ],
     };
     for network in networks {
         let seed = setting("TABLESDK_HOSTILE_SEED");
