@@ -87,6 +87,7 @@ fn read(json: &JsonEntity<'_>) -> Result<DynamicEntity, LineError> {
     };
     let mut entity = DynamicEntity::new(key("PartitionKey")?, key("RowKey")?);
     for property in json.properties() {
+        property.require_annotated().map_err(LineError::Property)?;
         if let Some(value) = property.to_value().map_err(LineError::Property)? {
             entity.properties_mut().set(property.name(), value);
         }

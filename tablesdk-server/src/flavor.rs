@@ -42,8 +42,6 @@ impl Flavor {
         RequestRules {
             accepts_patch: !self.is_cosmos_db(),
             refuses_large_top: !self.is_azurite(),
-            // The timestamps from which clients derive ETags have seven digits.
-            compares_etags_as_strings: !self.is_cosmos_db(),
         }
     }
 
@@ -168,6 +166,38 @@ impl Flavor {
     /// Whether a key in the body of an update is ignored, whatever its type.
     pub(crate) const fn ignores_keys_of_updates(self) -> bool {
         !self.is_cosmos_db()
+    }
+
+    /// Whether the properties of an entity are in the order of their names after an update, a merge or an upsert. After an insert, they are
+    /// in the order of the request.
+    pub(crate) const fn sorts_written_properties(self) -> bool {
+        matches!(self, Self::Storage)
+    }
+
+    /// Whether the response to an operation of a batch has its `Content-ID`.
+    pub(crate) const fn echoes_content_ids(self) -> bool {
+        matches!(self, Self::Storage)
+    }
+
+    /// Whether a front end and the tables behind it respond in forms of their own: the front end with the message of an error in the first
+    /// line, the tables with errors as XML if the request does not ask for JSON.
+    pub(crate) const fn has_front_end(self) -> bool {
+        matches!(self, Self::Storage)
+    }
+
+    /// Whether the error of the only operation of a batch has no index, if the entity is not as the operation needs it.
+    pub(crate) const fn omits_index_of_only_operation(self) -> bool {
+        matches!(self, Self::Storage)
+    }
+
+    /// Whether the ETag of a condition is compared as a string, and not as the instant in it.
+    pub(crate) const fn compares_etags_as_strings(self) -> bool {
+        self.is_azurite()
+    }
+
+    /// Whether an ETag without an instant has an error of its own.
+    pub(crate) const fn has_condition_not_met(self) -> bool {
+        matches!(self, Self::Storage)
     }
 
     /// The size of the largest entity, as the service counts.

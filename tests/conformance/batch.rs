@@ -168,6 +168,37 @@ pub(crate) async fn check(suite: &mut Suite) {
         let malformed = ("POST", format!("/{table}"), "", "{".to_owned());
         part_refused(&send(suite, &[insert(&table, "new"), malformed]).await, 0, 409, "EntityAlreadyExists")
     });
+    rule!(suite, "F.2 the error of the only change has no index if the entity is not as it needs it", {
+        for (change, status, code) in [
+            (on("DELETE", &table, "none", "If-Match: *\r\n", ""), 404, "ResourceNotFound"),
+            (on("PUT", &table, "merge", stale, "{}"), 412, "UpdateConditionNotSatisfied"),
+        ] {
+            let response = send(suite, &[change]).await;
+            same("statuses", &statuses(&response), &vec![status])?;
+            let message = format!(r#""code":"{code}","message":{{"lang":"en-US","value":"The "#);
+            holds(&response.body, response.body.contains(&message))?;
+            holds("Cache-Control", response.body.contains("\r\nCache-Control: no-cache\r\n"))?;
+        }
+        let response = send(suite, &[insert(missing, "x")]).await;
+        part_refused(&response, 0, 404, "TableNotFound")?;
+        holds("Cache-Control", !response.body.contains("Cache-Control"))?;
+        holds("Preference-Applied", !response.body.contains("Preference-Applied"))
+    });
+    rule!(suite, "F.5 the Content-ID of a change is the first header of its response", {
+        let names = ["Content-ID: 7\r\n", "content-id: a b\r\n", "", "Content-ID: 7\r\n"];
+        let changes: Vec<_> = names.into_iter().enumerate().map(|(row, name)| on("PUT", &table, &format!("name{row}"), name, "{}")).collect();
+        let first = |response: &Response| -> Vec<String> {
+            let parts = response.body.split("HTTP/1.1 ").skip(1);
+            parts.map(|part| part.lines().nth(1).unwrap_or_default().to_owned()).collect()
+        };
+        let response = send(suite, &changes).await;
+        let expected = ["Content-ID: 7", "Content-ID: a b", "X-Content-Type-Options: nosniff", "Content-ID: 7"];
+        same("names", &first(&response), &expected.map(str::to_owned).to_vec())?;
+        let refused = on("PUT", &table, "none", "Content-ID: 9\r\nIf-Match: *\r\n", "{}");
+        let response = send(suite, &[changes[0].clone(), refused]).await;
+        part_refused(&response, 1, 404, "ResourceNotFound")?;
+        same("name", &first(&response), &vec!["Content-ID: 9".to_owned()])
+    });
     rule!(suite, "7.4 a missing table is the fault of the first change", {
         let response = send(suite, &[insert(missing, "x"), insert(missing, "y")]).await;
         part_refused(&response, 0, 404, "TableNotFound")

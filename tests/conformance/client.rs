@@ -33,6 +33,8 @@ pub(crate) enum Credential {
 #[derive(Clone, Debug)]
 pub(crate) struct Response {
     pub(crate) status: u16,
+    /// What follows the status in the first line.
+    pub(crate) reason: String,
     headers: Vec<(String, String)>,
     pub(crate) body: String,
 }
@@ -55,7 +57,7 @@ impl Response {
         if let Some(code) = json["odata.error"]["code"].as_str() {
             return code.to_owned();
         }
-        let tags = ["m:code>", "Code>"];
+        let tags = ["code>", "Code>"];
         let tag = tags.iter().find_map(|tag| self.body.split_once(tag));
         let element = tag.and_then(|(_, rest)| rest.split_once('<'));
         let header = || self.header("x-ms-error-code").unwrap_or_default();
@@ -203,13 +205,15 @@ impl Account {
             .split_once("\r\n\r\n")
             .unwrap_or_else(|| panic!("no response to {request:.300}: {response:?}"));
         let mut lines = head.lines();
-        let status = lines.next().unwrap().split(' ').nth(1).unwrap();
+        let (_, status) = lines.next().unwrap().split_once(' ').unwrap();
+        let (status, reason) = status.split_once(' ').unwrap_or((status, ""));
         let headers: Vec<_> = lines
             .filter_map(|line| line.split_once(": "))
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect();
         let mut response = Response {
             status: status.parse().unwrap(),
+            reason: reason.to_owned(),
             headers,
             body: body.to_owned(),
         };

@@ -20,7 +20,7 @@ pub(crate) async fn check(suite: &mut Suite) {
         let etag = suite.insert(&table, r#""PartitionKey":"p","RowKey":"r""#).await?;
         refused(&suite.ask(&line, &[STALE], "").await, 412, "UpdateConditionNotSatisfied")?;
         let foreign = "If-Match: W/\"0x8DC0FFEE\"";
-        refused(&suite.ask(&line, &[foreign], "").await, 412, "UpdateConditionNotSatisfied")?;
+        refused(&suite.ask(&line, &[foreign], "").await, 412, "ConditionNotMet")?;
         let header = format!("If-Match: {etag}");
         same("status", &suite.ask(&line, &[&header], "").await.status, &204)
     });

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::client::Credential;
 use crate::run::{Suite, choice, holds, refused, rule, same};
 
 pub(crate) async fn check(suite: &mut Suite) {
@@ -121,6 +122,77 @@ pub(crate) async fn check(suite: &mut Suite) {
             same("Content-Type", &response.header("Content-Type"), &Some(&*kind))
         });
     }
+    rule!(suite, "F.17 the metadata repeats $select as it is written", {
+        for select in ["", "n,%20s", "n,s,", "%2a", "n,n"] {
+            let response = suite.done(&format!("GET /{table}()?$select={select}"), &[], "").await?;
+            let expected = format!("/$metadata#{table}&$select={select}\"");
+            holds(&response.body, response.body.contains(&expected))?;
+        }
+        Ok(())
+    });
+    rule!(suite, "F.3 an error of a data operation is XML for any type, and for none", {
+        for accept in ["Accept: */*", "Accept: "] {
+            for (line, body, status, code) in [
+                ("GET /ConfMissing()", "", 404, "TableNotFound"),
+                ("POST /Tables", r#"{"TableName":"a-b"}"#, 400, "InvalidResourceName"),
+            ] {
+                let response = suite.ask(line, &[accept], body).await;
+                refused(&response, status, code)?;
+                same("Content-Type", &response.header("Content-Type"), &Some("application/xml;charset=utf-8"))?;
+                let start = format!(
+                    "<error xmlns=\"http://schemas.microsoft.com/ado/2007/08/dataservices/metadata\"><code>{code}</code><message xml:lang=\"en-US\">"
+                );
+                holds(&response.body, response.body.contains(&start) && response.body.ends_with("</message></error>"))?;
+                same("x-ms-error-code", &response.header("x-ms-error-code"), &None::<&str>)?;
+            }
+        }
+        Ok(())
+    });
+    rule!(suite, "F.3, F.15 the front end has its own form of an error, and its message in the first line", {
+        let response = suite.account.send(Credential::None, "GET /Tables", &["Accept: ", "Authorization: SharedKeyLite a:b"], "").await;
+        holds(response.status, response.status == 403)?;
+        same("Content-Type", &response.header("Content-Type"), &Some("application/xml"))?;
+        holds(&response.body, response.body.contains("<m:error xmlns:m="))?;
+        holds("x-ms-error-code", response.header("x-ms-error-code").is_some())?;
+        holds(&response.reason, response.reason.starts_with("Server failed to authenticate the request."))
+    });
+    rule!(suite, "F.4 a malformed version has an error of its own form", {
+        let response = suite.ask("GET /Tables", &["x-ms-version: test"], "").await;
+        refused(&response, 400, "InvalidHeaderValue")?;
+        let start = "\u{FEFF}<?xml version=\"1.0\" encoding=\"utf-8\" standalone=\"yes\"?>";
+        holds(&response.body, response.body.starts_with(start))?;
+        same("x-ms-error-code", &response.header("x-ms-error-code"), &None::<&str>)
+    });
+    rule!(suite, "F.16 Cache-Control and Preference-Applied of errors", {
+        let prefer = "Prefer: return-no-content";
+        let exists = format!(r#"{{"TableName":"{table}"}}"#);
+        for (line, body, code) in [
+            ("POST /Tables", &*exists, "TableAlreadyExists"),
+            ("POST /Tables", r#"{"TableName":"a-b"}"#, "InvalidResourceName"),
+            (&*format!("POST /{table}"), r#"{"PartitionKey":"p"}"#, "PropertiesNeedValue"),
+        ] {
+            let response = suite.ask(line, &[prefer], body).await;
+            same("code", &response.code(), &code.to_owned())?;
+            same(code, &response.header("Preference-Applied"), &Some("return-no-content"))?;
+            same(code, &response.header("Cache-Control"), &Some("no-cache"))?;
+        }
+        for (line, body, code) in [
+            (format!("GET /{table}()?$filter=aaa%20bbb%20ccc"), "", "InvalidInput"),
+            (format!("POST /{table}"), r#"{"PartitionKey":"p","RowKey":"name","a-b":1}"#, "PropertyNameInvalid"),
+        ] {
+            let response = suite.ask(&line, &[], body).await;
+            same("code", &response.code(), &code.to_owned())?;
+            same(code, &response.header("Cache-Control"), &None::<&str>)?;
+        }
+        for (verb, is_applied) in [("PUT", true), ("MERGE", true), ("DELETE", false)] {
+            let line = format!("{verb} /{table}(PartitionKey='p',RowKey='prefer')");
+            let if_match = if is_applied { prefer } else { "If-Match: *" };
+            let response = suite.done(&line, &[prefer, if_match], if is_applied { "{}" } else { "" }).await?;
+            let expected = is_applied.then_some("return-no-content");
+            same(verb, &response.header("Preference-Applied"), &expected)?;
+        }
+        Ok(())
+    });
     rule!(suite, "1.2 the metadata document has the three properties that all entities have", {
         let response = suite.done("GET /$metadata", &["Accept: application/xml"], "").await?;
         for name in ["PartitionKey", "RowKey", "Timestamp"] {

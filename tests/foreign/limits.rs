@@ -60,17 +60,6 @@ pub(crate) const LIMITS: &[Limit] = &[
     },
     Limit {
         client: Client::JavaScript,
-        what: "so it is refused where an Int32 does not reach",
-        ways: &[WRITE, COPY],
-        example: || Value::Double(2_147_483_648.0),
-        becomes: |value| {
-            // From here on a number is written with an exponent.
-            let refused = |number: &f64| !is_int32(*number) && number.abs() < 1e21;
-            whole(value).filter(refused).map(|_| INVALID)
-        },
-    },
-    Limit {
-        client: Client::JavaScript,
         what: "JSON has null for a number that is none, and null is an absent property",
         ways: &[WRITE],
         example: || Value::Double(f64::NAN),
@@ -123,7 +112,9 @@ pub(crate) const LIMITS: &[Limit] = &[
         example: || Value::Double(-1e15),
         becomes: |value| {
             let refused = |number: &f64| is_safe(*number) && !is_int32(*number);
-            whole(value).filter(refused).map(|_| INVALID)
+            whole(value)
+                .filter(refused)
+                .map(|_| Expected::Refused(400, "InvalidInput"))
         },
     },
     Limit {
@@ -132,17 +123,6 @@ pub(crate) const LIMITS: &[Limit] = &[
         ways: &[WRITE, COPY, COPY_TYPED],
         example: || Value::Double(-0.0),
         becomes: |value| whole(value).filter(|number| is_int32(*number)).map(int32),
-    },
-    Limit {
-        client: Client::Go,
-        what: "a float64 without a fraction is refused where an Int32 does not reach",
-        ways: &[WRITE, COPY, COPY_TYPED],
-        example: || Value::Double(-2_147_483_649.0),
-        becomes: |value| {
-            // From here on a number is written with an exponent.
-            let refused = |number: &f64| !is_int32(*number) && number.abs() < 1e21;
-            whole(value).filter(refused).map(|_| INVALID)
-        },
     },
     Limit {
         client: Client::Go,
@@ -286,5 +266,3 @@ fn is_safe(number: f64) -> bool {
 fn int32(number: f64) -> Expected {
     Expected::Told(Form::new("Edm.Int32", format!("{:.0}", number + 0.0)))
 }
-
-const INVALID: Expected = Expected::Refused(400, "InvalidInput");

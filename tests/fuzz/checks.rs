@@ -341,6 +341,7 @@ fn written_properties_read_back(properties: &[(String, Value)]) {
             account: "acct",
             table: "people",
             select: None,
+            select_text: None,
             style: EntityStyle::default(),
         };
         let head = EntityHead {
@@ -424,6 +425,7 @@ pub fn batch(data: &[u8]) {
             changes,
             refusal: None,
             surplus: 0,
+            ..
         })) => batch::Request::Changes(changes),
         Ok(Operation::Batch(Received::Query(Ok(query)))) => batch::Request::Query(query),
         Ok(Operation::Batch(Received::Changes {
@@ -452,6 +454,7 @@ pub fn batch(data: &[u8]) {
             changes,
             refusal: None,
             surplus: 0,
+            ..
         })) => batch::Request::Changes(changes),
         Ok(Operation::Batch(Received::Query(Ok(query)))) => batch::Request::Query(query),
         other => panic!("{other:?} from {:?}", first.body()),

@@ -30,10 +30,11 @@ impl Response {
         line.map(|(_, value)| value)
     }
 
-    /// The code of an OData error.
+    /// The code of an OData error, in JSON or XML.
     pub fn code(&self) -> &str {
-        let code = self.body.split_once(r#""code":""#);
-        let code = code.and_then(|(_, rest)| rest.split('"').next());
+        let starts = [r#""code":""#, "<code>", "<m:code>"];
+        let code = starts.iter().find_map(|start| self.body.split_once(start));
+        let code = code.and_then(|(_, rest)| rest.split(['"', '<']).next());
         code.unwrap_or_else(|| panic!("{self:?}"))
     }
 }

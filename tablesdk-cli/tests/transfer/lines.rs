@@ -116,6 +116,10 @@ fn malformed_lines_are_rejected_with_the_reason() {
         ),
         (r#"{"table":"1Logs"}"#.to_owned(), "1Logs"),
         (entity("[]"), "entity is malformed"),
+        (
+            entity(r#"{"PartitionKey":"p","RowKey":"r","At":1498179600055}"#),
+            "property \"At\": an integer beyond Edm.Int32 needs an annotation: Edm.Int64, with the number in quotes, or Edm.Double",
+        ),
         (entity(r#"{"a":1,"a":2}"#), "a property twice"),
         (entity(r#"{"RowKey":"r"}"#), "no PartitionKey"),
         (

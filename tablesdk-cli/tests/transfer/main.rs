@@ -77,7 +77,10 @@ fn text(entity: &DynamicEntity) -> String {
         Value::Double(double) => format!("{name}: {:x}", double.to_bits()),
         value => format!("{name}: {value:?}"),
     });
-    let properties = properties.collect::<Vec<_>>().join(", ");
+    // An upsert may order them anew.
+    let mut properties: Vec<_> = properties.collect();
+    properties.sort();
+    let properties = properties.join(", ");
     let (partition, row) = (entity.partition_key(), entity.row_key());
     format!("{partition:?} {row:?} {properties}")
 }

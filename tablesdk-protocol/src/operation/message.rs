@@ -41,8 +41,6 @@ pub struct RequestRules {
     pub accepts_patch: bool,
     /// A `$top` above 1,000 is refused. Otherwise it counts as 1,000.
     pub refuses_large_top: bool,
-    /// The condition of a write is a string. Otherwise it is a time, with or without zeros at the end of its fraction.
-    pub compares_etags_as_strings: bool,
 }
 
 impl Default for RequestRules {
@@ -50,7 +48,6 @@ impl Default for RequestRules {
         Self {
             accepts_patch: true,
             refuses_large_top: true,
-            compares_etags_as_strings: true,
         }
     }
 }
@@ -173,6 +170,11 @@ impl Prefer {
             Self::ReturnContent => Some("return-content"),
             Self::ReturnNoContent => Some("return-no-content"),
         }
+    }
+
+    /// Reads the header of a request that came alone.
+    pub fn of(headers: &HeaderMap) -> Self {
+        Self::from_headers(RequestHeaders::Alone(headers))
     }
 
     /// Reads the header: a list in any number of parts, whose items have parameters and any case. Of two that contradict each

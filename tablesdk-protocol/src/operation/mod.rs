@@ -280,11 +280,6 @@ fn if_match(request: &RequestParts<'_>) -> Result<Option<IfMatch>, ServiceError>
             ),
         ));
     }
-    if !request.rules.compares_etags_as_strings
-        && let Some(time) = etag.timestamp()
-    {
-        return Ok(Some(IfMatch::ETag(ETag::from_timestamp(time))));
-    }
     Ok(Some(IfMatch::ETag(etag)))
 }
 

@@ -83,6 +83,8 @@ error_codes! {
     AuthorizationSourceIPMismatch, FORBIDDEN, "This request is not authorized to perform this operation using this source IP.";
     /// 400: the operations of a batch name more than one partition.
     CommandsInBatchActOnDifferentPartitions, BAD_REQUEST, "All commands in a batch must operate on same entity group.";
+    /// 412: the condition is an ETag without a time, which no entity has.
+    ConditionNotMet, PRECONDITION_FAILED, "The condition specified using HTTP conditional header(s) is not met.";
     /// 403: no CORS rule covers what a page of another origin wants to send.
     CorsPreflightFailure, FORBIDDEN, "CORS not enabled or no matching rule found for this request.";
     /// 400: the same property twice in one entity.

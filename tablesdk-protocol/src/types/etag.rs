@@ -96,10 +96,11 @@ impl ETag {
 
     /// The timestamp inside an ETag of the service's usual form; `None` for any other.
     pub fn timestamp(&self) -> Option<Timestamp> {
-        let inner = self
-            .as_str()
-            .strip_prefix("W/\"datetime'")?
-            .strip_suffix("'\"")?;
+        let weak = ["W/\"datetime'", "w/\"datetime'"];
+        let inner = weak
+            .iter()
+            .find_map(|start| self.as_str().strip_prefix(start))?;
+        let inner = inner.strip_suffix("'\"")?;
         percent_decode_str(inner).decode_utf8().ok()?.parse().ok()
     }
 

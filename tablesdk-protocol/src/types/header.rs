@@ -4,6 +4,8 @@ use std::str;
 
 use http::{HeaderName, header};
 
+/// The client's own name for an operation of a batch, echoed.
+pub const CONTENT_ID: HeaderName = HeaderName::from_static("content-id");
 /// The checksum of a body.
 pub const CONTENT_MD5: HeaderName = HeaderName::from_static("content-md5");
 /// How a part of a batch is encoded: always `binary`.
@@ -61,10 +63,11 @@ pub fn text(value: &[u8]) -> Option<&str> {
     all.then(|| str::from_utf8(value).ok()).flatten()
 }
 
-static SPELLINGS: [(HeaderName, &str); 14] = [
+static SPELLINGS: [(HeaderName, &str); 15] = [
     (header::ACCEPT, "Accept"),
     (header::CACHE_CONTROL, "Cache-Control"),
     (header::CONTENT_TYPE, "Content-Type"),
+    (CONTENT_ID, "Content-ID"),
     (header::ETAG, "ETag"),
     (header::IF_MATCH, "If-Match"),
     (header::LOCATION, "Location"),

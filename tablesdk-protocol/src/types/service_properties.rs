@@ -293,8 +293,8 @@ pub enum ServicePropertiesError {
     },
 }
 
-const METHODS: [&str; 8] = [
-    "DELETE", "GET", "HEAD", "MERGE", "OPTIONS", "PATCH", "POST", "PUT",
+const METHODS: [&str; 10] = [
+    "CONNECT", "DELETE", "GET", "HEAD", "MERGE", "OPTIONS", "PATCH", "POST", "PUT", "TRACE",
 ];
 const LITERALS_MAX: usize = 64;
 const PREFIXES_MAX: usize = 2;

@@ -73,6 +73,30 @@ pub fn write_xml(
     document.into_bytes()
 }
 
+/// Prints the error as XML, for operations on tables and entities that accept any type.
+// SERVICE: the declaration is assumed.
+pub fn write_data_xml(error: &ServiceError, request_id: &str, now: Timestamp) -> Vec<u8> {
+    let form = ErrorForm::Storage;
+    let message = form.message(error, request_id, &now.to_string());
+    let document = format!(
+        "{}<error xmlns=\"http://schemas.microsoft.com/ado/2007/08/dataservices/metadata\">\
+        <code>{}</code><message xml:lang=\"{}\">{}</message></error>",
+        xml::DECLARATION,
+        partial_escape(error.code().as_str()),
+        form.language(),
+        partial_escape(&message),
+    );
+    document.into_bytes()
+}
+
+/// Prints the error as XML, for a request whose protocol version cannot be read.
+pub fn write_unversioned_xml(error: &ServiceError, request_id: &str, now: Timestamp) -> Vec<u8> {
+    let document = write_xml(error, ErrorForm::Storage, request_id, now);
+    let declaration = xml::DECLARATION.as_bytes();
+    let root = document.strip_prefix(declaration).unwrap_or(&document);
+    [xml::BYTE_ORDER_MARK.as_bytes(), STANDALONE, root].concat()
+}
+
 /// Reads the error of a response, as [`recognise`] does, or else from the status only.
 pub fn read(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> ServiceError {
     recognise(status, headers, body).unwrap_or_else(|| {
@@ -114,6 +138,8 @@ fn read_xml(body: &[u8]) -> Option<(String, String)> {
         )
     })
 }
+
+const STANDALONE: &[u8] = b"<?xml version=\"1.0\" encoding=\"utf-8\" standalone=\"yes\"?>";
 
 /// What follows the text of an error.
 const ID_LINE: &str = "\nRequestId:";

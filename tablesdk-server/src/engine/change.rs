@@ -2,6 +2,8 @@
 //!
 //! This module knows only the ids of tables. See <https://learn.microsoft.com/rest/api/storageservices/update-entity2>.
 
+use std::borrow::Cow;
+
 use tablesdk_protocol::limits::KEY_UNITS_MAX;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{EntityKey, IfMatch, Timestamp};
@@ -29,7 +31,7 @@ pub(super) fn decide_change(
     let stored = row.as_ref().map(StoredEntity::open).transpose()?;
     let record = match change.action {
         Action::Delete(if_match) => {
-            require_match(stored.as_ref(), if_match)?;
+            require_match(flavor, stored.as_ref(), if_match)?;
             batch.delete(key_codec::entity_key(table, key));
             return Ok(());
         }
@@ -45,14 +47,16 @@ pub(super) fn decide_change(
             properties,
         } => {
             if let Some(if_match) = if_match {
-                require_match(stored.as_ref(), if_match)?;
+                require_match(flavor, stored.as_ref(), if_match)?;
             }
-            match (mode, stored) {
-                (Mode::Merge, Some(stored)) => {
-                    let merged = merged(stored.record(), properties)?;
-                    record(flavor, key, now, &merged)?
-                }
-                (Mode::Replace, _) | (Mode::Merge, None) => record(flavor, key, now, properties)?,
+            let written = match (mode, stored) {
+                (Mode::Merge, Some(stored)) => Cow::Owned(merged(stored.record(), properties)?),
+                (Mode::Replace, _) | (Mode::Merge, None) => Cow::Borrowed(properties),
+            };
+            if flavor.sorts_written_properties() && !written.is_sorted()? {
+                record(flavor, key, now, &written.sorted()?)?
+            } else {
+                record(flavor, key, now, &written)?
             }
         }
     };
@@ -60,14 +64,30 @@ pub(super) fn decide_change(
     Ok(())
 }
 
-/// Checks existence first: a missing entity is not found, whatever the ETag. ETags are compared byte for byte.
-fn require_match(stored: Option<&Entity<'_>>, if_match: &IfMatch) -> Result<(), Rejection> {
-    match (stored, if_match) {
-        (None, _) => Err(Rejection::ResourceNotFound),
-        (Some(stored), IfMatch::ETag(etag)) if stored.etag() != *etag => {
+/// Checks existence first: a missing entity is not found, whatever the ETag.
+///
+/// An ETag is an instant: older clients make it of a timestamp, with all seven digits of its fraction, or without zeros at its end.
+fn require_match(
+    flavor: Flavor,
+    stored: Option<&Entity<'_>>,
+    if_match: &IfMatch,
+) -> Result<(), Rejection> {
+    let Some(stored) = stored else {
+        return Err(Rejection::ResourceNotFound);
+    };
+    let IfMatch::ETag(etag) = if_match else {
+        return Ok(());
+    };
+    if stored.etag() == *etag {
+        return Ok(());
+    }
+    match etag.timestamp() {
+        Some(_) if flavor.compares_etags_as_strings() => {
             Err(Rejection::UpdateConditionNotSatisfied)
         }
-        _ => Ok(()),
+        instant @ Some(_) if instant == Some(stored.head().timestamp) => Ok(()),
+        None if flavor.has_condition_not_met() => Err(Rejection::ConditionNotMet),
+        _ => Err(Rejection::UpdateConditionNotSatisfied),
     }
 }
 

@@ -256,7 +256,7 @@ mod tests {
     fn conditions_follow_the_table_of_the_service() {
         let old = properties(&["a", "b"]);
         let new = properties(&["b", "c"]);
-        let foreign = IfMatch::ETag(ETag::from_opaque("W/\"0x8D\""));
+        let foreign = IfMatch::ETag(ETag::from_timestamp(Timestamp::MIN));
         for mode in [Mode::Merge, Mode::Replace] {
             let mut state = State::new();
             for if_match in [&IfMatch::Any, &foreign] {
@@ -288,6 +288,34 @@ mod tests {
         }
     }
 
+    /// Older clients make an ETag of a timestamp, with seven digits.
+    #[test]
+    fn a_condition_is_an_instant() {
+        for (inner, expected) in [
+            ("datetime'2024-03-15T10%3A20%3A30.1Z'", None),
+            ("datetime'2024-03-15T10%3A20%3A30.1000000Z'", None),
+            ("datetime'2024-03-15T10:20:30.1000000Z'", None),
+            (
+                "datetime'2024-03-15T10%3A20%3A30.1000001Z'",
+                Some(Rejection::UpdateConditionNotSatisfied),
+            ),
+            (
+                "datetime''2024-03-15T10%3A20%3A30.1Z''",
+                Some(Rejection::ConditionNotMet),
+            ),
+            ("0x8D", Some(Rejection::ConditionNotMet)),
+        ] {
+            for weak in ["W/", "w/"] {
+                let mut state = State::new();
+                state.now = "2024-03-15T10:20:30.0999999Z".parse().unwrap();
+                state.change(Action::Insert(&Properties::NONE)).unwrap();
+                let etag = ETag::from_opaque(format!("{weak}\"{inner}\""));
+                let result = state.change(Action::Delete(&IfMatch::ETag(etag)));
+                assert_eq!(result.err(), expected.map(Failure::Rejected), "{inner}");
+            }
+        }
+    }
+
     #[test]
     fn an_empty_merge_changes_only_the_timestamp() {
         let mut state = State::new();
@@ -312,7 +340,7 @@ mod tests {
     #[test]
     fn a_delete_compares_the_etag() {
         let mut state = State::new();
-        let foreign = IfMatch::ETag(ETag::from_opaque("W/\"0x8D\""));
+        let foreign = IfMatch::ETag(ETag::from_timestamp(Timestamp::MIN));
         for if_match in [&IfMatch::Any, &foreign] {
             let result = state.change(Action::Delete(if_match));
             assert_eq!(result, rejected(Rejection::ResourceNotFound));

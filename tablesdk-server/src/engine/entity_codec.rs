@@ -191,6 +191,43 @@ impl Properties {
         self.json.extend_from_slice(&other.json);
     }
 
+    /// Whether they are in the order of the bytes of their names.
+    ///
+    /// # Errors
+    ///
+    /// When they are damaged.
+    pub(crate) fn is_sorted(&self) -> Result<bool, StorageError> {
+        let mut last: &[u8] = &[];
+        for property in self.at(Timestamp::UNIX_EPOCH).properties() {
+            let name = property?.name();
+            if name < last {
+                return Ok(false);
+            }
+            last = name;
+        }
+        Ok(true)
+    }
+
+    /// The same properties, in the order of the bytes of their names.
+    ///
+    /// # Errors
+    ///
+    /// When they are damaged.
+    pub(crate) fn sorted(&self) -> Result<Self, StorageError> {
+        let record = self.at(Timestamp::UNIX_EPOCH);
+        let mut pieces = Vec::with_capacity(self.count);
+        for property in record.properties() {
+            let property = property?;
+            pieces.push((property.name(), property.json()));
+        }
+        pieces.sort_unstable();
+        let mut sorted = Self::with_capacity(self.count, self.json.len());
+        for (_, json) in pieces {
+            sorted.push_piece(json);
+        }
+        Ok(sorted)
+    }
+
     /// The number of properties.
     pub(crate) const fn count(&self) -> usize {
         self.count

@@ -9,6 +9,8 @@ use crate::storage::StorageError;
 /// A command that the rules of tables forbid. Nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rejection {
+    /// The condition is an ETag that no entity can have.
+    ConditionNotMet,
     /// A batch with entities of more than one partition.
     DifferentPartitions,
     /// A batch that names an entity twice.
@@ -39,6 +41,7 @@ impl Rejection {
     /// The service's code.
     pub(crate) const fn code(self) -> ErrorCode {
         match self {
+            Self::ConditionNotMet => ErrorCode::ConditionNotMet,
             Self::DifferentPartitions => ErrorCode::CommandsInBatchActOnDifferentPartitions,
             Self::DuplicateRow => ErrorCode::InvalidDuplicateRow,
             Self::EntityAlreadyExists => ErrorCode::EntityAlreadyExists,

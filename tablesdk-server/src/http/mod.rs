@@ -25,6 +25,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, Version, header};
 use hyper::body::{Body, Incoming};
+use hyper::ext::ReasonPhrase;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -39,6 +40,7 @@ pub(crate) use origin_form::to_origin_form;
 #[cfg(feature = "tls")]
 use crate::http::tls_identity::TlsIdentity;
 use crate::request::connection::{Broken, Connection};
+use crate::request::context::Reason;
 use crate::request::handler::Handler;
 use crate::request::log;
 use crate::request::memory::{MemoryBudgets, RequestMemory, Reservation, SMALL_BYTES_MAX};
@@ -306,6 +308,11 @@ impl<H: Handler> Exchange<H> {
     async fn handle(&self, request: Request<Incoming>) -> Result<Response<ResponseBody>, Broken> {
         self.state.begin_request();
         let (mut response, body_memory) = self.respond(request).await;
+        if let Some(Reason(reason)) = response.extensions_mut().remove()
+            && let Ok(reason) = ReasonPhrase::try_from(reason)
+        {
+            response.extensions_mut().insert(reason);
+        }
         // SERVICE: it sends this length, although RFC 9110 has no use for it.
         if response.status() == StatusCode::NO_CONTENT {
             let headers = response.headers_mut();

@@ -11,13 +11,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Response, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use tablesdk_protocol::auth::sas::SignedSas;
 use tablesdk_protocol::header::{
-    X_MS_CLIENT_REQUEST_ID, X_MS_ERROR_CODE, X_MS_REQUEST_ID, X_MS_VERSION,
+    PREFERENCE_APPLIED, X_HTTP_METHOD, X_MS_CLIENT_REQUEST_ID, X_MS_ERROR_CODE, X_MS_REQUEST_ID,
+    X_MS_VERSION,
 };
 use tablesdk_protocol::limits::{CLIENT_REQUEST_ID_BYTES_MAX, OPERATION_SECONDS_MAX};
-use tablesdk_protocol::operation::QueryOptions;
+use tablesdk_protocol::operation::{Prefer, QueryOptions};
 use tablesdk_protocol::wire::error_body;
 use tablesdk_protocol::wire::json::MetadataLevel;
 use tablesdk_protocol::{CorsRule, Endpoint, ErrorCode, Guid, ServiceError, Timestamp};
@@ -49,6 +50,12 @@ pub(crate) struct Context {
     pub(crate) flavor: Flavor,
     /// The form of an error's body.
     error_format: ErrorFormat,
+    /// Whether the protocol version of the request cannot be read.
+    has_malformed_version: bool,
+    /// `$select` as the URL has it.
+    select_text: Option<Box<str>>,
+    /// Which preference a write has, and whether it is a POST.
+    preference: Option<(Prefer, bool)>,
     /// Whether the log contains the keys of entities.
     pub(crate) logs_entity_keys: bool,
     /// Whether each request is logged at the level INFO, and not at DEBUG.
@@ -85,6 +92,11 @@ impl Context {
         now: Timestamp,
     ) -> Self {
         let headers = &head.headers;
+        let version = match headers.get(X_MS_VERSION) {
+            Some(version) => Some(version.clone()),
+            None => options.and_then(|options| version_of_sas(head, options)),
+        };
+        let version = version.filter(is_version);
         Self {
             address,
             client_request_id: headers
@@ -96,6 +108,9 @@ impl Context {
             entity_counts: None,
             flavor: Flavor::default(),
             error_format: ErrorFormat::of(options, headers),
+            has_malformed_version: version.is_none() && headers.contains_key(X_MS_VERSION),
+            select_text: options.and_then(|options| select_text(head, options)),
+            preference: preference(head),
             logs_entity_keys: true,
             logs_requests_at_info: false,
             names_retry_after: false,
@@ -109,11 +124,7 @@ impl Context {
                 .and_then(|options| options.timeout().ok())
                 .unwrap_or(Duration::from_secs(OPERATION_SECONDS_MAX)),
             timer: Timer::Unknown,
-            version: match headers.get(X_MS_VERSION) {
-                Some(version) => Some(version.clone()),
-                None => options.and_then(|options| version_of_sas(head, options)),
-            }
-            .filter(is_version),
+            version,
         }
     }
 
@@ -169,6 +180,13 @@ impl Context {
         memory.is_none_or(|memory| memory.try_resize_response(bytes))
     }
 
+    /// `$select` as the URL has it, if the flavor repeats it so.
+    pub(crate) fn select_text(&self) -> Option<&str> {
+        self.select_text
+            .as_deref()
+            .filter(|_| self.flavor.has_front_end())
+    }
+
     /// The id that the client gave the request, if it is well-formed.
     pub(crate) const fn client_request_id(&self) -> Option<&HeaderValue> {
         self.client_request_id.as_ref()
@@ -197,11 +215,22 @@ impl Context {
 
     /// Adds the headers that every response has.
     pub(crate) fn finish(&self, mut response: Response<Bytes>) -> Response<Bytes> {
+        let is_error = response.status().is_client_error() || response.status().is_server_error();
+        let is_empty = response.status() == StatusCode::NO_CONTENT;
         let headers = response.headers_mut();
+        if let Some((preference, false)) = self.preference
+            && let Some(preference) = preference.as_str()
+            && is_empty
+            && self.flavor.has_front_end()
+            && self.error_format != ErrorFormat::Xml
+        {
+            headers.insert(PREFERENCE_APPLIED, HeaderValue::from_static(preference));
+        }
         // SERVICE: operations whose bodies are XML have neither.
         if self.error_format != ErrorFormat::Xml {
-            let no_cache = const { HeaderValue::from_static("no-cache") };
-            self.add_common(headers, header::CACHE_CONTROL, no_cache);
+            if !is_error {
+                self.add_common(headers, header::CACHE_CONTROL, NO_CACHE);
+            }
             let no_sniff = const { HeaderValue::from_static("nosniff") };
             self.add_common(headers, header::X_CONTENT_TYPE_OPTIONS, no_sniff);
         }
@@ -220,38 +249,92 @@ impl Context {
     /// The response to a request that an operation refused.
     // SERVICE: such a response has its code only in the body, unless it is XML.
     pub(crate) fn refusal(&self, error: &ServiceError) -> Response<Bytes> {
-        let mut response = self.part_refusal(error);
-        if self.flavor.repeats_error_codes() {
+        let form = self.error_form(error);
+        let mut response = self.error_response(error, form);
+        if self.flavor.repeats_error_codes() || form == ErrorFormat::Xml {
             self.name_code(&mut response, error);
+        }
+        match form {
+            ErrorFormat::Xml => self.name_reason(&mut response, error),
+            ErrorFormat::Unversioned => {}
+            _ => {
+                let headers = response.headers_mut();
+                let has_front_end = self.flavor.has_front_end();
+                if has_front_end && is_of_reader(error.code()) {
+                    return self.finish(response);
+                }
+                self.add_common(headers, header::CACHE_CONTROL, NO_CACHE);
+                // SERVICE: recorded for tables and entities that exist, for missing keys, and for the names of tables.
+                if let Some((preference, true)) = self.preference
+                    && let Some(preference) = preference.as_str()
+                    && has_front_end
+                {
+                    headers.insert(PREFERENCE_APPLIED, HeaderValue::from_static(preference));
+                }
+            }
         }
         self.finish(response)
     }
 
     /// The response to a refused operation of a batch, without the headers of the whole response.
     pub(crate) fn part_refusal(&self, error: &ServiceError) -> Response<Bytes> {
-        let content_type = match self.error_format {
-            ErrorFormat::Json(level) => level.content_type(),
-            ErrorFormat::Xml => XML,
+        let form = match self.error_format {
+            ErrorFormat::Any => ErrorFormat::Json(MetadataLevel::default()),
+            form => form,
         };
-        let mut response = self.error_response(error, content_type);
-        if self.error_format == ErrorFormat::Xml {
+        let mut response = self.error_response(error, form);
+        // SERVICE: recorded for a missing table.
+        if !(self.flavor.has_front_end() && *error.code() == ErrorCode::TableNotFound) {
+            let headers = response.headers_mut();
+            headers.insert(header::CACHE_CONTROL, NO_CACHE);
+        }
+        if form == ErrorFormat::Xml {
             self.name_code(&mut response, error);
         }
         response
     }
 
+    /// The form of an error of the whole request.
+    fn error_form(&self, error: &ServiceError) -> ErrorFormat {
+        if !self.flavor.has_front_end() {
+            return match self.error_format {
+                ErrorFormat::Any => ErrorFormat::Json(MetadataLevel::default()),
+                form => form,
+            };
+        }
+        if self.has_malformed_version && *error.code() == ErrorCode::InvalidHeaderValue {
+            return ErrorFormat::Unversioned;
+        }
+        self.error_format
+    }
+
+    /// Sends the message of an error as the reason in the first line.
+    fn name_reason(&self, response: &mut Response<Bytes>, error: &ServiceError) {
+        if self.flavor.has_front_end() {
+            let reason = Reason(error.message().to_owned());
+            response.extensions_mut().insert(reason);
+        }
+    }
+
     /// The response to a request that could not be authenticated.
     // SERVICE: the front end sends these. It repeats the code in a header, and echoes neither the version nor the client's id.
     pub(crate) fn unauthenticated(&self, error: &ServiceError) -> Response<Bytes> {
-        let content_type = match self.error_format {
-            ErrorFormat::Json(_) => "application/json",
-            ErrorFormat::Xml => XML,
+        let form = match self.error_form(error) {
+            ErrorFormat::Any => ErrorFormat::Xml,
+            form => form,
         };
-        let mut response = self.error_response(error, content_type);
-        self.name_code(&mut response, error);
+        let mut response = self.error_response(error, form);
+        if let ErrorFormat::Json(_) = form {
+            let json = HeaderValue::from_static("application/json");
+            response.headers_mut().insert(header::CONTENT_TYPE, json);
+        }
+        if form != ErrorFormat::Unversioned {
+            self.name_code(&mut response, error);
+        }
+        self.name_reason(&mut response, error);
         let headers = response.headers_mut();
         self.name_server(headers);
-        if error.status() == http::StatusCode::UNAUTHORIZED {
+        if error.status() == StatusCode::UNAUTHORIZED {
             headers.insert(
                 header::WWW_AUTHENTICATE,
                 HeaderValue::from_static(CHALLENGE),
@@ -261,11 +344,25 @@ impl Context {
         response
     }
 
-    fn error_response(&self, error: &ServiceError, content_type: &'static str) -> Response<Bytes> {
+    fn error_response(&self, error: &ServiceError, format: ErrorFormat) -> Response<Bytes> {
         let (form, request_id) = (self.flavor.error_form(), self.request_id.to_string());
-        let body = match self.error_format {
-            ErrorFormat::Json(_) => error_body::write(error, form, &request_id, self.now),
-            ErrorFormat::Xml => error_body::write_xml(error, form, &request_id, self.now),
+        let (content_type, body) = match format {
+            ErrorFormat::Json(level) => (
+                level.content_type(),
+                error_body::write(error, form, &request_id, self.now),
+            ),
+            ErrorFormat::Xml => (
+                XML,
+                error_body::write_xml(error, form, &request_id, self.now),
+            ),
+            ErrorFormat::Any => (
+                "application/xml;charset=utf-8",
+                error_body::write_data_xml(error, &request_id, self.now),
+            ),
+            ErrorFormat::Unversioned => (
+                XML,
+                error_body::write_unversioned_xml(error, &request_id, self.now),
+            ),
         };
         let mut response = Response::new(Bytes::from(body));
         *response.status_mut() = error.status();
@@ -305,13 +402,21 @@ impl Context {
     }
 }
 
+/// What follows the status in the first line of a response, instead of the usual phrase.
+#[derive(Clone, Debug)]
+pub(crate) struct Reason(pub(crate) String);
+
 /// The form of an error's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ErrorFormat {
     /// JSON with the metadata that the request accepts.
     Json(MetadataLevel),
-    /// For operations whose bodies are XML.
+    /// For operations whose bodies are XML, and of the front end.
     Xml,
+    /// Of an operation on tables or entities that accepts any form.
+    Any,
+    /// Of a request whose protocol version cannot be read.
+    Unversioned,
 }
 
 impl ErrorFormat {
@@ -325,8 +430,10 @@ impl ErrorFormat {
         let accept = option("$format")
             .or_else(|| accept.and_then(|accept| accept.to_str().ok()))
             .unwrap_or_default();
-        if accept.trim() == XML {
-            return Self::Xml;
+        match accept.trim() {
+            XML => return Self::Xml,
+            "" | "*/*" => return Self::Any,
+            _ => {}
         }
         Self::Json(MetadataLevel::from_accept(accept).unwrap_or_default())
     }
@@ -356,6 +463,40 @@ impl RequestIds {
     }
 }
 
+/// Whether an error is found while the parts of a request are read. Such a response may be cached.
+// SERVICE: recorded for filters, names of properties and conditions.
+const fn is_of_reader(code: &ErrorCode) -> bool {
+    matches!(
+        code,
+        ErrorCode::ConditionNotMet | ErrorCode::InvalidInput | ErrorCode::PropertyNameInvalid
+    )
+}
+
+/// The value of `$select`, not decoded. It is a part of a JSON string.
+fn select_text(head: &Parts, options: &QueryOptions) -> Option<Box<str>> {
+    options.get("$select")?;
+    let mut pairs = head.uri.query()?.split('&');
+    let (_, text) = pairs.find_map(|pair| {
+        let (name, text) = pair.split_once('=').unwrap_or((pair, ""));
+        matches!(name, "$select" | "%24select").then_some((name, text))
+    })?;
+    let is_plain = text
+        .bytes()
+        .all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\'));
+    is_plain.then(|| text.into())
+}
+
+/// The preference of a write, and whether it is a POST that creates something.
+fn preference(head: &Parts) -> Option<(Prefer, bool)> {
+    let preference = Prefer::of(&head.headers);
+    if preference == Prefer::Unspecified {
+        return None;
+    }
+    let tunnelled = head.headers.get(X_HTTP_METHOD);
+    let method = tunnelled.map_or(head.method.as_str().as_bytes(), HeaderValue::as_bytes);
+    (method != b"DELETE").then_some((preference, method == b"POST"))
+}
+
 /// The version that a shared access signature requests, if no header does.
 fn version_of_sas(head: &Parts, options: &QueryOptions) -> Option<HeaderValue> {
     if !SignedSas::is_in(head.uri.query().unwrap_or_default()) {
@@ -382,6 +523,8 @@ fn is_version(version: &HeaderValue) -> bool {
 
 /// In seconds.
 const RETRY_AFTER: &str = "1";
+
+const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
 
 const XML: &str = "application/xml";
 

@@ -7,9 +7,9 @@ use std::ops::ControlFlow;
 use tablesdk_protocol::filter::Literal;
 use tablesdk_protocol::operation::EntityBody;
 use tablesdk_protocol::operation::update_entity::Mode;
-use tablesdk_protocol::wire::json::{EntityHead, read_entity};
+use tablesdk_protocol::wire::json::{EntityHead, RawProperty, read_entity};
 use tablesdk_protocol::wire::lines::{Line, Totals, write_entity};
-use tablesdk_protocol::{ServiceError, TableName, ValueRef, check_property_name};
+use tablesdk_protocol::{ErrorCode, ServiceError, TableName, ValueRef, check_property_name};
 
 use super::handler::stored;
 use crate::engine::{
@@ -129,6 +129,13 @@ async fn load_line(
                 Some(problem) => format!("{} {}: {problem}", error.status().as_u16(), error.code()),
                 None => error.to_string(),
             };
+            let numbers = read_entity(body.as_bytes()).map(|entity| {
+                let mut properties = entity.properties();
+                properties.try_for_each(RawProperty::require_annotated)
+            });
+            if let Ok(Err(_)) = numbers {
+                return Err(refused(ErrorCode::InvalidInput.into()));
+            }
             let mut input = body.read().map_err(refused)?;
             let key = input.take_key().map_err(refused)?;
             let properties = stored(input, &body).map_err(refused)?;
@@ -168,10 +175,8 @@ fn problem(entity: &[u8]) -> Option<String> {
     }
     entity.properties().find_map(|property| {
         let name = property.name();
-        if property.is_unannotated_big_integer() {
-            return Some(format!(
-                "property {name:?}: an integer beyond Edm.Int32 needs an annotation"
-            ));
+        if let Err(error) = property.require_annotated() {
+            return Some(error.to_string());
         }
         match (check_property_name(name), property.to_value_ref()) {
             (Err(problem), _) => Some(format!("property {name:?}: {problem}")),

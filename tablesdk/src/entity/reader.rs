@@ -306,11 +306,17 @@ pub(super) fn key_text<'e>(
     }
 }
 
-/// The value of a property of an answer.
+/// The value of a property of an answer. A field of Int64s keeps every digit of an integer without an annotation, which is a Double for
+/// the service.
 pub(crate) fn value_of(
     property: &RawProperty<'_>,
     wanted: EdmType,
 ) -> Result<Option<Value>, EntityError> {
+    if wanted == EdmType::Int64
+        && let Some(Ok(integer)) = property.unannotated_big_integer().map(str::parse)
+    {
+        return Ok(Some(Value::Int64(integer)));
+    }
     property.to_value().map_err(|error| {
         EntityProblem::Payload {
             wanted: Some(wanted),

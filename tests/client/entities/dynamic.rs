@@ -36,6 +36,10 @@ on_both_transports! {
         assert_eq!(stored.properties(), &every_type());
         let read = table.get::<DynamicEntity>(("p", "r")).await.unwrap().unwrap();
         assert_eq!(read.properties(), &every_type());
+        let names = |properties: &Properties| -> Vec<String> {
+            properties.iter().map(|(name, _)| name.to_owned()).collect()
+        };
+        assert_eq!(names(read.properties()), names(&every_type()));
         assert_eq!((read.partition_key(), read.row_key()), ("p", "r"));
         // Both the value and what is around it know the version.
         assert_eq!(DynamicEntity::etag(&read), Some(read.etag()));
@@ -47,6 +51,7 @@ on_both_transports! {
         table.replace(&mut stored).await.unwrap();
         let again = table.get::<DynamicEntity>(("p", "r")).await.unwrap().unwrap();
         assert_eq!(*again, *stored);
+        // The service sorts them at each write but an insert, and the emulator does not.
         assert_eq!(again.properties().len(), 8);
         assert!(table.delete_stored(&again).await.unwrap());
     }

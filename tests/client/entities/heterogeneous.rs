@@ -129,9 +129,12 @@ async fn raw(table: &TableClient, id: &str) -> DynamicEntity {
     entity.unwrap().unwrap().into_inner()
 }
 
+/// Sorted, since not every backend does that.
 fn names(entity: &DynamicEntity) -> Vec<&str> {
     let names = entity.properties().iter().map(|(name, _)| name);
-    names.collect()
+    let mut names: Vec<_> = names.collect();
+    names.sort_unstable();
+    names
 }
 
 async fn company(table: &TableClient) {
@@ -328,13 +331,13 @@ on_both_transports! {
             employee.salary = None;
             Ok(())
         }).await.unwrap();
-        assert_eq!(names(&raw(&table, "1").await), ["EntityType", "name", "Home_city", "desk"]);
+        assert_eq!(names(&raw(&table, "1").await), ["EntityType", "Home_city", "desk", "name"]);
 
         table.modify::<Row, _>(("Sales", "1"), |row| {
             *row = Row::Department(Department { id: "Sales".into(), row: "1".into(), title: "Desks".into() });
             Ok(())
         }).await.unwrap();
-        assert_eq!(names(&raw(&table, "1").await), ["EntityType", "title", "desk"]);
+        assert_eq!(names(&raw(&table, "1").await), ["EntityType", "desk", "title"]);
         // An entity of another type is not modified.
         let error = table.modify::<Employee, _>(("Sales", "1"), |_| Ok(())).await.unwrap_err();
         assert!(format!("{error:?}").contains("\"Department\""), "{error:?}");
@@ -543,7 +546,7 @@ on_both_transports! {
         });
         modified.await.unwrap();
         let raw = table.get::<DynamicEntity>(("UK", "1")).await.unwrap().unwrap();
-        assert_eq!(names(&raw), ["EntityType", "initials", "last", "desk"]);
+        assert_eq!(names(&raw), ["EntityType", "desk", "initials", "last"]);
         assert_eq!(raw.properties().get("EntityType"), Some(&Value::from("Person.v3")));
     }
 

@@ -183,10 +183,7 @@ fn a_malformed_exact_form_is_refused() {
         (r#"{"PartitionKey":"a","RowKey":1}"#, "RowKey"),
         (r#"{"PartitionKey":"a","RowKey":"1","RowKey":"2"}"#, "twice"),
         (r#"{"PartitionKey":"a","RowKey":"1","N":[1]}"#, "N"),
-        (
-            r#"{"PartitionKey":"a","RowKey":"1","N":18446744073709551615}"#,
-            "N",
-        ),
+        (r#"{"PartitionKey":"a","RowKey":"1","N":{}}"#, "N"),
         (
             r#"{"PartitionKey":"a","RowKey":"1","N@odata.type":"Edm.Int32","N":"x"}"#,
             "Int32",

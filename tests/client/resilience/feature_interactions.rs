@@ -155,7 +155,7 @@ async fn a_tracked_old_version_is_written_as_the_new_one() {
         assert_eq!(stored, porter);
         let stored = properties(&table, id).await;
         let names: Vec<_> = stored.iter().map(|(name, _)| name).collect();
-        assert_eq!(names, ["EntityType", "last", "door"]);
+        assert_eq!(names, ["EntityType", "door", "last"]);
         porter.door = 2;
         table.merge(&mut porter).changed_only().await.unwrap();
         let stored = table.get(Porter::key("Sales", id)).await.unwrap().unwrap();

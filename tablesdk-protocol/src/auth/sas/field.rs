@@ -50,14 +50,17 @@ pub struct SasTime {
 }
 
 impl SasTime {
-    /// Reads `YYYY-MM-DD`, or a time in UTC down to the minute, the second or a part of it, with a `Z` at its end.
+    /// Reads `YYYY-MM-DD`, or a time down to the minute, the second or seven digits of it, in UTC or with an offset.
     ///
     /// # Errors
     ///
     /// When the string has another form.
+    // SERVICE: some recordings refuse six digits of a second, which may be a fault of their client.
     pub fn parse(text: &str) -> Result<Self, InvalidSasError> {
         let invalid = InvalidSasError { field: "st or se" };
-        if text.len() != DATE_LENGTH && !text.ends_with('Z') {
+        let (_, fraction) = text.split_once('.').unwrap_or_default();
+        let digits = fraction.bytes().take_while(u8::is_ascii_digit).count();
+        if digits > FRACTION_DIGITS_MAX {
             return Err(invalid);
         }
         let at = text.parse().map_err(|_| invalid)?;
@@ -166,6 +169,9 @@ impl SasProtocol {
     }
 }
 
+/// A time is a multiple of 100 ns.
+const FRACTION_DIGITS_MAX: usize = 7;
+
 /// `YYYY-MM-DD`.
 const DATE_LENGTH: usize = 10;
 
@@ -183,6 +189,12 @@ mod tests {
                 "2024-03-15T10:20:30.1234567Z",
                 "2024-03-15T10:20:30.1234567Z",
             ),
+            ("2024-03-15T10:20", "2024-03-15T10:20:00Z"),
+            ("2024-03-15T10:20:30", "2024-03-15T10:20:30Z"),
+            ("2024-03-15T10:20:30.123456", "2024-03-15T10:20:30.123456Z"),
+            ("2024-03-15T10:20:30+00:00", "2024-03-15T10:20:30Z"),
+            ("2024-03-15T10:20-23:59", "2024-03-16T10:19:00Z"),
+            ("2024-03-15T10:20:30.5+02:00", "2024-03-15T08:20:30.5Z"),
         ] {
             let time = SasTime::parse(text).unwrap();
             assert_eq!((time.as_str(), time.at().to_string().as_str()), (text, at));
@@ -190,8 +202,8 @@ mod tests {
         for text in [
             "",
             "Z",
-            "2024-03-15T10:20:30",
-            "2024-03-15T10:20:30+00:00",
+            "2024-03-15T10:20:30+24:00",
+            "2024-03-15T10:20:30.12345678Z",
             "15.03.2024",
             "2024-13-01",
         ] {

@@ -13,7 +13,7 @@ use crate::operation::headers::RequestHeaders;
 use crate::operation::message::RequestParts;
 use crate::operation::{EntityBody, Operation, QueryOptions, RequestRules, insert_entity};
 use crate::path::ResourcePath;
-use crate::types::header::CONTENT_MD5;
+use crate::types::header::{CONTENT_ID, CONTENT_MD5};
 use crate::types::limits::BATCH_CHANGES_MAX;
 use crate::types::{ErrorCode, ServiceError, TableName};
 use crate::wire::http_message::{self, HeaderLine, RequestText};
@@ -27,6 +27,8 @@ pub enum Received {
     Changes {
         /// The changes before the first that cannot be read, or all.
         changes: Vec<Change>,
+        /// What each change is called by its client, and the one that cannot be read, too; empty if none has a name.
+        content_ids: Vec<Option<Bytes>>,
         /// What is wrong with the change after those, unless one of those is refused first.
         refusal: Option<Refusal>,
         /// How many sets of changes follow this one. They are always refused.
@@ -71,6 +73,7 @@ impl Received {
             Err(MultipartError::TooManyParts) => {
                 return Ok(Self::Changes {
                     changes: Vec::new(),
+                    content_ids: Vec::new(),
                     refusal: Some(too_many_changes()),
                     surplus,
                 });
@@ -78,11 +81,16 @@ impl Received {
             Err(error) => return Err(error.into()),
         };
         let mut changes = Vec::with_capacity(parts.len());
+        let mut content_ids: Vec<Option<Bytes>> = Vec::new();
         let mut refusal = None;
         for (index, part) in parts.iter().enumerate() {
             if let Some(insert) = decoder.same_insert(part, changes.last()) {
                 if refusal.is_none() {
                     changes.push(Change::Insert(insert));
+                    // With all of its head, they have that in common, too.
+                    if let Some(same) = content_ids.last().cloned() {
+                        content_ids.push(same);
+                    }
                 }
                 continue;
             }
@@ -90,6 +98,11 @@ impl Received {
             let text = decoder.read(part)?;
             if refusal.is_some() {
                 continue;
+            }
+            let content_id = decoder.content_id();
+            if content_id.is_some() || !content_ids.is_empty() {
+                content_ids.resize(index, None);
+                content_ids.push(content_id);
             }
             match Change::decode(&mut decoder, &text) {
                 Ok(change) => {
@@ -101,6 +114,7 @@ impl Received {
         }
         Ok(Self::Changes {
             changes,
+            content_ids,
             refusal,
             surplus,
         })
@@ -184,6 +198,14 @@ impl<'r> Decoder<'r> {
             return Err(malformed());
         }
         http_message::read_request(part.content, &mut self.headers).map_err(|_| malformed())
+    }
+
+    /// What the client calls the operation that was read last.
+    // SERVICE: a name in the head of the part, instead of that of the operation, is not echoed. That of a query is not, either: assumed.
+    fn content_id(&self) -> Option<Bytes> {
+        let mut headers = self.headers.iter();
+        let line = headers.find(|line| line.is(&CONTENT_ID))?;
+        Some(self.body.slice_ref(line.value))
     }
 
     /// Decodes the operation that was read last as if it were a request of its own. A batch contains only operations on entities.
@@ -313,6 +335,7 @@ pub(super) mod tests {
                 changes,
                 refusal,
                 surplus,
+                ..
             }) => (changes.len(), refusal, surplus),
             other => panic!("{body} gave {other:?}"),
         }
@@ -462,6 +485,7 @@ pub(super) mod tests {
             empty,
             Received::Changes {
                 changes: Vec::new(),
+                content_ids: Vec::new(),
                 refusal: None,
                 surplus: 0
             }
@@ -473,6 +497,32 @@ pub(super) mod tests {
         ] {
             let error = received(content_type, whole.clone()).unwrap_err();
             assert_eq!(error.code(), &code, "{content_type}");
+        }
+    }
+
+    #[test]
+    fn the_names_of_changes_are_those_in_the_heads_of_their_requests() {
+        let insert = |header: &str| {
+            format!("POST /people HTTP/1.1\nContent-Type: application/json\n{header}\n{{}}")
+        };
+        let (one, other) = (insert("Content-ID: 1\n"), insert("content-id:  b c \n"));
+        let none = insert("");
+        for (requests, expected) in [
+            (vec![&none, &none], &[][..]),
+            (
+                vec![&one, &one, &none, &none],
+                &[Some("1"), Some("1"), None, None],
+            ),
+            (vec![&none, &none, &other], &[None, None, Some("b c")]),
+        ] {
+            let requests: Vec<_> = requests.into_iter().map(String::as_str).collect();
+            let Ok(Received::Changes { content_ids, .. }) =
+                decode(&(change_set(&requests) + "--b--"))
+            else {
+                panic!("changes");
+            };
+            let expected: Vec<_> = expected.iter().map(|id| id.map(Bytes::from)).collect();
+            assert_eq!(content_ids, expected);
         }
     }
 

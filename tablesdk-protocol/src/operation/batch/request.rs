@@ -266,7 +266,7 @@ mod tests {
             endpoint in prop::sample::select(&ENDPOINTS),
         ) {
             let decoded = there_and_back(&Request::Changes(changes.clone()), endpoint);
-            prop_assert_eq!(decoded, Ok(Received::Changes { changes, refusal: None, surplus: 0 }));
+            prop_assert_eq!(decoded, Ok(Received::Changes { changes, content_ids: Vec::new(), refusal: None, surplus: 0 }));
         }
 
         #[test]

@@ -5,7 +5,9 @@ use http::{HeaderName, HeaderValue, Response as HttpResponse, StatusCode, header
 
 use crate::operation::Prefer;
 use crate::path::Endpoint;
-use crate::types::header::{DATA_SERVICE_ID, DATA_SERVICE_VERSION, PREFERENCE_APPLIED, spelling};
+use crate::types::header::{
+    CONTENT_ID, DATA_SERVICE_ID, DATA_SERVICE_VERSION, PREFERENCE_APPLIED, spelling,
+};
 use crate::types::{ETag, EntityKey, Guid, TableName};
 use crate::wire::json::MetadataLevel;
 use crate::wire::{http_message, multipart};
@@ -39,10 +41,14 @@ pub struct ChangeResponses {
     body: Vec<u8>,
     batch: String,
     change_set: String,
-    /// How each response starts that has no content.
+    /// The head of each part, and the first line of a response without content.
     no_content: Vec<u8>,
-    /// How each response starts that has content.
+    /// The head of each part, and the first line of a response with content.
     created: Vec<u8>,
+    /// The headers that each response has.
+    common: Vec<u8>,
+    /// The client's name for the next operation.
+    content_id: Option<Bytes>,
     /// Memory for the URL of an entity.
     location: String,
 }
@@ -55,11 +61,12 @@ impl ChangeResponses {
             let mut part = Vec::new();
             multipart::start_http(&mut part, &change_set);
             push(&mut part, &[status_line, "\r\n"]);
-            for (name, value) in &COMMON_HEADERS {
-                push(&mut part, &[spelling(name), ": ", value, "\r\n"]);
-            }
             part
         };
+        let mut common = Vec::new();
+        for (name, value) in &COMMON_HEADERS {
+            push(&mut common, &[spelling(name), ": ", value, "\r\n"]);
+        }
         let (no_content, created) = (start(NO_CONTENT), start(CREATED));
         let mut body = Vec::with_capacity((created.len() + PART_BYTES) * changes + FRAME_BYTES);
         multipart::start_multipart(&mut body, &batch, &change_set);
@@ -69,20 +76,27 @@ impl ChangeResponses {
             change_set,
             no_content,
             created,
+            common,
+            content_id: None,
             location: String::new(),
         }
     }
 
+    /// Says what the client calls the operation of the next response.
+    pub fn name_next(&mut self, content_id: Option<&Bytes>) {
+        self.content_id = content_id.cloned();
+    }
+
     /// The response to a delete.
     pub fn deleted(&mut self) {
-        self.body.extend_from_slice(&self.no_content);
+        self.start(false);
         self.header(&DATA_SERVICE_VERSION, OLD_VERSION);
         self.end_head(&[]);
     }
 
     /// The response to an update.
     pub fn updated(&mut self, etag: &ETag) {
-        self.body.extend_from_slice(&self.no_content);
+        self.start(false);
         self.header(&DATA_SERVICE_VERSION, OLD_VERSION);
         self.header(&header::ETAG, etag.as_str());
         self.end_head(&[]);
@@ -97,10 +111,7 @@ impl ChangeResponses {
         prefer: Prefer,
         content: Option<(MetadataLevel, &[u8])>,
     ) {
-        self.body.extend_from_slice(match content {
-            Some(_) => &self.created,
-            None => &self.no_content,
-        });
+        self.start(content.is_some());
         if let Some(applied) = prefer.as_str() {
             self.header(&PREFERENCE_APPLIED, applied);
         }
@@ -124,6 +135,21 @@ impl ChangeResponses {
     pub fn into_response(mut self, more: Vec<HttpResponse<Bytes>>) -> HttpResponse<Bytes> {
         multipart::end(&mut self.body, &self.change_set);
         end(&self.batch, self.body, more)
+    }
+
+    fn start(&mut self, has_content: bool) {
+        let line = if has_content {
+            &self.created
+        } else {
+            &self.no_content
+        };
+        self.body.extend_from_slice(line);
+        if let Some(id) = self.content_id.take() {
+            for bytes in [spelling(&CONTENT_ID).as_bytes(), b": ", &id, b"\r\n"] {
+                self.body.extend_from_slice(bytes);
+            }
+        }
+        self.body.extend_from_slice(&self.common);
     }
 
     fn header(&mut self, name: &HeaderName, value: &str) {
@@ -201,8 +227,13 @@ fn with_common_headers(mut part: HttpResponse<Bytes>) -> HttpResponse<Bytes> {
     let is_new =
         headers.contains_key(header::LOCATION) || headers.contains_key(header::CONTENT_TYPE);
     let version = if is_new { NEW_VERSION } else { OLD_VERSION };
+    let is_refusal = part.status().is_client_error() || part.status().is_server_error();
     let headers = part.headers_mut();
     for (name, value) in &COMMON_HEADERS {
+        // A refusal says itself whether it is cached.
+        if is_refusal && *name == header::CACHE_CONTROL {
+            continue;
+        }
         headers.insert(name, HeaderValue::from_static(value));
     }
     headers.insert(DATA_SERVICE_VERSION, HeaderValue::from_static(version));
@@ -210,7 +241,8 @@ fn with_common_headers(mut part: HttpResponse<Bytes>) -> HttpResponse<Bytes> {
 }
 
 /// In the order in which the service writes them.
-static RESPONSE_HEADERS: [HeaderName; 8] = [
+static RESPONSE_HEADERS: [HeaderName; 9] = [
+    CONTENT_ID,
     header::X_CONTENT_TYPE_OPTIONS,
     header::CACHE_CONTROL,
     PREFERENCE_APPLIED,
@@ -222,7 +254,8 @@ static RESPONSE_HEADERS: [HeaderName; 8] = [
 ];
 
 /// In the order in which the service writes them for a query.
-static QUERY_RESPONSE_HEADERS: [HeaderName; 5] = [
+static QUERY_RESPONSE_HEADERS: [HeaderName; 6] = [
+    CONTENT_ID,
     DATA_SERVICE_VERSION,
     header::CONTENT_TYPE,
     header::X_CONTENT_TYPE_OPTIONS,
@@ -284,6 +317,10 @@ mod tests {
         response
             .headers_mut()
             .insert(header::CONTENT_TYPE, content_type);
+        let no_cache = HeaderValue::from_static("no-cache");
+        response
+            .headers_mut()
+            .insert(header::CACHE_CONTROL, no_cache);
         response
     }
 

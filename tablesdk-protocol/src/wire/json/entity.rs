@@ -255,12 +255,28 @@ impl RawProperty<'_> {
         self.scalar == Scalar::Null
     }
 
-    /// Whether the value is an integer beyond Int32 without the annotation that it needs in a request.
-    pub fn is_unannotated_big_integer(&self) -> bool {
-        self.annotation.is_none() && self.scalar.is_big_integer()
+    /// The digits of an integer beyond Int32 without an annotation. The value is a Double, as for the service, but a reader who knows that
+    /// it was an integer loses none of them.
+    pub fn unannotated_big_integer(&self) -> Option<&str> {
+        match self.annotation {
+            None => self.scalar.big_integer(),
+            Some(_) => None,
+        }
     }
 
-    /// The typed value; `None` for null. An integer beyond Int32 without an annotation is an Int64.
+    /// Refuses such an integer, in a file: there, it is more likely an Int64 that has lost its annotation than a Double.
+    ///
+    /// # Errors
+    ///
+    /// For an integer beyond Int32 without an annotation.
+    pub fn require_annotated(&self) -> Result<(), PropertyError> {
+        match self.unannotated_big_integer() {
+            None => Ok(()),
+            Some(_) => Err(self.error(PropertyProblem::UnannotatedInteger)),
+        }
+    }
+
+    /// The typed value; `None` for null. A number without an annotation is an Int32 if it is an integer that fits, else a Double.
     ///
     /// # Errors
     ///

@@ -68,9 +68,6 @@ pub enum PropertyProblem {
     /// A number beyond every finite double.
     #[error("the number is beyond Edm.Double")]
     DoubleOutOfRange,
-    /// A whole number beyond Int64.
-    #[error("the integer is beyond Edm.Int64")]
-    IntegerOutOfRange,
     /// The JSON value cannot be of that type.
     #[error("the value is not of type {edm_type}")]
     Mismatch {
@@ -80,6 +77,11 @@ pub enum PropertyProblem {
     /// An array or object.
     #[error("the value is an array or object, which no property can hold")]
     Nested,
+    /// An integer beyond Int32 that has lost its annotation.
+    #[error(
+        "an integer beyond Edm.Int32 needs an annotation: Edm.Int64, with the number in quotes, or Edm.Double"
+    )]
+    UnannotatedInteger,
     /// An annotation that does not name one of the eight EDM types.
     #[error("its annotation is not one of the eight EDM types")]
     UnknownType,

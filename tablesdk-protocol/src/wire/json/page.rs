@@ -163,6 +163,7 @@ mod tests {
                 account: "acct",
                 table: "people",
                 select: None,
+                select_text: None,
                 style: EntityStyle::default(),
             };
             let none = std::iter::empty::<Result<_, ()>>;

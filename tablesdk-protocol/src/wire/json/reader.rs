@@ -546,7 +546,7 @@ mod tests {
             values(r#"{"i":5,"l":3000000000,"d":5.0,"e":1e3,"s":"x","t":true,"n":null}"#),
             [
                 ("i".to_owned(), Some(Value::Int32(5))),
-                ("l".to_owned(), Some(Value::Int64(3_000_000_000))),
+                ("l".to_owned(), Some(Value::Double(3_000_000_000.0))),
                 ("d".to_owned(), Some(Value::Double(5.0))),
                 ("e".to_owned(), Some(Value::Double(1000.0))),
                 ("s".to_owned(), Some(Value::from("x"))),
@@ -632,10 +632,6 @@ mod tests {
             ),
             (r#""p":[1,[2]]"#, PropertyProblem::Nested),
             (r#""p":{"q":{}}"#, PropertyProblem::Nested),
-            (
-                r#""p":18446744073709551615"#,
-                PropertyProblem::IntegerOutOfRange,
-            ),
             (r#""p":1e309"#, PropertyProblem::DoubleOutOfRange),
         ] {
             let text = format!("{{{member}}}");
@@ -748,11 +744,23 @@ mod tests {
             ("-0", "", Some(Value::Int32(0))),
             ("2147483647", "", Some(Value::Int32(i32::MAX))),
             ("-2147483648", "", Some(Value::Int32(i32::MIN))),
-            ("2147483648", "", Some(Value::Int64(2_147_483_648))),
-            ("-9223372036854775808", "", Some(Value::Int64(i64::MIN))),
-            ("9223372036854775808", "", None),
-            ("-9223372036854775809", "", None),
-            ("123456789012345678901234567890", "", None),
+            ("2147483648", "", Some(Value::Double(2_147_483_648.0))),
+            ("-2147483649", "", Some(Value::Double(-2_147_483_649.0))),
+            (
+                "1498179600055",
+                "",
+                Some(Value::Double(1_498_179_600_055.0)),
+            ),
+            (
+                "-9223372036854775808",
+                "",
+                Some(Value::Double(-9_223_372_036_854_775_808.0)),
+            ),
+            (
+                "9223372036854775808000",
+                "",
+                Some(Value::Double(9.223_372_036_854_776e21)),
+            ),
             ("-0", "Edm.Int64", Some(Value::Int64(0))),
             (
                 "9007199254740993",

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use memchr::memchr2;
 
-use super::value::{infer_number, parse_text, write_plain, write_value};
+use super::value::{infer_number, is_integer, parse_text, write_plain, write_value};
 use crate::types::{EdmType, Timestamp, ValueRef};
 
 /// Writes a property in the form that a server keeps and copies into its responses. The caller sees to it that the name is valid.
@@ -103,9 +103,11 @@ impl<'a> StoredProperty<'a> {
             (None, b"true") => return Some(ValueRef::Boolean(true)),
             (None, b"false") => return Some(ValueRef::Boolean(false)),
             (None, [b'-' | b'0'..=b'9', ..]) => {
-                let value = infer_number(std::str::from_utf8(self.value).ok()?).ok()?;
-                // An Int64 is a string.
-                return (value.edm_type() != EdmType::Int64).then_some(value);
+                let number = std::str::from_utf8(self.value).ok()?;
+                let value = infer_number(number).ok()?;
+                // An Int64 is a string, and a Double has a point or an exponent.
+                let is_ours = value.edm_type() == EdmType::Int32 || !is_integer(number);
+                return is_ours.then_some(value);
             }
             (Some(name), [b'"', text @ .., b'"']) => {
                 (std::str::from_utf8(name).ok()?.parse().ok()?, text)

@@ -112,8 +112,8 @@ fn is_plain_word(bytes: [u8; 8]) -> bool {
 /// Up to so many bytes, a loop over words is faster than one that the compiler makes for long strings.
 const BYTES_FEW: usize = 64;
 
-/// The shortest text that reads back as the same number, always with a point or an exponent, as .NET prints it:
-/// `5.0`, `1E+300`, `1.5E-07`, and the names of the values that are no numbers in quotes.
+/// The text of .NET Framework's format "R", always with a point or an exponent: fifteen significant digits if they read back as the same
+/// number, else seventeen; `5.0`, `1E+300`, `1.5E-07`, and the names of the values that are no numbers in quotes.
 fn write_double(out: &mut Vec<u8>, value: f64) {
     if value.is_nan() {
         return out.extend_from_slice(b"\"NaN\"");
@@ -127,21 +127,51 @@ fn write_double(out: &mut Vec<u8>, value: f64) {
         return out.extend_from_slice(text);
     }
     if value == 0.0 || (1e-4..1e15).contains(&value.abs()) {
-        return serde_json::to_writer(out, &value).expect("writing a number to memory cannot fail");
+        let start = out.len();
+        serde_json::to_writer(&mut *out, &value).expect("writing a number to memory cannot fail");
+        // The shortest digits that read back: up to fifteen, they are those of this format.
+        let written = out.get(start..).unwrap_or_default();
+        if written.iter().filter(|byte| byte.is_ascii_digit()).count() <= DIGITS_FEW {
+            return;
+        }
+        out.truncate(start);
     }
-    let scientific = format!("{value:e}");
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let (sign, digits) = match exponent.strip_prefix('-') {
-        Some(digits) => ('-', digits),
-        None => ('+', exponent),
-    };
-    write!(out, "{mantissa}E{sign}{digits:0>2}").expect("writing to memory cannot fail");
+    let few = format!("{value:.0$e}", DIGITS_FEW - 1);
+    if few.parse() == Ok(value) {
+        write_digits(out, &few, DIGITS_FEW);
+    } else {
+        write_digits(out, &format!("{value:.0$e}", DIGITS_MANY - 1), DIGITS_MANY);
+    }
 }
+
+/// Prints a number in the form `-1.50e7`. It has an exponent if it has more digits before the point, or more than three zeros behind it.
+fn write_digits(out: &mut Vec<u8>, scientific: &str, digits_max: usize) {
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or_default();
+    let mantissa = mantissa.trim_end_matches('0').trim_end_matches('.');
+    let (sign, mantissa) = mantissa.split_at(usize::from(mantissa.starts_with('-')));
+    let digits = mantissa.replace('.', "");
+    let size = usize::try_from(exponent.unsigned_abs()).unwrap_or(usize::MAX);
+    let written = match exponent {
+        -4..=-1 => write!(out, "{sign}0.{digits:0>0$}", size - 1 + digits.len()),
+        0.. if size < digits_max => {
+            let (whole, fraction) = digits.split_at_checked(size + 1).unwrap_or((&digits, ""));
+            let fraction = if fraction.is_empty() { "0" } else { fraction };
+            write!(out, "{sign}{whole:0<0$}.{fraction}", size + 1)
+        }
+        ..0 => write!(out, "{sign}{mantissa}E-{size:02}"),
+        0.. => write!(out, "{sign}{mantissa}E+{size:02}"),
+    };
+    written.expect("writing to memory cannot fail");
+}
+
+/// So many digits are those of every number that was given with them.
+const DIGITS_FEW: usize = 15;
+/// So many digits tell every number.
+const DIGITS_MANY: usize = 17;
 
 impl<'a> Scalar<'a> {
     /// The value that this JSON is, given its annotation. A null has none and fits no type.
-    ///
-    /// An integer beyond Int32 without an annotation is an Int64.
     #[inline]
     pub(super) fn to_value_ref(
         &self,
@@ -179,22 +209,27 @@ impl<'a> Scalar<'a> {
         }
     }
 
-    /// Whether it is an integer beyond Int32.
-    pub(super) fn is_big_integer(&self) -> bool {
-        matches!(self, Self::Number(number) if is_integer(number) && number.parse::<i32>().is_err())
+    /// The number, if it is an integer beyond Int32.
+    pub(super) fn big_integer(&self) -> Option<&'a str> {
+        match self {
+            Self::Number(number) => {
+                (is_integer(number) && number.parse::<i32>().is_err()).then_some(number)
+            }
+            _ => None,
+        }
     }
 }
 
-/// The value of a number without an annotation: what has a point or an exponent is a double. The sign of a zero without
-/// either is lost.
+/// The value of a number without an annotation: an integer that fits is an Int32, and any other number a Double. The sign of a zero
+/// without a point and an exponent is lost.
 pub(super) fn infer_number(number: &str) -> Result<ValueRef<'static>, PropertyProblem> {
-    if !is_integer(number) {
-        let double = parse_json_double(number).map(ValueRef::Double);
-        return double.ok_or(PropertyProblem::DoubleOutOfRange);
+    if is_integer(number)
+        && let Ok(integer) = number.parse()
+    {
+        return Ok(ValueRef::Int32(integer));
     }
-    let narrow = number.parse().map(ValueRef::Int32);
-    let integer = narrow.or_else(|_| number.parse().map(ValueRef::Int64));
-    integer.map_err(|_| PropertyProblem::IntegerOutOfRange)
+    let double = parse_json_double(number).map(ValueRef::Double);
+    double.ok_or(PropertyProblem::DoubleOutOfRange)
 }
 
 pub(super) fn is_integer(number: &str) -> bool {
@@ -291,6 +326,15 @@ mod tests {
             (0.00001, "1E-05"),
             (123_456_789_012_345.0, "123456789012345.0"),
             (1e15, "1E+15"),
+            (5e-324, "4.94065645841247E-324"),
+            (0.1, "0.1"),
+            (0.1 + 0.2, "0.30000000000000004"),
+            (-0.000_123_456_789_012_345_6, "-0.00012345678901234559"),
+            (1.0 / 3.0, "0.33333333333333331"),
+            (f64::MAX, "1.7976931348623157E+308"),
+            (9_007_199_254_740_993.0, "9007199254740992.0"),
+            (10_000_000_000_000_002.0, "10000000000000002.0"),
+            (9_223_372_036_854_775_808_000.0, "9.2233720368547758E+21"),
             (f64::NAN, "\"NaN\""),
             (f64::INFINITY, "\"Infinity\""),
             (f64::NEG_INFINITY, "\"-Infinity\""),

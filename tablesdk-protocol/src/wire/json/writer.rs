@@ -65,6 +65,8 @@ pub struct EntityFormat<'a> {
     pub table: &'a str,
     /// The names to write, each once, in this order; all when `None`.
     pub select: Option<&'a [String]>,
+    /// How the request has written `$select`, for the URLs in the metadata; `None` for the names as they are.
+    pub select_text: Option<&'a str>,
     /// How the server writes its entities.
     pub style: EntityStyle,
 }
@@ -127,7 +129,10 @@ impl EntityFormat<'_> {
             endpoint, table, ..
         } = self;
         let mut url = [endpoint.as_str(), "/$metadata#", table, suffix].concat();
-        if let Some(select) = self.select {
+        if let Some(text) = self.select_text {
+            url.push_str("&$select=");
+            url.push_str(text);
+        } else if let Some(select) = self.select {
             url.push_str("&$select=");
             for (index, name) in select.iter().enumerate() {
                 if index > 0 {
@@ -406,6 +411,7 @@ mod tests {
             account: "acct",
             table: "people",
             select,
+            select_text: None,
             style,
         };
         let timestamp = "2021-09-21T01:04:37.9678478Z".parse().unwrap();

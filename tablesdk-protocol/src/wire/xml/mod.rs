@@ -84,7 +84,7 @@ fn parse_optional<T>(
     text.map(|text| parse_content(&text, parse)).transpose()
 }
 
-const BYTE_ORDER_MARK: &str = "\u{FEFF}";
+pub(super) const BYTE_ORDER_MARK: &str = "\u{FEFF}";
 /// The first line of a document.
 pub(super) const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>";
 

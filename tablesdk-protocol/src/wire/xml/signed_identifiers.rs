@@ -87,16 +87,17 @@ fn read_policy(policy: Policy) -> Result<AccessPolicy, XmlError> {
     })
 }
 
-/// A day, or a time in UTC.
+/// A day, or a time in UTC or with an offset.
 // SERVICE: a fraction has seven digits; one of three was seen refused.
 fn parse_time(text: &str) -> Option<Timestamp> {
     let is_day = text.len() == "2024-03-15".len();
-    let fraction = text.strip_suffix('Z').map(|text| text.split_once('.'));
-    match fraction {
-        Some(None) => {}
-        Some(Some((_, fraction))) if fraction.len() == 7 => {}
-        None if is_day => {}
-        _ => return None,
+    // The date has hyphens, too.
+    let (_, time) = text.split_once('T').unwrap_or_default();
+    let end = time.find(['Z', '+', '-']);
+    let fraction = end.and_then(|end| time.get(..end)?.split_once('.'));
+    let has_seven_digits = fraction.is_none_or(|(_, fraction)| fraction.len() == 7);
+    if !is_day && (end.is_none() || !has_seven_digits) {
+        return None;
     }
     text.parse().ok()
 }
@@ -152,7 +153,9 @@ mod tests {
             ("2021-06-08", true),
             ("2021-06-08T02:10:09.123Z", false),
             ("2021-06-08T02:10:09", false),
-            ("2021-06-08T02:10:09+00:00", false),
+            ("2021-06-08T02:10:09+00:00", true),
+            ("2021-06-08T02:10-07:30", true),
+            ("2021-06-08T02:10:09.123+00:00", false),
             ("soon", false),
         ] {
             let policy = one(&format!(

@@ -39,9 +39,8 @@ const DELETE_TABLE: Requirements = Requirements {
     table: Permissions::DELETE,
     token: &[TokenAction::DeleteTables],
 };
-// SERVICE: older documents want the service for this.
 const READ_TABLES: Requirements = Requirements {
-    types: ResourceTypes::CONTAINER.union(ResourceTypes::SERVICE),
+    types: ResourceTypes::CONTAINER,
     account: &[AccountPermissions::LIST],
     table: Permissions::empty(),
     token: &[TokenAction::ReadTables],

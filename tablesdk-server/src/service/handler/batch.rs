@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 use http::{HeaderValue, Response as HttpResponse};
-use tablesdk_protocol::header::PREFERENCE_APPLIED;
+use tablesdk_protocol::header::{CONTENT_ID, PREFERENCE_APPLIED};
 use tablesdk_protocol::operation::batch::{
     self, Change, ChangeResponses, Query, Received, Refusal,
 };
@@ -53,17 +53,28 @@ async fn respond(
         }
         Received::Changes {
             changes,
+            content_ids,
             refusal,
             surplus,
         } => {
-            let carried_out =
-                carry_out(engine, context, principal, changes, refusal.clone()).await?;
+            let content_ids = ContentIds::of(context, content_ids);
+            let is_readable = refusal.is_none();
+            let carried_out = carry_out(
+                engine,
+                context,
+                principal,
+                changes,
+                content_ids,
+                refusal.clone(),
+            )
+            .await?;
             let refused = || part_refusal(context, &ErrorCode::InvalidInput.into());
             let more = std::iter::repeat_with(refused).take(*surplus).collect();
             Ok(match carried_out {
                 Ok(responses) => responses.into_response(more),
                 Err(refusal) => {
-                    let refused = refused_change(context, changes, &refusal);
+                    let is_only = changes.len() == 1 && is_readable;
+                    let refused = refused_change(context, changes, content_ids, &refusal, is_only);
                     let mut response = batch::refusal_response(context.request_id, refused, more);
                     if context.entity_counts.is_some() {
                         let rejected = RejectedChange(refusal.error.code().clone());
@@ -105,16 +116,63 @@ async fn read(engine: &Engine, context: &Context, principal: &Principal, query: 
     }
 }
 
-fn refused_change(context: &Context, changes: &[Change], refusal: &Refusal) -> HttpResponse<Bytes> {
-    let mut response = part_refusal(context, &refusal.to_error());
-    // SERVICE: the header is present, although a refusal never has the content.
+fn refused_change(
+    context: &Context,
+    changes: &[Change],
+    content_ids: ContentIds<'_>,
+    refusal: &Refusal,
+    is_only: bool,
+) -> HttpResponse<Bytes> {
+    let error = if is_only && is_unindexed(context, &refusal.error) {
+        refusal.error.clone()
+    } else {
+        refusal.to_error()
+    };
+    let mut response = part_refusal(context, &error);
+    let headers = response.headers_mut();
+    if let Some(id) = content_ids.get(refusal.index)
+        && let Ok(id) = HeaderValue::from_bytes(id)
+    {
+        headers.insert(CONTENT_ID, id);
+    }
+    // SERVICE: the header is present, although a refusal never has the content, but for that of a missing table.
     if let Some(Change::Insert(request)) = changes.get(refusal.index)
+        && *error.code() != ErrorCode::TableNotFound
         && let Some(prefer) = request.prefer.as_str()
     {
-        let prefer = HeaderValue::from_static(prefer);
-        response.headers_mut().insert(PREFERENCE_APPLIED, prefer);
+        headers.insert(PREFERENCE_APPLIED, HeaderValue::from_static(prefer));
     }
     response
+}
+
+/// Whether the error of the only operation of a batch has no index in front of its message.
+// SERVICE: recorded for the entity that is missing and for its version; that an existing one keeps the index is assumed.
+fn is_unindexed(context: &Context, error: &ServiceError) -> bool {
+    let is_about_entity = matches!(
+        error.code(),
+        ErrorCode::ResourceNotFound
+            | ErrorCode::UpdateConditionNotSatisfied
+            | ErrorCode::ConditionNotMet
+    );
+    is_about_entity && context.flavor.omits_index_of_only_operation()
+}
+
+/// What the client calls the operations of a batch, as far as the flavor echoes it.
+#[derive(Clone, Copy)]
+struct ContentIds<'a>(&'a [Option<Bytes>]);
+
+impl<'a> ContentIds<'a> {
+    const fn of(context: &Context, ids: &'a [Option<Bytes>]) -> Self {
+        Self(if context.flavor.echoes_content_ids() {
+            ids
+        } else {
+            &[]
+        })
+    }
+
+    fn get(self, index: usize) -> Option<&'a Bytes> {
+        self.0.get(index)?.as_ref()
+    }
 }
 
 /// Carries out the changes, unless a change after them is refused already. Returns their responses, or the refusal of one.
@@ -123,6 +181,7 @@ async fn carry_out(
     context: &Context,
     principal: &Principal,
     changes: &[Change],
+    content_ids: ContentIds<'_>,
     mut refusal: Option<Refusal>,
 ) -> Result<Result<ChangeResponses, Refusal>, OperationError> {
     let mut responses = ChangeResponses::new(context.request_id, changes.len());
@@ -182,7 +241,8 @@ async fn carry_out(
         None => match commit(engine, context, &command).await {
             Ok(outcome) => {
                 let etag = ETag::from_timestamp(outcome.timestamp);
-                for change in &ready {
+                for (index, change) in ready.iter().enumerate() {
+                    responses.name_next(content_ids.get(index));
                     change.respond(&mut responses, context, outcome, &etag)?;
                 }
                 return Ok(Ok(responses));

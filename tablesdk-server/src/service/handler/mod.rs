@@ -169,6 +169,7 @@ fn entity_format<'a>(
         account: context.account(),
         table: table.as_str(),
         select,
+        select_text: context.select_text(),
         style: context.flavor.entity_style(),
     }
 }

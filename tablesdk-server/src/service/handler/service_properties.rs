@@ -13,7 +13,15 @@ pub(super) async fn get(engine: &Engine, context: &Context) -> Handled {
     let properties = read(engine, context, |view| {
         view.service_properties(context.flavor, context.account())
     });
-    let properties = properties.await?;
+    let mut properties = properties.await?;
+    if context.flavor.has_front_end() {
+        // SERVICE: names come back before prefixes.
+        for rule in properties.cors.iter_mut().flatten() {
+            for list in [&mut rule.allowed_headers, &mut rule.exposed_headers] {
+                list.sort_by_key(|header| header.ends_with('*'));
+            }
+        }
+    }
     Ok(GetResponse { properties }.encode())
 }
 
