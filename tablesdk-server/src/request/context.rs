@@ -52,7 +52,7 @@ pub(crate) struct Context {
     error_format: ErrorFormat,
     /// Whether the protocol version of the request cannot be read.
     has_malformed_version: bool,
-    /// `$select` as the URL has it.
+    /// `$select`, with its blanks and commas.
     select_text: Option<Box<str>>,
     /// Which preference a write has, and whether it is a POST.
     preference: Option<(Prefer, bool)>,
@@ -109,7 +109,7 @@ impl Context {
             flavor: Flavor::default(),
             error_format: ErrorFormat::of(options, headers),
             has_malformed_version: version.is_none() && headers.contains_key(X_MS_VERSION),
-            select_text: options.and_then(|options| select_text(head, options)),
+            select_text: options.and_then(|options| options.get("$select").map(Into::into)),
             preference: preference(head),
             logs_entity_keys: true,
             logs_requests_at_info: false,
@@ -180,7 +180,7 @@ impl Context {
         memory.is_none_or(|memory| memory.try_resize_response(bytes))
     }
 
-    /// `$select` as the URL has it, if the flavor repeats it so.
+    /// `$select` as the request has it, if the flavor repeats it.
     pub(crate) fn select_text(&self) -> Option<&str> {
         self.select_text
             .as_deref()
@@ -470,20 +470,6 @@ const fn is_of_reader(code: &ErrorCode) -> bool {
         code,
         ErrorCode::ConditionNotMet | ErrorCode::InvalidInput | ErrorCode::PropertyNameInvalid
     )
-}
-
-/// The value of `$select`, not decoded. It is a part of a JSON string.
-fn select_text(head: &Parts, options: &QueryOptions) -> Option<Box<str>> {
-    options.get("$select")?;
-    let mut pairs = head.uri.query()?.split('&');
-    let (_, text) = pairs.find_map(|pair| {
-        let (name, text) = pair.split_once('=').unwrap_or((pair, ""));
-        matches!(name, "$select" | "%24select").then_some((name, text))
-    })?;
-    let is_plain = text
-        .bytes()
-        .all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\'));
-    is_plain.then(|| text.into())
 }
 
 /// The preference of a write, and whether it is a POST that creates something.

@@ -65,7 +65,7 @@ pub struct EntityFormat<'a> {
     pub table: &'a str,
     /// The names to write, each once, in this order; all when `None`.
     pub select: Option<&'a [String]>,
-    /// How the request has written `$select`, for the URLs in the metadata; `None` for the names as they are.
+    /// `$select` as the request has it, decoded, for the URLs in the metadata; `None` for the names as they are.
     pub select_text: Option<&'a str>,
     /// How the server writes its entities.
     pub style: EntityStyle,
@@ -131,7 +131,12 @@ impl EntityFormat<'_> {
         let mut url = [endpoint.as_str(), "/$metadata#", table, suffix].concat();
         if let Some(text) = self.select_text {
             url.push_str("&$select=");
-            url.push_str(text);
+            for (index, name) in text.split(',').enumerate() {
+                if index > 0 {
+                    url.push(',');
+                }
+                url.extend(utf8_percent_encode(name, RESERVED));
+            }
         } else if let Some(select) = self.select {
             url.push_str("&$select=");
             for (index, name) in select.iter().enumerate() {
