@@ -95,7 +95,7 @@ impl Flavor {
 
     /// Whether a table is found only by its name in the case in which it was created.
     pub(crate) const fn has_case_sensitive_tables(self) -> bool {
-        !matches!(self, Self::Storage)
+        !self.is_storage()
     }
 
     /// Whether a table is deleted, and its policies are accessed, by its name in any case.
@@ -171,23 +171,23 @@ impl Flavor {
     /// Whether the properties of an entity are in the order of their names after an update, a merge or an upsert. After an insert, they are
     /// in the order of the request.
     pub(crate) const fn sorts_written_properties(self) -> bool {
-        matches!(self, Self::Storage)
+        self.is_storage()
     }
 
     /// Whether the response to an operation of a batch has its `Content-ID`.
     pub(crate) const fn echoes_content_ids(self) -> bool {
-        matches!(self, Self::Storage)
+        self.is_storage()
     }
 
     /// Whether a front end and the tables behind it respond in forms of their own: the front end with the message of an error in the first
     /// line, the tables with errors as XML if the request does not ask for JSON.
     pub(crate) const fn has_front_end(self) -> bool {
-        matches!(self, Self::Storage)
+        self.is_storage()
     }
 
     /// Whether the error of the only operation of a batch has no index, if the entity is not as the operation needs it.
     pub(crate) const fn omits_index_of_only_operation(self) -> bool {
-        matches!(self, Self::Storage)
+        self.is_storage()
     }
 
     /// Whether the ETag of a condition is compared as a string, and not as the instant in it.
@@ -197,7 +197,7 @@ impl Flavor {
 
     /// Whether an ETag without an instant has an error of its own.
     pub(crate) const fn has_condition_not_met(self) -> bool {
-        matches!(self, Self::Storage)
+        self.is_storage()
     }
 
     /// The size of the largest entity, as the service counts.
@@ -257,6 +257,10 @@ impl Flavor {
     /// Whether a stored access policy may leave out some of its fields.
     pub(crate) const fn has_partial_policies(self) -> bool {
         !self.is_azurite()
+    }
+
+    const fn is_storage(self) -> bool {
+        matches!(self, Self::Storage)
     }
 
     const fn is_azurite(self) -> bool {

@@ -2,8 +2,6 @@
 //!
 //! This module knows only the ids of tables. See <https://learn.microsoft.com/rest/api/storageservices/update-entity2>.
 
-use std::borrow::Cow;
-
 use tablesdk_protocol::limits::KEY_UNITS_MAX;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{EntityKey, IfMatch, Timestamp};
@@ -49,14 +47,15 @@ pub(super) fn decide_change(
             if let Some(if_match) = if_match {
                 require_match(flavor, stored.as_ref(), if_match)?;
             }
-            let written = match (mode, stored) {
-                (Mode::Merge, Some(stored)) => Cow::Owned(merged(stored.record(), properties)?),
-                (Mode::Replace, _) | (Mode::Merge, None) => Cow::Borrowed(properties),
-            };
-            if flavor.sorts_written_properties() && !written.is_sorted()? {
-                record(flavor, key, now, &written.sorted()?)?
-            } else {
-                record(flavor, key, now, &written)?
+            match (mode, stored) {
+                (Mode::Merge, Some(stored)) => {
+                    let mut merged = merged(stored.record(), properties)?;
+                    if flavor.sorts_written_properties() {
+                        merged = merged.sorted()?;
+                    }
+                    record(flavor, key, now, &merged)?
+                }
+                (Mode::Replace, _) | (Mode::Merge, None) => record(flavor, key, now, properties)?,
             }
         }
     };

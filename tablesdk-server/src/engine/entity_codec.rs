@@ -191,23 +191,6 @@ impl Properties {
         self.json.extend_from_slice(&other.json);
     }
 
-    /// Whether they are in the order of the bytes of their names.
-    ///
-    /// # Errors
-    ///
-    /// When they are damaged.
-    pub(crate) fn is_sorted(&self) -> Result<bool, StorageError> {
-        let mut last: &[u8] = &[];
-        for property in self.at(Timestamp::UNIX_EPOCH).properties() {
-            let name = property?.name();
-            if name < last {
-                return Ok(false);
-            }
-            last = name;
-        }
-        Ok(true)
-    }
-
     /// The same properties, in the order of the bytes of their names.
     ///
     /// # Errors

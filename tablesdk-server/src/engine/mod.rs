@@ -124,6 +124,11 @@ impl Engine {
         Self { name_hold, ..self }
     }
 
+    /// The service that it behaves like.
+    pub(crate) const fn flavor(&self) -> Flavor {
+        self.flavor
+    }
+
     /// The same engine, with the limits of a flavor.
     #[must_use]
     pub(crate) fn with_flavor(self, flavor: Flavor) -> Self {

@@ -218,16 +218,11 @@ impl Context {
         let is_error = response.status().is_client_error() || response.status().is_server_error();
         let is_empty = response.status() == StatusCode::NO_CONTENT;
         let headers = response.headers_mut();
-        if let Some((preference, false)) = self.preference
-            && let Some(preference) = preference.as_str()
-            && is_empty
-            && self.flavor.has_front_end()
-            && self.error_format != ErrorFormat::Xml
-        {
-            headers.insert(PREFERENCE_APPLIED, HeaderValue::from_static(preference));
-        }
-        // SERVICE: operations whose bodies are XML have neither.
+        // SERVICE: operations whose bodies are XML have none of these.
         if self.error_format != ErrorFormat::Xml {
+            if is_empty {
+                self.name_preference(headers, false);
+            }
             if !is_error {
                 self.add_common(headers, header::CACHE_CONTROL, NO_CACHE);
             }
@@ -257,20 +252,12 @@ impl Context {
         match form {
             ErrorFormat::Xml => self.name_reason(&mut response, error),
             ErrorFormat::Unversioned => {}
+            _ if self.flavor.has_front_end() && is_of_reader(error.code()) => {}
             _ => {
                 let headers = response.headers_mut();
-                let has_front_end = self.flavor.has_front_end();
-                if has_front_end && is_of_reader(error.code()) {
-                    return self.finish(response);
-                }
                 self.add_common(headers, header::CACHE_CONTROL, NO_CACHE);
                 // SERVICE: recorded for tables and entities that exist, for missing keys, and for the names of tables.
-                if let Some((preference, true)) = self.preference
-                    && let Some(preference) = preference.as_str()
-                    && has_front_end
-                {
-                    headers.insert(PREFERENCE_APPLIED, HeaderValue::from_static(preference));
-                }
+                self.name_preference(headers, true);
             }
         }
         self.finish(response)
@@ -278,10 +265,7 @@ impl Context {
 
     /// The response to a refused operation of a batch, without the headers of the whole response.
     pub(crate) fn part_refusal(&self, error: &ServiceError) -> Response<Bytes> {
-        let form = match self.error_format {
-            ErrorFormat::Any => ErrorFormat::Json(MetadataLevel::default()),
-            form => form,
-        };
+        let form = self.error_format.or_json();
         let mut response = self.error_response(error, form);
         // SERVICE: recorded for a missing table.
         if !(self.flavor.has_front_end() && *error.code() == ErrorCode::TableNotFound) {
@@ -297,15 +281,23 @@ impl Context {
     /// The form of an error of the whole request.
     fn error_form(&self, error: &ServiceError) -> ErrorFormat {
         if !self.flavor.has_front_end() {
-            return match self.error_format {
-                ErrorFormat::Any => ErrorFormat::Json(MetadataLevel::default()),
-                form => form,
-            };
+            return self.error_format.or_json();
         }
         if self.has_malformed_version && *error.code() == ErrorCode::InvalidHeaderValue {
             return ErrorFormat::Unversioned;
         }
         self.error_format
+    }
+
+    /// Names the preference of a write that is a POST, or of one that is not.
+    fn name_preference(&self, headers: &mut HeaderMap, of_post: bool) {
+        if let Some((preference, is_post)) = self.preference
+            && is_post == of_post
+            && let Some(preference) = preference.as_str()
+            && self.flavor.has_front_end()
+        {
+            headers.insert(PREFERENCE_APPLIED, HeaderValue::from_static(preference));
+        }
     }
 
     /// Sends the message of an error as the reason in the first line.
@@ -420,6 +412,14 @@ enum ErrorFormat {
 }
 
 impl ErrorFormat {
+    /// JSON, where the request accepts any form.
+    fn or_json(self) -> Self {
+        match self {
+            Self::Any => Self::Json(MetadataLevel::default()),
+            format => format,
+        }
+    }
+
     /// The form that the operations read from the request; minimal metadata where they would refuse it.
     fn of(options: Option<&QueryOptions>, headers: &HeaderMap) -> Self {
         let option = |name| options.and_then(|options| options.get(name));

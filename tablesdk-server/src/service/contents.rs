@@ -138,7 +138,8 @@ async fn load_line(
             }
             let mut input = body.read().map_err(refused)?;
             let key = input.take_key().map_err(refused)?;
-            let properties = stored(input, &body).map_err(refused)?;
+            let is_sorted = engine.flavor().sorts_written_properties();
+            let properties = stored(input, &body, is_sorted).map_err(refused)?;
             let change = Change {
                 key: &key,
                 action: Action::Update {

@@ -83,8 +83,8 @@ impl ChangeResponses {
     }
 
     /// Says what the client calls the operation of the next response.
-    pub fn name_next(&mut self, content_id: Option<&Bytes>) {
-        self.content_id = content_id.cloned();
+    pub fn name_next(&mut self, content_id: Option<Bytes>) {
+        self.content_id = content_id;
     }
 
     /// The response to a delete.
@@ -254,8 +254,7 @@ static RESPONSE_HEADERS: [HeaderName; 9] = [
 ];
 
 /// In the order in which the service writes them for a query.
-static QUERY_RESPONSE_HEADERS: [HeaderName; 6] = [
-    CONTENT_ID,
+static QUERY_RESPONSE_HEADERS: [HeaderName; 5] = [
     DATA_SERVICE_VERSION,
     header::CONTENT_TYPE,
     header::X_CONTENT_TYPE_OPTIONS,

@@ -57,7 +57,11 @@ async fn respond(
             refusal,
             surplus,
         } => {
-            let content_ids = ContentIds::of(context, content_ids);
+            let content_ids = if context.flavor.echoes_content_ids() {
+                content_ids
+            } else {
+                &[][..]
+            };
             let is_readable = refusal.is_none();
             let carried_out = carry_out(
                 engine,
@@ -119,7 +123,7 @@ async fn read(engine: &Engine, context: &Context, principal: &Principal, query: 
 fn refused_change(
     context: &Context,
     changes: &[Change],
-    content_ids: ContentIds<'_>,
+    content_ids: &[Option<Bytes>],
     refusal: &Refusal,
     is_only: bool,
 ) -> HttpResponse<Bytes> {
@@ -130,7 +134,7 @@ fn refused_change(
     };
     let mut response = part_refusal(context, &error);
     let headers = response.headers_mut();
-    if let Some(id) = content_ids.get(refusal.index)
+    if let Some(Some(id)) = content_ids.get(refusal.index)
         && let Ok(id) = HeaderValue::from_bytes(id)
     {
         headers.insert(CONTENT_ID, id);
@@ -157,31 +161,13 @@ fn is_unindexed(context: &Context, error: &ServiceError) -> bool {
     is_about_entity && context.flavor.omits_index_of_only_operation()
 }
 
-/// What the client calls the operations of a batch, as far as the flavor echoes it.
-#[derive(Clone, Copy)]
-struct ContentIds<'a>(&'a [Option<Bytes>]);
-
-impl<'a> ContentIds<'a> {
-    const fn of(context: &Context, ids: &'a [Option<Bytes>]) -> Self {
-        Self(if context.flavor.echoes_content_ids() {
-            ids
-        } else {
-            &[]
-        })
-    }
-
-    fn get(self, index: usize) -> Option<&'a Bytes> {
-        self.0.get(index)?.as_ref()
-    }
-}
-
 /// Carries out the changes, unless a change after them is refused already. Returns their responses, or the refusal of one.
 async fn carry_out(
     engine: &Engine,
     context: &Context,
     principal: &Principal,
     changes: &[Change],
-    content_ids: ContentIds<'_>,
+    content_ids: &[Option<Bytes>],
     mut refusal: Option<Refusal>,
 ) -> Result<Result<ChangeResponses, Refusal>, OperationError> {
     let mut responses = ChangeResponses::new(context.request_id, changes.len());
@@ -242,7 +228,7 @@ async fn carry_out(
             Ok(outcome) => {
                 let etag = ETag::from_timestamp(outcome.timestamp);
                 for (index, change) in ready.iter().enumerate() {
-                    responses.name_next(content_ids.get(index));
+                    responses.name_next(content_ids.get(index).cloned().flatten());
                     change.respond(&mut responses, context, outcome, &etag)?;
                 }
                 return Ok(Ok(responses));

@@ -53,7 +53,7 @@ fn values(
     mut input: EntityInput<'_>,
     request: &Request,
 ) -> Result<(EntityKey, Properties), OperationError> {
-    Ok((input.take_key()?, stored(input, &request.entity)?))
+    Ok((input.take_key()?, stored(input, &request.entity, false)?))
 }
 
 /// The entity as JSON, if the response contains it.

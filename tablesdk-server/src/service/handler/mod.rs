@@ -174,12 +174,17 @@ fn entity_format<'a>(
     }
 }
 
-/// The properties of a request's body in the form in which they are stored, which is about as long.
+/// The properties of a request's body in the form in which they are stored, which is about as long: in the order of the body, or sorted
+/// by their names.
 pub(super) fn stored(
     input: EntityInput<'_>,
     body: &EntityBody,
+    is_sorted: bool,
 ) -> Result<Properties, ServiceError> {
-    let properties = input.into_properties()?;
+    let mut properties = input.into_properties()?;
+    if is_sorted {
+        properties.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+    }
     let mut stored = Properties::with_capacity(properties.len(), body.as_bytes().len());
     for (name, value) in &properties {
         stored.push(name, value);

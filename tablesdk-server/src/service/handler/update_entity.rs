@@ -38,6 +38,7 @@ pub(super) async fn read(
     if !context.flavor.ignores_keys_of_updates() {
         input.require_readable_key()?;
     }
-    let properties = stored(input, &request.entity).map_err(OperationError::from);
+    let is_sorted = context.flavor.sorts_written_properties();
+    let properties = stored(input, &request.entity, is_sorted).map_err(OperationError::from);
     or_missing_table(engine, context, &request.table, properties).await
 }

@@ -70,11 +70,12 @@ impl View {
         table: &TableName,
         partition: &PartitionKey,
     ) -> Result<Self, Error> {
-        let is_head = |row: &&Row| row.row_key() == row_key();
-        let mut rows = read(run, table, partition.as_str(), (&row_key(), END), 1).await?;
-        let mut head = Head::of(rows.found.iter().find(is_head), partition)?;
+        let of_head = row_key();
+        let is_head = |row: &Row| row.row_key() == of_head;
+        let mut rows = read(run, table, partition.as_str(), (&of_head, END), 1).await?;
+        let mut head = Head::of(rows.found.iter().find(|row| is_head(row)), partition)?;
         // The service ended the page after the head. The entries are of a later instant then, and the head shows that none was moved.
-        while !rows.is_complete && rows.found.iter().all(|row| is_head(&row)) {
+        while !rows.is_complete && rows.found.iter().all(is_head) {
             let range = (&*State::Logged.prefix(), END);
             let entries = read(run, table, partition.as_str(), range, 1).await?;
             let before = head.moves;
