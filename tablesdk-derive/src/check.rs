@@ -775,6 +775,8 @@ mod tests {
             "are reserved for the protocol",
         );
         assert_field_message("#[table(rename = \"a-b\")] x: T", "'-' is not a letter");
+        assert_field_message("#[table(rename = \"x²\")] x: T", "'²' is not a letter");
+        assert_field_message("#[table(rename = \"½\")] x: T", "begins with '½', not with");
         assert_field_message(
             "a: A, #[table(rename = \"a\")] b: B",
             "`a` is already stored as `a`",

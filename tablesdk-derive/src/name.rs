@@ -5,6 +5,7 @@
 //! crate checks names that are given at run time.
 
 use syn::LitStr;
+use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory as _};
 
 use crate::diagnostics::closest;
 
@@ -162,14 +163,34 @@ pub(crate) fn problem_of(name: &str) -> Option<String> {
         Some(format!(
             "its {units} UTF-16 units are more than {NAME_UNITS_MAX}"
         ))
-    } else if let Some(first) = first.filter(|c| !(c.is_alphabetic() || *c == '_')) {
+    } else if let Some(first) = first.filter(|first| !starts_name(*first)) {
         Some(format!(
             "it begins with {first:?}, not with a letter or `_`"
         ))
     } else {
-        let bad = name.chars().find(|c| !(c.is_alphanumeric() || *c == '_'));
+        let bad = name.chars().find(|character| !continues_name(*character));
         bad.map(|bad| format!("{bad:?} is not a letter, digit or `_`"))
     }
+}
+
+/// Whether a name may start with this character, as an identifier of C#.
+fn starts_name(character: char) -> bool {
+    character == '_'
+        || character.general_category_group() == GeneralCategoryGroup::Letter
+        || character.general_category() == GeneralCategory::LetterNumber
+}
+
+/// Whether this character may follow in a name, as in an identifier of C#.
+fn continues_name(character: char) -> bool {
+    starts_name(character)
+        || matches!(
+            character.general_category(),
+            GeneralCategory::NonspacingMark
+                | GeneralCategory::SpacingMark
+                | GeneralCategory::DecimalNumber
+                | GeneralCategory::ConnectorPunctuation
+                | GeneralCategory::Format
+        )
 }
 
 const RULES: [(&str, RenameRule); 6] = [

@@ -3,11 +3,12 @@
 //! Each predicate is used in one place, where the difference shows. The table in the guide `testing` lists the same differences with
 //! their sources.
 
+use tablesdk_protocol::filter::FilterSyntax;
 use tablesdk_protocol::limits::{ENTITY_BYTES_MAX, REQUEST_BODY_BYTES_MAX};
 use tablesdk_protocol::operation::RequestRules;
 use tablesdk_protocol::wire::error_body::ErrorForm;
 use tablesdk_protocol::wire::json::EntityStyle;
-use tablesdk_protocol::{ErrorCode, Logging, Metrics, ServiceError, ServiceProperties};
+use tablesdk_protocol::{ErrorCode, Logging, Metrics, ServiceError, ServiceProperties, TableName};
 
 /// The service that a server behaves like, as far as a client can see a difference.
 ///
@@ -42,6 +43,13 @@ impl Flavor {
         RequestRules {
             accepts_patch: !self.is_cosmos_db(),
             refuses_large_top: !self.is_azurite(),
+            filter_syntax: if self.is_azurite() {
+                FilterSyntax::Azurite
+            } else {
+                // SERVICE: what Cosmos DB says to an integer without its suffix is not known.
+                FilterSyntax::Service
+            },
+            limits_cors_rules: !self.is_azurite(),
         }
     }
 
@@ -62,8 +70,13 @@ impl Flavor {
         }
     }
 
-    /// The error of an operation, which has another code for a missing table.
+    /// The error of an operation: that of a missing table has another code, and that of a name which no table can have has none.
     pub(crate) fn operation_error(self, error: ServiceError) -> ServiceError {
+        if self.is_azurite() && is_about_table_name(&error) {
+            let message = error.message().to_owned();
+            return ServiceError::new(ErrorCode::Other(String::new()), message)
+                .with_status(error.status());
+        }
         if self.is_cosmos_db() && *error.code() == ErrorCode::TableNotFound {
             return ErrorCode::ResourceNotFound.into();
         }
@@ -174,6 +187,11 @@ impl Flavor {
         self.is_storage()
     }
 
+    /// Whether an `Edm.Guid` may have any text. One that is no GUID is stored as a string.
+    pub(crate) const fn accepts_any_guid(self) -> bool {
+        self.is_azurite()
+    }
+
     /// Whether the response to an operation of a batch has its `Content-ID`.
     pub(crate) const fn echoes_content_ids(self) -> bool {
         self.is_storage()
@@ -270,6 +288,15 @@ impl Flavor {
     pub(crate) const fn is_cosmos_db(self) -> bool {
         matches!(self, Self::CosmosDb)
     }
+}
+
+/// Whether no table can have the name that a request gives it.
+fn is_about_table_name(error: &ServiceError) -> bool {
+    let is_length = || {
+        let of_length = TableName::new("").err().map(ServiceError::from);
+        of_length.as_ref() == Some(error)
+    };
+    *error.code() == ErrorCode::InvalidResourceName || is_length()
 }
 
 /// The protocol versions that Azurite 3.37.0 knows, its own first.

@@ -106,6 +106,17 @@ pub(crate) async fn check(suite: &mut Suite) {
         let response = suite.account.send_to(Credential::SharedKeyLite, "GET", &target, &[], "").await;
         same("status", &response.status, &200)
     });
+    rule!(suite, "F.12 a batch with a query on the secondary", {
+        for target in [format!("{}-secondary/{table}()", suite.account.path), format!("{}/{table}()", suite.account.path)] {
+            let query = format!("--b\r\nContent-Type: application/http\r\n\r\nGET {target} HTTP/1.1\r\nAccept: application/json;odata=nometadata\r\n\r\n\r\n--b--\r\n");
+            let batch = format!("{}-secondary/$batch", suite.account.path);
+            let headers = ["Content-Type: multipart/mixed; boundary=b"];
+            let response = suite.account.send_to(Credential::SharedKeyLite, "POST", &batch, &headers, &query).await;
+            same("status", &response.status, &202)?;
+            holds(&response.body, response.body.contains("HTTP/1.1 200 OK") && response.body.contains(r#""RowKey":"r""#))?;
+        }
+        Ok(())
+    });
     rule!(suite, "3.10 the secondary is not written to", {
         let target = format!("{}-secondary/{table}", suite.account.path);
         let body = r#"{"PartitionKey":"p","RowKey":"s"}"#;
@@ -251,6 +262,19 @@ async fn tables_of_metrics(suite: &mut Suite) {
         same("name", &response.json()["TableName"].as_str(), &Some(name))?;
         let response = suite.done("GET /Tables", &[], "").await?;
         same("is listed", &response.body.contains(name), &false)
+    });
+    rule!(suite, "F.20 a table of metrics that was never enabled is missing", {
+        for name in ["$MetricsTransactionsTable", "$MetricsMinutePrimaryTransactionsTable"] {
+            suite.expect(&format!("GET /Tables('{name}')"), &[], "", (404, "ResourceNotFound")).await?;
+        }
+        Ok(())
+    });
+    choice!(suite, "F.20 the classic tables of metrics are readable", {
+        for service in ["Blob", "Queue", "Table"] {
+            let response = suite.done(&format!("GET /$MetricsTransactions{service}()"), &[], "").await?;
+            same("entities", &response.json()["value"], &json!([]))?;
+        }
+        Ok(())
     });
     choice!(suite, "1.2 tables of metrics cannot be changed", {
         let refused = (403, "InsufficientAccountPermissions");

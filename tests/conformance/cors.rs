@@ -1,7 +1,7 @@
 //! Preflights, and the CORS headers of other responses. Part of `service_properties`, which owns the rules of the account.
 
 use crate::client::{Credential, Response};
-use crate::run::{Outcome, Suite, choice, holds, refused, same};
+use crate::run::{self, Outcome, Suite, choice, holds, refused, same};
 use crate::service_properties::{PUT, XML, properties};
 
 /// Origins, methods, headers of requests and headers of responses.
@@ -320,14 +320,27 @@ async fn limits(suite: &mut Suite) {
         ("more than 2 KiB", 1, ("*", "GET", &large, ""), false),
     ] {
         choice!(suite, &format!("4.6 limits of CORS rules: {name}"), {
-            let expected = if is_valid {
-                (202, "")
-            } else {
-                (400, "InvalidXmlDocument")
+            let expected = match (is_valid, name) {
+                (true, _) => (202, ""),
+                (false, "six rules" | "more than 2 KiB") => (400, "InvalidXmlDocument"),
+                (false, _) => (400, "InvalidXmlNodeValue"),
             };
             put(suite, &rule(rule_of_it).repeat(count), expected).await
         });
     }
+    for (name, given) in [
+        ("65 origins", (&*too_many, "GET", "", "")),
+        ("65 headers", ("*", "GET", &*too_many, "")),
+        ("three prefixes", ("*", "GET", "a*,b*,c*", "")),
+    ] {
+        run::rule!(suite, &format!("F.14 {name} are an invalid value"), {
+            put(suite, &rule(given), (400, "InvalidXmlNodeValue")).await
+        });
+    }
+    run::rule!(suite, "F.14 six rules are an invalid document", {
+        let six = rule(("*", "GET", "", "")).repeat(6);
+        put(suite, &six, (400, "InvalidXmlDocument")).await
+    });
     choice!(suite, "4.6 an age is a number of 32 bits without a sign", {
         for age in ["-1", "", "+5", "4294967296", "1.5"] {
             let rule = rule(("*", "GET", "", "")).replace(">500<", &format!(">{age}<"));

@@ -1,6 +1,7 @@
 //! The limits of section 5.1: what is just within them, and what is not.
 
 use crate::run::{Suite, choice, refused, rule, same};
+use crate::sign::percent;
 
 pub(crate) async fn check(suite: &mut Suite) {
     let table = suite.table().await;
@@ -38,6 +39,15 @@ pub(crate) async fn check(suite: &mut Suite) {
         ("5.1 a Binary of 65,538 bytes", format!(r#""b@odata.type":"Edm.Binary","b":"{}""#, "AAAA".repeat(21_846)), Some("PropertyValueTooLarge")),
         ("5.2 an entity of 1 MiB", largest(last), None),
         ("5.2 an entity of two bytes more", largest(last + 1), Some("EntityTooLarge")),
+        ("F.11 an entity over 1 MiB in one text", texts(1, 600_000), Some("EntityTooLarge")),
+        ("F.11 an entity over 1 MiB with one large text", format!("{},{}", texts(15, 32_768), r#""last":""#.to_owned() + &"y".repeat(40_000) + "\""), Some("EntityTooLarge")),
+        ("F.11 an entity below 1 MiB in one text", texts(1, 500_000), Some("PropertyValueTooLarge")),
+        ("F.21 a name with combining marks", r#""ชื่อ":1,"हिन्दी":2,"Gro\u0308ße":3"#.to_owned(), None),
+        ("F.21 a name with a connector, a letter number and a digit", r#""a‿b":1,"Ⅷ":2,"x٣":3"#.to_owned(), None),
+        ("F.21 a name with a superscript", r#""x²":1"#.to_owned(), Some("PropertyNameInvalid")),
+        ("F.21 a name with a fraction", r#""a½":1"#.to_owned(), Some("PropertyNameInvalid")),
+        ("F.21 a name with a number in a circle", r#""a①":1"#.to_owned(), Some("PropertyNameInvalid")),
+        ("F.21 a name that starts with a mark", r#""\u0308a":1"#.to_owned(), Some("PropertyNameInvalid")),
     ] {
         rule!(suite, rule, {
             let response = suite.ask(&line, &[], &insert(&members)).await;
@@ -52,6 +62,24 @@ pub(crate) async fn check(suite: &mut Suite) {
         suite.done(&format!("PUT {path}"), &[], &format!("{{{}}}", many(252))).await?;
         same("status", &suite.ask(&format!("MERGE {path}"), &[], r#"{"a0":1}"#).await.status, &204)?;
         refused(&suite.ask(&format!("MERGE {path}"), &[], r#"{"z":1}"#).await, 400, "TooManyProperties")
+    });
+    rule!(suite, "F.21 a filter names such a property", {
+        suite.done(&line, &[], &insert(r#""ชื่อ":7,"a‿b":7"#)).await?;
+        for name in ["ชื่อ", "a‿b"] {
+            let filter = percent(&format!("{name} eq 7"));
+            same(name, &suite.rows(&table, &format!("$filter={filter}")).await?.len(), &1)?;
+        }
+        Ok(())
+    });
+    rule!(suite, "F.21 a filter names no other", {
+        let filter = percent("x² eq 7");
+        suite.expect(&format!("GET /{table}()?$filter={filter}"), &[], "", (400, "InvalidInput")).await
+    });
+    rule!(suite, "F.11 in a batch, too", {
+        let part = |request: &str| format!("--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n--c\r\nContent-Type: application/http\r\n\r\n{request}\r\n--c--\r\n--b--\r\n");
+        let request = format!("POST /{table} HTTP/1.1\r\nContent-Type: application/json\r\n\r\n{}", insert(&texts(1, 600_000)));
+        let response = suite.done("POST /$batch", &["Content-Type: multipart/mixed; boundary=b"], &part(&request)).await?;
+        same("code", &response.body.contains("\"EntityTooLarge\""), &true)
     });
     let key = "k".repeat(512);
     rule!(suite, "5.1 keys of 512 characters", {

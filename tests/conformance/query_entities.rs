@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::run::{Suite, choice, holds, rule, same};
+use crate::run::{Suite, choice, holds, refused, rule, same};
 use crate::sign::percent;
 
 /// A value of each type: its name, itself in a body, and the literal of a filter.
@@ -29,6 +29,7 @@ pub(crate) async fn check(suite: &mut Suite) {
     comparisons(suite).await;
     orders(suite).await;
     grammar(suite).await;
+    types(suite).await;
     spellings(suite).await;
     projections(suite).await;
     pages(suite).await;
@@ -247,6 +248,68 @@ async fn grammar(suite: &mut Suite) {
     rule!(suite, "6.4 unknown options without a dollar are ignored", {
         same("rows", &suite.rows(&table, "whatever=1").await?.len(), &4)
     });
+}
+
+/// What a filter says by its types: numbers by their suffix, and the properties that each entity has.
+async fn types(suite: &mut Suite) {
+    let table = suite.table().await;
+    suite.insert(&table, r#""PartitionKey":"p","RowKey":"1","a@odata.type":"Edm.Int64","a":"1498179600055""#).await.unwrap();
+    suite.insert(&table, r#""PartitionKey":"p","RowKey":"2","a":1498179600055"#).await.unwrap();
+    let unrecognized = |number: &str, at: usize, filter: &str| format!("Unrecognized 'Edm.Int32' literal '{number}' at '{at}' in '{filter}'.");
+    for (filter, number, at) in [
+        ("a eq 1498179600055", "1498179600055", 5),
+        ("1498179600055 le a", "1498179600055", 0),
+        ("RowKey eq '1' and not (b lt -2147483649)", "-2147483649", 28),
+        ("PartitionKey eq 2147483648", "2147483648", 16),
+    ] {
+        rule!(suite, &format!("F.8 an integer beyond 32 bits without its suffix: {filter}"), {
+            let response = suite.ask(&format!("GET /{table}()?$filter={}", percent(filter)), &[], "").await;
+            refused(&response, 400, "InvalidInput")
+        });
+        choice!(suite, &format!("F.8 the message for {filter}"), {
+            let response = suite.ask(&format!("GET /{table}()?$filter={}", percent(filter)), &[], "").await;
+            holds(&response.body, response.body.contains(&unrecognized(number, at, filter)))
+        });
+    }
+    for (filter, expected) in [
+        ("a eq 1498179600055L", "1 2"),
+        ("1498179600056L gt a and a ge 1498179600055l", "1 2"),
+        ("a gt 2147483647", "1 2"),
+        ("a gt 1498179600055.0", ""),
+    ] {
+        rule!(suite, &format!("F.8 {filter}"), {
+            same("rows", &found(suite, &table, filter).await?, &expected)
+        });
+    }
+    for (filter, types, operator) in [
+        ("(PartitionKey ) and (RowKey ge '000050')", "'Edm.String' and 'Edm.Boolean'", "And"),
+        ("RowKey eq '1' or Timestamp", "'Edm.Boolean' and 'Edm.DateTime'", "Or"),
+    ] {
+        rule!(suite, &format!("F.9 a property with a type is no condition: {filter}"), {
+            let response = suite.ask(&format!("GET /{table}()?$filter={}", percent(filter)), &[], "").await;
+            refused(&response, 400, "InvalidInput")?;
+            let message = format!("A binary operator with incompatible types was detected. Found operand types {types} for operator kind '{operator}'.");
+            holds(&response.body, response.body.contains(&message))
+        });
+    }
+    for filter in ["PartitionKey", "not RowKey", "a and (Timestamp)"] {
+        choice!(suite, &format!("F.9 a property with a type is no condition: {filter}"), {
+            suite.expect(&format!("GET /{table}()?$filter={}", percent(filter)), &[], "", (400, "InvalidInput")).await
+        });
+    }
+    choice!(suite, "F.9 a key equals no number", {
+        same("rows", &found(suite, &table, "RowKey eq 1").await?, &"")
+    });
+    for (filter, message) in [
+        ("<", "Syntax error: character '<' is not valid at position 0 in '<'."),
+        ("aaa bbb ccc", "Syntax error at position 7 in 'aaa bbb ccc'."),
+    ] {
+        rule!(suite, &format!("F.8 the message for {filter}"), {
+            let response = suite.ask(&format!("GET /{table}()?$filter={}", percent(filter)), &[], "").await;
+            refused(&response, 400, "InvalidInput")?;
+            holds(&response.body, response.body.contains(message))
+        });
+    }
 }
 
 /// Texts that are easily taken for others.

@@ -38,6 +38,13 @@ pub(crate) async fn check(suite: &mut Suite) {
         ("4.1 not", format!("not (TableName lt '{last}') and TableName le '{last}'"), vec![last]),
         ("4.1 parentheses", format!("(TableName eq '{second}')"), vec![second]),
         ("4.1 nothing", "TableName eq 'x'".to_owned(), vec![]),
+        ("F.10 a name in lower case", format!("TableName eq '{}'", second.to_lowercase()), vec![second]),
+        ("F.10 a name in upper case", format!("TableName eq '{}'", second.to_uppercase()), vec![second]),
+        (
+            "F.10 a beginning in upper case",
+            format!("TableName ge '{0}' and TableName lt '{0}{{'", third.to_uppercase()),
+            vec![third],
+        ),
     ] {
         rule!(suite, rule, {
             let line = format!("GET /Tables?$filter={}", percent(&text));

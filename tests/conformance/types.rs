@@ -37,6 +37,7 @@ pub(crate) async fn check(suite: &mut Suite) {
         ("F.1 an integer beyond Int64", r#""v":9223372036854775808000"#, "9.2233720368547758E+21", None),
         ("0.1 a DateTime without its trailing zeros", r#""v":"2020-01-01T01:02:00.0000000Z","v@odata.type":"Edm.DateTime""#, r#""2020-01-01T01:02:00Z""#, Some("Edm.DateTime")),
         ("0.1 a DateTime of 100 ns", r#""v":"2020-01-01T01:02:03.1234567Z","v@odata.type":"Edm.DateTime""#, r#""2020-01-01T01:02:03.1234567Z""#, Some("Edm.DateTime")),
+        ("D the digits of a DateTime after the seventh are dropped", r#""v":"2020-01-01T01:02:03.123456789Z","v@odata.type":"Edm.DateTime""#, r#""2020-01-01T01:02:03.1234567Z""#, Some("Edm.DateTime")),
         ("5.3 a DateTime without an offset", r#""v":"2008-07-10T00:00:00","v@odata.type":"Edm.DateTime""#, r#""2008-07-10T00:00:00Z""#, Some("Edm.DateTime")),
         ("5.1 the first DateTime", r#""v":"1601-01-01T00:00:00Z","v@odata.type":"Edm.DateTime""#, r#""1601-01-01T00:00:00Z""#, Some("Edm.DateTime")),
         ("5.1 the last DateTime", r#""v":"9999-12-31T23:59:59.9999999Z","v@odata.type":"Edm.DateTime""#, r#""9999-12-31T23:59:59.9999999Z""#, Some("Edm.DateTime")),

@@ -208,6 +208,7 @@ fn form(filter: &Filter) -> String {
             Filter::Constant(false) => "false",
             Filter::Not(_) => "not",
             Filter::Or(_) => "any",
+            Filter::Properties(comparison) => &format!("{comparison:?}"),
             Filter::Property(name) => &format!("is {name}"),
         };
         form.push_str(&format!("{depth} {kind}\n"));

@@ -1,8 +1,10 @@
 //! Lints: what the journal says about the design of a table.
 
 use futures::stream;
+use harness::raw::RawClient;
 use tablesdk::{RetryPolicy, TableClient};
-use tablesdk_server::testing::{Journal, LintKind};
+use tablesdk_server::TableServer;
+use tablesdk_server::testing::{Flavor, Journal, LintKind};
 
 use crate::{Employee, Subject};
 
@@ -61,6 +63,38 @@ async fn a_scan_names_its_query_and_the_pattern() {
     );
     assert!(text.contains("scan (Email eq 'ada@contoso.com')"), "{text}");
     assert!(text.contains("secondary index pattern"), "{text}");
+}
+
+#[tokio::test]
+async fn a_filter_that_only_azurite_accepts_is_found() {
+    let server = TableServer::builder().flavor(Flavor::Azurite);
+    let server = server.start().await.unwrap();
+    let table = harness::client(&server).table("People");
+    table.create_table().await.unwrap();
+    let journal = server.journal();
+    let client = RawClient::of(&server);
+    let of_partition = "PartitionKey%20eq%20'Sales'%20and%20";
+    for (filter, why) in [
+        ("Age%20eq%201498179600055", "have the suffix `L`"),
+        ("Age%20eq%20null", "null"),
+        ("Age%20eq%20Salary", "a comparison of two properties"),
+        ("RowKey", "is no condition"),
+    ] {
+        journal.clear();
+        let line = format!("GET /People()?$filter={of_partition}{filter}");
+        let response = client
+            .send(true, &line, &["x-ms-version: 2019-02-02"], "")
+            .await;
+        assert_eq!(response.unwrap().status, 200, "{filter}");
+        assert_eq!(kinds(&journal), [LintKind::RefusedFilter], "{filter}");
+        let query = journal.lints()[0].example.query.clone().unwrap();
+        let refusal = query.filter_refusal.unwrap();
+        assert!(refusal.contains(why), "{refusal}");
+    }
+    journal.clear();
+    let query = table.query::<Employee>().partition("Sales");
+    query.odata("Age lt 1498179600055").collect().await.unwrap();
+    assert_eq!(kinds(&journal), [], "the client repairs the number");
 }
 
 #[tokio::test]

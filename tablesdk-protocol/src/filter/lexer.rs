@@ -3,8 +3,8 @@
 //! Knows words, quotes and numbers, but not which token may follow which. What is no token is passed on as
 //! [`TokenKind::Unknown`], since only the parser can tell what should stand in its place.
 
-use super::{ComparisonOperator, ParseFilterError};
-use crate::types::Value;
+use super::{ComparisonOperator, FilterSyntax, ParseFilterError};
+use crate::types::{Value, continues_property_name, starts_property_name};
 
 /// A token and the bytes of the string that it was read from.
 pub(super) struct Token<'a> {
@@ -31,12 +31,17 @@ pub(super) enum TokenKind<'a> {
 
 pub(super) struct Lexer<'a> {
     text: &'a str,
+    syntax: FilterSyntax,
     offset: usize,
 }
 
 impl<'a> Lexer<'a> {
-    pub(super) const fn new(text: &'a str) -> Self {
-        Self { text, offset: 0 }
+    pub(super) const fn new(text: &'a str, syntax: FilterSyntax) -> Self {
+        Self {
+            text,
+            syntax,
+            offset: 0,
+        }
     }
 
     /// Reads the next token; at the end of the string, always [`TokenKind::End`].
@@ -49,7 +54,7 @@ impl<'a> Lexer<'a> {
             Some(')') => self.single(')', TokenKind::Close),
             Some('\'') => TokenKind::Literal(Value::String(self.quoted()?)),
             Some('-' | '.' | '0'..='9') => TokenKind::Literal(self.number()?),
-            Some(c) if c == '_' || c.is_alphabetic() => self.word()?,
+            Some(c) if starts_property_name(c) => self.word()?,
             Some(c) => self.single(c, TokenKind::Unknown),
         };
         if !matches!(
@@ -86,6 +91,7 @@ impl<'a> Lexer<'a> {
             )),
             Some(_) => Err(ParseFilterError::unexpected(
                 self.offset,
+                self.offset,
                 self.rest(),
                 "a blank or a parenthesis",
             )),
@@ -94,14 +100,14 @@ impl<'a> Lexer<'a> {
 
     fn word(&mut self) -> Result<TokenKind<'a>, ParseFilterError> {
         let start = self.offset;
-        let word = self.take_while(|c| c == '_' || c.is_alphanumeric());
+        let word = self.take_while(continues_property_name);
         if self.peek() == Some('\'')
             && let Some(literal) = PrefixedLiteral::named(word)
         {
             let content = self.quoted()?;
             return match (literal.read)(&content) {
                 Some(value) => Ok(TokenKind::Literal(value)),
-                None => Err(ParseFilterError::literal(start, literal.what)),
+                None => Err(self.literal_error(start, literal.what, literal.type_name)),
             };
         }
         Ok(match word {
@@ -146,17 +152,25 @@ impl<'a> Lexer<'a> {
             // Too large a number reads as infinite.
             return match number.parse::<f64>() {
                 Ok(double) if double.is_finite() => Ok(Value::Double(double)),
-                _ => Err(self.expected("a finite double")),
+                _ => Err(self.literal_error(start, "a finite double", "Edm.Double")),
             };
         }
         let long = self.accept("L") || self.accept("l");
         if !long && let Ok(integer) = number.parse() {
             return Ok(Value::Int32(integer));
         }
-        // SERVICE: an integer that does not fit 32 bits is an Int64 without its suffix, too [assumed].
         match number.parse() {
-            Ok(integer) => Ok(Value::Int64(integer)),
-            Err(_) => Err(self.expected("an integer of 64 bits")),
+            Ok(integer) if long || self.syntax != FilterSyntax::Service => {
+                Ok(Value::Int64(integer))
+            }
+            Ok(_) => {
+                let what = "an integer of 32 bits, and larger ones have the suffix `L`";
+                Err(self.literal_error(start, what, "Edm.Int32"))
+            }
+            Err(_) => {
+                let type_name = if long { "Edm.Int64" } else { "Edm.Int32" };
+                Err(self.literal_error(start, "an integer of 64 bits", type_name))
+            }
         }
     }
 
@@ -174,6 +188,15 @@ impl<'a> Lexer<'a> {
                 return Err(self.expected("a closing quote"));
             }
         }
+    }
+
+    const fn literal_error(
+        &self,
+        start: usize,
+        what: &'static str,
+        type_name: &'static str,
+    ) -> ParseFilterError {
+        ParseFilterError::literal(start, self.offset, what, type_name)
     }
 
     const fn expected(&self, expected: &'static str) -> ParseFilterError {
@@ -212,6 +235,7 @@ impl<'a> Lexer<'a> {
 struct PrefixedLiteral {
     read: fn(&str) -> Option<Value>,
     what: &'static str,
+    type_name: &'static str,
 }
 
 impl PrefixedLiteral {
@@ -220,14 +244,17 @@ impl PrefixedLiteral {
             "X" | "x" | "binary" => Self {
                 read: |content| read_hexadecimal(content).map(Value::Binary),
                 what: "pairs of hexadecimal digits",
+                type_name: "Edm.Binary",
             },
             "datetime" => Self {
                 read: |content| content.parse().ok().map(Value::DateTime),
                 what: "a date and time from 1601 to 9999",
+                type_name: "Edm.DateTime",
             },
             "guid" => Self {
                 read: |content| content.parse().ok().map(Value::Guid),
                 what: "a GUID",
+                type_name: "Edm.Guid",
             },
             _ => return None,
         })

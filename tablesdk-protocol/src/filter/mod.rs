@@ -7,23 +7,25 @@
 //! See <https://learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities>.
 
 use std::cmp::Ordering;
-use std::fmt;
 use std::mem;
 use std::ops;
 
 use crate::types::Value;
-use crate::types::limits::FILTER_BYTES_MAX;
 
 mod access_class;
+mod error;
 mod lexer;
 mod parser;
 mod print;
+mod syntax;
 #[cfg(test)]
 mod tests;
 mod tree;
 
 pub use access_class::AccessClass;
+pub use error::{Operand, ParseFilterError, ParseFilterErrorKind};
 pub use print::Literal;
+pub use syntax::FilterSyntax;
 
 /// A condition on entities.
 ///
@@ -54,6 +56,8 @@ pub enum Filter {
     Not(Box<Self>),
     /// At least one of these. Two terms or more, none of them an `Or`, as [`Filter::or`] and the parser build it.
     Or(Vec<Self>),
+    /// A property against another one, or against `null`: of [`FilterSyntax::Azurite`] only.
+    Properties(PropertyComparison),
     /// A bare property: true only where it is a Boolean that is true.
     Property(String),
 }
@@ -121,6 +125,18 @@ pub struct Comparison {
     pub literal: Value,
 }
 
+/// A property against another one, or against `null`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PropertyComparison {
+    /// The name of the property on the left.
+    pub left: String,
+    /// How the two are compared.
+    pub operator: ComparisonOperator,
+    /// The name of the property on the right. `None` for `null`, which compares as a property that is missing.
+    pub right: Option<String>,
+}
+
 /// How a property is compared with a literal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(
@@ -186,136 +202,6 @@ impl ComparisonOperator {
             .find(|operator| operator.as_str() == word)
     }
 }
-
-/// The reason why a string is not a [`Filter`], and the position.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ParseFilterError {
-    offset: usize,
-    kind: ParseFilterErrorKind,
-}
-
-impl ParseFilterError {
-    /// The position in the string, in bytes: the end of the unexpected token for a [`Syntax`](ParseFilterErrorKind::Syntax) or
-    /// [`Symbol`](ParseFilterErrorKind::Symbol) error, the start of what is refused for every other.
-    // SERVICE: "Syntax error at position 7 in 'aaa bbb ccc'.", directly after the word that should have been an operator.
-    pub const fn offset(&self) -> usize {
-        self.offset
-    }
-
-    /// What is wrong there.
-    pub const fn kind(&self) -> ParseFilterErrorKind {
-        self.kind
-    }
-
-    /// Whether the service would answer `NotImplemented` instead of `InvalidInput`.
-    pub const fn is_unsupported(&self) -> bool {
-        matches!(self.kind, ParseFilterErrorKind::Unsupported { .. })
-    }
-
-    const fn too_long() -> Self {
-        Self {
-            offset: FILTER_BYTES_MAX,
-            kind: ParseFilterErrorKind::TooLong,
-        }
-    }
-
-    const fn literal(offset: usize, what: &'static str) -> Self {
-        Self {
-            offset,
-            kind: ParseFilterErrorKind::Literal { what },
-        }
-    }
-
-    const fn syntax(offset: usize, expected: &'static str) -> Self {
-        Self {
-            offset,
-            kind: ParseFilterErrorKind::Syntax { expected },
-        }
-    }
-
-    /// As [`syntax`](Self::syntax), of the token that starts with this text.
-    fn unexpected(offset: usize, text: &str, expected: &'static str) -> Self {
-        let mut symbols = SYMBOLS.into_iter();
-        match symbols.find(|(symbol, _)| text.starts_with(symbol)) {
-            Some((symbol, instead)) => Self {
-                offset,
-                kind: ParseFilterErrorKind::Symbol { symbol, instead },
-            },
-            None => Self::syntax(offset, expected),
-        }
-    }
-
-    const fn unsupported(offset: usize, what: &'static str) -> Self {
-        Self {
-            offset,
-            kind: ParseFilterErrorKind::Unsupported { what },
-        }
-    }
-}
-
-impl fmt::Display for ParseFilterError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let problem = if self.is_unsupported() {
-            "unsupported filter"
-        } else {
-            "syntax error"
-        };
-        write!(f, "{problem} at position {}: {}", self.offset, self.kind)
-    }
-}
-
-impl std::error::Error for ParseFilterError {}
-
-/// The error in the string of a filter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ParseFilterErrorKind {
-    /// A literal with the right prefix and the wrong content, such as `guid'xyz'`.
-    #[error("the literal is not {what}")]
-    Literal {
-        /// What the literal should be.
-        what: &'static str,
-    },
-    /// A symbol of other languages, in whose place this one has a word or a sign of its own.
-    #[error("OData has no `{symbol}`: write `{instead}`")]
-    Symbol {
-        /// The symbol.
-        symbol: &'static str,
-        /// What stands for it.
-        instead: &'static str,
-    },
-    /// The string is not of the language.
-    #[error("expected {expected}")]
-    Syntax {
-        /// What should stand there.
-        expected: &'static str,
-    },
-    /// A string of more than [`FILTER_BYTES_MAX`] bytes.
-    #[error("longer than {FILTER_BYTES_MAX} bytes")]
-    TooLong,
-    /// Of the language, but nothing the service implements.
-    #[error("{what}")]
-    Unsupported {
-        /// What the service does not implement.
-        what: &'static str,
-    },
-}
-
-/// What other languages write, the longer ones first, and what stands for it here.
-const SYMBOLS: [(&str, &str); 12] = [
-    ("==", "eq"),
-    ("!=", "ne"),
-    ("<>", "ne"),
-    (">=", "ge"),
-    ("<=", "le"),
-    ("&&", "and"),
-    ("||", "or"),
-    ("=", "eq"),
-    ("!", "not"),
-    (">", "gt"),
-    ("<", "lt"),
-    ("\"", "'"),
-];
 
 const OPERATORS: [ComparisonOperator; 6] = [
     ComparisonOperator::Equal,

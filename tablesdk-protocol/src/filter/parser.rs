@@ -18,24 +18,29 @@ use std::mem;
 use std::str::FromStr;
 
 use super::lexer::{Lexer, Token, TokenKind};
-use super::{ComparisonOperator, Filter, ParseFilterError};
+use super::{
+    ComparisonOperator, Filter, FilterSyntax, Operand, ParseFilterError, PropertyComparison,
+};
 use crate::types::Value;
 use crate::types::limits::FILTER_BYTES_MAX;
 
-/// Reads a filter of at most [`FILTER_BYTES_MAX`] bytes. A blank string matches every entity.
-///
-/// A literal on the left changes sides: `5 lt Age` reads as `Age gt 5`.
-impl FromStr for Filter {
-    type Err = ParseFilterError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
+impl Filter {
+    /// Reads a filter of at most [`FILTER_BYTES_MAX`] bytes. A blank string matches every entity.
+    ///
+    /// A literal on the left changes sides: `5 lt Age` reads as `Age gt 5`.
+    ///
+    /// # Errors
+    ///
+    /// When the string is not a filter of that syntax.
+    pub fn read(text: &str, syntax: FilterSyntax) -> Result<Self, ParseFilterError> {
         if text.len() > FILTER_BYTES_MAX {
             return Err(ParseFilterError::too_long());
         }
-        let mut lexer = Lexer::new(text);
+        let mut lexer = Lexer::new(text, syntax);
         let token = lexer.token()?;
         let parser = Parser {
             lexer,
+            syntax,
             token,
             open: Vec::new(),
         };
@@ -46,13 +51,24 @@ impl FromStr for Filter {
     }
 }
 
+/// As [`Filter::read`] with [`FilterSyntax::Repaired`].
+impl FromStr for Filter {
+    type Err = ParseFilterError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::read(text, FilterSyntax::Repaired)
+    }
+}
+
 /// A parsed term whose use is not known yet.
 enum Term {
     All(VecDeque<Filter>),
     Any(VecDeque<Filter>),
     Condition(Filter),
     Literal(Value),
-    Property(String),
+    Null,
+    /// A name, and where it starts.
+    Property(String, usize),
 }
 
 /// What was begun and waits for a term.
@@ -70,6 +86,7 @@ enum Open {
 
 struct Parser<'a> {
     lexer: Lexer<'a>,
+    syntax: FilterSyntax,
     /// The next token, read but not used.
     token: Token<'a>,
     open: Vec<Open>,
@@ -98,6 +115,10 @@ impl Parser<'_> {
                     self.advance()?;
                     self.open.push(Open::Not);
                 }
+                TokenKind::Null if self.syntax == FilterSyntax::Azurite => {
+                    self.advance()?;
+                    return Ok((Term::Null, start));
+                }
                 TokenKind::Null => return Err(ParseFilterError::unsupported(start, "null")),
                 TokenKind::Open => {
                     self.advance()?;
@@ -108,7 +129,7 @@ impl Parser<'_> {
                     if matches!(self.token.kind, TokenKind::Open) && self.token.start == end {
                         return Err(ParseFilterError::unsupported(start, "a function"));
                     }
-                    return Ok((Term::Property(name.to_owned()), start));
+                    return Ok((Term::Property(name.to_owned(), start), start));
                 }
                 _ => return Err(self.expected("a property or a literal")),
             }
@@ -132,7 +153,7 @@ impl Parser<'_> {
                 && let Some(Open::Comparison(left, operator, left_start)) = self.open.pop()
             {
                 start = left_start;
-                term = compare(left, operator, term)
+                term = compare(left, operator, term, self.syntax)
                     .map(Term::Condition)
                     .map_err(|what| ParseFilterError::unsupported(start, what))?;
             }
@@ -142,7 +163,7 @@ impl Parser<'_> {
                 self.advance()?;
                 return Ok(None);
             }
-            if matches!(term, Term::Literal(_) | Term::Property(_))
+            if matches!(term, Term::Literal(_) | Term::Null | Term::Property(..))
                 && !matches!(
                     self.token.kind,
                     TokenKind::And | TokenKind::Close | TokenKind::End | TokenKind::Or
@@ -152,7 +173,7 @@ impl Parser<'_> {
             }
             while let Some(Open::Not) = self.open.last() {
                 self.open.pop();
-                term = Term::Condition(!self.condition(term)?);
+                term = Term::Condition(!self.condition(term, Operand::Negated)?);
             }
             if matches!(self.token.kind, TokenKind::And) {
                 let terms = self.and(term)?;
@@ -173,7 +194,7 @@ impl Parser<'_> {
                 term = Term::Any(self.or(term)?);
             }
             let Some(open) = self.open.pop() else {
-                let filter = self.condition(term)?;
+                let filter = self.condition(term, Operand::Whole)?;
                 return match self.token.kind {
                     TokenKind::End => Ok(Some(filter)),
                     _ => Err(self.expected("`and`, `or` or the end of the filter")),
@@ -194,7 +215,13 @@ impl Parser<'_> {
     fn and(&mut self, term: Term) -> Result<VecDeque<Filter>, ParseFilterError> {
         let right = match term {
             Term::All(terms) => terms,
-            term => VecDeque::from([self.condition(term)?]),
+            term => {
+                let operand = match self.open.last() {
+                    Some(Open::And(_)) => Operand::Right("And"),
+                    _ => Operand::Left("And"),
+                };
+                VecDeque::from([self.condition(term, operand)?])
+            }
         };
         Ok(
             match self.open.pop_if(|open| matches!(open, Open::And(_))) {
@@ -208,7 +235,13 @@ impl Parser<'_> {
     fn or(&mut self, term: Term) -> Result<VecDeque<Filter>, ParseFilterError> {
         let right = match term {
             Term::Any(terms) => terms,
-            term => VecDeque::from([self.condition(term)?]),
+            term => {
+                let operand = match self.open.last() {
+                    Some(Open::Or(_)) => Operand::Right("Or"),
+                    _ => Operand::Left("Or"),
+                };
+                VecDeque::from([self.condition(term, operand)?])
+            }
         };
         Ok(match self.open.pop_if(|open| matches!(open, Open::Or(_))) {
             Some(Open::Or(left)) => joined(left, right),
@@ -217,14 +250,18 @@ impl Parser<'_> {
     }
 
     /// The term as a condition of its own, now that no operator follows it.
-    fn condition(&self, term: Term) -> Result<Filter, ParseFilterError> {
+    fn condition(&self, term: Term, operand: Operand) -> Result<Filter, ParseFilterError> {
         match term {
             Term::All(terms) => Ok(Filter::And(terms.into())),
             Term::Any(terms) => Ok(Filter::Or(terms.into())),
             Term::Condition(filter) => Ok(filter),
             Term::Literal(Value::Boolean(constant)) => Ok(Filter::Constant(constant)),
-            Term::Literal(_) => Err(self.expected("a comparison operator")),
-            Term::Property(name) => Ok(Filter::Property(name)),
+            Term::Literal(_) | Term::Null => Err(self.expected("a comparison operator")),
+            Term::Property(name, start) => match declared_type(&name) {
+                None => Ok(Filter::Property(name)),
+                Some(_) if self.syntax == FilterSyntax::Azurite => Ok(is_not_empty(name)),
+                Some(type_name) => Err(ParseFilterError::condition(start, type_name, operand)),
+            },
         }
     }
 
@@ -235,7 +272,7 @@ impl Parser<'_> {
 
     fn expected(&self, expected: &'static str) -> ParseFilterError {
         let Token { start, end, .. } = self.token;
-        ParseFilterError::unexpected(end, self.lexer.from(start), expected)
+        ParseFilterError::unexpected(start, end, self.lexer.from(start), expected)
     }
 }
 
@@ -253,16 +290,55 @@ fn joined(mut left: VecDeque<Filter>, mut right: VecDeque<Filter>) -> VecDeque<F
 
 /// A comparison as the service implements it, or what it does not implement.
 // SERVICE: 501 NotImplemented for `prop eq prop` and for `1 eq 2`; the same is assumed for a comparison's truth.
-fn compare(left: Term, operator: ComparisonOperator, right: Term) -> Result<Filter, &'static str> {
+fn compare(
+    left: Term,
+    operator: ComparisonOperator,
+    right: Term,
+    syntax: FilterSyntax,
+) -> Result<Filter, &'static str> {
+    let properties = |left, operator, right| {
+        Filter::Properties(PropertyComparison {
+            left,
+            operator,
+            right,
+        })
+    };
     match (left, right) {
-        (Term::Property(property), Term::Literal(literal)) => {
+        (Term::Property(property, _), Term::Literal(literal)) => {
             Ok(Filter::comparison(property, operator, literal))
         }
-        (Term::Literal(literal), Term::Property(property)) => {
+        (Term::Literal(literal), Term::Property(property, _)) => {
             Ok(Filter::comparison(property, operator.flipped(), literal))
         }
+        (Term::Property(left, _), Term::Property(right, _)) if syntax == FilterSyntax::Azurite => {
+            Ok(properties(left, operator, Some(right)))
+        }
+        (Term::Property(property, _), Term::Null) => Ok(properties(property, operator, None)),
+        (Term::Null, Term::Property(property, _)) => {
+            Ok(properties(property, operator.flipped(), None))
+        }
+        (Term::Null, Term::Null) => Ok(Filter::Constant(operator == ComparisonOperator::Equal)),
         (Term::Literal(_), Term::Literal(_)) => Err("a comparison of two literals"),
-        (Term::Property(_), Term::Property(_)) => Err("a comparison of two properties"),
+        (Term::Property(..), Term::Property(..)) => Err("a comparison of two properties"),
+        (Term::Null, _) | (_, Term::Null) => Err("a comparison with null"),
         _ => Err("a comparison of a condition"),
     }
+}
+
+/// The type of a property that each entity has.
+// SERVICE: a comparison of such a property with a literal of another type is accepted, and false.
+fn declared_type(property: &str) -> Option<&'static str> {
+    match property {
+        "PartitionKey" | "RowKey" => Some("Edm.String"),
+        "Timestamp" => Some("Edm.DateTime"),
+        _ => None,
+    }
+}
+
+/// A key or the `Timestamp` as a condition, in a language where a text that is not empty is true.
+fn is_not_empty(property: String) -> Filter {
+    if property == "Timestamp" {
+        return Filter::Constant(true);
+    }
+    Filter::comparison(property, ComparisonOperator::NotEqual, "")
 }

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::slice;
 
-use super::{Comparison, ComparisonOperator, Filter};
+use super::{Comparison, ComparisonOperator, Filter, PropertyComparison};
 use crate::types::ValueRef;
 
 impl fmt::Display for Filter {
@@ -43,6 +43,13 @@ impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let literal = Literal(self.literal.as_ref());
         write!(f, "{} {} {literal}", self.property, self.operator)
+    }
+}
+
+impl fmt::Display for PropertyComparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let right = self.right.as_deref().unwrap_or("null");
+        write!(f, "{} {} {right}", self.left, self.operator)
     }
 }
 
@@ -85,6 +92,7 @@ impl Filter {
                 return f.write_str("not (");
             }
             Self::Or(terms) => (terms, Binding::Or),
+            Self::Properties(comparison) => return write!(f, "{comparison}"),
             Self::Property(name) => return f.write_str(name),
         };
         match terms.as_slice() {
@@ -188,6 +196,7 @@ mod tests {
             Filter::Constant(constant) => format!("{constant}"),
             Filter::Not(_) => format!("not{terms:?}"),
             Filter::Or(_) => format!("any{terms:?}"),
+            Filter::Properties(comparison) => format!("{comparison:?}"),
             Filter::Property(name) => format!("property {name}"),
         })
     }

@@ -6,7 +6,7 @@
 use std::mem;
 use std::slice;
 
-use super::Filter;
+use super::{Comparison, Filter};
 
 impl Filter {
     /// What the filter joins or negates, in order; nothing for a comparison, a constant or a property.
@@ -14,7 +14,9 @@ impl Filter {
         match self {
             Self::And(terms) | Self::Or(terms) => terms.as_slice(),
             Self::Not(negated) => slice::from_ref(negated),
-            Self::Comparison(_) | Self::Constant(_) | Self::Property(_) => &[],
+            Self::Comparison(_) | Self::Constant(_) | Self::Properties(_) | Self::Property(_) => {
+                &[]
+            }
         }
     }
 
@@ -46,6 +48,29 @@ impl Filter {
             }
             current.done.push(combined);
         }
+    }
+
+    /// The same filter with something else in the place of each comparison with a literal.
+    ///
+    /// ```
+    /// use tablesdk_protocol::filter::Filter;
+    ///
+    /// let filter: Filter = "a eq 1 and not (b eq 2)".parse()?;
+    /// let doubled = filter.map_comparisons(|comparison| Filter::Comparison(comparison.clone()).or(Filter::Constant(false)));
+    /// assert_eq!(doubled.to_string(), "(a eq 1 or false) and not (b eq 2 or false)");
+    /// # Ok::<(), tablesdk_protocol::filter::ParseFilterError>(())
+    /// ```
+    #[must_use]
+    pub fn map_comparisons(&self, mut map: impl FnMut(&Comparison) -> Self) -> Self {
+        self.fold(|filter, mut terms| match filter {
+            Self::And(_) => Self::And(terms),
+            Self::Comparison(comparison) => map(comparison),
+            Self::Constant(constant) => Self::Constant(*constant),
+            Self::Not(_) => !terms.pop().expect("a negation has one term"),
+            Self::Or(_) => Self::Or(terms),
+            Self::Properties(comparison) => Self::Properties(comparison.clone()),
+            Self::Property(name) => Self::Property(name.clone()),
+        })
     }
 
     /// Moves those terms out that have terms of their own.
@@ -83,14 +108,7 @@ impl<'f, T> Unfinished<'f, T> {
 
 impl Clone for Filter {
     fn clone(&self) -> Self {
-        self.fold(|filter, mut terms| match filter {
-            Self::And(_) => Self::And(terms),
-            Self::Comparison(comparison) => Self::Comparison(comparison.clone()),
-            Self::Constant(constant) => Self::Constant(*constant),
-            Self::Not(_) => !terms.pop().expect("a negation has one term"),
-            Self::Or(_) => Self::Or(terms),
-            Self::Property(name) => Self::Property(name.clone()),
-        })
+        self.map_comparisons(|comparison| Self::Comparison(comparison.clone()))
     }
 }
 
@@ -104,6 +122,7 @@ impl PartialEq for Filter {
                 | (Self::Or(_), Self::Or(_)) => left.terms().len() == right.terms().len(),
                 (Self::Comparison(left), Self::Comparison(right)) => left == right,
                 (Self::Constant(left), Self::Constant(right)) => left == right,
+                (Self::Properties(left), Self::Properties(right)) => left == right,
                 (Self::Property(left), Self::Property(right)) => left == right,
                 _ => false,
             };

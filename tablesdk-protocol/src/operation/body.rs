@@ -35,6 +35,15 @@ impl EntityBody {
     /// `InvalidInput` when the body is not a JSON object or a value does not fit its type; `OutOfRangeInput` for a date
     /// outside 1601 to 9999; `DuplicatePropertiesSpecified`; `TooManyProperties` when there are many times too many.
     pub fn read(&self) -> Result<EntityInput<'_>, ServiceError> {
+        self.read_with(false)
+    }
+
+    /// As [`read`](Self::read). Any text can be accepted as a GUID: one that is no GUID is read as a string.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`read`](Self::read).
+    pub fn read_with(&self, accepts_any_guid: bool) -> Result<EntityInput<'_>, ServiceError> {
         if self.0.is_empty() {
             return Ok(EntityInput::default());
         }
@@ -43,7 +52,7 @@ impl EntityBody {
             JsonError::TooManyMembers => ErrorCode::TooManyProperties,
             _ => ErrorCode::InvalidInput,
         })?;
-        EntityInput::of(entity)
+        EntityInput::of(entity, accepts_any_guid)
     }
 }
 
@@ -68,7 +77,7 @@ impl Default for EntityInput<'_> {
 
 impl<'a> EntityInput<'a> {
     /// Converts every value of an entity, without a look at the rules of meaning.
-    fn of(entity: JsonEntity<'a>) -> Result<Self, ServiceError> {
+    fn of(entity: JsonEntity<'a>, accepts_any_guid: bool) -> Result<Self, ServiceError> {
         if entity.has_duplicates() {
             return Err(ErrorCode::DuplicatePropertiesSpecified.into());
         }
@@ -86,6 +95,11 @@ impl<'a> EntityInput<'a> {
                 }
                 _ if member.is_system() => {}
                 _ => {
+                    let member = if accepts_any_guid && member.is_other_guid() {
+                        member.without_annotation()
+                    } else {
+                        member
+                    };
                     let property = member.into_named_value();
                     input
                         .properties
@@ -121,6 +135,11 @@ impl<'a> EntityInput<'a> {
     pub fn require_readable_key(&self) -> Result<(), ServiceError> {
         let key = self.partition_key.as_ref().and(self.row_key.as_ref());
         key.map(|_| ()).map_err(Clone::clone)
+    }
+
+    /// The properties, unchecked.
+    pub fn properties(&self) -> &[(Cow<'a, str>, ValueRef<'a>)] {
+        &self.properties
     }
 
     /// The properties, names and values checked against the limits that hold for each alone.

@@ -8,6 +8,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, header, reque
 use super::QueryOptions;
 use super::headers::RequestHeaders;
 use super::{DATA_SERVICE_VERSION, JSON, XML};
+use crate::filter::{Filter, FilterSyntax, ParseFilterError};
 use crate::path::{Endpoint, ResourcePath};
 use crate::types::header as name;
 use crate::types::text::whole_number;
@@ -41,6 +42,10 @@ pub struct RequestRules {
     pub accepts_patch: bool,
     /// A `$top` above 1,000 is refused. Otherwise it counts as 1,000.
     pub refuses_large_top: bool,
+    /// Which filters are read.
+    pub filter_syntax: FilterSyntax,
+    /// More than five CORS rules are refused.
+    pub limits_cors_rules: bool,
 }
 
 impl Default for RequestRules {
@@ -48,6 +53,8 @@ impl Default for RequestRules {
         Self {
             accepts_patch: true,
             refuses_large_top: true,
+            filter_syntax: FilterSyntax::Service,
+            limits_cors_rules: true,
         }
     }
 }
@@ -69,6 +76,37 @@ impl RequestParts<'_> {
         } else {
             self.options.capped_top()
         }
+    }
+
+    /// `$filter`; an empty one counts as absent.
+    pub(super) fn filter(&self) -> Result<Option<Filter>, ServiceError> {
+        let syntax = self.rules.filter_syntax;
+        let Some(text) = self.filter_text() else {
+            return Ok(None);
+        };
+        Filter::read(text, syntax).map(Some).map_err(|error| {
+            if syntax == FilterSyntax::Azurite {
+                let message = "The query condition specified in the request is invalid.";
+                return ServiceError::new(ErrorCode::InvalidInput, message);
+            }
+            if error.is_unsupported() {
+                return ErrorCode::NotImplemented.into();
+            }
+            ServiceError::new(ErrorCode::InvalidInput, error.service_message(text))
+        })
+    }
+
+    /// Why the service refuses a filter that this server accepts.
+    pub(super) fn filter_refusal(&self) -> Option<ParseFilterError> {
+        if self.rules.filter_syntax == FilterSyntax::Service {
+            return None;
+        }
+        Filter::read(self.filter_text()?, FilterSyntax::Service).err()
+    }
+
+    fn filter_text(&self) -> Option<&str> {
+        let text = self.options.get("$filter");
+        text.filter(|text| !text.trim().is_empty())
     }
 
     /// The level of metadata that `$format`, or else `Accept`, asks for, in a version that has JSON.

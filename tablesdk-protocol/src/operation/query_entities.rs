@@ -5,7 +5,7 @@ use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode}
 
 use super::QueryOptions;
 use super::message::{self, Answer, RequestParts};
-use crate::filter::{Filter, ParseFilterErrorKind};
+use crate::filter::{Filter, ParseFilterError};
 use crate::path::continuation::EntityContinuation;
 use crate::path::{Endpoint, ResourcePath};
 use crate::types::header::{X_MS_CONTINUATION_NEXT_PARTITION_KEY, X_MS_CONTINUATION_NEXT_ROW_KEY};
@@ -19,6 +19,8 @@ pub struct Request {
     pub table: TableName,
     /// Which entities.
     pub filter: Option<Filter>,
+    /// Why the service refuses the filter, if the server accepts it all the same. Not sent.
+    pub filter_refusal: Option<Box<ParseFilterError>>,
     /// The names of the properties to read; all when `None`.
     pub select: Option<Vec<String>>,
     /// The most entities of this page.
@@ -86,34 +88,13 @@ impl Request {
         };
         Ok(Self {
             table,
-            filter: parse_filter(options)?,
+            filter: request.filter()?,
+            filter_refusal: request.filter_refusal().map(Box::new),
             select: request.select()?,
             top: request.top()?,
             continuation,
             level: request.metadata_level()?,
         })
-    }
-}
-
-/// `$filter`; an empty one counts as absent.
-pub(super) fn parse_filter(options: &QueryOptions) -> Result<Option<Filter>, ServiceError> {
-    let Some(text) = options
-        .get("$filter")
-        .filter(|text| !text.trim().is_empty())
-    else {
-        return Ok(None);
-    };
-    match text.parse::<Filter>() {
-        Ok(filter) => Ok(Some(filter)),
-        Err(error) if error.is_unsupported() => Err(ErrorCode::NotImplemented.into()),
-        Err(error) if error.kind() == ParseFilterErrorKind::TooLong => {
-            let message = format!("The filter is {}.", error.kind());
-            Err(ServiceError::new(ErrorCode::InvalidInput, message))
-        }
-        Err(error) => Err(ServiceError::new(
-            ErrorCode::InvalidInput,
-            format!("Syntax error at position {} in '{text}'.", error.offset()),
-        )),
     }
 }
 

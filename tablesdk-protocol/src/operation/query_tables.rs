@@ -5,7 +5,6 @@ use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode}
 
 use super::QueryOptions;
 use super::message::{self, Answer, RequestParts};
-use super::query_entities::parse_filter;
 use crate::filter::Filter;
 use crate::path::{Endpoint, ResourcePath};
 use crate::types::ServiceError;
@@ -59,7 +58,7 @@ impl Request {
     pub(super) fn decode(request: &RequestParts<'_>) -> Result<Self, ServiceError> {
         request.options.refuse_unsupported()?;
         Ok(Self {
-            filter: parse_filter(request.options)?,
+            filter: request.filter()?,
             top: request.top()?,
             next_table_name: request.options.get("NextTableName").map(str::to_owned),
             level: request.metadata_level()?,

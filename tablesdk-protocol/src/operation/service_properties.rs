@@ -9,7 +9,7 @@ use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode}
 use super::QueryOptions;
 use super::message::{self, Answer, RequestParts};
 use crate::path::Endpoint;
-use crate::types::{ServiceError, ServiceProperties};
+use crate::types::{ServiceError, ServiceProperties, ServicePropertiesError};
 use crate::wire::xml::{self, XmlError, read_service_properties, write_service_properties};
 
 /// `GET /?restype=service&comp=properties`.
@@ -65,6 +65,10 @@ impl SetRequest {
 
     pub(super) fn decode(request: &RequestParts<'_>) -> Result<Self, ServiceError> {
         let properties = read_service_properties(&request.body)?;
+        match properties.check() {
+            Err(ServicePropertiesError::CorsRules) if !request.rules.limits_cors_rules => {}
+            checked => checked.map_err(XmlError::from)?,
+        }
         Ok(Self { properties })
     }
 }

@@ -117,6 +117,8 @@ error_codes! {
     InvalidUri, BAD_REQUEST, "The requested URI does not represent any resource on the server.";
     /// 400: the XML of an access policy or of service properties breaks the rules.
     InvalidXmlDocument, BAD_REQUEST, "XML specified is not syntactically valid.";
+    /// 400: a value in XML breaks the rules.
+    InvalidXmlNodeValue, BAD_REQUEST, "The value for one of the XML nodes is not in the correct format.";
     /// 415: JSON in a version of the protocol that does not have it.
     JsonFormatNotSupported, UNSUPPORTED_MEDIA_TYPE, "JSON format is not supported.";
     /// 415: verbose JSON was asked for.

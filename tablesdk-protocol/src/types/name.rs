@@ -6,6 +6,8 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
+use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory as _};
+
 use crate::types::limits::{PROPERTY_NAME_UNITS_MAX, TABLE_NAME_LENGTH_MAX, TABLE_NAME_LENGTH_MIN};
 
 /// The name of a table: 3 to 63 ASCII letters and digits, a letter first, not `tables`; or one of the names that the service
@@ -73,7 +75,7 @@ impl TableName {
     }
 }
 
-/// `$MetricsCapacityBlob`, or one of those for each period, location and service.
+/// `$MetricsCapacityBlob`, one of those for each period, location and service, or one of the classic ones for each service.
 fn is_metrics(text: &str) -> bool {
     let Some((start, name)) = text.split_at_checked(METRICS.len()) else {
         return false;
@@ -87,9 +89,11 @@ fn is_metrics(text: &str) -> bool {
         || parts.is_some_and(|(start, service)| {
             let is_start = matches!(
                 start,
-                "hourprimary" | "hoursecondary" | "minuteprimary" | "minutesecondary"
+                "" | "hourprimary" | "hoursecondary" | "minuteprimary" | "minutesecondary"
             );
-            is_start && matches!(service, "blob" | "file" | "queue" | "table")
+            // Those of files are younger than the classic tables.
+            let is_file = service == "file" && !start.is_empty();
+            is_start && (is_file || matches!(service, "blob" | "queue" | "table"))
         })
 }
 
@@ -188,8 +192,10 @@ pub enum TableNameProblem {
     Reserved,
 }
 
-/// Checks the name of a property: a letter or `_`, then letters, digits and `_` (those of any script), at most 255 UTF-16
-/// units.
+/// Checks the name of a property: an identifier of C# with at most 255 UTF-16 units. It starts with a letter of any script or `_`.
+/// Combining marks, decimal digits, connectors such as `_`, and invisible format characters may follow.
+///
+/// See <https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model#property-names>.
 ///
 /// # Errors
 ///
@@ -209,13 +215,34 @@ pub fn check_property_name(name: &str) -> Result<(), PropertyNameProblem> {
     }
     let mut characters = name.chars();
     let first = characters.next().ok_or(PropertyNameProblem::Empty)?;
-    if !(first.is_alphabetic() || first == '_') {
+    if !starts_property_name(first) {
         return Err(PropertyNameProblem::Character { character: first });
     }
-    match characters.find(|c| !(c.is_alphanumeric() || *c == '_')) {
+    match characters.find(|character| !continues_property_name(*character)) {
         Some(character) => Err(PropertyNameProblem::Character { character }),
         None => Ok(()),
     }
+}
+
+/// Whether the name of a property may start with this character.
+pub(crate) fn starts_property_name(character: char) -> bool {
+    character == '_'
+        || character.is_ascii_alphabetic()
+        || character.general_category_group() == GeneralCategoryGroup::Letter
+        || character.general_category() == GeneralCategory::LetterNumber
+}
+
+/// Whether this character may follow in the name of a property.
+pub(crate) fn continues_property_name(character: char) -> bool {
+    starts_property_name(character)
+        || matches!(
+            character.general_category(),
+            GeneralCategory::NonspacingMark
+                | GeneralCategory::SpacingMark
+                | GeneralCategory::DecimalNumber
+                | GeneralCategory::ConnectorPunctuation
+                | GeneralCategory::Format
+        )
 }
 
 /// The rule that a refused property name breaks.
@@ -273,6 +300,8 @@ mod tests {
             "$MetricsHourPrimaryTransactionsTable",
             "$metricsminutesecondarytransactionsblob",
             "$MetricsCapacityBlob",
+            "$MetricsTransactionsBlob",
+            "$metricstransactionstable",
         ] {
             let name = TableName::new(name).unwrap();
             assert!(name.is_system(), "{name}");
@@ -282,6 +311,7 @@ mod tests {
             "$Metrics",
             "$MetricsHourPrimaryTransactions",
             "$MetricsDayPrimaryTransactionsTable",
+            "$MetricsTransactionsFile",
             "$logs",
             "$Metricé",
         ] {
@@ -296,6 +326,34 @@ mod tests {
         }
         for name in ["123", "a-b", "a b", "a.b", "", "-"] {
             assert!(check_property_name(name).is_err(), "{name}");
+        }
+        for name in [
+            "ชื่อ",
+            "हिन्दी",
+            "Gro\u{308}ße",
+            "a‿b",
+            "Ⅷ",
+            "ʰ",
+            "ǅ",
+            "a\u{200d}b",
+            "x٣",
+        ] {
+            assert_eq!(check_property_name(name), Ok(()), "{name}");
+        }
+        for (name, character) in [
+            ("x²", '²'),
+            ("a½", '½'),
+            ("a①", '①'),
+            ("aⓐ", 'ⓐ'),
+            ("℮", '℮'),
+            ("٣x", '٣'),
+            ("\u{308}a", '\u{308}'),
+            ("‿a", '‿'),
+            ("a\u{a0}b", '\u{a0}'),
+            ("a·b", '·'),
+        ] {
+            let problem = PropertyNameProblem::Character { character };
+            assert_eq!(check_property_name(name), Err(problem), "{name}");
         }
         assert_eq!(check_property_name(&"é".repeat(255)), Ok(()));
         assert!(check_property_name(&"é".repeat(256)).is_err());

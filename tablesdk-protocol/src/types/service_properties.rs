@@ -76,7 +76,7 @@ impl ServiceProperties {
     ///
     /// # Errors
     ///
-    /// When one is exceeded. The service would return `InvalidXmlDocument`.
+    /// When one is exceeded. The service would return `InvalidXmlNodeValue` for an item of a CORS rule, and else `InvalidXmlDocument`.
     pub fn check(&self) -> Result<(), ServicePropertiesError> {
         let metrics = [&self.hour_metrics, &self.minute_metrics];
         let days = metrics.into_iter().flatten().map(|m| m.retention_days);

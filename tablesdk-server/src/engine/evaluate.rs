@@ -27,6 +27,10 @@ impl<'f> CompiledFilter<'f> {
         for term in terms {
             term.fold(|filter, _: Vec<()>| match filter {
                 Filter::Comparison(comparison) => names.push(&comparison.property),
+                Filter::Properties(comparison) => {
+                    names.push(&comparison.left);
+                    names.extend(comparison.right.as_deref());
+                }
                 Filter::Property(name) => names.push(name),
                 _ => {}
             });
@@ -71,6 +75,13 @@ enum Test<'f> {
         slot: usize,
         operator: ComparisonOperator,
         literal: &'f Value,
+    },
+    /// The result of a comparison of two properties.
+    CompareProperties {
+        left: usize,
+        operator: ComparisonOperator,
+        /// No slot, for `null`.
+        right: usize,
     },
     Constant(bool),
     /// The opposite of the value before.
@@ -117,6 +128,11 @@ fn add_steps<'f>(
             },
             Filter::Constant(value) => Test::Constant(*value),
             Filter::Not(_) => Test::Invert,
+            Filter::Properties(comparison) => Test::CompareProperties {
+                left: slot(&comparison.left),
+                operator: comparison.operator,
+                right: comparison.right.as_deref().map_or(usize::MAX, &slot),
+            },
             Filter::Property(name) => Test::IsTrue { slot: slot(name) },
         };
         push(steps, test)
@@ -149,6 +165,15 @@ fn evaluate(steps: &[Step<'_>], slots: &[Option<ValueRef<'_>>]) -> bool {
                 operator,
                 literal,
             } => stored(slot).is_some_and(|stored| compare(stored, operator, literal)),
+            Test::CompareProperties {
+                left,
+                operator,
+                right,
+            } => match (stored(left), stored(right)) {
+                (Some(left), Some(right)) => compare(left, operator, &right.clone().into_value()),
+                (None, None) => operator == ComparisonOperator::Equal,
+                _ => false,
+            },
             Test::Constant(constant) => constant,
             Test::Invert => !value,
             Test::IsTrue { slot } => stored(slot) == Some(&ValueRef::Boolean(true)),

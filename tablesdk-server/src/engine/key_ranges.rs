@@ -101,7 +101,10 @@ fn of(filter: &Filter) -> Vec<KeyRange> {
                 KeyRange::of_comparison(comparison).into_iter().collect()
             }
             Filter::Constant(false) => Vec::new(),
-            Filter::Constant(true) | Filter::Not(_) | Filter::Property(_) => vec![KeyRange::ALL],
+            Filter::Constant(true)
+            | Filter::Not(_)
+            | Filter::Properties(_)
+            | Filter::Property(_) => vec![KeyRange::ALL],
         }
     })
 }

@@ -1,7 +1,7 @@
 //! The scan over the tables of an account.
 //!
 //! It runs in slices, for the same reason as the scan over entities: there may be many tables, and a filter with many terms. A
-//! filter sees one property, `TableName`, in the case of the table's creation. This module knows no HTTP and no JSON.
+//! filter sees one property, `TableName`, in the case of the table's creation or in lower case. This module knows no HTTP and no JSON.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -22,16 +22,23 @@ use crate::storage::StorageError;
 pub(crate) struct TableScan<'f> {
     account: &'f str,
     filter: Option<CompiledFilter<'f>>,
+    in_lower_case: bool,
     /// The lower-cased name, or any string, where the scan continues.
     from: String,
 }
 
 impl<'f> TableScan<'f> {
-    /// Starts a scan of the tables of an account, from this lower-cased name on.
-    pub(crate) fn new(account: &'f str, filter: Option<&'f Filter>, from: String) -> Self {
+    /// Starts a scan of the tables of an account, from this lower-cased name on. The filter sees each name as it is, or in lower case.
+    pub(crate) fn new(
+        account: &'f str,
+        filter: Option<&'f Filter>,
+        in_lower_case: bool,
+        from: String,
+    ) -> Self {
         Self {
             account,
             filter: filter.map(|filter| CompiledFilter::new(&[filter])),
+            in_lower_case,
             from,
         }
     }
@@ -70,7 +77,12 @@ impl<'f> TableScan<'f> {
             budget.spend(TABLE_COST);
             if let Some(filter) = &mut self.filter {
                 budget.spend(filter.cost());
-                let name = ValueRef::String(Cow::Borrowed(&table.name));
+                let name = if self.in_lower_case {
+                    Cow::Owned(table.name.to_ascii_lowercase())
+                } else {
+                    Cow::Borrowed(table.name.as_str())
+                };
+                let name = ValueRef::String(name);
                 let holds = filter.holds(|values| {
                     values.set("TableName", name);
                     Ok::<_, Infallible>(())

@@ -381,7 +381,9 @@ impl Context {
     }
 
     fn name_code(&self, response: &mut Response<Bytes>, error: &ServiceError) {
-        if let Ok(code) = HeaderValue::from_str(error.code().as_str()) {
+        if let Ok(code) = HeaderValue::from_str(error.code().as_str())
+            && !code.is_empty()
+        {
             self.add_common(response.headers_mut(), X_MS_ERROR_CODE, code);
         }
     }

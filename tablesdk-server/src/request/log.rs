@@ -100,11 +100,13 @@ impl RequestRecord {
         self.operation
     }
 
-    /// Logs the response of the request, and the error if it is one.
+    /// Logs the response of the request, and the error if it is one. A batch that failed has the error of the operation in it that failed.
     pub(crate) fn responded(&mut self, response: &Response<Bytes>, error: Option<&ServiceError>) {
         let Some(facts) = self.facts.take() else {
             return;
         };
+        let refused: Option<&RefusedPart> = response.extensions().get();
+        let error = error.or_else(|| refused.map(|part| &part.error));
         let status = response.status();
         // The level must be a constant.
         macro_rules! log_response {
@@ -118,6 +120,7 @@ impl RequestRecord {
                     operation = known(self.operation),
                     status = status.as_u16(),
                     code = error.map(|error| error.code().as_str()),
+                    batch_index = refused.map(|part| part.index),
                     reason = error.and_then(|error| reason(error, facts.logs_entity_keys)),
                     duration_us = micros(facts.began),
                     bytes_in = facts.bytes_in,
@@ -227,6 +230,14 @@ fn known(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }
 
+/// The operation because of which a batch failed: an extension of its response.
+#[derive(Clone, Debug)]
+pub(crate) struct RefusedPart {
+    /// Its index in the batch.
+    pub(crate) index: usize,
+    pub(crate) error: ServiceError,
+}
+
 /// Logs that a request without a readable head was refused or abandoned.
 pub(crate) fn unreadable(peer: IpAddr, error: &dyn Error) {
     tracing::info!(target: TARGET, %peer, reason = with_causes(error), "unreadable");
@@ -240,17 +251,6 @@ pub(crate) fn unread(request_id: Guid, error: &ServiceError) {
         status = error.status().as_u16(),
         code = error.code().as_str(),
         "a head that cannot be read was refused"
-    );
-}
-
-/// Logs why an operation of a batch was refused, in addition to the event of the whole request.
-pub(crate) fn part_refused(error: &ServiceError, context: &Context) {
-    log_request!(
-        context.logs_requests_at_info,
-        status = error.status().as_u16(),
-        code = error.code().as_str(),
-        reason = reason(error, context.logs_entity_keys),
-        "an operation of the batch was refused"
     );
 }
 

@@ -138,8 +138,7 @@ async fn load_line(
             }
             let mut input = body.read().map_err(refused)?;
             let key = input.take_key().map_err(refused)?;
-            let is_sorted = engine.flavor().sorts_written_properties();
-            let properties = stored(input, &body, is_sorted).map_err(refused)?;
+            let properties = stored(input, &body, engine.flavor(), false).map_err(refused)?;
             let change = Change {
                 key: &key,
                 action: Action::Update {
@@ -216,7 +215,7 @@ fn visit(
 ) -> Result<(), StorageError> {
     let view = engine.local_view()?;
     let mut tables = Vec::new();
-    let mut scan = TableScan::new(account, None, String::new());
+    let mut scan = TableScan::new(account, None, false, String::new());
     let add = |table| {
         tables.push(table);
         ControlFlow::Continue(())

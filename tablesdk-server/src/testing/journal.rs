@@ -13,6 +13,7 @@ use tablesdk_protocol::{ErrorCode, ServiceError, Timestamp};
 use super::request::RequestInfo;
 use super::{Op, RequestedEntity, RequestedQuery};
 use crate::request::context::Context;
+use crate::request::log::RefusedPart;
 
 /// Records the requests that a server receives, from [`TableServer::journal`](crate::TableServer::journal) until it and its clones are
 /// dropped. It keeps the last 100,000 requests, or fewer if they name more than 300,000 entities together. A request that a fault carries
@@ -197,8 +198,8 @@ impl RecordedRequest {
 
     /// Takes the facts of a response.
     pub(super) fn take_response(&mut self, response: &Response<Bytes>) {
-        if let Some(RejectedChange(code)) = response.extensions().get() {
-            self.error_code = Some(code.clone());
+        if let Some(RefusedPart { error, .. }) = response.extensions().get() {
+            self.error_code = Some(error.code().clone());
         }
         self.status = Some(response.status().as_u16());
         self.bytes_out = response.body().len();
@@ -229,10 +230,6 @@ impl RecordedRequest {
         query.is_some_and(|it| it.access == AccessClass::Scan && !it.is_of_own_entities())
     }
 }
-
-/// The error of the change because of which a batch was rejected: an extension of its response.
-#[derive(Clone, Debug)]
-pub(crate) struct RejectedChange(pub(crate) ErrorCode);
 
 /// Shows what was asked for and the response on one line.
 impl fmt::Display for RecordedRequest {

@@ -359,6 +359,7 @@ pub(crate) struct RequestForm {
     entities: Vec<EntityForm>,
     access: Option<&'static str>,
     filter: Option<String>,
+    filter_refusal: Option<String>,
     select: Option<Vec<String>>,
     top: Option<usize>,
     is_continuation: bool,
@@ -393,9 +394,9 @@ impl From<RecordedRequest> for RequestForm {
         let entities = entities.collect();
         let query = request.query;
         let is_continuation = query.as_ref().is_some_and(|query| query.is_continuation);
-        let (filter, select, top) = match query {
-            Some(query) => (query.filter, query.select, query.top),
-            None => (None, None, None),
+        let (filter, filter_refusal, select, top) = match query {
+            Some(query) => (query.filter, query.filter_refusal, query.select, query.top),
+            None => (None, None, None, None),
         };
         Self {
             operation: request.op.map(Op::as_str),
@@ -405,6 +406,7 @@ impl From<RecordedRequest> for RequestForm {
             entities,
             access,
             filter,
+            filter_refusal,
             select,
             top,
             is_continuation,

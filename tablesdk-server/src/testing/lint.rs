@@ -32,6 +32,8 @@ pub enum LintKind {
     /// Queries read a whole table, or a range of its partitions. As for [`Journal::assert_no_scans`], the buckets of entities that expire
     /// do not count.
     Scan,
+    /// Queries have a filter that Azure Table storage refuses, and that the flavor of the server accepts.
+    RefusedFilter,
     /// Queries within partitions examine at least 100 entities, of which they return less than a tenth.
     OverWideRead,
     /// At least 100 entities of 4 KiB or more are read with all their properties.
@@ -50,6 +52,7 @@ impl LintKind {
     const fn observation(self) -> &'static str {
         match self {
             Self::Scan => "queries read the whole table, or a range of its partitions",
+            Self::RefusedFilter => "queries have a filter that Azure Table storage refuses",
             Self::OverWideRead => "queries examine many entities and return few of them",
             Self::NoProjection => "reads return large entities with all their properties",
             Self::HotPartition => "writes go to one partition",
@@ -64,6 +67,10 @@ impl LintKind {
             Self::Scan => {
                 "Restrict the query to a partition. If another property is looked up, keep index entities whose keys contain it \
                  (intra-partition or inter-partition secondary index pattern)."
+            }
+            Self::RefusedFilter => {
+                "Compare each property with a literal, and not with another property or `null`. An integer beyond 32 bits has the suffix \
+                 `L`. `PartitionKey`, `RowKey` and `Timestamp` are no conditions by themselves."
             }
             Self::OverWideRead => {
                 "Put the property of the condition into the row key (compound key pattern), or keep a copy of each entity under a row \
@@ -147,6 +154,11 @@ fn lints_of_table(requests: &[RecordedRequest]) -> Vec<Lint> {
     };
 
     add(LintKind::Scan, &those(&RecordedRequest::is_scan));
+    let is_refused = |request: &RecordedRequest| {
+        let query = request.query.as_ref();
+        query.is_some_and(|query| query.filter_refusal.is_some())
+    };
+    add(LintKind::RefusedFilter, &those(&is_refused));
     let is_over_wide = |request: &RecordedRequest| {
         let few = u64::try_from(request.entities_returned).is_ok_and(|returned| {
             request.entities_examined >= MANY && returned * 10 < request.entities_examined

@@ -22,7 +22,6 @@ pub use fault::Fault;
 pub(crate) use fault::{Application, Reaction};
 pub(crate) use faults::Cleared;
 pub use faults::{Faults, InjectedFault};
-pub(crate) use journal::RejectedChange;
 pub use journal::{Journal, RecordedRequest, RecordedRequests};
 pub(crate) use kit::{Detached, InFlight, Observed, TestKit};
 pub use lint::{Lint, LintKind};

@@ -39,6 +39,8 @@ pub struct RequestedQuery {
     pub access: AccessClass,
     /// The filter in its normal form.
     pub filter: Option<String>,
+    /// Why Azure Table storage refuses the filter, if the flavor of the server accepts it.
+    pub filter_refusal: Option<String>,
     /// The names of the properties to return; all if it is `None`.
     pub select: Option<Vec<String>>,
     /// The maximum number of entities of the page.
@@ -163,6 +165,7 @@ impl RequestInfo {
         self.query = Some(RequestedQuery {
             access: AccessClass::of(filter),
             filter: filter.map(ToString::to_string),
+            filter_refusal: request.filter_refusal.as_ref().map(ToString::to_string),
             select: request.select.clone(),
             top: request.top,
             is_continuation: request.continuation.is_some(),

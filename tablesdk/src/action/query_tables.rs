@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
 use tablesdk_protocol::continuation::EntityContinuation;
+use tablesdk_protocol::filter::ComparisonOperator::{GreaterThanOrEqual, LessThan};
+use tablesdk_protocol::filter::Filter;
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 use tablesdk_protocol::operation::query_tables::{Request, Response};
 
 use super::{check_url, refused};
 use crate::error::Error;
 use crate::pipeline::{Effect, PagedOperation, PipelineHandle};
-use crate::query::{
-    Column, Continuations, EntityStream, Page, PageToken, Pages, fingerprint, of_token,
-};
+use crate::query::{Continuations, EntityStream, Page, PageToken, Pages, fingerprint, of_token};
 
 /// Lists tables. See [`TableServiceClient::tables`](crate::TableServiceClient::tables).
 ///
@@ -174,9 +174,10 @@ impl QueryTables {
         let filter = if self.prefix.is_empty() {
             None
         } else {
-            let name = Column::<(), String>::new("TableName");
-            let filter = name.starts_with(&self.prefix).into_tree();
-            Some(filter.map_err(|error| refused(OPERATION, error))?)
+            // No character of a name is greater than `z`, in whatever case it is compared.
+            let end = format!("{}{{", self.prefix);
+            let start = Filter::comparison(NAME, GreaterThanOrEqual, self.prefix.as_str());
+            Some(start.and(Filter::comparison(NAME, LessThan, end)))
         };
         let sent = next_table_name.clone();
         let request = Request {
@@ -199,7 +200,9 @@ impl QueryTables {
             run.report().pages += 1;
             Ok(page)
         });
-        let page = run.pause(&scan.operation, page)?;
+        let mut page = run.pause(&scan.operation, page)?;
+        // Azure Table storage compares without regard to case, and the other services do not.
+        page.names.retain(|name| name.starts_with(&self.prefix));
         Ok((page.names, page.next_table_name))
     }
 }
@@ -230,3 +233,5 @@ struct PageSize {
 const OPERATION: &str = "query tables";
 /// Distinguishes its tokens from those of every table: no table has this name.
 const TABLES: &str = "Tables";
+/// The property of a table that filters compare.
+const NAME: &str = "TableName";

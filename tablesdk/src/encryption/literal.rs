@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use tablesdk_protocol::filter::{ComparisonOperator, Filter};
+use tablesdk_protocol::filter::{Comparison, ComparisonOperator, Filter};
 use tablesdk_protocol::{Guid, Value};
 
 use super::Cipher;
@@ -30,20 +30,13 @@ impl Cipher {
     }
 
     fn lookups_with(&self, filter: &Filter, keys: &[&DataKey]) -> Filter {
-        filter.fold(|filter, mut terms| match filter {
-            Filter::And(_) => Filter::And(terms),
-            Filter::Or(_) => Filter::Or(terms),
-            Filter::Not(_) => !terms.pop().unwrap_or(Filter::Constant(false)),
-            Filter::Comparison(_) | Filter::Constant(_) | Filter::Property(_) => {
-                self.lookup(filter, keys).unwrap_or_else(|| filter.clone())
-            }
+        filter.map_comparisons(|comparison| {
+            let lookup = self.lookup(comparison, keys);
+            lookup.unwrap_or_else(|| Filter::Comparison(comparison.clone()))
         })
     }
 
-    fn lookup(&self, filter: &Filter, keys: &[&DataKey]) -> Option<Filter> {
-        let Filter::Comparison(comparison) = filter else {
-            return None;
-        };
+    fn lookup(&self, comparison: &Comparison, keys: &[&DataKey]) -> Option<Filter> {
         let property = self.name_of_lookup(&comparison.property)?;
         let Value::Binary(sealed) = &comparison.literal else {
             return None;

@@ -390,6 +390,7 @@ impl Workload {
             Filter::comparison("PartitionKey", ComparisonOperator::Equal, partition)
         });
         query_entities::Request {
+            filter_refusal: None,
             table: self.table.clone(),
             filter: match (within, and.cloned()) {
                 (Some(within), Some(filter)) => Some(within.and(filter)),

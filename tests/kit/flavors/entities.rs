@@ -16,6 +16,18 @@ async fn insert_large(subject: &Subject, halves: usize) -> String {
     outcome(&subject.send("POST /People", &[], &body).await)
 }
 
+/// Whether a filter is true of the entity, or the error.
+async fn filtered(subject: &Subject, filter: &str) -> String {
+    let filter = filter.replace(' ', "%20");
+    let response = subject
+        .send(&format!("GET /People()?$filter={filter}"), &[], "")
+        .await;
+    match response.status {
+        200 => response.body.contains(r#""RowKey":"r""#).to_string(),
+        _ => outcome(&response),
+    }
+}
+
 differences! {
     "`PATCH`, a merge":
     async fn a_patch(subject: &Subject) -> ["204", "405 MethodNotAllowed", "204"] {
@@ -97,6 +109,89 @@ differences! {
     "`$top` above 1,000":
     async fn a_large_top(subject: &Subject) -> ["400 InvalidInput", "400 InvalidInput", "200"] {
         outcome(&subject.send("GET /People()?$top=1001", &[], "").await)
+    }
+
+    "A filter with `null`":
+    async fn a_filter_with_null(subject: &Subject) -> ["501 NotImplemented", "501 NotImplemented", "true of a missing property"] {
+        let missing = filtered(subject, "Nope eq null").await;
+        if missing != "true" {
+            return missing;
+        }
+        assert_eq!(filtered(subject, "A eq null").await, "false");
+        assert_eq!(filtered(subject, "A ne null").await, "false");
+        "true of a missing property".to_owned()
+    }
+
+    "A filter that compares two properties":
+    async fn a_filter_with_two_properties(subject: &Subject) -> ["501 NotImplemented", "501 NotImplemented", "200"] {
+        let equal = filtered(subject, "PartitionKey ne RowKey").await;
+        if equal != "true" {
+            return equal;
+        }
+        assert_eq!(filtered(subject, "A eq A").await, "true");
+        assert_eq!(filtered(subject, "A gt A").await, "false");
+        assert_eq!(filtered(subject, "A ne Nope").await, "false");
+        assert_eq!(filtered(subject, "Nope eq Neither").await, "true");
+        "200".to_owned()
+    }
+
+    "A filter with a function":
+    async fn a_filter_with_a_function(subject: &Subject) -> ["501 NotImplemented", "501 NotImplemented", "400 InvalidInput"] {
+        filtered(subject, "startswith(PartitionKey,'p')").await
+    }
+
+    "An integer beyond 32 bits without `L` in a filter":
+    async fn a_long_without_its_suffix(subject: &Subject) -> ["400 InvalidInput", "400 InvalidInput", "true"] {
+        filtered(subject, "A lt 2147483648").await
+    }
+
+    "A key as a condition":
+    async fn a_key_as_a_condition(subject: &Subject) -> ["400 InvalidInput", "400 InvalidInput", "true"] {
+        filtered(subject, "(PartitionKey) and (RowKey ge 'r')").await
+    }
+
+    "The case of a table's name in a filter":
+    async fn the_case_in_a_filter(subject: &Subject) -> ["does not matter", "matters", "matters"] {
+        let response = subject.send("GET /Tables?$filter=TableName%20eq%20'people'", &[], "").await;
+        assert_eq!(response.status, 200, "{response:?}");
+        let is_found = response.body.contains(r#""TableName":"People""#);
+        if is_found { "does not matter" } else { "matters" }.to_owned()
+    }
+
+    "The name of a table that no table can have":
+    async fn a_bad_name(subject: &Subject) -> ["400 InvalidResourceName", "400 InvalidResourceName", "400"] {
+        let created = outcome(&subject.send("POST /Tables", &[], r#"{"TableName":"a-b-c"}"#).await);
+        let short = outcome(&subject.send("POST /Tables", &[], r#"{"TableName":"ab"}"#).await);
+        assert_eq!(short.contains("OutOfRangeInput"), created.contains("InvalidResourceName"));
+        created
+    }
+
+    "An `Edm.Guid` that is no GUID":
+    async fn an_other_guid(subject: &Subject) -> ["400 InvalidInput", "400 InvalidInput", "201"] {
+        let body = r#"{"PartitionKey":"p","RowKey":"guid","G@odata.type":"Edm.Guid","G":"none"}"#;
+        let inserted = outcome(&subject.send("POST /People", &[], body).await);
+        if inserted == "201" {
+            let read = subject.send("GET /People(PartitionKey='p',RowKey='guid')", &[], "").await;
+            assert!(read.body.contains(r#""G":"none""#), "{read:?}");
+        }
+        inserted
+    }
+
+    "Six CORS rules":
+    async fn six_cors_rules(subject: &Subject) -> ["400 InvalidXmlDocument", "501 NotImplemented", "202"] {
+        let rule = "<CorsRule><AllowedOrigins>*</AllowedOrigins><AllowedMethods>GET</AllowedMethods><AllowedHeaders>*</AllowedHeaders>\
+            <ExposedHeaders>*</ExposedHeaders><MaxAgeInSeconds>1</MaxAgeInSeconds></CorsRule>";
+        let document = format!("<StorageServiceProperties><Cors>{}</Cors></StorageServiceProperties>", rule.repeat(6));
+        let headers = ["Accept: application/xml", "Content-Type: application/xml"];
+        let line = "PUT /?restype=service&comp=properties";
+        let set = outcome(&subject.send(line, &headers, &document).await);
+        if set == "202" {
+            let set = subject.send("GET /?restype=service&comp=properties", &headers[..1], "").await;
+            assert_eq!(set.body.matches("<CorsRule>").count(), 6, "{set:?}");
+            let none = "<StorageServiceProperties><Cors /></StorageServiceProperties>";
+            subject.send(line, &headers, none).await;
+        }
+        set
     }
 
     "Service properties, statistics and stored access policies":

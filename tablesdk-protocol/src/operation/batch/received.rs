@@ -253,7 +253,7 @@ fn change_set(part: &Part<'_>) -> Result<Option<String>, ServiceError> {
 }
 
 /// The path below the account, of a URL or of a path with or without the account's segment.
-// SERVICE: scheme and host of a URL in a batch are not looked at: clients behind a proxy name another one.
+// SERVICE: scheme and host of a URL in a batch are not looked at: clients behind a proxy name another one. The account may be its secondary.
 fn below_account<'a>(target: &'a str, account: &str) -> &'a str {
     let path = match target.split_once("://") {
         Some((_, rest)) if !target.starts_with('/') => {
@@ -262,7 +262,11 @@ fn below_account<'a>(target: &'a str, account: &str) -> &'a str {
         _ => target,
     };
     match path.trim_start_matches('/').split_once('/') {
-        Some((segment, rest)) if segment == account => rest,
+        Some((segment, rest))
+            if segment.strip_suffix("-secondary").unwrap_or(segment) == account =>
+        {
+            rest
+        }
         _ => path,
     }
 }

@@ -244,6 +244,7 @@ mod tests {
             level,
         });
         let entities = Query::Entities(query_entities::Request {
+            filter_refusal: None,
             table,
             filter: Some("a eq 'b&c'".parse().unwrap()),
             select,

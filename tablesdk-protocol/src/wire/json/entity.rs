@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use super::SYSTEM_PROPERTIES;
 use super::error::{PropertyError, PropertyProblem};
 use super::value::{self, Scalar};
-use crate::types::{ETag, EdmType, Timestamp, Value, ValueRef};
+use crate::types::{ETag, EdmType, Guid, Timestamp, Value, ValueRef};
 
 /// An entity as found in JSON: its members in order, not yet converted.
 #[derive(Clone, Debug, Default)]
@@ -253,6 +253,21 @@ impl RawProperty<'_> {
     /// Whether the value is null, which means that the property is absent.
     pub fn is_null(&self) -> bool {
         self.scalar == Scalar::Null
+    }
+
+    /// Whether it is annotated as a GUID, and is another text.
+    pub fn is_other_guid(&self) -> bool {
+        match (&self.scalar, self.annotation.as_deref()) {
+            (Scalar::Text(text), Some("Edm.Guid")) => text.parse::<Guid>().is_err(),
+            _ => false,
+        }
+    }
+
+    /// The same without its annotation.
+    #[must_use]
+    pub fn without_annotation(mut self) -> Self {
+        self.annotation = None;
+        self
     }
 
     /// The digits of an integer beyond Int32 without an annotation. The value is a Double, as for the service, but a reader who knows that

@@ -109,9 +109,15 @@ pub enum XmlError {
     SignedIdentifiers(#[from] SignedIdentifierError),
 }
 
-// SERVICE: more specific codes (`InvalidXmlNodeValue`, `MissingRequiredXmlNode`) are documented, but were not seen.
+// SERVICE: too many origins or headers of a CORS rule are an invalid value; that other items of a rule are, too, is assumed.
+// `MissingRequiredXmlNode` is documented, but was not seen.
 impl From<XmlError> for ServiceError {
-    fn from(_: XmlError) -> Self {
-        ErrorCode::InvalidXmlDocument.into()
+    fn from(error: XmlError) -> Self {
+        match error {
+            XmlError::Properties(ServicePropertiesError::CorsItem) => {
+                ErrorCode::InvalidXmlNodeValue.into()
+            }
+            _ => ErrorCode::InvalidXmlDocument.into(),
+        }
     }
 }

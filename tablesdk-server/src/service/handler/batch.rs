@@ -17,10 +17,9 @@ use super::{get_entity, insert_entity, query_entities, update_entity};
 use crate::engine::{self, Action, Command, Engine, Failure, Outcome, Properties};
 use crate::request::auth::{Principal, Write};
 use crate::request::context::Context;
-use crate::request::log;
+use crate::request::log::RefusedPart;
 use crate::service::table_case;
 use crate::storage::StorageError;
-use crate::testing::RejectedChange;
 
 pub(super) async fn handle(
     engine: &Engine,
@@ -48,8 +47,20 @@ async fn respond(
             if let Ok(query) = query {
                 principal.authorize_read(query.table())?;
             }
-            let response = carry_out_query(engine, context, principal, query).await;
-            Ok(batch::query_response(context.request_id, response))
+            let read = match query {
+                Ok(query) => read(engine, context, principal, query).await,
+                Err(error) => Err(error.clone().into()),
+            };
+            Ok(match read {
+                Ok(response) => batch::query_response(context.request_id, response),
+                Err(error) => {
+                    let error = error.report(context);
+                    let refusal = Refusal { index: 0, error };
+                    let refused = context.part_refusal(&refusal.to_error());
+                    let response = batch::query_response(context.request_id, refused);
+                    with_refused_part(response, refusal)
+                }
+            })
         }
         Received::Changes {
             changes,
@@ -72,39 +83,19 @@ async fn respond(
                 refusal.clone(),
             )
             .await?;
-            let refused = || part_refusal(context, &ErrorCode::InvalidInput.into());
+            let refused = || context.part_refusal(&ErrorCode::InvalidInput.into());
             let more = std::iter::repeat_with(refused).take(*surplus).collect();
             Ok(match carried_out {
                 Ok(responses) => responses.into_response(more),
                 Err(refusal) => {
                     let is_only = changes.len() == 1 && is_readable;
                     let refused = refused_change(context, changes, content_ids, &refusal, is_only);
-                    let mut response = batch::refusal_response(context.request_id, refused, more);
-                    if context.entity_counts.is_some() {
-                        let rejected = RejectedChange(refusal.error.code().clone());
-                        response.extensions_mut().insert(rejected);
-                    }
-                    response
+                    let response = batch::refusal_response(context.request_id, refused, more);
+                    with_refused_part(response, refusal)
                 }
             })
         }
     }
-}
-
-async fn carry_out_query(
-    engine: &Engine,
-    context: &Context,
-    principal: &Principal,
-    query: &Result<Query, ServiceError>,
-) -> HttpResponse<Bytes> {
-    let handled = match query {
-        Ok(query) => read(engine, context, principal, query).await,
-        Err(error) => Err(error.clone().into()),
-    };
-    handled.unwrap_or_else(|error| {
-        let error = error.report(context);
-        part_refusal(context, &Refusal { index: 0, error }.to_error())
-    })
 }
 
 async fn read(engine: &Engine, context: &Context, principal: &Principal, query: &Query) -> Handled {
@@ -132,7 +123,7 @@ fn refused_change(
     } else {
         refusal.to_error()
     };
-    let mut response = part_refusal(context, &error);
+    let mut response = context.part_refusal(&error);
     let headers = response.headers_mut();
     if let Some(Some(id)) = content_ids.get(refusal.index)
         && let Ok(id) = HeaderValue::from_bytes(id)
@@ -253,10 +244,13 @@ async fn carry_out(
     }
 }
 
-/// The response to a refused operation, which is logged here, because the request as a whole succeeds.
-fn part_refusal(context: &Context, error: &ServiceError) -> HttpResponse<Bytes> {
-    log::part_refused(error, context);
-    context.part_refusal(error)
+/// The response with what was refused, for the log.
+fn with_refused_part(mut response: HttpResponse<Bytes>, refusal: Refusal) -> HttpResponse<Bytes> {
+    let Refusal { index, error } = refusal;
+    response
+        .extensions_mut()
+        .insert(RefusedPart { index, error });
+    response
 }
 
 /// The length of the entity in the body of a change.

@@ -11,6 +11,7 @@ use tablesdk_protocol::{ETag, EntityKey};
 
 use super::{Handled, OperationError, commit, entity_format, or_missing_table, stored};
 use crate::engine::{Action, Change, Command, Engine, Outcome, Properties};
+use crate::flavor::Flavor;
 use crate::request::auth::{Principal, Write};
 use crate::request::context::Context;
 use crate::storage::StorageError;
@@ -45,15 +46,26 @@ pub(super) async fn read(
     context: &Context,
     request: &Request,
 ) -> Result<(EntityKey, Properties), OperationError> {
-    let input = request.entity.read()?;
-    or_missing_table(engine, context, &request.table, values(input, request)).await
+    let input = request
+        .entity
+        .read_with(context.flavor.accepts_any_guid())?;
+    let flavor = context.flavor;
+    or_missing_table(
+        engine,
+        context,
+        &request.table,
+        values(input, request, flavor),
+    )
+    .await
 }
 
 fn values(
     mut input: EntityInput<'_>,
     request: &Request,
+    flavor: Flavor,
 ) -> Result<(EntityKey, Properties), OperationError> {
-    Ok((input.take_key()?, stored(input, &request.entity, false)?))
+    let key = input.take_key()?;
+    Ok((key, stored(input, &request.entity, flavor, true)?))
 }
 
 /// The entity as JSON, if the response contains it.

@@ -29,7 +29,8 @@ use tablesdk_protocol::{ErrorCode, ServiceError, TableName};
 
 use super::error::OperationError;
 use super::{query_budget, table_case};
-use crate::engine::{Command, Engine, Failure, Outcome, Properties, View};
+use crate::engine::{Command, Engine, Failure, Outcome, Properties, View, properties_bytes};
+use crate::flavor::Flavor;
 use crate::request::address::Location;
 use crate::request::auth::Principal;
 use crate::request::context::Context;
@@ -179,10 +180,21 @@ fn entity_format<'a>(
 pub(super) fn stored(
     input: EntityInput<'_>,
     body: &EntityBody,
-    is_sorted: bool,
+    flavor: Flavor,
+    is_insert: bool,
 ) -> Result<Properties, ServiceError> {
-    let mut properties = input.into_properties()?;
-    if is_sorted {
+    let entity_bytes_max = flavor.entity_bytes_max();
+    // A character of JSON is counted as two bytes at most.
+    let may_be_too_large = body.as_bytes().len().saturating_mul(2) > entity_bytes_max;
+    let is_too_large = may_be_too_large && properties_bytes(input.properties()) > entity_bytes_max;
+    let mut properties = input
+        .into_properties()
+        .map_err(|error| match error.code() {
+            // SERVICE: the limit of an entity is checked before that of a value.
+            ErrorCode::PropertyValueTooLarge if is_too_large => ErrorCode::EntityTooLarge.into(),
+            _ => error,
+        })?;
+    if !is_insert && flavor.sorts_written_properties() {
         properties.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
     }
     let mut stored = Properties::with_capacity(properties.len(), body.as_bytes().len());

@@ -6,9 +6,10 @@
 use std::ops::ControlFlow;
 
 use tablesdk_protocol::continuation::{decode_token, encode_token};
+use tablesdk_protocol::filter::Filter;
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 use tablesdk_protocol::operation::query_tables::{Request, Response};
-use tablesdk_protocol::{ErrorCode, ServiceError};
+use tablesdk_protocol::{ErrorCode, ServiceError, Value};
 
 use super::{Handled, list, open};
 use crate::engine::{Engine, SliceEnd, TableScan};
@@ -33,7 +34,14 @@ pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request
         .reserve_response(items_max.saturating_mul(table_bytes))
         .await?;
     if items_max > 0 {
-        let mut scan = TableScan::new(context.account(), request.filter.as_ref(), from);
+        let in_any_case = !context.flavor.has_case_sensitive_tables();
+        let filter = request.filter.as_ref();
+        let in_lower_case = filter
+            .filter(|_| in_any_case)
+            .map(in_lower_case)
+            .map(Box::new);
+        let filter = in_lower_case.as_deref().or(filter);
+        let mut scan = TableScan::new(context.account(), filter, in_any_case, from);
         let tables_max = items_max.saturating_add(1);
         let opened = open(engine, context, |view| {
             scan.announce(view, tables_max);
@@ -66,6 +74,17 @@ pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request
     }
     let response = response.encode(request.level, context.endpoint(), context.account());
     Ok(list(context, response))
+}
+
+/// The same filter with the names of tables in lower case.
+fn in_lower_case(filter: &Filter) -> Filter {
+    filter.map_comparisons(|comparison| {
+        let mut comparison = comparison.clone();
+        if let Value::String(name) = &mut comparison.literal {
+            name.make_ascii_lowercase();
+        }
+        Filter::Comparison(comparison)
+    })
 }
 
 /// The size of a table in a page with full metadata, without the account's URL: three times its encoded name, and the JSON around.

@@ -34,11 +34,13 @@ pub(super) async fn read(
     request: &Request,
 ) -> Result<Properties, OperationError> {
     // The same order as for an insert.
-    let input = request.entity.read()?;
+    let input = request
+        .entity
+        .read_with(context.flavor.accepts_any_guid())?;
     if !context.flavor.ignores_keys_of_updates() {
         input.require_readable_key()?;
     }
-    let is_sorted = context.flavor.sorts_written_properties();
-    let properties = stored(input, &request.entity, is_sorted).map_err(OperationError::from);
+    let properties =
+        stored(input, &request.entity, context.flavor, false).map_err(OperationError::from);
     or_missing_table(engine, context, &request.table, properties).await
 }

@@ -131,6 +131,7 @@ impl QueryRequest {
         pipeline: &Pipeline,
     ) -> Result<HttpRequest<Bytes>, Error> {
         let request = Request {
+            filter_refusal: None,
             table: self.table.clone(),
             filter: self.filter_now(pipeline),
             select: self.select.clone().map(|names| self.with_keys(names)),

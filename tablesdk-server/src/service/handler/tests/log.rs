@@ -104,7 +104,7 @@ fn requests_to_a_server_in_a_test_are_logged_at_debug() {
     };
     assert_eq!(log_at(Level::INFO, FmtSpan::NONE, send), [""; 0]);
     let log = log_of(send);
-    assert_eq!(log.len(), 5, "{log:?}");
+    assert_eq!(log.len(), 4, "{log:?}");
     for line in log {
         assert!(line.contains(" DEBUG "), "{line}");
     }
@@ -202,17 +202,41 @@ fn abandon(client: &Client) {
 }
 
 #[test]
-fn refused_changes_of_a_batch_are_logged() {
+fn a_failed_batch_is_logged_with_the_error_and_the_index_of_its_operation() {
     let client = Client::with_table();
     let log = log_of(|| send_batch_that_is_refused(&client));
-    let [part, whole] = &log[..] else {
+    let [line] = &log[..] else {
         panic!("{log:?}");
     };
     assert_has(
-        part,
-        &["request{id=", r#"status=404 code="ResourceNotFound""#],
+        line,
+        &[
+            "EntityGroupTransaction",
+            r#"status=202 code="ResourceNotFound" batch_index=0 reason="The specified resource does not exist."#,
+        ],
     );
-    assert_has(whole, &["EntityGroupTransaction", "status=202"]);
+
+    let change = |verb: &str, row: &str| {
+        format!(
+            "--c\r\nContent-Type: application/http\r\n\r\n\
+             {verb} /acct/people(PartitionKey='p',RowKey='{row}') HTTP/1.1\r\n\
+             Content-Type: application/json\r\nIf-Match: *\r\n\r\n{{}}\r\n"
+        )
+    };
+    let body = format!(
+        "--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n{}{}--c--\r\n--b--\r\n",
+        change("PUT", "new").replace("If-Match: *\r\n", ""),
+        change("PUT", "missing")
+    );
+    let log = log_of(|| {
+        let headers = [("content-type", "multipart/mixed; boundary=b")];
+        client.send("POST", "$batch", &headers, &body);
+    });
+    assert_eq!(log.len(), 1, "{log:?}");
+    assert_has(
+        &log[0],
+        &[r#"status=202 code="ResourceNotFound" batch_index=1"#],
+    );
 }
 
 #[test]
@@ -285,7 +309,7 @@ fn the_keys_of_entities_can_be_left_out_of_the_log() {
         let headers = [("content-type", "multipart/mixed; boundary=b")];
         client.send("POST", "$batch", &headers, body);
     });
-    assert_eq!(log.len(), 8, "{log:#?}");
+    assert_eq!(log.len(), 7, "{log:#?}");
     for line in &log {
         let has_key = line.contains("Personal") || line.contains("Secret");
         assert!(!has_key, "{line}");
@@ -296,7 +320,7 @@ fn the_keys_of_entities_can_be_left_out_of_the_log() {
     assert_has(&log[4], &[query]);
     assert_has(
         &log[6],
-        &["an operation of the batch was refused status=404"],
+        &["status=202", r#"code="ResourceNotFound" batch_index=0"#],
     );
 }
 
