@@ -287,6 +287,23 @@ func replace(r *run) {
 	equal(etag, third, "ETag after the unconditional replace")
 	_, err = table.update(at("p", "none"), aztables.UpdateModeReplace, nil)
 	fails(err, 404, "ResourceNotFound")
+	if r.does("padded-etags") {
+		// Other programs make an ETag of the Timestamp, always with seven digits.
+		for etag = third; padded(etag) == etag; {
+			etag = must(table.update(key.with("A", int32(6)), aztables.UpdateModeReplace, nil))
+		}
+		etag = padded(etag)
+		must(table.update(key.with("A", int32(7)), aztables.UpdateModeReplace, &etag))
+		got, _ = table.get("p", "r")
+		equal(got, key.with("A", int32(7)), "entity after the replace")
+	}
+}
+
+// Returns the same ETag with seven digits behind the seconds.
+func padded(etag azcore.ETag) azcore.ETag {
+	head, tail, _ := strings.Cut(string(etag), "Z'")
+	seconds, fraction, _ := strings.Cut(head, ".")
+	return azcore.ETag(seconds + "." + fraction + strings.Repeat("0", 7-len(fraction)) + "Z'" + tail)
 }
 
 func merge(r *run) {

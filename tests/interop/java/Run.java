@@ -48,6 +48,7 @@ final class Run {
             Map.entry("name-codes", "an invalid table name is answered without an error code"),
             Map.entry("quoted-comma", "in a transaction, a quote and a comma in a key end it"),
             Map.entry("property-names", "a property's name may be anything"),
+            Map.entry("padded-etags", "ETags are compared as texts"),
             Map.entry("partial-policies", "a policy without all fields is refused"),
             Map.entry("properties-limits", "properties beyond the limits are accepted"),
             Map.entry("sas-address", "the addresses of a SAS are not looked at"),
