@@ -302,7 +302,8 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     }
 
     /// Reads only entities that match an OData filter, such as `Salary ge 50000.0 or Name eq 'O''Brien'`: for conditions that
-    /// columns cannot express. Do not put untrusted input into it.
+    /// columns cannot express. Do not put untrusted input into it. What the service refuses is an error before anything is sent. An
+    /// integer beyond 32 bits gets the suffix `L`, without which the service refuses it.
     pub fn odata(self, text: &str) -> Self {
         let tree = text.parse::<Tree>().map_err(|error| {
             Error::input(FilterError::OData {
