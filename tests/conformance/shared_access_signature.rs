@@ -32,6 +32,13 @@ async fn account_sas(suite: &mut Suite) {
     let path = format!("/{table}(PartitionKey='p',RowKey='r')");
     suite.insert(&table, r#""PartitionKey":"p","RowKey":"r""#).await.unwrap();
     let all = "rwdlacu";
+    for types in ["s", "o", "so"] {
+        rule!(suite, &format!("F.13 a list of tables needs the type of containers, and not {types}"), {
+            let sas = suite.account_sas(&account_fields(types, all));
+            let response = suite.ask_with(&sas, "GET /Tables", &[], "").await;
+            refused(&response, 403, "AuthorizationResourceTypeMismatch")
+        });
+    }
     // The operation, the types of resource that allow it, and the permissions that do, each set by itself.
     for (rule, line, headers, body, types, permissions) in [
         ("Get Service Properties", "GET /?restype=service&comp=properties".to_owned(), &[][..], "", "s", &["r"][..]),
