@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use fjall::{AbstractTree as _, Database, Keyspace, PersistMode, Readable as _};
+use lsm_tree::{AnyTree, SeqNo};
 
 use super::Durability;
 use super::compaction::{self, Compactor};
@@ -131,7 +132,8 @@ impl Store {
 
     /// Writes a group as a whole, with its number.
     pub(super) fn write(&self, writes: &Writes, number: u64) -> Result<(), WriteError> {
-        self.wait_for_room()?;
+        let tree = &self.records.tree;
+        wait_for_room(tree, || self.snapshots.first(), || self.is_running())?;
         let mode = match self.durability {
             Durability::Relaxed => PersistMode::Buffer,
             // The length of a journal and the times of its last change need no sync: it is created at its full length, and otherwise a sync
@@ -198,19 +200,6 @@ impl Store {
         self.recent.add(group, &self.records.tree);
     }
 
-    /// Waits until the background threads have caught up. The store does so itself within a write, but waits for ever if its
-    /// background threads have stopped.
-    fn wait_for_room(&self) -> Result<(), WriteError> {
-        let tree = &self.records.tree;
-        while tree.sealed_memtable_count() >= SEALED_MEMTABLES_MAX
-            || tree.l0_run_count() >= RUNS_MAX
-        {
-            self.is_running()?;
-            thread::sleep(ROOM_INTERVAL);
-        }
-        Ok(())
-    }
-
     /// Syncs all groups up to this number.
     pub(super) fn sync(&self, number: u64) -> Result<(), StorageError> {
         let synced = self.database.persist(PersistMode::SyncAll);
@@ -221,6 +210,27 @@ impl Store {
     fn set_watermark(&self, number: u64) -> Result<(), StorageError> {
         let noted = self.watermark.set(number);
         noted.map_err(|error| failed("write", &error))
+    }
+}
+
+/// Waits until the background threads have caught up, and helps them. The store waits itself within a write, but waits for ever if its
+/// background threads have stopped, or have nothing to do.
+fn wait_for_room(
+    tree: &AnyTree,
+    watermark: impl Fn() -> SeqNo,
+    is_running: impl Fn() -> Result<(), WriteError>,
+) -> Result<(), WriteError> {
+    loop {
+        let has_many_runs = tree.l0_run_count() >= RUNS_MAX;
+        if !has_many_runs && tree.sealed_memtable_count() < SEALED_MEMTABLES_MAX {
+            return Ok(());
+        }
+        is_running()?;
+        thread::sleep(ROOM_INTERVAL);
+        if has_many_runs {
+            let merged = compaction::merge_first_level(tree, watermark());
+            merged.map_err(|error| WriteError::Failed(failed("write", &error)))?;
+        }
     }
 }
 
@@ -439,6 +449,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::ops::ControlFlow;
 
+    use lsm_tree::{Config, SequenceNumberCounter};
     use proptest::prelude::*;
 
     use super::super::recovery;
@@ -529,6 +540,27 @@ mod tests {
             let record = records.get(&key).unwrap();
             assert_eq!(record.as_deref(), model.get(&key).map(Vec::as_slice));
         }
+    }
+
+    /// The first level was busy each time that the threads of the store looked, so that they have nothing left to do.
+    #[test]
+    fn a_write_does_not_wait_for_ever_for_a_first_level_that_nobody_merges() {
+        let place = tempfile::tempdir().unwrap();
+        let counter = SequenceNumberCounter::default;
+        let tree = Config::new(place.path(), counter(), counter()).open();
+        let tree = tree.unwrap();
+        for number in 0..RUNS_MAX {
+            for key in ["a", "b"] {
+                tree.insert(key, number.to_be_bytes(), number.try_into().unwrap());
+            }
+            tree.flush_active_memtable(0).unwrap();
+        }
+        assert_eq!(tree.l0_run_count(), RUNS_MAX);
+        let room = wait_for_room(&tree, || 0, || Ok(()));
+        assert!(room.is_ok());
+        assert!(tree.l0_run_count() < RUNS_MAX);
+        let last = tree.get("a", SeqNo::MAX).unwrap().unwrap();
+        assert_eq!(*last, (RUNS_MAX - 1).to_be_bytes());
     }
 
     proptest! {
