@@ -1,6 +1,6 @@
 //! [`Flavor`]: which service the server behaves like, one predicate for each difference.
 //!
-//! Each predicate is used in one place, where the difference shows. The table in the guide `testing` lists the same differences with
+//! Each predicate is used where the difference shows. The table in the guide `testing` lists the same differences with
 //! their sources.
 
 use tablesdk_protocol::filter::FilterSyntax;
@@ -70,13 +70,13 @@ impl Flavor {
         }
     }
 
-    /// The error of an operation: that of a missing table has another code, and that of a name which no table can have has none.
+    /// Whether a response does not show the code of this error: it is about a name that no table can have.
+    pub(crate) fn omits_code(self, error: &ServiceError) -> bool {
+        self.is_azurite() && is_about_table_name(error)
+    }
+
+    /// The error of an operation, which has another code for a missing table.
     pub(crate) fn operation_error(self, error: ServiceError) -> ServiceError {
-        if self.is_azurite() && is_about_table_name(&error) {
-            let message = error.message().to_owned();
-            return ServiceError::new(ErrorCode::Other(String::new()), message)
-                .with_status(error.status());
-        }
         if self.is_cosmos_db() && *error.code() == ErrorCode::TableNotFound {
             return ErrorCode::ResourceNotFound.into();
         }

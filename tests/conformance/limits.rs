@@ -41,6 +41,8 @@ pub(crate) async fn check(suite: &mut Suite) {
         ("5.2 an entity of two bytes more", largest(last + 1), Some("EntityTooLarge")),
         ("F.11 an entity over 1 MiB in one text", texts(1, 600_000), Some("EntityTooLarge")),
         ("F.11 an entity over 1 MiB with one large text", format!("{},{}", texts(15, 32_768), r#""last":""#.to_owned() + &"y".repeat(40_000) + "\""), Some("EntityTooLarge")),
+        // Its properties alone are 1 MiB.
+        ("F.11 the keys count, too", texts(1, (1024 * 1024 - 8 - 2 * 3 - 4) / 2), Some("EntityTooLarge")),
         ("F.11 an entity below 1 MiB in one text", texts(1, 500_000), Some("PropertyValueTooLarge")),
         ("F.21 a name with combining marks", r#""ชื่อ":1,"हिन्दी":2,"Gro\u0308ße":3"#.to_owned(), None),
         ("F.21 a name with a connector, a letter number and a digit", r#""a‿b":1,"Ⅷ":2,"x٣":3"#.to_owned(), None),

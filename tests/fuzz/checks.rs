@@ -14,7 +14,7 @@ use tablesdk::TableServiceClient;
 use tablesdk_protocol::auth::SharedKey;
 use tablesdk_protocol::auth::sas::SignedSas;
 use tablesdk_protocol::continuation::{decode_token, encode_token};
-use tablesdk_protocol::filter::Filter;
+use tablesdk_protocol::filter::{Filter, FilterSyntax};
 use tablesdk_protocol::limits::{FILTER_BYTES_MAX, PROPERTIES_MAX};
 use tablesdk_protocol::operation::batch::{self, Received};
 use tablesdk_protocol::operation::{
@@ -171,6 +171,16 @@ pub fn filter(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
+    if let Ok(filter) = Filter::read(text, FilterSyntax::Azurite) {
+        let printed = filter.to_string();
+        if printed.len() <= FILTER_BYTES_MAX {
+            let again = Filter::read(&printed, FilterSyntax::Azurite);
+            assert_eq!(form(&again.expect("what was printed reads")), form(&filter));
+        }
+    }
+    if let Err(error) = Filter::read(text, FilterSyntax::Service) {
+        assert!(error.service_message(text).len() <= text.len() + 1000);
+    }
     let filter = match text.parse::<Filter>() {
         Ok(filter) => filter,
         Err(error) => {

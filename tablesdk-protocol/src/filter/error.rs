@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::types::continues_property_name;
 use crate::types::limits::FILTER_BYTES_MAX;
+use crate::types::{ErrorCode, continues_property_name};
 
 /// The reason why a string is not a [`Filter`](super::Filter), and the position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,8 +13,8 @@ pub struct ParseFilterError {
 }
 
 impl ParseFilterError {
-    /// The position in the string, in bytes: the end of the unexpected token for a [`Syntax`](ParseFilterErrorKind::Syntax) error, the
-    /// start of what is refused for every other.
+    /// The position in the string, in bytes: for a [`Syntax`](ParseFilterErrorKind::Syntax) error the end of the unexpected token, or where a
+    /// blank is missing; for a string that is [too long](ParseFilterErrorKind::TooLong) the limit; for every other the start of what is refused.
     // SERVICE: "Syntax error at position 7 in 'aaa bbb ccc'.", directly after the word that should have been an operator.
     pub const fn offset(&self) -> usize {
         self.offset
@@ -42,34 +42,43 @@ impl ParseFilterError {
     /// ```
     pub fn service_message(&self, text: &str) -> String {
         let Self { offset, kind } = self;
+        // SERVICE: that it counts as .NET does is assumed.
+        let at = |offset: usize| {
+            let before = text.get(..offset).unwrap_or(text);
+            before.encode_utf16().count()
+        };
         let (left, right, operator) = match *kind {
             ParseFilterErrorKind::Character { character } => {
-                return invalid_character(character, *offset, text);
+                return invalid_character(character, at(*offset), text);
             }
             ParseFilterErrorKind::Literal {
                 type_name, length, ..
             } => {
                 let end = offset.saturating_add(length);
                 let literal = text.get(*offset..end).unwrap_or_default();
+                // It is in the text, too.
+                let literal: String = literal.chars().take(LITERAL_LENGTH_MAX).collect();
+                let at = at(*offset);
                 // SERVICE: reports quote the beginning; the rest is how the library of the service for OData writes it.
                 return format!(
-                    "Unrecognized '{type_name}' literal '{literal}' at '{offset}' in '{text}'."
+                    "Unrecognized '{type_name}' literal '{literal}' at '{at}' in '{text}'."
                 );
             }
             // `=` belongs to the language, though to no filter.
             ParseFilterErrorKind::Symbol { symbol, .. } if !symbol.starts_with('=') => {
                 let character = symbol.chars().next().unwrap_or_default();
-                return invalid_character(character, *offset, text);
+                return invalid_character(character, at(*offset), text);
             }
             ParseFilterErrorKind::Symbol { .. } => {
-                return syntax_error(offset.saturating_add(1), text);
+                return syntax_error(at(*offset).saturating_add(1), text);
             }
-            ParseFilterErrorKind::Syntax { .. } => return syntax_error(*offset, text),
-            ParseFilterErrorKind::TooLong | ParseFilterErrorKind::Unsupported { .. } => {
-                return format!("The filter is {kind}.");
+            ParseFilterErrorKind::Syntax { .. } => return syntax_error(at(*offset), text),
+            ParseFilterErrorKind::TooLong => return format!("The filter is {kind}."),
+            ParseFilterErrorKind::Unsupported { .. } => {
+                return ErrorCode::NotImplemented.message().to_owned();
             }
             ParseFilterErrorKind::Condition { type_name, operand } => match operand {
-                // SERVICE: the other side is said to be a Boolean, although it may be a key, too.
+                // SERVICE: the other side is said to be a Boolean, although it may be a key, too, or have an error of its own.
                 Operand::Left(operator) => (type_name, BOOLEAN, operator),
                 Operand::Right(operator) => (BOOLEAN, type_name, operator),
                 Operand::Negated => {
@@ -159,10 +168,10 @@ impl ParseFilterError {
 
 impl fmt::Display for ParseFilterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let problem = if self.is_unsupported() {
-            "unsupported filter"
-        } else {
-            "syntax error"
+        let problem = match self.kind {
+            ParseFilterErrorKind::Unsupported { .. } => "unsupported filter",
+            ParseFilterErrorKind::Condition { .. } => "type error",
+            _ => "syntax error",
         };
         write!(f, "{problem} at position {}: {}", self.offset, self.kind)
     }
@@ -274,3 +283,5 @@ const SYMBOLS: [(&str, &str); 12] = [
 ];
 
 const BOOLEAN: &str = "Edm.Boolean";
+/// The longest literal that a message quotes, in characters.
+const LITERAL_LENGTH_MAX: usize = 100;

@@ -363,7 +363,7 @@ fn errors_say_where_and_what() {
         ),
         (
             "PartitionKey and b",
-            "syntax error at position 0: the property has the type Edm.String, and is no condition: compare it with a literal",
+            "type error at position 0: the property has the type Edm.String, and is no condition: compare it with a literal",
         ),
     ] {
         assert_eq!(refusal(text).to_string(), message);
@@ -393,6 +393,14 @@ fn the_service_says_where() {
         (
             "x² eq 1",
             "Syntax error: character '²' is not valid at position 1 in 'x² eq 1'.",
+        ),
+        (
+            "ชื่อ eq 1 &",
+            "Syntax error: character '&' is not valid at position 10 in 'ชื่อ eq 1 &'.",
+        ),
+        (
+            "f(a)",
+            "The requested operation is not implemented on the specified resource.",
         ),
         (
             "a eq guid'x'",
@@ -495,6 +503,8 @@ fn long_filters_are_read_in_one_pass() {
     let group = format!("{}a eq 1{}", "(".repeat(64), ")".repeat(64));
     parse(&vec![group; 400].join("and"));
     let long = "9".repeat(60_000);
+    let filter = format!("a eq {long}");
+    assert!(refusal(&filter).service_message(&filter).len() < filter.len() + 200);
     assert_eq!(refusal(&format!("a eq {long}")).offset(), 5);
     parse(&format!("a eq 0.{long}"));
     parse(&format!("a eq '{}'", "''".repeat(30_000)));

@@ -234,7 +234,8 @@ pub(crate) fn starts_property_name(character: char) -> bool {
 
 /// Whether this character may follow in the name of a property.
 pub(crate) fn continues_property_name(character: char) -> bool {
-    starts_property_name(character)
+    character.is_ascii_alphanumeric()
+        || starts_property_name(character)
         || matches!(
             character.general_category(),
             GeneralCategory::NonspacingMark

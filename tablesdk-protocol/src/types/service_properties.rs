@@ -226,10 +226,8 @@ impl CorsRule {
     }
 }
 
+/// The number of rules comes last, since not every server limits it.
 fn check_cors(rules: &[CorsRule]) -> Result<(), ServicePropertiesError> {
-    if rules.len() > CORS_RULES_MAX {
-        return Err(ServicePropertiesError::CorsRules);
-    }
     let mut bytes = 0;
     for rule in rules {
         for (list, literals_max, prefixes_max) in [
@@ -266,6 +264,9 @@ fn check_cors(rules: &[CorsRule]) -> Result<(), ServicePropertiesError> {
     }
     if bytes > CORS_BYTES_MAX {
         return Err(ServicePropertiesError::CorsSize);
+    }
+    if rules.len() > CORS_RULES_MAX {
+        return Err(ServicePropertiesError::CorsRules);
     }
     Ok(())
 }

@@ -8,7 +8,7 @@
 //! <https://learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities>.
 
 use tablesdk_protocol::filter::{ComparisonOperator, Filter};
-use tablesdk_protocol::{Value, ValueRef};
+use tablesdk_protocol::{Value, ValueRef, compare_utf16};
 
 use super::slots::{Slots, Values};
 
@@ -170,7 +170,7 @@ fn evaluate(steps: &[Step<'_>], slots: &[Option<ValueRef<'_>>]) -> bool {
                 operator,
                 right,
             } => match (stored(left), stored(right)) {
-                (Some(left), Some(right)) => compare(left, operator, &right.clone().into_value()),
+                (Some(left), Some(right)) => compare_properties(left, operator, right),
                 (None, None) => operator == ComparisonOperator::Equal,
                 _ => false,
             },
@@ -200,9 +200,40 @@ fn compare(value: &ValueRef<'_>, operator: ComparisonOperator, literal: &Value) 
     }
 }
 
+/// As Azurite compares them: numbers as those of JavaScript. Values of other types that differ are not equal, and in no order.
+fn compare_properties(
+    left: &ValueRef<'_>,
+    operator: ComparisonOperator,
+    right: &ValueRef<'_>,
+) -> bool {
+    let number = |value: &ValueRef<'_>| match value {
+        ValueRef::Double(value) => Some(*value),
+        ValueRef::Int32(value) => Some(f64::from(*value)),
+        #[expect(clippy::cast_precision_loss, reason = "as in JavaScript")]
+        ValueRef::Int64(value) => Some(*value as f64),
+        _ => None,
+    };
+    let ordering = match (left, right) {
+        (ValueRef::Binary(left), ValueRef::Binary(right)) => Some(left.cmp(right)),
+        (ValueRef::Boolean(left), ValueRef::Boolean(right)) => Some(left.cmp(right)),
+        (ValueRef::DateTime(left), ValueRef::DateTime(right)) => Some(left.cmp(right)),
+        (ValueRef::Guid(left), ValueRef::Guid(right)) => Some(left.cmp(right)),
+        (ValueRef::Int64(left), ValueRef::Int64(right)) => Some(left.cmp(right)),
+        (ValueRef::String(left), ValueRef::String(right)) => Some(compare_utf16(left, right)),
+        _ => number(left)
+            .zip(number(right))
+            .and_then(|(left, right)| left.partial_cmp(&right)),
+    };
+    match ordering {
+        Some(ordering) => operator.matches(ordering),
+        None => operator == ComparisonOperator::NotEqual,
+    }
+}
+
 fn cost(step: &Step<'_>) -> u64 {
     let literal = match step.test {
         Test::Compare { literal, .. } => literal_cost(literal),
+        Test::CompareProperties { .. } => PROPERTIES_COST,
         _ => 0,
     };
     TERM_COST + literal + step.skip.map_or(0, |_| TERM_COST)
@@ -220,6 +251,8 @@ fn literal_cost(literal: &Value) -> u64 {
 
 /// What a term costs, roughly.
 const TERM_COST: u64 = 10;
+/// What the comparison of two properties may cost, whose lengths are not known before.
+const PROPERTIES_COST: u64 = 10_000;
 
 #[cfg(test)]
 mod tests {
@@ -253,22 +286,60 @@ mod tests {
         first
     }
 
+    const OPERATORS: [ComparisonOperator; 6] = [
+        ComparisonOperator::Equal,
+        ComparisonOperator::NotEqual,
+        ComparisonOperator::LessThan,
+        ComparisonOperator::LessThanOrEqual,
+        ComparisonOperator::GreaterThan,
+        ComparisonOperator::GreaterThanOrEqual,
+    ];
+
     /// The operators, in the order eq, ne, lt, le, gt, ge, that hold between a property and a literal.
     fn operators(property: &str, literal: impl Into<Value>) -> String {
         let literal = literal.into();
-        [
-            ComparisonOperator::Equal,
-            ComparisonOperator::NotEqual,
-            ComparisonOperator::LessThan,
-            ComparisonOperator::LessThanOrEqual,
-            ComparisonOperator::GreaterThan,
-            ComparisonOperator::GreaterThanOrEqual,
-        ]
-        .into_iter()
-        .filter(|operator| holds(&Filter::comparison(property, *operator, literal.clone())))
-        .map(ComparisonOperator::as_str)
-        .collect::<Vec<_>>()
-        .join(" ")
+        OPERATORS
+            .into_iter()
+            .filter(|operator| holds(&Filter::comparison(property, *operator, literal.clone())))
+            .map(ComparisonOperator::as_str)
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    #[test]
+    fn properties_compare_the_same_from_both_sides() {
+        let values = [
+            Value::from(39),
+            Value::from(39_i64),
+            Value::from(39.0),
+            Value::from(40.5),
+            Value::from("39"),
+            Value::from(f64::NAN),
+            Value::from(true),
+        ];
+        let is_number = |value: &Value| !matches!(value, Value::String(_) | Value::Boolean(_));
+        for left in &values {
+            for right in &values {
+                let holds = |left: &Value, operator: ComparisonOperator, right: &Value| {
+                    compare_properties(&left.as_ref(), operator, &right.as_ref())
+                };
+                for operator in OPERATORS {
+                    let flipped = holds(right, operator.flipped(), left);
+                    assert_eq!(
+                        holds(left, operator, right),
+                        flipped,
+                        "{left:?} {operator} {right:?}"
+                    );
+                }
+                let is_equal = holds(left, ComparisonOperator::Equal, right);
+                assert_ne!(is_equal, holds(left, ComparisonOperator::NotEqual, right));
+                if !is_number(left) && is_number(right) {
+                    assert!(!is_equal, "{left:?} {right:?}");
+                }
+            }
+        }
+        let (int, double) = (values[0].as_ref(), values[2].as_ref());
+        assert!(compare_properties(&int, ComparisonOperator::Equal, &double));
     }
 
     #[test]

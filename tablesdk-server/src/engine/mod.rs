@@ -66,7 +66,7 @@ pub(crate) use record_check::Findings;
 pub(crate) use rejection::{Failure, Rejection};
 pub(crate) use scan_budget::ScanBudget;
 pub(crate) use shared_clean_up::SharedCleanUp;
-pub(crate) use size::properties_bytes;
+pub(crate) use size::entity_bytes;
 pub(crate) use table_scan::TableScan;
 pub(crate) use view::{Entity, View};
 

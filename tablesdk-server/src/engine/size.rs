@@ -3,12 +3,10 @@
 //! This module knows neither storage nor JSON. See
 //! <https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model>.
 
-use std::borrow::Cow;
-
 use tablesdk_protocol::{EntityKey, ValueRef};
 
 /// The bytes that the service counts for an entity. The timestamp costs nothing.
-pub(super) fn entity_bytes<'v, E>(
+pub(crate) fn entity_bytes<'v, E>(
     key: &EntityKey,
     properties: impl Iterator<Item = Result<(&'v str, ValueRef<'v>), E>>,
 ) -> Result<usize, E> {
@@ -19,14 +17,6 @@ pub(super) fn entity_bytes<'v, E>(
         bytes += property_bytes(name, &value);
     }
     Ok(bytes)
-}
-
-/// The bytes that the service counts for these properties.
-pub(crate) fn properties_bytes(properties: &[(Cow<'_, str>, ValueRef<'_>)]) -> usize {
-    let bytes = properties
-        .iter()
-        .map(|(name, value)| property_bytes(name, value));
-    bytes.sum()
 }
 
 fn property_bytes(name: &str, value: &ValueRef<'_>) -> usize {

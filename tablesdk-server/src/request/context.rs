@@ -337,6 +337,15 @@ impl Context {
     }
 
     fn error_response(&self, error: &ServiceError, format: ErrorFormat) -> Response<Bytes> {
+        let without_code;
+        let error = if self.flavor.omits_code(error) {
+            let message = error.message().to_owned();
+            without_code = ServiceError::new(ErrorCode::Other(String::new()), message)
+                .with_status(error.status());
+            &without_code
+        } else {
+            error
+        };
         let (form, request_id) = (self.flavor.error_form(), self.request_id.to_string());
         let (content_type, body) = match format {
             ErrorFormat::Json(level) => (
@@ -382,7 +391,7 @@ impl Context {
 
     fn name_code(&self, response: &mut Response<Bytes>, error: &ServiceError) {
         if let Ok(code) = HeaderValue::from_str(error.code().as_str())
-            && !code.is_empty()
+            && !self.flavor.omits_code(error)
         {
             self.add_common(response.headers_mut(), X_MS_ERROR_CODE, code);
         }

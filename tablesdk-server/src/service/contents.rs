@@ -138,7 +138,7 @@ async fn load_line(
             }
             let mut input = body.read().map_err(refused)?;
             let key = input.take_key().map_err(refused)?;
-            let properties = stored(input, &body, engine.flavor(), false).map_err(refused)?;
+            let properties = stored(input, &body, &key, engine.flavor(), false).map_err(refused)?;
             let change = Change {
                 key: &key,
                 action: Action::Update {

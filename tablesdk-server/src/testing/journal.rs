@@ -145,7 +145,7 @@ pub struct RecordedRequest {
     pub time: Timestamp,
     /// The status of the response, even if an injected fault kept it from the client. `None` if there was no response.
     pub status: Option<u16>,
-    /// The code of an error. A batch that was rejected because of a change has the code of the change, and the status 202.
+    /// The code of an error. A batch in which an operation was refused has the code of the operation, and the status 202.
     pub error_code: Option<ErrorCode>,
     /// The number of entities in the response.
     pub entities_returned: usize,

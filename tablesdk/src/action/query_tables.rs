@@ -11,6 +11,7 @@ use tablesdk_protocol::operation::query_tables::{Request, Response};
 
 use super::{check_url, refused};
 use crate::error::Error;
+use crate::filter::starting_with;
 use crate::pipeline::{Effect, PagedOperation, PipelineHandle};
 use crate::query::{Continuations, EntityStream, Page, PageToken, Pages, fingerprint, of_token};
 
@@ -174,10 +175,14 @@ impl QueryTables {
         let filter = if self.prefix.is_empty() {
             None
         } else {
-            // No character of a name is greater than `z`, in whatever case it is compared.
-            let end = format!("{}{{", self.prefix);
-            let start = Filter::comparison(NAME, GreaterThanOrEqual, self.prefix.as_str());
-            Some(start.and(Filter::comparison(NAME, LessThan, end)))
+            Some(if self.pipeline.has_plain_table_names() {
+                // No character of a name is greater than `z`, in whatever case it is compared.
+                let end = format!("{}{{", self.prefix);
+                let start = Filter::comparison(NAME, GreaterThanOrEqual, self.prefix.as_str());
+                start.and(Filter::comparison(NAME, LessThan, end))
+            } else {
+                starting_with(NAME, &self.prefix)
+            })
         };
         let sent = next_table_name.clone();
         let request = Request {

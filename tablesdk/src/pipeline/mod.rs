@@ -154,6 +154,11 @@ impl Pipeline {
         batch::encode_changes(changes, &self.endpoint, random_guid(), self.merge_method())
     }
 
+    /// Whether the name of a table consists of letters and digits, and is compared without regard to case.
+    pub(crate) const fn has_plain_table_names(&self) -> bool {
+        matches!(self.options.backend, Backend::Storage)
+    }
+
     /// The method of a merge that the backend knows.
     const fn merge_method(&self) -> MergeMethod {
         match self.options.backend {

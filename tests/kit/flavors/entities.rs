@@ -158,11 +158,13 @@ differences! {
         if is_found { "does not matter" } else { "matters" }.to_owned()
     }
 
-    "The name of a table that no table can have":
+    "The name of a table with a hyphen":
     async fn a_bad_name(subject: &Subject) -> ["400 InvalidResourceName", "400 InvalidResourceName", "400"] {
         let created = outcome(&subject.send("POST /Tables", &[], r#"{"TableName":"a-b-c"}"#).await);
         let short = outcome(&subject.send("POST /Tables", &[], r#"{"TableName":"ab"}"#).await);
         assert_eq!(short.contains("OutOfRangeInput"), created.contains("InvalidResourceName"));
+        let read = outcome(&subject.send("GET /a-b-c()", &[], "").await);
+        assert_eq!(read, created);
         created
     }
 

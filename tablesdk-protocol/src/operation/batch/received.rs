@@ -253,7 +253,8 @@ fn change_set(part: &Part<'_>) -> Result<Option<String>, ServiceError> {
 }
 
 /// The path below the account, of a URL or of a path with or without the account's segment.
-// SERVICE: scheme and host of a URL in a batch are not looked at: clients behind a proxy name another one. The account may be its secondary.
+// SERVICE: scheme and host of a URL in a batch are not looked at: clients behind a proxy name another one. The
+// account may be its secondary, which was seen for queries, and is assumed for changes.
 fn below_account<'a>(target: &'a str, account: &str) -> &'a str {
     let path = match target.split_once("://") {
         Some((_, rest)) if !target.starts_with('/') => {

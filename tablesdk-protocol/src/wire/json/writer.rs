@@ -362,7 +362,7 @@ impl ObjectWriter {
         self.out.push(b'"');
     }
 
-    /// The name of a property needs no escape in JSON: letters, digits and underscores.
+    /// The name of a property needs no escape in JSON: it has neither quotes nor control characters.
     fn name(&mut self, name: &str) {
         self.separate();
         write_plain(&mut self.out, name);

@@ -123,11 +123,11 @@ pub fn write_service_properties(properties: &ServiceProperties) -> Vec<u8> {
     super::write(ROOT, &document)
 }
 
-/// Reads the properties that are there and checks them.
+/// Reads the properties that are there. [`ServiceProperties::check`] says whether they keep the limits.
 ///
 /// # Errors
 ///
-/// When the document has another form, or breaks a rule of [`ServiceProperties::check`].
+/// When the document has another form.
 pub fn read_service_properties(document: &[u8]) -> Result<ServiceProperties, XmlError> {
     let document: Document = super::read(document, ROOT)?;
     let rules = |cors: Cors| cors.rules.into_iter().map(|Rule(rule)| rule).collect();

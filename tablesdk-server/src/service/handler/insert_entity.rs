@@ -65,7 +65,8 @@ fn values(
     flavor: Flavor,
 ) -> Result<(EntityKey, Properties), OperationError> {
     let key = input.take_key()?;
-    Ok((key, stored(input, &request.entity, flavor, true)?))
+    let properties = stored(input, &request.entity, &key, flavor, true)?;
+    Ok((key, properties))
 }
 
 /// The entity as JSON, if the response contains it.

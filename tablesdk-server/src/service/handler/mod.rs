@@ -18,6 +18,7 @@ mod service_stats;
 mod table_acl;
 mod update_entity;
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -25,11 +26,11 @@ use http::Response;
 use tablesdk_protocol::operation::batch::Received;
 use tablesdk_protocol::operation::{EntityBody, EntityInput, Operation};
 use tablesdk_protocol::wire::json::{EntityFormat, MetadataLevel};
-use tablesdk_protocol::{ErrorCode, ServiceError, TableName};
+use tablesdk_protocol::{EntityKey, ErrorCode, ServiceError, TableName};
 
 use super::error::OperationError;
 use super::{query_budget, table_case};
-use crate::engine::{Command, Engine, Failure, Outcome, Properties, View, properties_bytes};
+use crate::engine::{Command, Engine, Failure, Outcome, Properties, View, entity_bytes};
 use crate::flavor::Flavor;
 use crate::request::address::Location;
 use crate::request::auth::Principal;
@@ -180,20 +181,18 @@ fn entity_format<'a>(
 pub(super) fn stored(
     input: EntityInput<'_>,
     body: &EntityBody,
+    key: &EntityKey,
     flavor: Flavor,
     is_insert: bool,
 ) -> Result<Properties, ServiceError> {
-    let entity_bytes_max = flavor.entity_bytes_max();
-    // A character of JSON is counted as two bytes at most.
-    let may_be_too_large = body.as_bytes().len().saturating_mul(2) > entity_bytes_max;
-    let is_too_large = may_be_too_large && properties_bytes(input.properties()) > entity_bytes_max;
-    let mut properties = input
-        .into_properties()
-        .map_err(|error| match error.code() {
-            // SERVICE: the limit of an entity is checked before that of a value.
-            ErrorCode::PropertyValueTooLarge if is_too_large => ErrorCode::EntityTooLarge.into(),
-            _ => error,
-        })?;
+    let properties = input.into_properties();
+    let mut properties = properties.map_err(|error| match error.code() {
+        // SERVICE: the limit of an entity is checked before that of a value.
+        ErrorCode::PropertyValueTooLarge if is_too_large(key, body, flavor) => {
+            ErrorCode::EntityTooLarge.into()
+        }
+        _ => error,
+    })?;
     if !is_insert && flavor.sorts_written_properties() {
         properties.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
     }
@@ -202,6 +201,17 @@ pub(super) fn stored(
         stored.push(name, value);
     }
     Ok(stored)
+}
+
+/// Whether the entity in a body exceeds the limit, with values that exceed theirs.
+fn is_too_large(key: &EntityKey, body: &EntityBody, flavor: Flavor) -> bool {
+    let Ok(input) = body.read_with(flavor.accepts_any_guid()) else {
+        return false;
+    };
+    let properties = input.properties().iter();
+    let properties = properties.map(|(name, value)| Ok((name.as_ref(), value.clone())));
+    let bytes: Result<_, Infallible> = entity_bytes(key, properties);
+    bytes.is_ok_and(|bytes| bytes > flavor.entity_bytes_max())
 }
 
 /// The response with a list, in the order of its members that the flavor has.

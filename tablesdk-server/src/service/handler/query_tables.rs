@@ -77,6 +77,7 @@ pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request
 }
 
 /// The same filter with the names of tables in lower case.
+// SERVICE: that it compares in lower case, and not in upper case, is assumed. It matters for characters that no name has.
 fn in_lower_case(filter: &Filter) -> Filter {
     filter.map_comparisons(|comparison| {
         let mut comparison = comparison.clone();

@@ -40,7 +40,7 @@ pub(super) async fn read(
     if !context.flavor.ignores_keys_of_updates() {
         input.require_readable_key()?;
     }
-    let properties =
-        stored(input, &request.entity, context.flavor, false).map_err(OperationError::from);
+    let properties = stored(input, &request.entity, &request.key, context.flavor, false)
+        .map_err(OperationError::from);
     or_missing_table(engine, context, &request.table, properties).await
 }

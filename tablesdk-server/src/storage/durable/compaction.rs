@@ -77,7 +77,7 @@ impl Drop for Compactor {
 /// Merges the first level into the next one, unless another thread does so.
 ///
 /// The threads of the store look whether there is something to merge once for each table that they write. If the first level was part of
-/// a long compaction each time, nobody merges what has come meanwhile, and no table follows while writes wait for that.
+/// a long compaction each time, no thread merges what has come meanwhile, and no table follows while writes wait for that.
 pub(super) fn merge_first_level(tree: &AnyTree, watermark: SeqNo) -> lsm_tree::Result<()> {
     tree.compact(Arc::new(Leveled::default()), watermark)
 }
