@@ -169,11 +169,7 @@ fn evaluate(steps: &[Step<'_>], slots: &[Option<ValueRef<'_>>]) -> bool {
                 left,
                 operator,
                 right,
-            } => match (stored(left), stored(right)) {
-                (Some(left), Some(right)) => compare_properties(left, operator, right),
-                (None, None) => operator == ComparisonOperator::Equal,
-                _ => false,
-            },
+            } => compare_slots(stored(left), operator, stored(right)),
             Test::Constant(constant) => constant,
             Test::Invert => !value,
             Test::IsTrue { slot } => stored(slot) == Some(&ValueRef::Boolean(true)),
@@ -197,6 +193,20 @@ fn compare(value: &ValueRef<'_>, operator: ComparisonOperator, literal: &Value) 
         Some(ordering) => operator.matches(ordering),
         // SERVICE: assumed, as IEEE 754 has it: a NaN differs from everything, itself included.
         None => operator == ComparisonOperator::NotEqual,
+    }
+}
+
+/// Apart from the comparison with literals, which has to be fast.
+#[cold]
+fn compare_slots(
+    left: Option<&ValueRef<'_>>,
+    operator: ComparisonOperator,
+    right: Option<&ValueRef<'_>>,
+) -> bool {
+    match (left, right) {
+        (Some(left), Some(right)) => compare_properties(left, operator, right),
+        (None, None) => operator == ComparisonOperator::Equal,
+        _ => false,
     }
 }
 
