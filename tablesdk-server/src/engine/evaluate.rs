@@ -1,7 +1,8 @@
 //! Evaluates a filter for an entity, or for the name of a table.
 //!
 //! A filter is compiled once per query: each property that it names gets a slot, one pass over an entity fills the slots, and the
-//! terms read only the slots. So the cost per entity is the sum of the sizes of entity and filter, never their product.
+//! terms read only the slots. So the cost per entity is the sum of the sizes of entity and filter, never their product, but for terms that
+//! compare two properties, which only the flavor Azurite has.
 //!
 //! The logic is two-valued: a comparison with a missing property is false, and `not` makes it true. The protocol crate defines how
 //! a value compares with a literal. See
