@@ -196,12 +196,16 @@ impl Properties {
     /// # Errors
     ///
     /// When they are damaged.
-    pub(crate) fn sorted(&self) -> Result<Self, StorageError> {
+    pub(crate) fn sorted(self) -> Result<Self, StorageError> {
         let record = self.at(Timestamp::UNIX_EPOCH);
         let mut pieces = Vec::with_capacity(self.count);
         for property in record.properties() {
             let property = property?;
             pieces.push((property.name(), property.json()));
+        }
+        // As those of an entity that was merged before, if no property is new.
+        if pieces.is_sorted() {
+            return Ok(self);
         }
         pieces.sort_unstable();
         let mut sorted = Self::with_capacity(self.count, self.json.len());
