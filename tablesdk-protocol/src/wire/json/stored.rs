@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use memchr::memchr2;
 
-use super::value::{infer_number, is_integer, parse_text, write_plain, write_value};
+use super::value::{is_integer, parse_json_double, parse_text, write_plain, write_value};
 use crate::types::{EdmType, Timestamp, ValueRef};
 
 /// Writes a property in the form that a server keeps and copies into its responses. The caller sees to it that the name is valid.
@@ -104,10 +104,12 @@ impl<'a> StoredProperty<'a> {
             (None, b"false") => return Some(ValueRef::Boolean(false)),
             (None, [b'-' | b'0'..=b'9', ..]) => {
                 let number = std::str::from_utf8(self.value).ok()?;
-                let value = infer_number(number).ok()?;
                 // An Int64 is a string, and a Double has a point or an exponent.
-                let is_ours = value.edm_type() == EdmType::Int32 || !is_integer(number);
-                return is_ours.then_some(value);
+                return if is_integer(number) {
+                    number.parse().ok().map(ValueRef::Int32)
+                } else {
+                    parse_json_double(number).map(ValueRef::Double)
+                };
             }
             (Some(name), [b'"', text @ .., b'"']) => {
                 (std::str::from_utf8(name).ok()?.parse().ok()?, text)

@@ -222,7 +222,7 @@ impl<'a> Scalar<'a> {
 
 /// The value of a number without an annotation: an integer that fits is an Int32, and any other number a Double. The sign of a zero
 /// without a point and an exponent is lost.
-pub(super) fn infer_number(number: &str) -> Result<ValueRef<'static>, PropertyProblem> {
+fn infer_number(number: &str) -> Result<ValueRef<'static>, PropertyProblem> {
     if is_integer(number)
         && let Ok(integer) = number.parse()
     {

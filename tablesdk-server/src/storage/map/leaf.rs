@@ -17,7 +17,7 @@ pub(super) struct Leaf {
     prefix: usize,
     /// The records that are outside of the buffer, in the order of their keys.
     outside: Vec<Outside>,
-    /// The index of the entry that was added last, since the leaf was split.
+    /// The index of the entry that was added last, since the leaf was split, unless it was removed.
     added: Option<usize>,
     /// The weight that splits have taken along since entries are added in order: see [`Self::split_point`].
     carried: usize,
@@ -154,6 +154,11 @@ impl Leaf {
         let outside = self.take_outside(index);
         self.resize(self.start(index)..entry.end(), 0, index);
         self.entries.remove(index);
+        self.added = match self.added {
+            Some(added) if added > index => Some(added - 1),
+            Some(added) if added == index => None,
+            added => added,
+        };
         if self.is_empty() {
             self.prefix = 0;
         }
@@ -531,6 +536,7 @@ impl Leaf {
             assert_eq!(self.entries[index].head, head_of(key, self.prefix));
         }
         assert_eq!(at, self.bytes.len());
+        assert!(self.added.is_none_or(|added| added < self.len()));
         assert_eq!(self.outside_before(self.len()), self.outside.len());
         assert!(self.outside.iter().all(|record| record.len() > INSIDE_MAX));
         let spare = self.bytes.capacity() - self.bytes.len();

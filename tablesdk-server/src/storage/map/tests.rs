@@ -331,6 +331,21 @@ fn turns_in_the_order_do_not_make_leaves_of_one_entry() {
 }
 
 #[test]
+fn a_leaf_whose_last_added_entry_was_removed_is_not_split_at_its_end() {
+    let (mut map, mut model) = (Map::default(), Model::new());
+    put(&mut map, &mut model, b"a".to_vec(), Vec::new());
+    put(&mut map, &mut model, b"b".to_vec(), Vec::new());
+    remove(&mut map, &mut model, b"b");
+    put(
+        &mut map,
+        &mut model,
+        vec![b'c'; leaf::WEIGHT_MAX],
+        Vec::new(),
+    );
+    assert_same(&map, &model);
+}
+
+#[test]
 fn removed_entries_free_their_nodes() {
     let count = 20_000_u16;
     let mut map = filled(shuffled(count));
