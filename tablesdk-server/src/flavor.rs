@@ -7,8 +7,10 @@ use tablesdk_protocol::filter::FilterSyntax;
 use tablesdk_protocol::limits::{ENTITY_BYTES_MAX, REQUEST_BODY_BYTES_MAX};
 use tablesdk_protocol::operation::RequestRules;
 use tablesdk_protocol::wire::error_body::ErrorForm;
-use tablesdk_protocol::wire::json::EntityStyle;
-use tablesdk_protocol::{ErrorCode, Logging, Metrics, ServiceError, ServiceProperties, TableName};
+use tablesdk_protocol::wire::json::{EntityStyle, MetadataLevel};
+use tablesdk_protocol::{
+    ETag, ErrorCode, Logging, Metrics, ServiceError, ServiceProperties, TableName, Timestamp,
+};
 
 /// The service that a server behaves like, as far as a client can see a difference.
 ///
@@ -43,21 +45,21 @@ impl Flavor {
         RequestRules {
             accepts_patch: !self.is_cosmos_db(),
             refuses_large_top: !self.is_azurite(),
-            filter_syntax: if self.is_azurite() {
-                FilterSyntax::Azurite
-            } else {
-                // SERVICE: what Cosmos DB says to an integer without its suffix is not known.
-                FilterSyntax::Service
+            filter_syntax: match self {
+                Self::Storage => FilterSyntax::Service,
+                Self::CosmosDb => FilterSyntax::CosmosDb,
+                Self::Azurite => FilterSyntax::Azurite,
             },
             limits_cors_rules: !self.is_azurite(),
         }
     }
 
-    /// How entities are written.
+    /// How entities are read and written.
     pub(crate) const fn entity_style(self) -> EntityStyle {
-        EntityStyle {
-            has_seven_digits: self.is_cosmos_db(),
-            omits_missing: self.is_azurite(),
+        match self {
+            Self::Storage => EntityStyle::Storage,
+            Self::CosmosDb => EntityStyle::CosmosDb,
+            Self::Azurite => EntityStyle::Azurite,
         }
     }
 
@@ -75,12 +77,31 @@ impl Flavor {
         self.is_azurite() && is_about_table_name(error)
     }
 
-    /// The error of an operation, which has another code for a missing table.
-    pub(crate) fn operation_error(self, error: ServiceError) -> ServiceError {
-        if self.is_cosmos_db() && *error.code() == ErrorCode::TableNotFound {
-            return ErrorCode::ResourceNotFound.into();
+    /// The error that a response has: its code and its message may be others.
+    pub(crate) fn error(self, error: ServiceError) -> ServiceError {
+        if !self.is_cosmos_db() {
+            return error;
         }
-        error
+        let code = match error.code() {
+            ErrorCode::AuthorizationPermissionMismatch => ErrorCode::Forbidden,
+            ErrorCode::TableNotFound => ErrorCode::ResourceNotFound,
+            code => code.clone(),
+        };
+        if error.message() != error.code().message() {
+            return ServiceError::new(code, error.message().to_owned()).with_status(error.status());
+        }
+        let message = match code {
+            ErrorCode::InvalidInput => "One of the input values is invalid.",
+            ErrorCode::NotImplemented => "The requested operation is not supported.",
+            ErrorCode::PropertiesNeedValue => "PartitionKey/RowKey cannot be empty",
+            ErrorCode::TableAlreadyExists => "The specified table already exists.",
+            ErrorCode::TooManyRequests => {
+                "Message: {\"Errors\":[\"Request rate is large. More Request Units may be needed, so no changes were made. \
+                Please retry this request later. Learn more: http://aka.ms/cosmosdb-error-429\"]}"
+            }
+            _ => return ServiceError::from(code).with_status(error.status()),
+        };
+        ServiceError::new(code, message).with_status(error.status())
     }
 
     /// The error of a request that could not be authenticated.
@@ -146,6 +167,29 @@ impl Flavor {
         initial
     }
 
+    /// The `Content-Type` of JSON with that metadata.
+    pub(crate) const fn content_type(self, level: MetadataLevel) -> &'static str {
+        if self.is_cosmos_db() {
+            level.accept()
+        } else {
+            level.content_type()
+        }
+    }
+
+    /// The ETag of what was written at that time.
+    pub(crate) fn etag(self, timestamp: Timestamp) -> ETag {
+        if self.is_cosmos_db() {
+            ETag::from_padded_timestamp(timestamp)
+        } else {
+            ETag::from_timestamp(timestamp)
+        }
+    }
+
+    /// Whether the response to an upsert has a `Content-Type`, although it has no content.
+    pub(crate) const fn types_upserts(self) -> bool {
+        self.is_cosmos_db()
+    }
+
     /// Whether responses have headers that no operation needs, such as `Server`.
     pub(crate) const fn has_common_headers(self) -> bool {
         !self.is_cosmos_db()
@@ -187,9 +231,14 @@ impl Flavor {
         self.is_storage()
     }
 
-    /// Whether an `Edm.Guid` may have any text. One that is no GUID is stored as a string.
-    pub(crate) const fn accepts_any_guid(self) -> bool {
-        self.is_azurite()
+    /// Whether a merge leaves the properties in their places. Otherwise those that it writes come last.
+    pub(crate) const fn merges_in_place(self) -> bool {
+        self.is_cosmos_db()
+    }
+
+    /// Whether the properties of an entity in a storage contain this key, so that it keeps its place among them.
+    pub(crate) fn stores_key(self, name: &str) -> bool {
+        self.is_cosmos_db() && matches!(name, "PartitionKey" | "RowKey")
     }
 
     /// Whether the response to an operation of a batch has its `Content-ID`.
@@ -242,14 +291,14 @@ impl Flavor {
         self.is_azurite()
     }
 
-    /// Whether the lines of a batch's response end with LF and with CR LF.
-    pub(crate) const fn has_mixed_line_ends(self) -> bool {
+    /// Whether the metadata of tables and of a list comes last.
+    pub(crate) const fn has_metadata_last(self) -> bool {
         self.is_cosmos_db()
     }
 
-    /// Whether the metadata of a list follows its items.
-    pub(crate) const fn has_metadata_last(self) -> bool {
-        self.is_cosmos_db()
+    /// Whether a shared access signature may have a range of keys.
+    pub(crate) const fn has_sas_keys(self) -> bool {
+        !self.is_cosmos_db()
     }
 
     /// Whether a shared access signature is limited to its range of keys.

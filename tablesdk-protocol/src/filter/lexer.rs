@@ -160,9 +160,7 @@ impl<'a> Lexer<'a> {
             return Ok(Value::Int32(integer));
         }
         match number.parse() {
-            Ok(integer) if long || self.syntax != FilterSyntax::Service => {
-                Ok(Value::Int64(integer))
-            }
+            Ok(integer) if long || !self.syntax.requires_suffix() => Ok(Value::Int64(integer)),
             Ok(_) => {
                 let what = "an integer of 32 bits, and larger ones have the suffix `L`";
                 Err(self.literal_error(start, what, "Edm.Int32"))

@@ -305,9 +305,11 @@ fn compare(
     };
     match (left, right) {
         (Term::Property(property, _), Term::Literal(literal)) => {
+            let literal = literal_for(&property, literal, syntax);
             Ok(Filter::comparison(property, operator, literal))
         }
         (Term::Literal(literal), Term::Property(property, _)) => {
+            let literal = literal_for(&property, literal, syntax);
             Ok(Filter::comparison(property, operator.flipped(), literal))
         }
         (Term::Property(left, _), Term::Property(right, _)) if syntax == FilterSyntax::Azurite => {
@@ -322,6 +324,20 @@ fn compare(
         (Term::Property(..), Term::Property(..)) => Err("a comparison of two properties"),
         (Term::Null, _) | (_, Term::Null) => Err("a comparison with null"),
         _ => Err("a comparison of a condition"),
+    }
+}
+
+/// The literal with which a property is compared.
+fn literal_for(property: &str, literal: Value, syntax: FilterSyntax) -> Value {
+    match literal {
+        Value::Binary(bytes)
+            if syntax == FilterSyntax::CosmosDb
+                && declared_type(property) == Some("Edm.String") =>
+        {
+            String::from_utf8(bytes)
+                .map_or_else(|error| Value::Binary(error.into_bytes()), Value::String)
+        }
+        literal => literal,
     }
 }
 

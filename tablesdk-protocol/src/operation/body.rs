@@ -7,9 +7,12 @@ use bytes::Bytes;
 
 use crate::types::limits::{BINARY_BYTES_MAX, PROPERTIES_MAX, STRING_UNITS_MAX};
 use crate::types::{
-    EntityKey, ErrorCode, PropertyNameProblem, ServiceError, ValueRef, check_property_name,
+    EntityKey, ErrorCode, PropertyNameProblem, ServiceError, ValueRef, check_property_characters,
+    check_property_name,
 };
-use crate::wire::json::{JsonEntity, JsonError, PropertyError, PropertyProblem, read_entity};
+use crate::wire::json::{
+    EntityStyle, JsonEntity, JsonError, PropertyError, PropertyProblem, read_entity,
+};
 
 /// An entity as JSON, as a request carries it. The server reads it once it knows that it may.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,67 +38,72 @@ impl EntityBody {
     /// `InvalidInput` when the body is not a JSON object or a value does not fit its type; `OutOfRangeInput` for a date
     /// outside 1601 to 9999; `DuplicatePropertiesSpecified`; `TooManyProperties` when there are many times too many.
     pub fn read(&self) -> Result<EntityInput<'_>, ServiceError> {
-        self.read_with(false)
+        self.read_as(EntityStyle::Storage)
     }
 
-    /// As [`read`](Self::read). Any text can be accepted as a GUID: one that is no GUID is read as a string.
+    /// As [`read`](Self::read), in the style of another server.
     ///
     /// # Errors
     ///
     /// Those of [`read`](Self::read).
-    pub fn read_with(&self, accepts_any_guid: bool) -> Result<EntityInput<'_>, ServiceError> {
+    pub fn read_as(&self, style: EntityStyle) -> Result<EntityInput<'_>, ServiceError> {
         if self.0.is_empty() {
-            return Ok(EntityInput::default());
+            return Ok(EntityInput::new(style));
         }
         let entity = read_entity(&self.0).map_err(|error| match error {
             JsonError::AnnotatedTwice => ErrorCode::DuplicatePropertiesSpecified,
             JsonError::TooManyMembers => ErrorCode::TooManyProperties,
             _ => ErrorCode::InvalidInput,
         })?;
-        EntityInput::of(entity, accepts_any_guid)
+        EntityInput::of(entity, style)
     }
 }
 
 /// What a request to write an entity says: its keys and its properties, nulls left out. Names and strings without escapes are
-/// borrowed from the body.
+/// borrowed from the body. In the style of Cosmos DB, the keys are properties, too.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EntityInput<'a> {
+    style: EntityStyle,
     partition_key: Result<Option<Cow<'a, str>>, ServiceError>,
     row_key: Result<Option<Cow<'a, str>>, ServiceError>,
     properties: Vec<(Cow<'a, str>, ValueRef<'a>)>,
 }
 
-impl Default for EntityInput<'_> {
-    fn default() -> Self {
+impl<'a> EntityInput<'a> {
+    const fn new(style: EntityStyle) -> Self {
         Self {
+            style,
             partition_key: Ok(None),
             row_key: Ok(None),
             properties: Vec::new(),
         }
     }
-}
 
-impl<'a> EntityInput<'a> {
     /// Converts every value of an entity, without a look at the rules of meaning.
-    fn of(entity: JsonEntity<'a>, accepts_any_guid: bool) -> Result<Self, ServiceError> {
+    fn of(entity: JsonEntity<'a>, style: EntityStyle) -> Result<Self, ServiceError> {
         if entity.has_duplicates() {
             return Err(ErrorCode::DuplicatePropertiesSpecified.into());
         }
         let mut input = Self {
             properties: Vec::with_capacity(entity.members().len()),
-            ..Self::default()
+            ..Self::new(style)
         };
+        let is_cosmos_db = style == EntityStyle::CosmosDb;
         for member in entity.into_members() {
             match member.name() {
                 "PartitionKey" => {
                     input.partition_key = member.into_text().map_err(|_| unreadable());
+                    input.keep_key("PartitionKey");
                 }
                 "RowKey" => {
                     input.row_key = member.into_text().map_err(|_| unreadable());
+                    input.keep_key("RowKey");
                 }
+                // SERVICE: recorded; a property of that name in lower case is kept.
+                "Etag" if is_cosmos_db => {}
                 _ if member.is_system() => {}
                 _ => {
-                    let member = if accepts_any_guid && member.is_other_guid() {
+                    let member = if style == EntityStyle::Azurite && member.is_other_guid() {
                         member.without_annotation()
                     } else {
                         member
@@ -108,6 +116,14 @@ impl<'a> EntityInput<'a> {
             }
         }
         Ok(input)
+    }
+
+    /// Keeps the place of a key among the properties, where the style has it. Its value is the one of the entity's key.
+    fn keep_key(&mut self, name: &'static str) {
+        if self.style == EntityStyle::CosmosDb {
+            let place = ValueRef::String(Cow::Borrowed(""));
+            self.properties.push((Cow::Borrowed(name), place));
+        }
     }
 
     /// Takes the key in the body, as an insert needs it. A request that has the key in its URL does not look.
@@ -148,11 +164,17 @@ impl<'a> EntityInput<'a> {
     ///
     /// `PropertyNameInvalid`, `PropertyNameTooLong`, `PropertyValueTooLarge` or `TooManyProperties`.
     pub fn into_properties(self) -> Result<Vec<(Cow<'a, str>, ValueRef<'a>)>, ServiceError> {
-        if self.properties.len() > PROPERTIES_MAX {
+        let has_limits = self.style != EntityStyle::CosmosDb;
+        if has_limits && self.properties.len() > PROPERTIES_MAX {
             return Err(ErrorCode::TooManyProperties.into());
         }
         for (name, value) in &self.properties {
-            match check_property_name(name) {
+            let checked = if has_limits {
+                check_property_name(name)
+            } else {
+                check_property_characters(name)
+            };
+            match checked {
                 Ok(()) => {}
                 Err(PropertyNameProblem::TooLong { .. }) => {
                     return Err(ErrorCode::PropertyNameTooLong.into());

@@ -85,20 +85,21 @@ impl RequestParts<'_> {
             return Ok(None);
         };
         Filter::read(text, syntax).map(Some).map_err(|error| {
-            if syntax == FilterSyntax::Azurite {
-                let message = "The query condition specified in the request is invalid.";
-                return ServiceError::new(ErrorCode::InvalidInput, message);
-            }
-            if error.is_unsupported() {
-                return ErrorCode::NotImplemented.into();
-            }
-            ServiceError::new(ErrorCode::InvalidInput, error.service_message(text))
+            let message: String = match syntax {
+                FilterSyntax::Azurite => {
+                    "The query condition specified in the request is invalid.".into()
+                }
+                FilterSyntax::CosmosDb => "Request url is invalid.".into(),
+                _ if error.is_unsupported() => return ErrorCode::NotImplemented.into(),
+                _ => error.service_message(text),
+            };
+            ServiceError::new(ErrorCode::InvalidInput, message)
         })
     }
 
     /// Why the service refuses a filter that this server accepts.
     pub(super) fn filter_refusal(&self) -> Option<ParseFilterError> {
-        if self.rules.filter_syntax == FilterSyntax::Service {
+        if self.rules.filter_syntax != FilterSyntax::Azurite {
             return None;
         }
         Filter::read(self.filter_text()?, FilterSyntax::Service).err()

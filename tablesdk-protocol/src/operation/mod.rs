@@ -107,7 +107,7 @@ impl Operation {
             return Err(ErrorCode::UnsupportedHttpVerb.into());
         }
         if method == Method::PATCH && !request.rules.accepts_patch {
-            return Err(ErrorCode::MethodNotAllowed.into());
+            return Err(ErrorCode::InvalidInput.into());
         }
         checksum::check(request.headers, &request.body)?;
         let merge = method == Method::PATCH || method.as_str() == "MERGE";

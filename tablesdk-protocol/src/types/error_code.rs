@@ -95,6 +95,8 @@ error_codes! {
     EntityNotFound, NOT_FOUND, "The entity to update was not found.";
     /// 400: more than 1 MiB.
     EntityTooLarge, BAD_REQUEST, "The entity is larger than the maximum allowed size (1MB).";
+    /// 403: the shared access signature lacks the permission, on Cosmos DB.
+    Forbidden, FORBIDDEN, "The signature does not permit this operation.";
     /// 403: for instance a write on the secondary.
     InsufficientAccountPermissions, FORBIDDEN, "The account being accessed does not have sufficient permissions to execute this operation.";
     /// 500: the service failed.

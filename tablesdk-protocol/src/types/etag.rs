@@ -39,8 +39,16 @@ impl ETag {
         Self::from_printed(&timestamp.print())
     }
 
+    /// The same with all seven digits of a fraction, as Cosmos DB writes them.
+    pub fn from_padded_timestamp(timestamp: Timestamp) -> Self {
+        Self::from_text(&timestamp.to_padded_string())
+    }
+
     pub(crate) fn from_printed(timestamp: &PrintedTimestamp) -> Self {
-        let text = timestamp.as_str();
+        Self::from_text(timestamp.as_str())
+    }
+
+    fn from_text(text: &str) -> Self {
         // Their colons are encoded.
         let hour = text.get(..13).unwrap_or_default();
         let minute = text.get(14..16).unwrap_or_default();

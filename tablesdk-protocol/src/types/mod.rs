@@ -26,7 +26,7 @@ pub use key::{EntityKey, KeyError, KeyKind, KeyProblem, PartitionKey, RowKey};
 pub use name::{
     PropertyNameProblem, TableName, TableNameError, TableNameProblem, check_property_name,
 };
-pub(crate) use name::{continues_property_name, starts_property_name};
+pub(crate) use name::{check_property_characters, continues_property_name, starts_property_name};
 pub use service_properties::{
     CorsRule, Logging, Metrics, ServiceProperties, ServicePropertiesError,
 };

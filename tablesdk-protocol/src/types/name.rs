@@ -213,6 +213,11 @@ pub fn check_property_name(name: &str) -> Result<(), PropertyNameProblem> {
     if units > PROPERTY_NAME_UNITS_MAX {
         return Err(PropertyNameProblem::TooLong { units });
     }
+    check_property_characters(name)
+}
+
+/// The same without the limit of its length, which Cosmos DB does not have.
+pub(crate) fn check_property_characters(name: &str) -> Result<(), PropertyNameProblem> {
     let mut characters = name.chars();
     let first = characters.next().ok_or(PropertyNameProblem::Empty)?;
     if !starts_property_name(first) {

@@ -17,7 +17,8 @@ pub enum ErrorForm {
     /// The request's id and the time follow, each in a line.
     #[default]
     Storage,
-    /// A line with the request's id in another spelling follows, and the language is `en-us`.
+    /// A line with the request's id in another spelling follows, behind a line of the gateway if that refused the request. The language is
+    /// `en-us`, and a line end follows the body.
     Cosmos,
 }
 
@@ -33,7 +34,16 @@ impl ErrorForm {
         let message = error.message();
         match self {
             Self::Storage => format!("{message}{ID_LINE}{request_id}\nTime:{now}"),
-            Self::Cosmos => format!("{message}{COSMOS_ID_LINE}{request_id}\n"),
+            Self::Cosmos => {
+                let activity = match error.status() {
+                    StatusCode::BAD_REQUEST | StatusCode::NOT_IMPLEMENTED => {
+                        format!("{ACTIVITY_LINE}{request_id}{GATEWAY}")
+                    }
+                    StatusCode::TOO_MANY_REQUESTS => format!("{ACTIVITY_LINE}{request_id}"),
+                    _ => String::new(),
+                };
+                format!("{message}{activity}{COSMOS_ID_LINE}{request_id}\n")
+            }
         }
     }
 }
@@ -50,16 +60,16 @@ pub fn write(error: &ServiceError, form: ErrorForm, request_id: &str, now: Times
             },
         },
     };
-    serde_json::to_vec(&body).expect("an error of texts is JSON")
+    let mut json = serde_json::to_vec(&body).expect("an error of texts is JSON");
+    if form == ErrorForm::Cosmos {
+        json.extend_from_slice(b"\r\n");
+    }
+    json
 }
 
 /// Prints the error as XML, for operations whose bodies are XML.
-pub fn write_xml(
-    error: &ServiceError,
-    form: ErrorForm,
-    request_id: &str,
-    now: Timestamp,
-) -> Vec<u8> {
+pub fn write_xml(error: &ServiceError, request_id: &str, now: Timestamp) -> Vec<u8> {
+    let form = ErrorForm::Storage;
     // SERVICE: here the time has all seven digits.
     let message = form.message(error, request_id, &now.to_padded_string());
     let document = format!(
@@ -91,7 +101,7 @@ pub fn write_data_xml(error: &ServiceError, request_id: &str, now: Timestamp) ->
 
 /// Prints the error as XML, for a request whose protocol version cannot be read.
 pub fn write_unversioned_xml(error: &ServiceError, request_id: &str, now: Timestamp) -> Vec<u8> {
-    let document = write_xml(error, ErrorForm::Storage, request_id, now);
+    let document = write_xml(error, request_id, now);
     let declaration = xml::DECLARATION.as_bytes();
     let root = document.strip_prefix(declaration).unwrap_or(&document);
     [xml::BYTE_ORDER_MARK.as_bytes(), STANDALONE, root].concat()
@@ -115,7 +125,7 @@ pub fn recognise(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Option
         Err(_) => read_xml(body),
     };
     if let Some((code, message)) = in_body {
-        let id_line = [ID_LINE, COSMOS_ID_LINE].into_iter();
+        let id_line = [ID_LINE, COSMOS_ID_LINE, ACTIVITY_LINE].into_iter();
         let end = id_line.filter_map(|line| message.find(line)).min();
         let message = message.get(..end.unwrap_or(message.len()));
         let message = message.unwrap_or_default().trim_end().to_owned();
@@ -144,6 +154,9 @@ const STANDALONE: &[u8] = b"<?xml version=\"1.0\" encoding=\"utf-8\" standalone=
 /// What follows the text of an error.
 const ID_LINE: &str = "\nRequestId:";
 const COSMOS_ID_LINE: &str = "\nRequestID:";
+const ACTIVITY_LINE: &str = "\r\nActivityId: ";
+/// What follows the id in the line of the gateway.
+const GATEWAY: &str = ", documentdb-dotnet-sdk/2.11.0 Host/64-bit MicrosoftWindowsNT/6.2.9200.0";
 
 #[derive(Deserialize)]
 struct XmlBody {
@@ -207,15 +220,25 @@ mod tests {
 
     #[test]
     fn prints_the_body_of_cosmos_and_reads_it_back() {
+        let shown = |body: &[u8]| {
+            let line = body.strip_suffix(b"\r\n").unwrap();
+            String::from_utf8(line.to_vec()).unwrap()
+        };
         let error = ServiceError::from(ErrorCode::ResourceNotFound);
         let body = write(&error, ErrorForm::Cosmos, "x", Timestamp::UNIX_EPOCH);
         assert_eq!(
-            String::from_utf8(body.clone()).unwrap(),
+            shown(&body),
             r#"{"odata.error":{"code":"ResourceNotFound","message":{"lang":"en-us","value":"The specified resource does not exist.\nRequestID:x\n"}}}"#
         );
         assert_eq!(read(StatusCode::NOT_FOUND, &HeaderMap::new(), &body), error);
-        let body = write_xml(&error, ErrorForm::Cosmos, "x", Timestamp::UNIX_EPOCH);
-        assert_eq!(read(StatusCode::NOT_FOUND, &HeaderMap::new(), &body), error);
+        let error = ServiceError::from(ErrorCode::NotImplemented);
+        let body = write(&error, ErrorForm::Cosmos, "x", Timestamp::UNIX_EPOCH);
+        assert_eq!(
+            shown(&body),
+            r#"{"odata.error":{"code":"NotImplemented","message":{"lang":"en-us","value":"The requested operation is not implemented on the specified resource.\r\nActivityId: x, documentdb-dotnet-sdk/2.11.0 Host/64-bit MicrosoftWindowsNT/6.2.9200.0\nRequestID:x\n"}}}"#
+        );
+        let status = StatusCode::NOT_IMPLEMENTED;
+        assert_eq!(read(status, &HeaderMap::new(), &body), error);
     }
 
     #[test]
@@ -223,7 +246,7 @@ mod tests {
         let error = ServiceError::from(ErrorCode::InvalidXmlDocument);
         let now = "2021-09-21T00:50:22.4180690Z".parse().unwrap();
         let id = "f60fc3ae-b002-003e-1a82-ae3ae4000000";
-        let body = write_xml(&error, ErrorForm::Storage, id, now);
+        let body = write_xml(&error, id, now);
         assert_eq!(
             String::from_utf8(body.clone()).unwrap(),
             "<?xml version=\"1.0\" encoding=\"utf-8\"?><m:error xmlns:m=\"http://schemas.microsoft.com/ado/2007/08/dataservices/metadata\"><m:code>InvalidXmlDocument</m:code><m:message xml:lang=\"en-US\">XML specified is not syntactically valid.\nRequestId:f60fc3ae-b002-003e-1a82-ae3ae4000000\nTime:2021-09-21T00:50:22.4180690Z</m:message></m:error>"

@@ -49,7 +49,7 @@ pub(super) fn decide_change(
             }
             match (mode, stored) {
                 (Mode::Merge, Some(stored)) => {
-                    let mut merged = merged(stored.record(), properties)?;
+                    let mut merged = merged(flavor, stored.record(), properties)?;
                     if flavor.sorts_written_properties() {
                         merged = merged.sorted()?;
                     }
@@ -98,10 +98,14 @@ fn record(
     properties: &Properties,
 ) -> Result<Vec<u8>, Failure> {
     let entity = properties.at(now);
+    let values = entity.values().filter(|value| {
+        let name = value.as_ref().map(|(name, _)| *name);
+        !name.is_ok_and(|name| flavor.stores_key(name))
+    });
     // Counted only where it may be too large, which is seldom.
     let bytes_max = KEYS_BYTES_MAX + BYTES_PER_JSON_BYTE_MAX * entity.json().len();
     let allowed = flavor.entity_bytes_max();
-    if bytes_max > allowed && entity_bytes(key, entity.values())? > allowed {
+    if bytes_max > allowed && entity_bytes(key, values)? > allowed {
         return Err(Rejection::EntityTooLarge.into());
     }
     Ok(properties.record(now))

@@ -3,14 +3,24 @@
 //! The given properties are written, all others stay unchanged, byte for byte. A merge never removes a property: a null counts as
 //! absent, so it is never passed to this module. See <https://learn.microsoft.com/rest/api/storageservices/merge-entity>.
 
+use std::collections::BTreeMap;
+
 use tablesdk_protocol::Timestamp;
 use tablesdk_protocol::limits::PROPERTIES_MAX;
 
 use super::entity_codec::{Properties, Record};
 use super::{Failure, Rejection};
+use crate::flavor::Flavor;
 
-/// The properties of the result: first the unchanged ones in their order, then the given ones.
-pub(super) fn merged(stored: &Record<'_>, given: &Properties) -> Result<Properties, Failure> {
+/// The properties of the result: first the unchanged ones in their order, then the given ones, or the new ones among them.
+pub(super) fn merged(
+    flavor: Flavor,
+    stored: &Record<'_>,
+    given: &Properties,
+) -> Result<Properties, Failure> {
+    if flavor.merges_in_place() {
+        return merged_in_place(stored, given);
+    }
     let written = given.at(Timestamp::UNIX_EPOCH);
     let mut names = Vec::with_capacity(given.count());
     for property in written.properties() {
@@ -30,6 +40,28 @@ pub(super) fn merged(stored: &Record<'_>, given: &Properties) -> Result<Properti
     merged.append(given);
     if merged.count() > PROPERTIES_MAX {
         return Err(Rejection::TooManyProperties.into());
+    }
+    Ok(merged)
+}
+
+/// As Cosmos DB merges them, which limits their sizes and not their number.
+fn merged_in_place(stored: &Record<'_>, given: &Properties) -> Result<Properties, Failure> {
+    let written = given.at(Timestamp::UNIX_EPOCH);
+    let mut new = BTreeMap::new();
+    for (place, property) in written.properties().enumerate() {
+        let property = property?;
+        new.insert(property.name(), (place, property.json()));
+    }
+    let mut merged = Properties::default();
+    for property in stored.properties() {
+        let property = property?;
+        let given = new.remove(property.name());
+        merged.push_piece(given.map_or(property.json(), |(_, json)| json));
+    }
+    let mut new: Vec<_> = new.into_values().collect();
+    new.sort_unstable();
+    for (_, json) in new {
+        merged.push_piece(json);
     }
     Ok(merged)
 }
@@ -67,7 +99,7 @@ mod tests {
             ("c", Value::from(5_i64)),
         ]));
         let given = of(&[("b", Value::from(2.5)), ("B", Value::from("another name"))]);
-        let merged = merged(&Record::parse(&stored).unwrap(), &given).unwrap();
+        let merged = merged(Flavor::Storage, &Record::parse(&stored).unwrap(), &given).unwrap();
         let expected = of(&[
             ("a", Value::from(1)),
             ("c", Value::from(5_i64)),
@@ -78,12 +110,41 @@ mod tests {
     }
 
     #[test]
+    fn a_merge_in_place_leaves_the_order() {
+        let stored = record(&of(&[
+            ("z", Value::from(1)),
+            ("PartitionKey", Value::from("p")),
+            ("b", Value::from("old")),
+        ]));
+        let given = of(&[
+            ("PartitionKey", Value::from("p")),
+            ("n", Value::from(3)),
+            ("a", Value::from(4)),
+            ("b", Value::from(2.5)),
+        ]);
+        let merged = merged(Flavor::CosmosDb, &Record::parse(&stored).unwrap(), &given).unwrap();
+        let expected = of(&[
+            ("z", Value::from(1)),
+            ("PartitionKey", Value::from("p")),
+            ("b", Value::from(2.5)),
+            ("n", Value::from(3)),
+            ("a", Value::from(4)),
+        ]);
+        assert_eq!(merged, expected);
+    }
+
+    #[test]
     fn the_limit_applies_to_the_result() {
         let stored = record(&numbers(0..200));
         let stored = Record::parse(&stored).unwrap();
-        assert_eq!(merged(&stored, &numbers(100..252)).unwrap().count(), 252);
         assert_eq!(
-            merged(&stored, &numbers(100..253)),
+            merged(Flavor::Storage, &stored, &numbers(100..252))
+                .unwrap()
+                .count(),
+            252
+        );
+        assert_eq!(
+            merged(Flavor::Storage, &stored, &numbers(100..253)),
             Err(Rejection::TooManyProperties.into())
         );
     }
@@ -95,7 +156,7 @@ mod tests {
         // The colon.
         stored[length - 2] = b';';
         let stored = Record::open(&stored).unwrap();
-        let failure = merged(&stored, &numbers(2..3)).unwrap_err();
+        let failure = merged(Flavor::Storage, &stored, &numbers(2..3)).unwrap_err();
         assert!(matches!(failure, Failure::Storage(_)), "{failure:?}");
     }
 }

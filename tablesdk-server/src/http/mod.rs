@@ -309,7 +309,7 @@ impl<H: Handler> Exchange<H> {
         self.state.begin_request();
         let (mut response, body_memory) = self.respond(request).await;
         if let Some(Reason(reason)) = response.extensions_mut().remove()
-            && let Ok(reason) = ReasonPhrase::try_from(reason)
+            && let Ok(reason) = ReasonPhrase::try_from(reason.into_owned())
         {
             response.extensions_mut().insert(reason);
         }

@@ -110,7 +110,12 @@ fn account_label(authority: &str) -> Option<Cow<'_, str>> {
     if host.parse::<IpAddr>().is_ok() || NO_ACCOUNT.iter().any(is_none) {
         return None;
     }
-    let (label, _) = host.split_once('.')?;
+    let label = match host.split_once('.') {
+        Some((label, _)) => label,
+        // As the emulator of Cosmos DB: its account has the name of its host.
+        None if host.eq_ignore_ascii_case(LOCALHOST) => host,
+        None => return None,
+    };
     Some(if label.bytes().any(|byte| byte.is_ascii_uppercase()) {
         Cow::Owned(label.to_ascii_lowercase())
     } else {
@@ -145,6 +150,9 @@ fn authority<'a>(host: Option<&'a HeaderValue>, uri: &'a Uri) -> &'a str {
         .or_else(|| uri.authority().map(Authority::as_str))
         .unwrap_or("localhost")
 }
+
+/// The only host name without dots that may name an account.
+const LOCALHOST: &str = "localhost";
 
 /// A host name with dots that means the machine itself, inside a container.
 const NO_ACCOUNT: [&str; 1] = ["host.docker.internal"];
@@ -209,6 +217,23 @@ mod tests {
             (&*under.account, under.resource()),
             ("acct", "second/Tables")
         );
+    }
+
+    #[test]
+    fn localhost_is_an_account_if_it_exists() {
+        let address = |uri: &str| {
+            let request = Request::get(uri).header("host", "Localhost:8902");
+            let (head, ()) = request.body(()).unwrap().into_parts();
+            Address::of(&head, false, |name| {
+                (name == "localhost").then(|| name.into())
+            })
+        };
+        let without = address("/Tables");
+        assert_eq!(
+            (&*without.account, without.resource()),
+            ("localhost", "Tables")
+        );
+        assert_eq!(without.endpoint().as_str(), "http://Localhost:8902");
     }
 
     #[test]

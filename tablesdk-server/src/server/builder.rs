@@ -282,7 +282,8 @@ impl TableServerBuilder {
         self
     }
 
-    /// The service that the server behaves like, where a client can see a difference. Default: [`Flavor::Storage`].
+    /// The service that the server behaves like, where a client can see a difference. Default: [`Flavor::Storage`]. The tables of a server
+    /// with [`Flavor::CosmosDb`] are in memory.
     pub const fn flavor(mut self, flavor: Flavor) -> Self {
         self.options.flavor = flavor;
         self
@@ -377,6 +378,10 @@ impl TableServerBuilder {
         }
         for account in &self.options.accounts {
             check_account(account.account())?;
+        }
+        if self.options.flavor.is_cosmos_db() && !self.options.storage.is_memory() {
+            let message = "the flavor CosmosDb stores entities in another form, and only in memory";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
         Ok(self.options)
     }

@@ -15,6 +15,7 @@ use super::handler::stored;
 use crate::engine::{
     Action, Change, Command, Engine, Entity, Failure, KeyBounds, Query, Scan, ScanBudget, TableScan,
 };
+use crate::flavor::Flavor;
 use crate::storage::{Reads, StorageError};
 
 /// The tables and entities of an account as text: sorted, without timestamps, and one property a line.
@@ -38,7 +39,7 @@ pub(crate) fn dump(engine: &Engine, account: &str) -> Result<String, StorageErro
             "{table}(PartitionKey={partition_key},RowKey={row_key})"
         );
         let mut lines = Vec::new();
-        for (name, value) in properties(entity)? {
+        for (name, value) in properties(engine.flavor(), entity)? {
             lines.push(match value {
                 // As in JSON, because it may have line breaks.
                 ValueRef::String(text) => {
@@ -71,7 +72,7 @@ pub(crate) fn save(engine: &Engine, account: &str) -> Result<Vec<u8>, StorageErr
             row_key,
             timestamp,
         } = entity.head();
-        let properties = properties(entity)?;
+        let properties = properties(engine.flavor(), entity)?;
         let line = Line::Entity {
             table: table.into(),
             entity: write_entity(partition_key, row_key, Some(timestamp), properties).into(),
@@ -136,7 +137,9 @@ async fn load_line(
             if let Ok(Err(_)) = numbers {
                 return Err(refused(ErrorCode::InvalidInput.into()));
             }
-            let mut input = body.read().map_err(refused)?;
+            let mut input = body
+                .read_as(engine.flavor().entity_style())
+                .map_err(refused)?;
             let key = input.take_key().map_err(refused)?;
             let properties = stored(input, &body, &key, engine.flavor(), false).map_err(refused)?;
             let change = Change {
@@ -239,12 +242,18 @@ fn visit(
 }
 
 /// The names and values of an entity.
-fn properties<'e>(entity: &Entity<'e>) -> Result<Vec<(String, ValueRef<'e>)>, StorageError> {
+fn properties<'e>(
+    flavor: Flavor,
+    entity: &Entity<'e>,
+) -> Result<Vec<(String, ValueRef<'e>)>, StorageError> {
     let damaged = || StorageError::corrupt("entity");
     let properties = entity.properties().map(|property| {
         let property = property?;
         let name = String::from_utf8(property.name().to_vec()).map_err(|_| damaged())?;
         Ok((name, property.value().ok_or_else(damaged)?))
     });
-    properties.collect()
+    let is_key = |name: &String| flavor.stores_key(name);
+    properties
+        .filter(|property| !property.as_ref().is_ok_and(|(name, _)| is_key(name)))
+        .collect()
 }

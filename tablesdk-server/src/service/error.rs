@@ -23,10 +23,15 @@ impl OperationError {
 
     /// Logs the error of the storage, if there is one, and returns the error for the response to the request.
     pub(super) fn report(self, context: &Context) -> ServiceError {
+        context.flavor.error(self.logged(context))
+    }
+
+    /// The same, as Azure Table storage has the error.
+    pub(super) fn logged(self, context: &Context) -> ServiceError {
         if let Some(cause) = self.cause {
             log::storage_failed(context.request_id, &cause);
         }
-        context.flavor.operation_error(self.response)
+        self.response
     }
 }
 

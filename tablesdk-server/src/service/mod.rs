@@ -582,8 +582,9 @@ fn op_name(operation: &Operation) -> &'static str {
 
 /// Logs and returns the response to a rejected request.
 fn refuse(context: &Context, record: &mut RequestRecord, error: &ServiceError) -> Response<Bytes> {
-    let response = context.refusal(error);
-    record.responded(&response, Some(error));
+    let error = context.flavor.error(error.clone());
+    let response = context.refusal(&error);
+    record.responded(&response, Some(&error));
     response
 }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header;
+use http::{Method, header};
 
 use super::{Change, Query, Refusal};
 use crate::operation::headers::RequestHeaders;
@@ -96,6 +96,9 @@ impl Received {
             }
             // A body that cannot be split is refused as a whole; a malformed part is refused at its position.
             let text = decoder.read(part)?;
+            if text.method == Method::PATCH && !decoder.rules.accepts_patch {
+                return Err(malformed());
+            }
             if refusal.is_some() {
                 continue;
             }

@@ -14,7 +14,7 @@ impl EntityFormat<'_> {
         if self.level != MetadataLevel::None {
             write_string(&mut out, "odata.metadata");
             out.push(b':');
-            write_string(&mut out, &self.metadata_url(""));
+            write_string(&mut out, &self.metadata_url(false));
             out.push(b',');
         }
         out.extend_from_slice(b"\"value\":[");
@@ -25,7 +25,7 @@ impl EntityFormat<'_> {
             format: self,
             is_usual: self.level == MetadataLevel::Minimal
                 && self.select.is_none()
-                && !self.style.has_seven_digits,
+                && !self.is_cosmos_db(),
             printed: PrintedTimestamp::default(),
         }
     }

@@ -9,7 +9,7 @@ use super::value::{write_plain, write_string, write_value};
 use crate::path::Endpoint;
 use crate::path::{KeyLiteral, RESERVED};
 use crate::types::PrintedTimestamp;
-use crate::types::{EdmType, Timestamp, ValueRef};
+use crate::types::{ETag, EdmType, Timestamp, ValueRef};
 
 /// Writes an entity as the body of a request, property by property.
 ///
@@ -71,14 +71,19 @@ pub struct EntityFormat<'a> {
     pub style: EntityStyle,
 }
 
-/// How a server writes entities, where the kinds of servers differ. The default is Azure Table storage.
+/// How a server reads and writes entities, where the kinds of servers differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "a server sets each part")]
-pub struct EntityStyle {
-    /// Dates and times have seven digits of a fraction. Otherwise zeros at the end are left out.
-    pub has_seven_digits: bool,
-    /// A selected property that an entity lacks is left out. Otherwise it is null.
-    pub omits_missing: bool,
+#[expect(clippy::exhaustive_enums, reason = "a server has one of these styles")]
+pub enum EntityStyle {
+    /// Of Azure Table storage.
+    #[default]
+    Storage,
+    /// Of Azurite: an `Edm.Guid` that is none is a string, and a selected property that an entity lacks is left out. Otherwise it is null.
+    Azurite,
+    /// Of Cosmos DB: the number of properties and the lengths of their names are not limited, a property `Etag` is left out, the keys stand
+    /// among the properties, where the request has them, and the timestamp behind them. Each date and time has seven digits of a fraction,
+    /// and the URL in the metadata of one entity names its table twice.
+    CosmosDb,
 }
 
 /// What the service knows of an entity in addition to its properties.
@@ -106,12 +111,10 @@ impl EntityFormat<'_> {
         properties: impl Iterator<Item = Result<StoredProperty<'v>, E>>,
     ) -> Result<Vec<u8>, E> {
         let mut object = ObjectWriter::start(Vec::with_capacity(512 + stored.len()));
-        if self.level != MetadataLevel::None {
-            object.text("odata.metadata", &self.metadata_url("/@Element"));
-        }
         let selection = Selection::new(self.select);
         let printed = head.timestamp.print();
-        self.entity(&mut object, &selection, head, &printed, stored, properties)?;
+        self.entity_metadata(&mut object, head, &printed, true);
+        self.members(&mut object, &selection, head, &printed, stored, properties)?;
         Ok(object.end())
     }
 
@@ -124,10 +127,23 @@ impl EntityFormat<'_> {
         )
     }
 
-    pub(super) fn metadata_url(&self, suffix: &str) -> String {
+    /// The URL in the metadata of a response with one entity, or with many.
+    pub(super) fn metadata_url(&self, is_single: bool) -> String {
         let Self {
             endpoint, table, ..
         } = self;
+        let suffix = if is_single { "/@Element" } else { "" };
+        if self.is_cosmos_db() {
+            let path = if is_single { ["/", table] } else { ["", ""] };
+            return [
+                endpoint.as_str(),
+                &path.concat(),
+                "/$metadata#",
+                table,
+                suffix,
+            ]
+            .concat();
+        }
         let mut url = [endpoint.as_str(), "/$metadata#", table, suffix].concat();
         if let Some(text) = self.select_text {
             url.push_str("&$select=");
@@ -156,20 +172,40 @@ impl EntityFormat<'_> {
         head: EntityHead<'_>,
         printed: &PrintedTimestamp,
         stored: &[u8],
+        properties: impl Iterator<Item = Result<StoredProperty<'v>, E>>,
+    ) -> Result<(), E> {
+        self.entity_metadata(object, head, printed, false);
+        self.members(object, selection, head, printed, stored, properties)
+    }
+
+    /// The keys, the timestamp and the properties.
+    fn members<'v, E>(
+        &self,
+        object: &mut ObjectWriter,
+        selection: &Selection<'_>,
+        head: EntityHead<'_>,
+        printed: &PrintedTimestamp,
+        stored: &[u8],
         mut properties: impl Iterator<Item = Result<StoredProperty<'v>, E>>,
     ) -> Result<(), E> {
-        let has_metadata = self.level != MetadataLevel::None;
-        self.entity_metadata(object, head, printed);
         let Some(names) = selection.names else {
-            self.keys(object, head, printed);
-            if has_metadata && !self.style.has_seven_digits {
-                object.out.extend_from_slice(stored);
-                return Ok(());
+            if !self.is_cosmos_db() {
+                object.text("PartitionKey", head.partition_key);
+                object.text("RowKey", head.row_key);
+                self.timestamp(object, head, printed);
+                if self.level != MetadataLevel::None {
+                    object.out.extend_from_slice(stored);
+                    return Ok(());
+                }
             }
-            return properties.try_for_each(|property| {
+            properties.try_for_each(|property| {
                 self.property(object, &property?);
                 Ok(())
-            });
+            })?;
+            if self.is_cosmos_db() {
+                self.timestamp(object, head, printed);
+            }
+            return Ok(());
         };
         let mut few = [None; NAMES_FEW];
         let mut many;
@@ -188,7 +224,7 @@ impl EntityFormat<'_> {
                 "Timestamp" => self.timestamp(object, head, printed),
                 _ => match property {
                     Some(property) => self.property(object, property),
-                    None if self.style.omits_missing => {}
+                    None if self.style == EntityStyle::Azurite => {}
                     None => object.null(name),
                 },
             }
@@ -199,8 +235,7 @@ impl EntityFormat<'_> {
     fn property(&self, object: &mut ObjectWriter, property: &StoredProperty<'_>) {
         let has_metadata = self.level != MetadataLevel::None;
         let members = property.members(has_metadata);
-        let has_seven_digits = self.style.has_seven_digits;
-        let time = has_seven_digits.then(|| property.date_time()).flatten();
+        let time = self.is_cosmos_db().then(|| property.date_time()).flatten();
         // The value is at the end of the members.
         match time.zip(members.strip_suffix(property.value_json())) {
             Some((time, start)) => {
@@ -211,27 +246,39 @@ impl EntityFormat<'_> {
         }
     }
 
+    /// The metadata of an entity, which is all of a response, or a part of it.
     fn entity_metadata(
         &self,
         object: &mut ObjectWriter,
         head: EntityHead<'_>,
         printed: &PrintedTimestamp,
+        is_single: bool,
     ) {
-        if self.level == MetadataLevel::Full {
+        if self.level == MetadataLevel::None {
+            return;
+        }
+        let (is_full, is_cosmos_db) = (self.level == MetadataLevel::Full, self.is_cosmos_db());
+        if is_single && !is_cosmos_db {
+            object.text("odata.metadata", &self.metadata_url(true));
+        }
+        if is_full {
             let path = self.entity_path(head);
             object.text("odata.type", &format!("{}.{}", self.account, self.table));
             object.text("odata.id", &format!("{}/{path}", self.endpoint));
-            object.etag(printed);
+            if !is_cosmos_db {
+                object.etag(printed);
+            }
             object.text("odata.editLink", &path);
-        } else if self.level == MetadataLevel::Minimal {
+        }
+        if is_single && is_cosmos_db {
+            object.text("odata.metadata", &self.metadata_url(true));
+        }
+        if is_cosmos_db {
+            let etag = ETag::from_padded_timestamp(head.timestamp);
+            object.text("odata.etag", etag.as_str());
+        } else if !is_full {
             object.etag(printed);
         }
-    }
-
-    fn keys(&self, object: &mut ObjectWriter, head: EntityHead<'_>, printed: &PrintedTimestamp) {
-        object.text("PartitionKey", head.partition_key);
-        object.text("RowKey", head.row_key);
-        self.timestamp(object, head, printed);
     }
 
     /// The timestamp's type is written only with full metadata: clients know it.
@@ -244,7 +291,7 @@ impl EntityFormat<'_> {
         if self.level == MetadataLevel::Full {
             object.annotation("Timestamp", EdmType::DateTime);
         }
-        if self.style.has_seven_digits {
+        if self.is_cosmos_db() {
             object.text("Timestamp", &head.timestamp.to_padded_string());
             return;
         }
@@ -252,6 +299,10 @@ impl EntityFormat<'_> {
         object.out.push(b'"');
         object.out.extend_from_slice(printed.as_bytes());
         object.out.push(b'"');
+    }
+
+    pub(super) fn is_cosmos_db(&self) -> bool {
+        self.style == EntityStyle::CosmosDb
     }
 }
 
@@ -440,7 +491,7 @@ mod tests {
         page.entity(head, &stored, properties()).unwrap();
         let length = page.len();
         let damaged = std::iter::once(Err(()));
-        if level == MetadataLevel::None || select.is_some() || style.has_seven_digits {
+        if level == MetadataLevel::None || select.is_some() || style == EntityStyle::CosmosDb {
             assert_eq!(page.entity(head, &stored, damaged), Err(()));
             assert_eq!(page.len(), length);
         }
@@ -479,29 +530,28 @@ mod tests {
     }
 
     #[test]
-    fn a_style_has_seven_digits() {
-        let style = EntityStyle {
-            has_seven_digits: true,
-            ..EntityStyle::default()
-        };
-        for level in [
-            MetadataLevel::None,
-            MetadataLevel::Minimal,
-            MetadataLevel::Full,
-        ] {
-            let usual = written(level, None);
-            assert!(usual.contains("1970-10-04T00:00:00Z"));
-            let expected = usual.replace("1970-10-04T00:00:00Z", "1970-10-04T00:00:00.0000000Z");
-            assert_eq!(written_in(style, level, None), expected);
-        }
+    fn cosmos_db_writes_seven_digits_and_the_timestamp_last() {
+        let shown = |level| written_in(EntityStyle::CosmosDb, level, None);
+        let properties = r#""age":39,"sex":"male","married":true,"ratio":3.1,"evenratio":3.0,"birthday@odata.type":"Edm.DateTime","birthday":"1970-10-04T00:00:00.0000000Z","binary@odata.type":"Edm.Binary","binary":"YmluYXJ5","clsid@odata.type":"Edm.Guid","clsid":"c9da6455-213d-42c9-9a79-3e9149a57833","big@odata.type":"Edm.Int64","big":"255","nan@odata.type":"Edm.Double","nan":"NaN""#;
+        let metadata = r#""odata.metadata":"https://acct.table.core.windows.net/people/$metadata#people/@Element","odata.etag":"W/\"datetime'2021-09-21T01%3A04%3A37.9678478Z'\"""#;
+        let timestamp = r#""Timestamp":"2021-09-21T01:04:37.9678478Z""#;
+        assert_eq!(
+            shown(MetadataLevel::Minimal),
+            format!(r#"{{{metadata},{properties},{timestamp}}}"#)
+        );
+        let full = r#""odata.type":"acct.people","odata.id":"https://acct.table.core.windows.net/people(PartitionKey='p''k',RowKey='r%20k')","odata.editLink":"people(PartitionKey='p''k',RowKey='r%20k')""#;
+        assert_eq!(
+            shown(MetadataLevel::Full),
+            format!(
+                r#"{{{full},{metadata},{properties},"Timestamp@odata.type":"Edm.DateTime",{timestamp}}}"#
+            )
+        );
+        assert!(shown(MetadataLevel::None).ends_with(&format!(r#""nan":"NaN",{timestamp}}}"#)));
     }
 
     #[test]
     fn a_style_omits_what_is_missing() {
-        let style = EntityStyle {
-            omits_missing: true,
-            ..EntityStyle::default()
-        };
+        let style = EntityStyle::Azurite;
         let select = ["nope".to_owned(), "age".to_owned(), "none".to_owned()];
         assert_eq!(
             written_in(style, MetadataLevel::None, Some(&select)),

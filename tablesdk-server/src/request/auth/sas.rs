@@ -37,6 +37,11 @@ pub(super) fn authenticate(
             Ok(Principal::AccountSas(Box::new(sas)))
         }
         Sas::Table(sas) => {
+            if !context.flavor.has_sas_keys() && sas.keys != SasKeyRange::default() {
+                let message =
+                    "Shared access signature with PartitionKey or RowKey are not supported";
+                return Err(ServiceError::new(ErrorCode::NotImplemented, message));
+            }
             let stored = match &sas.policy {
                 Some(_) => policies(&sas.table)?.unwrap_or_default(),
                 None => Arc::default(),

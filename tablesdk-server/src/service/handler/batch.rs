@@ -9,6 +9,7 @@ use tablesdk_protocol::header::{CONTENT_ID, PREFERENCE_APPLIED};
 use tablesdk_protocol::operation::batch::{
     self, Change, ChangeResponses, Query, Received, Refusal,
 };
+use tablesdk_protocol::operation::delete_entity;
 use tablesdk_protocol::{ETag, EntityKey, ErrorCode, ServiceError};
 use tokio::task::yield_now;
 
@@ -27,20 +28,6 @@ pub(super) async fn handle(
     principal: &Principal,
     request: &Received,
 ) -> Handled {
-    let response = respond(engine, context, principal, request).await?;
-    Ok(if context.flavor.has_mixed_line_ends() {
-        batch::with_mixed_line_ends(response)
-    } else {
-        response
-    })
-}
-
-async fn respond(
-    engine: &Engine,
-    context: &Context,
-    principal: &Principal,
-    request: &Received,
-) -> Handled {
     match request {
         Received::Query(query) => {
             // SERVICE: a client without the permission is refused the whole request, not one of its parts.
@@ -52,13 +39,13 @@ async fn respond(
                 Err(error) => Err(error.clone().into()),
             };
             Ok(match read {
-                Ok(response) => batch::query_response(context.request_id, response),
+                Ok(response) => query_response(context, response),
                 Err(error) => {
-                    let error = error.report(context);
+                    let error = error.logged(context);
                     let refusal = Refusal { index: 0, error };
-                    let refused = context.part_refusal(&refusal.to_error());
-                    let response = batch::query_response(context.request_id, refused);
-                    with_refused_part(response, refusal)
+                    let refused = context.part_refusal(&part_error(context, &refusal, false));
+                    let response = query_response(context, refused);
+                    with_refused_part(context, response, refusal)
                 }
             })
         }
@@ -74,26 +61,36 @@ async fn respond(
                 &[][..]
             };
             let is_readable = refusal.is_none();
-            let carried_out = carry_out(
-                engine,
-                context,
-                principal,
-                changes,
-                content_ids,
-                refusal.clone(),
-            )
-            .await?;
+            let carried_out =
+                carry_out(engine, context, principal, changes, refusal.clone()).await?;
+            // SERVICE: what Cosmos DB says to more sets of changes is not known; it says nothing.
             let refused = || context.part_refusal(&ErrorCode::InvalidInput.into());
             let more = std::iter::repeat_with(refused).take(*surplus).collect();
-            Ok(match carried_out {
-                Ok(responses) => responses.into_response(more),
-                Err(refusal) => {
-                    let is_only = changes.len() == 1 && is_readable;
-                    let refused = refused_change(context, changes, content_ids, &refusal, is_only);
-                    let response = batch::refusal_response(context.request_id, refused, more);
-                    with_refused_part(response, refusal)
+            let refusal = match carried_out {
+                Ok(applied) if context.flavor.is_cosmos_db() => {
+                    return Ok(batch::cosmos_changes_response(
+                        context.request_id,
+                        applied.parts(context)?,
+                    ));
                 }
-            })
+                Ok(applied) => {
+                    return Ok(applied.responses(context, content_ids)?.into_response(more));
+                }
+                Err(refusal) => refusal,
+            };
+            if context.flavor.is_cosmos_db()
+                && *refusal.error.code() == ErrorCode::InvalidDuplicateRow
+            {
+                return Err(refusal.to_error().into());
+            }
+            let is_only = changes.len() == 1 && is_readable;
+            let refused = refused_change(context, changes, content_ids, &refusal, is_only);
+            let response = if context.flavor.is_cosmos_db() {
+                batch::cosmos_changes_response(context.request_id, [refused])
+            } else {
+                batch::refusal_response(context.request_id, refused, more)
+            };
+            Ok(with_refused_part(context, response, refusal))
         }
     }
 }
@@ -118,12 +115,11 @@ fn refused_change(
     refusal: &Refusal,
     is_only: bool,
 ) -> HttpResponse<Bytes> {
-    let error = if is_only && is_unindexed(context, &refusal.error) {
-        refusal.error.clone()
-    } else {
-        refusal.to_error()
-    };
+    let error = part_error(context, refusal, is_only);
     let mut response = context.part_refusal(&error);
+    if context.flavor.is_cosmos_db() {
+        return response;
+    }
     let headers = response.headers_mut();
     if let Some(Some(id)) = content_ids.get(refusal.index)
         && let Ok(id) = HeaderValue::from_bytes(id)
@@ -140,6 +136,34 @@ fn refused_change(
     response
 }
 
+/// The response to a query.
+fn query_response(context: &Context, part: HttpResponse<Bytes>) -> HttpResponse<Bytes> {
+    if context.flavor.is_cosmos_db() {
+        let part = context.finish(part);
+        batch::cosmos_query_response(context.request_id, part)
+    } else {
+        batch::query_response(context.request_id, part)
+    }
+}
+
+/// The error of a refused operation, with its index in front of the message.
+fn part_error(context: &Context, refusal: &Refusal, is_only: bool) -> ServiceError {
+    if is_only && is_unindexed(context, &refusal.error) {
+        return refusal.error.clone();
+    }
+    if !context.flavor.is_cosmos_db() {
+        return refusal.to_error();
+    }
+    let error = context.flavor.error(refusal.error.clone());
+    // SERVICE: recorded for a missing table, which is not an operation's own.
+    if *refusal.error.code() == ErrorCode::TableNotFound {
+        return error;
+    }
+    let error = Refusal { error, ..*refusal }.to_error();
+    let message = format!("{}\n", error.message());
+    ServiceError::new(error.code().clone(), message).with_status(error.status())
+}
+
 /// Whether the error of the only operation of a batch has no index in front of its message.
 // SERVICE: recorded for the entity that is missing and for its version; that an existing one keeps the index is assumed.
 fn is_unindexed(context: &Context, error: &ServiceError) -> bool {
@@ -153,24 +177,28 @@ fn is_unindexed(context: &Context, error: &ServiceError) -> bool {
 }
 
 /// Carries out the changes, unless a change after them is refused already. Returns their responses, or the refusal of one.
-async fn carry_out(
+async fn carry_out<'r>(
     engine: &Engine,
     context: &Context,
     principal: &Principal,
-    changes: &[Change],
-    content_ids: &[Option<Bytes>],
+    changes: &'r [Change],
     mut refusal: Option<Refusal>,
-) -> Result<Result<ChangeResponses, Refusal>, OperationError> {
-    let mut responses = ChangeResponses::new(context.request_id, changes.len());
+) -> Result<Result<Applied<'r>, Refusal>, OperationError> {
     let Some(table) = changes.first().map(Change::table) else {
-        return Ok(refusal.map_or(Ok(responses), Err));
+        let nothing = Applied {
+            changes: Vec::new(),
+            outcome: Outcome {
+                timestamp: context.now,
+            },
+        };
+        return Ok(refusal.map_or(Ok(nothing), Err));
     };
     // SERVICE: as for a query.
     for change in changes {
         principal.authorize(&Write::of_change(context.flavor, change, None))?;
     }
     if let Err(error) = table_case::require_table(engine, context, table).await {
-        let error = error.report(context);
+        let error = error.logged(context);
         return Ok(Err(Refusal { index: 0, error }));
     }
     let mut ready = Vec::with_capacity(changes.len());
@@ -206,7 +234,7 @@ async fn carry_out(
         match authorized {
             Ok(change) => ready.push(change),
             Err(error) => {
-                let error = error.report(context);
+                let error = error.logged(context);
                 refusal = Some(Refusal { index, error });
                 break;
             }
@@ -217,12 +245,10 @@ async fn carry_out(
     let failure = match refusal {
         None => match commit(engine, context, &command).await {
             Ok(outcome) => {
-                let etag = ETag::from_timestamp(outcome.timestamp);
-                for (index, change) in ready.iter().enumerate() {
-                    responses.name_next(content_ids.get(index).cloned().flatten());
-                    change.respond(&mut responses, context, outcome, &etag)?;
-                }
-                return Ok(Ok(responses));
+                return Ok(Ok(Applied {
+                    changes: ready,
+                    outcome,
+                }));
             }
             Err(failure) => failure,
         },
@@ -238,15 +264,53 @@ async fn carry_out(
     match failure {
         Failure::RejectedChange(index, rejection) => Ok(Err(Refusal {
             index,
-            error: OperationError::from(rejection).report(context),
+            error: OperationError::from(rejection).logged(context),
         })),
         failure => Err(failure.into()),
     }
 }
 
+/// The changes that a batch applied.
+struct Applied<'a> {
+    changes: Vec<Ready<'a>>,
+    outcome: Outcome,
+}
+
+impl Applied<'_> {
+    fn responses(
+        &self,
+        context: &Context,
+        content_ids: &[Option<Bytes>],
+    ) -> Result<ChangeResponses, StorageError> {
+        let mut responses = ChangeResponses::new(context.request_id, self.changes.len());
+        let etag = ETag::from_timestamp(self.outcome.timestamp);
+        for (index, change) in self.changes.iter().enumerate() {
+            responses.name_next(content_ids.get(index).cloned().flatten());
+            change.respond(&mut responses, context, self.outcome, &etag)?;
+        }
+        Ok(responses)
+    }
+
+    /// The responses as those to requests of their own, each with a name of the server.
+    fn parts(&self, context: &Context) -> Result<Vec<HttpResponse<Bytes>>, StorageError> {
+        let changes = self.changes.iter().enumerate();
+        let parts = changes.map(|(index, change)| {
+            let mut part = context.finish(change.response(context, self.outcome)?);
+            part.headers_mut()
+                .insert(CONTENT_ID, HeaderValue::from(index + 1));
+            Ok(part)
+        });
+        parts.collect()
+    }
+}
+
 /// The response with what was refused, for the log.
-fn with_refused_part(mut response: HttpResponse<Bytes>, refusal: Refusal) -> HttpResponse<Bytes> {
-    let Refusal { index, error } = refusal;
+fn with_refused_part(
+    context: &Context,
+    mut response: HttpResponse<Bytes>,
+    refusal: Refusal,
+) -> HttpResponse<Bytes> {
+    let (index, error) = (refusal.index, context.flavor.error(refusal.error));
     response
         .extensions_mut()
         .insert(RefusedPart { index, error });
@@ -302,6 +366,20 @@ impl<'a> Ready<'a> {
         };
         let key = &self.key;
         engine::Change { key, action }
+    }
+
+    fn response(
+        &self,
+        context: &Context,
+        outcome: Outcome,
+    ) -> Result<HttpResponse<Bytes>, StorageError> {
+        match self.change {
+            Change::Delete(_) => Ok(delete_entity::Response.encode()),
+            Change::Insert(request) => {
+                insert_entity::response(context, request, &self.key, &self.properties, outcome)
+            }
+            Change::Update(request) => Ok(update_entity::response(context, request, outcome)),
+        }
     }
 
     fn respond(

@@ -2,11 +2,12 @@
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/create-table>. The protocol crate validates the name.
 
+use http::{HeaderValue, StatusCode, header};
 use tablesdk_protocol::operation::create_table::{Request, Response};
 
-use super::{Handled, commit};
+use super::{Handled, commit, ordered};
 use crate::engine::{Command, Engine};
-use crate::request::context::Context;
+use crate::request::context::{Context, Reason};
 
 pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request) -> Handled {
     let command = Command::CreateTable(&request.name);
@@ -17,5 +18,15 @@ pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request
         account: context.account().to_owned(),
         name: request.name.clone(),
     };
-    Ok(response.encode(context.endpoint()))
+    let mut response = ordered(context, response.encode(context.endpoint()));
+    if context.flavor.is_cosmos_db() {
+        let etag = context.flavor.etag(context.now);
+        if let Ok(etag) = HeaderValue::from_str(etag.as_str()) {
+            response.headers_mut().insert(header::ETAG, etag);
+        }
+        if response.status() == StatusCode::CREATED {
+            response.extensions_mut().insert(Reason::OK);
+        }
+    }
+    Ok(response)
 }

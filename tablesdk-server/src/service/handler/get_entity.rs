@@ -50,7 +50,7 @@ fn read(
     let format = entity_format(context, request.level, &request.table, select);
     let body = format.single(entity.head(), entity.json(), entity.properties())?;
     let response = Response {
-        etag: Some(entity.etag()),
+        etag: Some(context.flavor.etag(entity.head().timestamp)),
         content: body.into(),
     };
     Ok(Ok(response.encode(request.level)))

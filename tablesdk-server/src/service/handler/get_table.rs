@@ -5,7 +5,7 @@
 use tablesdk_protocol::operation::get_table::{Request, Response};
 use tablesdk_protocol::{ServiceError, TableName};
 
-use super::{Handled, read};
+use super::{Handled, ordered, read};
 use crate::engine::Engine;
 use crate::request::context::Context;
 
@@ -20,7 +20,8 @@ pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request
     // SERVICE: not `TableNotFound`: here the table is the resource.
     let table = table.ok_or_else(|| ServiceError::from(context.flavor.missing_table()))?;
     let response = Response { name: table.name };
-    Ok(response.encode(request.level, context.endpoint(), context.account()))
+    let response = response.encode(request.level, context.endpoint(), context.account());
+    Ok(ordered(context, response))
 }
 
 /// Whether it is a table of metrics that is not there unless a program asks for such metrics.

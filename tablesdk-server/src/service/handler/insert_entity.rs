@@ -4,10 +4,11 @@
 //! insert; the engine repeats some of them.
 
 use bytes::Bytes;
+use http::{HeaderValue, Response as HttpResponse, header};
+use tablesdk_protocol::EntityKey;
 use tablesdk_protocol::operation::insert_entity::{Request, Response};
 use tablesdk_protocol::operation::{EntityInput, Prefer};
 use tablesdk_protocol::wire::json::EntityHead;
-use tablesdk_protocol::{ETag, EntityKey};
 
 use super::{Handled, OperationError, commit, entity_format, or_missing_table, stored};
 use crate::engine::{Action, Change, Command, Engine, Outcome, Properties};
@@ -32,12 +33,39 @@ pub(super) async fn handle(
     };
     let command = Command::Change(&request.table, change);
     let outcome = commit(engine, context, &command).await?;
+    Ok(response(context, request, &key, &properties, outcome)?)
+}
 
+pub(super) fn response(
+    context: &Context,
+    request: &Request,
+    key: &EntityKey,
+    properties: &Properties,
+    outcome: Outcome,
+) -> Result<HttpResponse<Bytes>, StorageError> {
     let response = Response {
-        etag: ETag::from_timestamp(outcome.timestamp),
-        content: echo(context, request, &key, &properties, outcome)?,
+        etag: context.flavor.etag(outcome.timestamp),
+        content: echo(context, request, key, properties, outcome)?,
     };
-    Ok(response.encode(request, context.endpoint(), &key))
+    let mut response = response.encode(request, context.endpoint(), key);
+    if context.flavor.is_cosmos_db() {
+        locate_as_cosmos_db(&mut response);
+    }
+    Ok(response)
+}
+
+/// Writes the URL of the entity as Cosmos DB does.
+// SERVICE: recorded for this character; that others are encoded is assumed.
+fn locate_as_cosmos_db(response: &mut HttpResponse<Bytes>) {
+    let headers = response.headers_mut();
+    let location = headers
+        .get(header::LOCATION)
+        .and_then(|value| value.to_str().ok());
+    if let Some(location) = location.filter(|location| location.contains("%40"))
+        && let Ok(location) = HeaderValue::try_from(location.replace("%40", "@"))
+    {
+        headers.insert(header::LOCATION, location);
+    }
 }
 
 /// Reads the entity to insert.
@@ -46,9 +74,7 @@ pub(super) async fn read(
     context: &Context,
     request: &Request,
 ) -> Result<(EntityKey, Properties), OperationError> {
-    let input = request
-        .entity
-        .read_with(context.flavor.accepts_any_guid())?;
+    let input = request.entity.read_as(context.flavor.entity_style())?;
     let flavor = context.flavor;
     or_missing_table(
         engine,

@@ -18,6 +18,7 @@ mod service_stats;
 mod table_acl;
 mod update_entity;
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ use http::Response;
 use tablesdk_protocol::operation::batch::Received;
 use tablesdk_protocol::operation::{EntityBody, EntityInput, Operation};
 use tablesdk_protocol::wire::json::{EntityFormat, MetadataLevel};
-use tablesdk_protocol::{EntityKey, ErrorCode, ServiceError, TableName};
+use tablesdk_protocol::{EntityKey, ErrorCode, ServiceError, TableName, ValueRef};
 
 use super::error::OperationError;
 use super::{query_budget, table_case};
@@ -185,6 +186,11 @@ pub(super) fn stored(
     flavor: Flavor,
     is_insert: bool,
 ) -> Result<Properties, ServiceError> {
+    if flavor.is_cosmos_db()
+        && (key.partition_key().as_str().is_empty() || key.row_key().as_str().is_empty())
+    {
+        return Err(ErrorCode::PropertiesNeedValue.into());
+    }
     let properties = input.into_properties();
     let mut properties = properties.map_err(|error| match error.code() {
         // SERVICE: the limit of an entity is checked before that of a value.
@@ -197,15 +203,42 @@ pub(super) fn stored(
         properties.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
     }
     let mut stored = Properties::with_capacity(properties.len(), body.as_bytes().len());
-    for (name, value) in &properties {
-        stored.push(name, value);
+    if flavor.is_cosmos_db() {
+        push_with_key(&mut stored, key, &properties);
+    } else {
+        for (name, value) in &properties {
+            stored.push(name, value);
+        }
     }
     Ok(stored)
 }
 
+/// Adds properties and the keys, each in its place, or in front.
+fn push_with_key(
+    stored: &mut Properties,
+    key: &EntityKey,
+    properties: &[(Cow<'_, str>, ValueRef<'_>)],
+) {
+    let keys = [
+        ("PartitionKey", key.partition_key().as_str()),
+        ("RowKey", key.row_key().as_str()),
+    ]
+    .map(|(name, key)| (name, ValueRef::String(key.into())));
+    for (name, value) in &keys {
+        if !properties.iter().any(|(given, _)| given == name) {
+            stored.push(name, value);
+        }
+    }
+    for (name, value) in properties {
+        let mut keys = keys.iter();
+        let key = keys.find(|(key, _)| key == name);
+        stored.push(name, key.map_or(value, |(_, key)| key));
+    }
+}
+
 /// Whether the entity in a body exceeds the limit, with values that exceed theirs.
 fn is_too_large(key: &EntityKey, body: &EntityBody, flavor: Flavor) -> bool {
-    let Ok(input) = body.read_with(flavor.accepts_any_guid()) else {
+    let Ok(input) = body.read_as(flavor.entity_style()) else {
         return false;
     };
     let properties = input.properties().iter();
@@ -214,8 +247,8 @@ fn is_too_large(key: &EntityKey, body: &EntityBody, flavor: Flavor) -> bool {
     bytes.is_ok_and(|bytes| bytes > flavor.entity_bytes_max())
 }
 
-/// The response with a list, in the order of its members that the flavor has.
-fn list(context: &Context, response: Response<Bytes>) -> Response<Bytes> {
+/// The response with tables, or with a list of entities, in the order of its members that the flavor has.
+fn ordered(context: &Context, response: Response<Bytes>) -> Response<Bytes> {
     if context.flavor.has_metadata_last() {
         response.map(|body| with_metadata_last(&body).unwrap_or(body))
     } else {
@@ -223,17 +256,16 @@ fn list(context: &Context, response: Response<Bytes>) -> Response<Bytes> {
     }
 }
 
-/// A list whose metadata follows its items; `None` if it has no metadata.
-fn with_metadata_last(list: &[u8]) -> Option<Bytes> {
-    let members = list.strip_prefix(b"{")?.strip_suffix(b"}")?;
-    let start = b",\"value\":[";
+/// An object whose first member is the metadata, with that as the last one; `None` for any other object.
+fn with_metadata_last(object: &[u8]) -> Option<Bytes> {
+    let members = object.strip_prefix(b"{")?.strip_suffix(b"}")?;
+    let start = b"\"odata.metadata\":\"";
     // The metadata is a URL, in which quotes are encoded.
-    let end = members
-        .windows(start.len())
-        .position(|part| part == start)?;
-    let (metadata, value) = members.split_at_checked(end)?;
-    let value = value.strip_prefix(b",")?;
-    Some([b"{", value, b",", metadata, b"}"].concat().into())
+    let url = members.strip_prefix(start)?;
+    let end = url.iter().position(|byte| *byte == b'"')?;
+    let (metadata, rest) = members.split_at_checked(start.len() + end + 1)?;
+    let rest = rest.strip_prefix(b",")?;
+    Some([b"{", rest, b",", metadata, b"}"].concat().into())
 }
 
 /// Whether an operation changes nothing, so that a secondary carries it out.

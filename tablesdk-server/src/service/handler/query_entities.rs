@@ -12,7 +12,7 @@ use tablesdk_protocol::operation::query_entities::{Request, Response};
 use tablesdk_protocol::wire::json::{EntityFormat, PageWriter};
 use tablesdk_protocol::{ErrorCode, ServiceError};
 
-use super::{Handled, entity_format, list, open};
+use super::{Handled, entity_format, open, ordered};
 use crate::engine::{
     Engine, Entity, Failure, KeyBounds, LastKey, Paging, Position, Query, Scan, SliceEnd,
 };
@@ -106,7 +106,7 @@ pub(super) async fn handle(
         counts.returned(page.items);
     }
     let response = page.into_response().encode(request.level);
-    Ok(list(context, response))
+    Ok(ordered(context, response))
 }
 
 /// The entities of a response, as far as they fit.

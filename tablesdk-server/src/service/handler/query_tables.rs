@@ -11,7 +11,7 @@ use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 use tablesdk_protocol::operation::query_tables::{Request, Response};
 use tablesdk_protocol::{ErrorCode, ServiceError, Value};
 
-use super::{Handled, list, open};
+use super::{Handled, open, ordered};
 use crate::engine::{Engine, SliceEnd, TableScan};
 use crate::request::context::Context;
 use crate::service::query_budget::QueryBudget;
@@ -73,7 +73,7 @@ pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request
         }
     }
     let response = response.encode(request.level, context.endpoint(), context.account());
-    Ok(list(context, response))
+    Ok(ordered(context, response))
 }
 
 /// The same filter with the names of tables in lower case.

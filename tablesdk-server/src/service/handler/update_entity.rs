@@ -3,11 +3,12 @@
 //! See <https://learn.microsoft.com/rest/api/storageservices/update-entity2>. The key is the one of the URL; which of the
 //! four it is shows only in mode and condition.
 
-use tablesdk_protocol::ETag;
+use bytes::Bytes;
+use http::{HeaderValue, Response as HttpResponse, header};
 use tablesdk_protocol::operation::update_entity::{Request, Response};
 
 use super::{Handled, OperationError, commit, or_missing_table, stored};
-use crate::engine::{Action, Change, Command, Engine, Properties};
+use crate::engine::{Action, Change, Command, Engine, Outcome, Properties};
 use crate::request::context::Context;
 
 pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request) -> Handled {
@@ -23,8 +24,21 @@ pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request
     };
     let command = Command::Change(&request.table, change);
     let outcome = commit(engine, context, &command).await?;
-    let etag = ETag::from_timestamp(outcome.timestamp);
-    Ok(Response { etag }.encode())
+    Ok(response(context, request, outcome))
+}
+
+pub(super) fn response(
+    context: &Context,
+    request: &Request,
+    outcome: Outcome,
+) -> HttpResponse<Bytes> {
+    let etag = context.flavor.etag(outcome.timestamp);
+    let mut response = Response { etag }.encode();
+    if request.if_match.is_none() && context.flavor.types_upserts() {
+        let json = HeaderValue::from_static("application/json");
+        response.headers_mut().insert(header::CONTENT_TYPE, json);
+    }
+    response
 }
 
 /// Reads the properties to write.
@@ -34,9 +48,7 @@ pub(super) async fn read(
     request: &Request,
 ) -> Result<Properties, OperationError> {
     // The same order as for an insert.
-    let input = request
-        .entity
-        .read_with(context.flavor.accepts_any_guid())?;
+    let input = request.entity.read_as(context.flavor.entity_style())?;
     if !context.flavor.ignores_keys_of_updates() {
         input.require_readable_key()?;
     }
