@@ -190,7 +190,7 @@ impl Flavor {
         self.is_cosmos_db()
     }
 
-    /// Whether responses have headers that no operation needs, such as `Server`.
+    /// Whether responses have headers that no operation needs, such as the client's id of the request.
     pub(crate) const fn has_common_headers(self) -> bool {
         !self.is_cosmos_db()
     }

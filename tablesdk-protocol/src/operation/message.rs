@@ -89,8 +89,8 @@ impl RequestParts<'_> {
                 FilterSyntax::Azurite => {
                     "The query condition specified in the request is invalid.".into()
                 }
-                FilterSyntax::CosmosDb => "Request url is invalid.".into(),
                 _ if error.is_unsupported() => return ErrorCode::NotImplemented.into(),
+                FilterSyntax::CosmosDb => "Request url is invalid.".into(),
                 _ => error.service_message(text),
             };
             ServiceError::new(ErrorCode::InvalidInput, message)

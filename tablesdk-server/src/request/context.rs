@@ -406,8 +406,12 @@ impl Context {
     }
 
     fn name_server(&self, headers: &mut HeaderMap) {
-        let server = const { HeaderValue::from_static(SERVER) };
-        self.add_common(headers, header::SERVER, server);
+        let server = if self.flavor.is_cosmos_db() {
+            const { HeaderValue::from_static(COSMOS_DB_SERVER) }
+        } else {
+            const { HeaderValue::from_static(SERVER) }
+        };
+        headers.insert(header::SERVER, server);
         if let Ok(id) = HeaderValue::from_bytes(&self.request_id.to_ascii()) {
             headers.insert(X_MS_REQUEST_ID, id);
         }
@@ -587,6 +591,11 @@ const CHALLENGE: &str = "Bearer authorization_uri=https://login.microsoftonline.
 /// The service's own value, then ours.
 const SERVER: &str = concat!(
     "Windows-Azure-Table/1.0 tablesdk-server/",
+    env!("CARGO_PKG_VERSION")
+);
+
+const COSMOS_DB_SERVER: &str = concat!(
+    "Microsoft-HTTPAPI/2.0 tablesdk-server/",
     env!("CARGO_PKG_VERSION")
 );
 

@@ -20,6 +20,7 @@ impl Error {
     pub(super) fn hint(&self) -> Option<String> {
         let Inner {
             kind,
+            operation,
             endpoint,
             account,
             source,
@@ -27,7 +28,8 @@ impl Error {
         } = &*self.0;
         match source {
             Source::Service(error) if *kind == ErrorKind::Service => {
-                of_response(error, account.as_deref())
+                let is_merge = operation.is_some_and(|operation| operation.contains("merge"));
+                of_cosmos_db(error, is_merge).or_else(|| of_response(error, account.as_deref()))
             }
             Source::Transport(error) if is_refused(error) => no_server(endpoint.as_ref()?),
             _ => None,
@@ -43,6 +45,19 @@ fn of_response(error: &ServiceError, account: Option<&str>) -> Option<String> {
         (ErrorCode::TableNotFound, _) => {
             Some("`create_table().if_missing()` creates it".to_owned())
         }
+        _ => None,
+    }
+}
+
+/// What only Azure Cosmos DB responds.
+fn of_cosmos_db(error: &ServiceError, is_merge: bool) -> Option<String> {
+    match (error.code(), error.message()) {
+        (ErrorCode::InvalidInput, "One of the input values is invalid.") if is_merge => Some(
+            "Azure Cosmos DB has no `PATCH`: where its host does not say what it is, the client needs `backend(Backend::Cosmos)`".to_owned(),
+        ),
+        (ErrorCode::NotImplemented, "The requested operation is not supported.") => Some(
+            "Azure Cosmos DB has no service properties, statistics or stored access policies".to_owned(),
+        ),
         _ => None,
     }
 }

@@ -20,7 +20,8 @@
 //! 15. [Observability](observability): logs, spans, reports, request ids.
 //! 16. [Web services](web_services): statuses for errors, versions and page tokens over HTTP, a repository behind a trait.
 //! 17. [Testing](testing): a table service in the process of the test.
-//! 18. [Emulators](emulators): how Azurite differs from the service.
+//! 18. [Cosmos DB](cosmos_db): how Azure Cosmos DB for Table differs from Azure Table storage.
+//! 19. [Emulators](emulators): how Azurite differs from the service.
 //!
 //! For users of other libraries: [the official SDKs](official_sdks) for .NET, Python, JavaScript, Go and Java, and
 //! [`azure_data_tables`](moving_from_the_old_crate), the unofficial Rust crate.
@@ -97,11 +98,15 @@ pub mod observability {}
 pub mod web_services {}
 
 #[doc = include_str!("testing.md")]
-#[doc = "\n\n---\n\nBefore: [Web services](crate::guide::web_services) · [All guides](crate::guide) · Next: [Emulators](crate::guide::emulators)"]
+#[doc = "\n\n---\n\nBefore: [Web services](crate::guide::web_services) · [All guides](crate::guide) · Next: [Cosmos DB](crate::guide::cosmos_db)"]
 pub mod testing {}
 
+#[doc = include_str!("cosmos_db.md")]
+#[doc = "\n\n---\n\nBefore: [Testing](crate::guide::testing) · [All guides](crate::guide) · Next: [Emulators](crate::guide::emulators)"]
+pub mod cosmos_db {}
+
 #[doc = include_str!("emulators.md")]
-#[doc = "\n\n---\n\nBefore: [Testing](crate::guide::testing) · [All guides](crate::guide) · Next: [Compared with the official SDKs](crate::guide::official_sdks)"]
+#[doc = "\n\n---\n\nBefore: [Cosmos DB](crate::guide::cosmos_db) · [All guides](crate::guide) · Next: [Compared with the official SDKs](crate::guide::official_sdks)"]
 pub mod emulators {}
 
 #[doc = include_str!("official_sdks.md")]

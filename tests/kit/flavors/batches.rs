@@ -24,15 +24,26 @@ async fn send(subject: &Subject, changes: &[(&str, &str)]) -> Response {
 
 /// The status of the last response in a batch, and its error.
 fn inner(response: &Response) -> String {
+    if response.status != 202 {
+        return format!("all of it {}", outcome(response));
+    }
     let status = response.body.split("HTTP/1.1 ").last().unwrap();
     let status = status.split(' ').next().unwrap();
     let code = code("", &response.body);
     format!("{status} {code}").trim_end().to_owned()
 }
 
+/// The names of the headers of the last response in a batch.
+fn headers(response: &Response) -> Vec<&str> {
+    let (_, part) = response.body.rsplit_once("HTTP/1.1 ").unwrap();
+    let (head, _) = part.split_once("\r\n\r\n").unwrap();
+    let lines = head.lines().filter_map(|line| line.split_once(": "));
+    lines.map(|(name, _)| name).collect()
+}
+
 differences! {
     "`PATCH` in a batch":
-    async fn a_patch(subject: &Subject) -> ["204", "405 MethodNotAllowed", "204"] {
+    async fn a_patch(subject: &Subject) -> ["204", "all of it 400 InvalidInput", "204"] {
         let patch = ("PATCH /People(PartitionKey='p',RowKey='r')", r#"{"A":2}"#);
         inner(&send(subject, &[patch]).await)
     }
@@ -59,6 +70,14 @@ differences! {
         inner(&send(subject, &[("POST /People", &*a), ("POST /People", &*b)]).await)
     }
 
+    "A batch with the same entity twice":
+    async fn an_entity_twice(subject: &Subject) -> ["400 InvalidDuplicateRow", "all of it 400 InvalidDuplicateRow"] {
+        let merge = ("MERGE /People(PartitionKey='p',RowKey='r')", r#"{"A":2}"#);
+        let response = send(subject, &[merge, merge]).await;
+        assert!(response.body.contains(r#""value":"1:The batch request contains"#), "{response:?}");
+        inner(&response)
+    }
+
     "A batch of more than 2 MiB":
     async fn a_large_batch(subject: &Subject) -> ["202", "413 RequestBodyTooLarge", "202"] {
         let part = "x".repeat(30 * 1024);
@@ -83,5 +102,23 @@ differences! {
             "CR LF"
         }
         .to_owned()
+    }
+
+    "Headers of a response in a batch":
+    async fn headers_of_a_part(subject: &Subject) -> [
+        "X-Content-Type-Options, Cache-Control, DataServiceVersion, ETag",
+        "ETag, Content-Type, Content-ID"
+    ] {
+        let upsert = ("MERGE /People(PartitionKey='p',RowKey='new')", r#"{"A":2}"#);
+        headers(&send(subject, &[upsert]).await).join(", ")
+    }
+
+    "Headers of an error in a batch":
+    async fn headers_of_a_refused_part(subject: &Subject) -> [
+        "X-Content-Type-Options, Cache-Control, Preference-Applied, DataServiceVersion, Content-Type",
+        "Content-Type"
+    ] {
+        let insert = ("POST /People", r#"{"PartitionKey":"p","RowKey":"r"}"#);
+        headers(&send(subject, &[insert]).await).join(", ")
     }
 }

@@ -17,11 +17,11 @@ differences! {
     }
 
     "Headers that no operation needs":
-    async fn common_headers(subject: &Subject) -> ["Server, x-ms-client-request-id", "none", "Server, x-ms-client-request-id"] {
+    async fn common_headers(subject: &Subject) -> ["Cache-Control, x-ms-client-request-id", "none", "Cache-Control, x-ms-client-request-id"] {
         let id = ["x-ms-client-request-id: abc"];
         let response = subject.send("GET /Tables", &id, "").await;
         assert!(response.header("x-ms-request-id").is_some(), "{response:?}");
-        present(&response, &["Server", "x-ms-client-request-id"])
+        present(&response, &["Cache-Control", "x-ms-client-request-id"])
     }
 
     "The code of an error in the header `x-ms-error-code`":
@@ -74,5 +74,87 @@ differences! {
         let response = subject.send(&format!("GET {ENTITY}"), &[], "").await;
         let (_, time) = response.body.split_once(r#""D":""#).unwrap();
         time.split('"').next().unwrap().to_owned()
+    }
+
+    "`Content-Type` of an entity":
+    async fn the_type_of_an_entity(subject: &Subject) -> [
+        "application/json;odata=minimalmetadata;streaming=true;charset=utf-8",
+        "application/json;odata=minimalmetadata"
+    ] {
+        let response = subject.send(&format!("GET {ENTITY}"), &[], "").await;
+        response.header("content-type").unwrap().to_owned()
+    }
+
+    "The metadata of an error, by its `Content-Type`":
+    async fn the_level_of_an_error(subject: &Subject) -> [
+        "as accepted",
+        "as accepted for reads and 409, or else all"
+    ] {
+        let level = |response: &super::Response| {
+            let content_type = response.header("content-type").unwrap();
+            let (_, level) = content_type.split_once("odata=").unwrap();
+            level.split(';').next().unwrap().to_owned()
+        };
+        let read = subject.send("GET /People(PartitionKey='p',RowKey='missing')", &[], "").await;
+        let insert = subject.send("POST /People", &[], r#"{"PartitionKey":"p","RowKey":"r"}"#).await;
+        let update = "PUT /People(PartitionKey='p',RowKey='missing')";
+        let update = subject.send(update, &["If-Match: *"], "{}").await;
+        assert_eq!([read.status, insert.status, update.status], [404, 409, 404]);
+        assert_eq!([level(&read), level(&insert)], ["minimalmetadata"; 2]);
+        match level(&update).as_str() {
+            "minimalmetadata" => "as accepted",
+            "fullmetadata" => "as accepted for reads and 409, or else all",
+            other => panic!("{other}"),
+        }
+        .to_owned()
+    }
+
+    "`Content-Type` of an upsert and of an update":
+    async fn the_type_of_an_upsert(subject: &Subject) -> ["none", "application/json, none"] {
+        let upsert = subject.send(&format!("PUT {ENTITY}"), &[], "{}").await;
+        let update = subject.send(&format!("PUT {ENTITY}"), &["If-Match: *"], "{}").await;
+        assert_eq!([upsert.status, update.status], [204, 204]);
+        assert_eq!(update.header("content-type"), None);
+        match upsert.header("content-type") {
+            None => "none".to_owned(),
+            Some(content_type) => format!("{content_type}, none"),
+        }
+    }
+
+    "The ETag of a new table":
+    async fn the_etag_of_a_table(subject: &Subject) -> ["none", "ETag"] {
+        let created = subject.send("POST /Tables", &[], r#"{"TableName":"Others"}"#).await;
+        assert_eq!(created.status, 201, "{created:?}");
+        let etag = present(&created, &["ETag"]);
+        subject.send("DELETE /Tables('Others')", &[], "").await;
+        etag
+    }
+
+    "`odata.metadata` of an entity":
+    async fn the_metadata_of_an_entity(subject: &Subject) -> [
+        "/$metadata#People/@Element&$select=A",
+        "/People/$metadata#People/@Element"
+    ] {
+        let response = subject.send(&format!("GET {ENTITY}?$select=A"), &[], "").await;
+        let (_, url) = response.body.split_once(r#""odata.metadata":""#).unwrap();
+        let (url, _) = url.split_once('"').unwrap();
+        let account = format!("/{}", subject.client.key.account());
+        url.split_once(&account).unwrap().1.to_owned()
+    }
+
+    "The phrase behind the status 200":
+    async fn the_reason_phrase(subject: &Subject) -> ["OK", "Ok"] {
+        let response = subject.send("GET /Tables", &[], "").await;
+        let (_, phrase) = response.head.lines().next().unwrap().split_once(" 200 ").unwrap();
+        phrase.to_owned()
+    }
+
+    "The character `@` in `Location`":
+    async fn an_at_sign_in_a_location(subject: &Subject) -> ["%40", "@"] {
+        let body = r#"{"PartitionKey":"p","RowKey":"a@b"}"#;
+        let inserted = subject.send("POST /People", &[], body).await;
+        let location = inserted.header("location").unwrap();
+        let (_, key) = location.split_once("RowKey='a").unwrap();
+        key.strip_suffix("b')").unwrap().to_owned()
     }
 }
