@@ -27,7 +27,7 @@ cat <&3 >/dev/null &
 account=devstoreaccount1
 key=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==
 export TABLESDK_CONFORMANCE_ENDPOINT="AccountName=$account;AccountKey=$key;TableEndpoint=http://127.0.0.1:$port/$account"
-cargo test -q -p tablesdk-tests --test conformance -- --nocapture --test-threads 1 \
+cargo test -q --workspace --test conformance -- --nocapture --test-threads 1 \
     >"$scratch/run" 2>&1
 
 version=$(node -p "require('./$target/interop/node/node_modules/azurite/package.json').version" 2>/dev/null ||
