@@ -114,6 +114,29 @@ start tablesdk-server '*connection string: *' "$target/debug/tablesdk-server" --
 clients "${line#*connection string: }"
 stop
 
+echo "--- the clients and the flavor Cosmos DB, with the address of its emulator"
+key=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==
+start tablesdk-server-as-cosmos-db '*listens on *' "$target/debug/tablesdk-server" --port 0 --flavor cosmos-db \
+    --account "localhost:$key" --account "java:$key"
+port=${line#*listens on http://*:}
+port=${port%%/*}
+cosmos() {
+    echo "DefaultEndpointsProtocol=http;AccountName=$1;AccountKey=$key;TableEndpoint=http://$2:$port/"
+}
+if [ -n "$java" ]; then
+    host_name=java.table.cosmos.azure.localhost
+    echo "$host $host_name" >"$scratch/hosts"
+    java "-Djdk.net.hosts.file=$scratch/hosts" -cp "$interop/java/classes:$interop/java/lib/*" \
+        Cosmos "$(cosmos java "$host_name")"
+fi
+if command -v python3 >/dev/null && [ -e "$interop/python/.installed" ]; then
+    "$interop/python/bin/python" "$here/cosmos.py" "$(cosmos localhost localhost)"
+fi
+if [ -n "$node" ]; then
+    NODE_PATH=$interop/node/node_modules node "$here/cosmos.mjs" "$(cosmos localhost localhost)"
+fi
+stop
+
 if [ -n "${TABLESDK_TEST_POSTGRES:-}" ] || command -v postgres >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null; then
     echo "--- the same with tables in a database"
     if [ ${#foreign[@]} -gt 0 ]; then
@@ -179,7 +202,6 @@ start azurite '*successfully started*' "$interop/node/node_modules/.bin/azurite-
     --tableHost "$host" --tablePort "$port"
 # The development account.
 account=devstoreaccount1
-key=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==
 azurite="DefaultEndpointsProtocol=http;AccountName=$account;AccountKey=$key"
 azurite="$azurite;TableEndpoint=http://$host:$port/$account"
 # First: they need an account without tables.
