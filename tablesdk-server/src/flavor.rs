@@ -236,9 +236,19 @@ impl Flavor {
         self.is_cosmos_db()
     }
 
-    /// Whether the properties of an entity in a storage contain this key, so that it keeps its place among them.
+    /// Whether the properties of an entity in a storage contain its keys, so that these keep their places among them.
+    pub(crate) const fn stores_keys(self) -> bool {
+        self.is_cosmos_db()
+    }
+
+    /// Whether a property in a storage is a key.
     pub(crate) fn stores_key(self, name: &str) -> bool {
-        self.is_cosmos_db() && matches!(name, "PartitionKey" | "RowKey")
+        self.stores_keys() && matches!(name, "PartitionKey" | "RowKey")
+    }
+
+    /// Whether an entity with an empty key cannot be written.
+    pub(crate) const fn refuses_empty_keys(self) -> bool {
+        self.is_cosmos_db()
     }
 
     /// Whether the response to an operation of a batch has its `Content-ID`.
@@ -250,6 +260,11 @@ impl Flavor {
     /// line, the tables with errors as XML if the request does not ask for JSON.
     pub(crate) const fn has_front_end(self) -> bool {
         self.is_storage()
+    }
+
+    /// Whether a gateway writes all responses: with few headers, always with JSON, and with forms of its own for batches and errors.
+    pub(crate) const fn has_gateway(self) -> bool {
+        self.is_cosmos_db()
     }
 
     /// Whether the error of the only operation of a batch has no index, if the entity is not as the operation needs it.

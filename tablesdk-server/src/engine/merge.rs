@@ -55,8 +55,10 @@ fn merged_in_place(stored: &Record<'_>, given: &Properties) -> Result<Properties
     let mut merged = Properties::default();
     for property in stored.properties() {
         let property = property?;
-        let given = new.remove(property.name());
-        merged.push_piece(given.map_or(property.json(), |(_, json)| json));
+        match new.remove(property.name()) {
+            Some((_, given)) => merged.push_piece(given),
+            None => merged.push_piece(property.json()),
+        }
     }
     let mut new: Vec<_> = new.into_values().collect();
     new.sort_unstable();

@@ -233,7 +233,7 @@ impl Context {
             let no_sniff = const { HeaderValue::from_static("nosniff") };
             self.add_common(headers, header::X_CONTENT_TYPE_OPTIONS, no_sniff);
         }
-        if self.flavor.is_cosmos_db() {
+        if self.flavor.has_gateway() {
             finish_of_cosmos_db(&mut response);
         }
         let headers = response.headers_mut();
@@ -273,7 +273,7 @@ impl Context {
 
     /// The response to a refused operation of a batch, without the headers of the whole response.
     pub(crate) fn part_refusal(&self, error: &ServiceError) -> Response<Bytes> {
-        let form = if self.flavor.is_cosmos_db() {
+        let form = if self.flavor.has_gateway() {
             ErrorFormat::Json(MetadataLevel::Full)
         } else {
             self.error_format.or_json()
@@ -292,7 +292,7 @@ impl Context {
 
     /// The form of an error of the whole request.
     fn error_form(&self, error: &ServiceError) -> ErrorFormat {
-        if self.flavor.is_cosmos_db() {
+        if self.flavor.has_gateway() {
             return ErrorFormat::Json(self.level_of_cosmos_db(error));
         }
         if !self.flavor.has_front_end() {
@@ -340,7 +340,7 @@ impl Context {
     /// The response to a request that could not be authenticated.
     // SERVICE: the front end sends these. It repeats the code in a header, and echoes neither the version nor the client's id.
     pub(crate) fn unauthenticated(&self, error: &ServiceError) -> Response<Bytes> {
-        if self.flavor.is_cosmos_db() {
+        if self.flavor.has_gateway() {
             return self.refusal(error);
         }
         let form = match self.error_form(error) {
@@ -406,7 +406,7 @@ impl Context {
     }
 
     fn name_server(&self, headers: &mut HeaderMap) {
-        let server = if self.flavor.is_cosmos_db() {
+        let server = if self.flavor.has_gateway() {
             const { HeaderValue::from_static(COSMOS_DB_SERVER) }
         } else {
             const { HeaderValue::from_static(SERVER) }

@@ -379,7 +379,7 @@ impl TableServerBuilder {
         for account in &self.options.accounts {
             check_account(account.account())?;
         }
-        if self.options.flavor.is_cosmos_db() && !self.options.storage.is_memory() {
+        if self.options.flavor.stores_keys() && !self.options.storage.is_memory() {
             let message = "the flavor CosmosDb stores entities in another form, and only in memory";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }

@@ -277,6 +277,17 @@ async fn two_servers_share_nothing() {
 }
 
 #[cfg(feature = "durable")]
+#[test]
+fn the_flavor_cosmos_db_has_no_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    let builder = TableServer::builder().flavor(crate::testing::Flavor::CosmosDb);
+    let builder = builder.data(directory.path(), crate::Durability::Sync);
+    let error = builder.in_process().unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+    assert!(error.to_string().contains("CosmosDb"), "{error}");
+}
+
+#[cfg(feature = "durable")]
 #[tokio::test]
 async fn a_directory_is_free_when_shutdown_returns() {
     let directory = tempfile::tempdir().unwrap();

@@ -537,7 +537,7 @@ mod tests {
         let timestamp = r#""Timestamp":"2021-09-21T01:04:37.9678478Z""#;
         assert_eq!(
             shown(MetadataLevel::Minimal),
-            format!(r#"{{{metadata},{properties},{timestamp}}}"#)
+            format!("{{{metadata},{properties},{timestamp}}}")
         );
         let full = r#""odata.type":"acct.people","odata.id":"https://acct.table.core.windows.net/people(PartitionKey='p''k',RowKey='r%20k')","odata.editLink":"people(PartitionKey='p''k',RowKey='r%20k')""#;
         assert_eq!(

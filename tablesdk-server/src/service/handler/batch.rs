@@ -55,41 +55,44 @@ pub(super) async fn handle(
             refusal,
             surplus,
         } => {
+            let is_readable = refusal.is_none();
+            let carried_out =
+                carry_out(engine, context, principal, changes, refusal.clone()).await?;
+            if context.flavor.has_gateway() {
+                return gateway_response(context, carried_out);
+            }
             let content_ids = if context.flavor.echoes_content_ids() {
                 content_ids
             } else {
                 &[][..]
             };
-            let is_readable = refusal.is_none();
-            let carried_out =
-                carry_out(engine, context, principal, changes, refusal.clone()).await?;
-            // SERVICE: what Cosmos DB says to more sets of changes is not known; it says nothing.
             let refused = || context.part_refusal(&ErrorCode::InvalidInput.into());
             let more = std::iter::repeat_with(refused).take(*surplus).collect();
-            let refusal = match carried_out {
-                Ok(applied) if context.flavor.is_cosmos_db() => {
-                    return Ok(batch::cosmos_changes_response(
-                        context.request_id,
-                        applied.parts(context)?,
-                    ));
+            Ok(match carried_out {
+                Ok(applied) => applied.responses(context, content_ids)?.into_response(more),
+                Err(refusal) => {
+                    let is_only = changes.len() == 1 && is_readable;
+                    let refused = refused_change(context, changes, content_ids, &refusal, is_only);
+                    let response = batch::refusal_response(context.request_id, refused, more);
+                    with_refused_part(context, response, refusal)
                 }
-                Ok(applied) => {
-                    return Ok(applied.responses(context, content_ids)?.into_response(more));
-                }
-                Err(refusal) => refusal,
-            };
-            if context.flavor.is_cosmos_db()
-                && *refusal.error.code() == ErrorCode::InvalidDuplicateRow
-            {
-                return Err(refusal.to_error().into());
-            }
-            let is_only = changes.len() == 1 && is_readable;
-            let refused = refused_change(context, changes, content_ids, &refusal, is_only);
-            let response = if context.flavor.is_cosmos_db() {
-                batch::cosmos_changes_response(context.request_id, [refused])
-            } else {
-                batch::refusal_response(context.request_id, refused, more)
-            };
+            })
+        }
+    }
+}
+
+/// The response to changes by way of a gateway.
+// SERVICE: what Cosmos DB says to another set of changes is not known, and such a set is ignored.
+fn gateway_response(context: &Context, carried_out: Result<Applied<'_>, Refusal>) -> Handled {
+    let id = context.request_id;
+    match carried_out {
+        Ok(applied) => Ok(batch::cosmos_changes_response(id, applied.parts(context)?)),
+        Err(refusal) if *refusal.error.code() == ErrorCode::InvalidDuplicateRow => {
+            Err(refusal.to_error().into())
+        }
+        Err(refusal) => {
+            let refused = context.part_refusal(&part_error(context, &refusal, false));
+            let response = batch::cosmos_changes_response(id, [refused]);
             Ok(with_refused_part(context, response, refusal))
         }
     }
@@ -117,9 +120,6 @@ fn refused_change(
 ) -> HttpResponse<Bytes> {
     let error = part_error(context, refusal, is_only);
     let mut response = context.part_refusal(&error);
-    if context.flavor.is_cosmos_db() {
-        return response;
-    }
     let headers = response.headers_mut();
     if let Some(Some(id)) = content_ids.get(refusal.index)
         && let Ok(id) = HeaderValue::from_bytes(id)
@@ -138,7 +138,7 @@ fn refused_change(
 
 /// The response to a query.
 fn query_response(context: &Context, part: HttpResponse<Bytes>) -> HttpResponse<Bytes> {
-    if context.flavor.is_cosmos_db() {
+    if context.flavor.has_gateway() {
         let part = context.finish(part);
         batch::cosmos_query_response(context.request_id, part)
     } else {
@@ -151,7 +151,7 @@ fn part_error(context: &Context, refusal: &Refusal, is_only: bool) -> ServiceErr
     if is_only && is_unindexed(context, &refusal.error) {
         return refusal.error.clone();
     }
-    if !context.flavor.is_cosmos_db() {
+    if !context.flavor.has_gateway() {
         return refusal.to_error();
     }
     let error = context.flavor.error(refusal.error.clone());

@@ -19,7 +19,7 @@ pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request
         name: request.name.clone(),
     };
     let mut response = ordered(context, response.encode(context.endpoint()));
-    if context.flavor.is_cosmos_db() {
+    if context.flavor.has_gateway() {
         let etag = context.flavor.etag(context.now);
         if let Ok(etag) = HeaderValue::from_str(etag.as_str()) {
             response.headers_mut().insert(header::ETAG, etag);

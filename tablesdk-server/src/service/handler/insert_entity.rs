@@ -48,7 +48,7 @@ pub(super) fn response(
         content: echo(context, request, key, properties, outcome)?,
     };
     let mut response = response.encode(request, context.endpoint(), key);
-    if context.flavor.is_cosmos_db() {
+    if context.flavor.has_gateway() {
         locate_as_cosmos_db(&mut response);
     }
     Ok(response)

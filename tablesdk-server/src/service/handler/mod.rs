@@ -186,7 +186,7 @@ pub(super) fn stored(
     flavor: Flavor,
     is_insert: bool,
 ) -> Result<Properties, ServiceError> {
-    if flavor.is_cosmos_db()
+    if flavor.refuses_empty_keys()
         && (key.partition_key().as_str().is_empty() || key.row_key().as_str().is_empty())
     {
         return Err(ErrorCode::PropertiesNeedValue.into());
@@ -203,7 +203,7 @@ pub(super) fn stored(
         properties.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
     }
     let mut stored = Properties::with_capacity(properties.len(), body.as_bytes().len());
-    if flavor.is_cosmos_db() {
+    if flavor.stores_keys() {
         push_with_key(&mut stored, key, &properties);
     } else {
         for (name, value) in &properties {
