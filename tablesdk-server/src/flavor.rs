@@ -50,6 +50,7 @@ impl Flavor {
                 Self::CosmosDb => FilterSyntax::CosmosDb,
                 Self::Azurite => FilterSyntax::Azurite,
             },
+            keeps_blanks_of_select: self.is_cosmos_db(),
             limits_cors_rules: !self.is_azurite(),
         }
     }

@@ -44,6 +44,8 @@ pub struct RequestRules {
     pub refuses_large_top: bool,
     /// Which filters are read.
     pub filter_syntax: FilterSyntax,
+    /// Blanks in `$select` are a part of the names. Otherwise they are ignored.
+    pub keeps_blanks_of_select: bool,
     /// More than five CORS rules are refused.
     pub limits_cors_rules: bool,
 }
@@ -54,6 +56,7 @@ impl Default for RequestRules {
             accepts_patch: true,
             refuses_large_top: true,
             filter_syntax: FilterSyntax::Service,
+            keeps_blanks_of_select: false,
             limits_cors_rules: true,
         }
     }
@@ -137,7 +140,7 @@ impl RequestParts<'_> {
 
     /// The names in `$select`, as [`QueryOptions::select`] reads them.
     pub(super) fn select(&self) -> Result<Option<Vec<String>>, ServiceError> {
-        let names = self.options.select()?;
+        let names = self.options.select(self.rules.keeps_blanks_of_select)?;
         // The first version of OData has no projection.
         if names.is_some() && data_service_version(self.headers) == Some(1) {
             return Err(ErrorCode::InvalidInput.into());

@@ -54,15 +54,13 @@ impl QueryOptions {
         self.pairs.push((Cow::Borrowed(name), value.into()));
     }
 
-    /// The names in `$select`, each once; `None` for all. At most 252, and without the names of metadata.
-    pub(crate) fn select(&self) -> Result<Option<Vec<String>>, ServiceError> {
+    /// The names in `$select`, each once; `None` for all. At most 252, and without the names of metadata. Blanks around them are ignored, or
+    /// kept as a part of them.
+    pub(crate) fn select(&self, keeps_blanks: bool) -> Result<Option<Vec<String>>, ServiceError> {
         let list = self.get("$select").unwrap_or_default();
         let mut names: Vec<String> = Vec::new();
-        for name in list
-            .split(',')
-            .map(str::trim)
-            .filter(|name| !name.is_empty())
-        {
+        for name in list.split(',').filter(|name| !name.trim().is_empty()) {
+            let name = if keeps_blanks { name } else { name.trim() };
             if name == "*" {
                 return Ok(None);
             }
@@ -191,12 +189,15 @@ mod tests {
         assert_eq!(options.get("x"), Some(""));
         assert_eq!(options.get("y"), None);
         assert_eq!(
-            options.select(),
+            options.select(false),
             Ok(Some(vec!["a".to_owned(), "b".to_owned()]))
         );
-        assert_eq!(QueryOptions::parse("$select=").unwrap().select(), Ok(None));
         assert_eq!(
-            QueryOptions::parse("$select=a,*").unwrap().select(),
+            QueryOptions::parse("$select=").unwrap().select(false),
+            Ok(None)
+        );
+        assert_eq!(
+            QueryOptions::parse("$select=a,*").unwrap().select(false),
             Ok(None)
         );
     }
@@ -238,8 +239,8 @@ mod tests {
         let many: Vec<String> = (0..253).map(|index| format!("p{index}")).collect();
         let select =
             |names: &[String]| QueryOptions::parse(&format!("$select={}", names.join(",")));
-        assert!(select(&many[..252]).unwrap().select().is_ok());
-        assert!(select(&many).unwrap().select().is_err());
+        assert!(select(&many[..252]).unwrap().select(false).is_ok());
+        assert!(select(&many).unwrap().select(false).is_err());
         for (list, is_refused) in [
             ("x@odata.type", true),
             ("a,odata.etag", true),
@@ -247,7 +248,7 @@ mod tests {
             ("odata,odataa", false),
         ] {
             let options = QueryOptions::parse(&format!("$select={list}")).unwrap();
-            assert_eq!(options.select().is_err(), is_refused, "{list}");
+            assert_eq!(options.select(false).is_err(), is_refused, "{list}");
         }
         assert!(QueryOptions::parse("$filter=%FF").is_err());
         assert!(QueryOptions::parse(&"a&".repeat(256)).is_ok());

@@ -173,6 +173,16 @@ differences! {
         if has_null { "null" } else { "omitted" }.to_owned()
     }
 
+    "A blank in `$select`":
+    async fn a_blank_in_a_selection(subject: &Subject) -> ["is ignored", "is part of a name, which is null"] {
+        let response = subject.send(&format!("GET {ENTITY}?$select=RowKey,%20A"), &[], "").await;
+        if response.body.contains(r#"" A":null"#) {
+            return "is part of a name, which is null".to_owned();
+        }
+        assert!(response.body.contains(r#""A":1"#), "{response:?}");
+        "is ignored".to_owned()
+    }
+
     "`$top` above 1,000":
     async fn a_large_top(subject: &Subject) -> ["400 InvalidInput", "400 InvalidInput", "200"] {
         outcome(&subject.send("GET /People()?$top=1001", &[], "").await)
