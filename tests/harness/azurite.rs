@@ -3,11 +3,14 @@
 //! The guide `emulators` lists the same differences for users, line by line. More of Azurite's responses to raw requests are in
 //! `tests/conformance/azurite.md`.
 
+use tablesdk::transport::Backend;
+
 use crate::elsewhere::{Difference, Differences, Known};
 
 /// The known differences.
 pub const DIFFERENCES: Differences = Differences {
     server: "Azurite-Table/3.37.0",
+    backend: Backend::Storage,
     list: &[
         Difference {
             matter: "The case of table names",

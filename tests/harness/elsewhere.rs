@@ -10,9 +10,8 @@ use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use http::{Request, header};
-use tablesdk::TableServiceClient;
-use tablesdk::transport::ReqwestTransport;
-use tablesdk::transport::Transport as _;
+use tablesdk::transport::{Backend, ReqwestTransport, Transport as _};
+use tablesdk::{TableServiceClient, TableServiceClientBuilder};
 use tokio::runtime::Builder;
 
 use crate::Subject;
@@ -53,6 +52,8 @@ pub enum Known {
 pub struct Differences {
     /// The start of the header.
     pub server: &'static str,
+    /// What the client takes it for.
+    pub backend: Backend,
     /// The differences.
     pub list: &'static [Difference],
 }
@@ -63,7 +64,7 @@ pub struct Differences {
 ///
 /// If the test fails, and is not listed; if it is listed, and passes, or fails otherwise; if there is no endpoint, or its account
 /// is not empty.
-pub fn run(name: &str, known: &Differences, test: impl AsyncFnOnce(Subject)) {
+pub fn run(name: &str, known: &[&Differences], test: impl AsyncFnOnce(Subject)) {
     let connection_string = std::env::var(ENDPOINT);
     let connection_string = connection_string.unwrap_or_else(|_| panic!("{ENDPOINT} is not set"));
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -71,12 +72,17 @@ pub fn run(name: &str, known: &Differences, test: impl AsyncFnOnce(Subject)) {
     let runtime = runtime.expect("a runtime can be built");
     let service = TableServiceClient::from_connection_string(&connection_string);
     let service = service.expect("the environment has a connection string");
-    let is_known = runtime.block_on(server(&service)).starts_with(known.server);
+    let server = runtime.block_on(server(&service));
+    let known = known.iter().find(|known| server.starts_with(known.server));
+    let backend = known.map_or(Backend::Storage, |known| known.backend);
+    let service = TableServiceClientBuilder::from_connection_string(&connection_string);
+    let service = service.map(|service| service.backend(backend).build());
+    let service = service.flatten().expect("the same, for another service");
 
     let tables = runtime.block_on(service.tables().collect());
     let tables = tables.expect("tables are listed");
     assert!(tables.is_empty(), "there are tables already: {tables:?}");
-    let subject = Subject::elsewhere(service.clone());
+    let subject = Subject::elsewhere(service.clone(), backend);
     let outcome = catch_unwind(AssertUnwindSafe(|| runtime.block_on(test(subject))));
     runtime.block_on(async {
         for table in service.tables().collect().await.expect("tables are listed") {
@@ -85,7 +91,7 @@ pub fn run(name: &str, known: &Differences, test: impl AsyncFnOnce(Subject)) {
         }
     });
 
-    let listed = known.list.iter().filter(|_| is_known);
+    let listed = known.map_or(&[][..], |known| known.list).iter();
     let listed = listed.flat_map(|difference| difference.tests);
     let listed = listed.clone().find(|(test, _)| *test == name);
     match (outcome, listed) {

@@ -3,6 +3,7 @@
 //! the servers of most [`Subject`]s have their tables in a database.
 
 pub mod azurite;
+pub mod cosmos_db;
 pub mod directory;
 pub mod elsewhere;
 mod employee;
@@ -17,7 +18,7 @@ pub mod tcp;
 pub mod written;
 
 use fastrand::Rng;
-use tablesdk::transport::Transport;
+use tablesdk::transport::{Backend, Transport};
 use tablesdk::{RetryPolicy, TableClient, TableServiceClient, TableServiceClientBuilder};
 use tablesdk_server::testing::Faults;
 use tablesdk_server::{InProcess, TableServer, TableServerBuilder};
@@ -78,7 +79,7 @@ macro_rules! on_both_transports {
             #[test]
             #[ignore = "needs another endpoint: tests/interop/run.sh"]
             fn elsewhere() {
-                $crate::elsewhere::run(module_path!(), &$crate::azurite::DIFFERENCES, test);
+                $crate::elsewhere::run(module_path!(), &[&$crate::azurite::DIFFERENCES, &$crate::cosmos_db::DIFFERENCES], test);
             }
         })*
     };
@@ -120,6 +121,8 @@ pub struct Subject {
     _database: Option<Database>,
     /// A client with the server's key.
     pub service: TableServiceClient,
+    /// What the service at an endpoint is taken for.
+    backend: Option<Backend>,
 }
 
 impl Subject {
@@ -134,6 +137,7 @@ impl Subject {
             server: Some(server),
             _database: database,
             service: service.expect("the server's connection string is one"),
+            backend: None,
         }
     }
 
@@ -156,6 +160,7 @@ impl Subject {
             server: Some(server),
             _database: None,
             service,
+            backend: None,
         }
     }
 
@@ -185,17 +190,19 @@ impl Subject {
             server: Some(server),
             _database: None,
             service,
+            backend: None,
         };
         let table = subject.table().await;
         (subject, table)
     }
 
     /// A client of a service that is not ours.
-    pub fn elsewhere(service: TableServiceClient) -> Self {
+    pub fn elsewhere(service: TableServiceClient, backend: Backend) -> Self {
         Self {
             server: None,
             _database: None,
             service,
+            backend: Some(backend),
         }
     }
 
@@ -209,10 +216,13 @@ impl Subject {
         server.expect("a test of what only our server has runs on our server alone")
     }
 
-    /// Sets the transport that the client needs to reach the service.
+    /// Sets the transport or the backend that the client needs to reach the service.
     pub fn reach(&self, builder: TableServiceClientBuilder) -> TableServiceClientBuilder {
-        match &self.server {
-            Some(server) if server.local_addr().is_none() => builder.transport(server.transport()),
+        match (&self.server, self.backend) {
+            (Some(server), _) if server.local_addr().is_none() => {
+                builder.transport(server.transport())
+            }
+            (None, Some(backend)) => builder.backend(backend),
             _ => builder,
         }
     }

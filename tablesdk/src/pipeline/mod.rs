@@ -37,6 +37,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderValue, Request, header};
 use tablesdk_protocol::header as name;
+use tablesdk_protocol::limits::REQUEST_BODY_BYTES_MAX;
 use tablesdk_protocol::operation::batch::{self, Change};
 use tablesdk_protocol::operation::update_entity::{MergeMethod, merge_by_post};
 use tablesdk_protocol::{Clock, Endpoint, Timestamp, Transport};
@@ -159,6 +160,14 @@ impl Pipeline {
         matches!(self.options.backend, Backend::Storage)
     }
 
+    /// The size of the largest batch that the backend accepts.
+    pub(crate) const fn batch_bytes_max(&self) -> usize {
+        match self.options.backend {
+            Backend::Cosmos => COSMOS_DB_BATCH_BYTES_MAX,
+            Backend::Storage => REQUEST_BODY_BYTES_MAX,
+        }
+    }
+
     /// The method of a merge that the backend knows.
     const fn merge_method(&self) -> MergeMethod {
         match self.options.backend {
@@ -235,3 +244,5 @@ const TICKS_PER_SECOND: i64 = 10_000_000;
 const USER_AGENT: &str = concat!("tablesdk/", env!("CARGO_PKG_VERSION"));
 /// As the guidelines for Azure SDKs have it.
 const APPLICATION_ID_MAX: usize = 24;
+/// The size of the largest batch of Cosmos DB.
+const COSMOS_DB_BATCH_BYTES_MAX: usize = 2 * 1024 * 1024;

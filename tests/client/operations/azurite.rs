@@ -1,6 +1,7 @@
-//! The list of Azurite's differences is complete: it agrees with the guide `emulators`, and names tests that exist.
+//! The lists of differences are complete: that of Azurite agrees with the guide `emulators`, and both name tests that exist.
 
 use harness::azurite::DIFFERENCES;
+use harness::cosmos_db;
 use harness::elsewhere::{Difference, Known};
 
 /// The table of the guide has one line for each difference, and no other.
@@ -29,7 +30,7 @@ fn the_guide_lists_the_differences() {
 /// Without its test, an obsolete difference would not be found.
 #[test]
 fn every_difference_has_tests() {
-    for difference in DIFFERENCES.list {
+    for difference in DIFFERENCES.list.iter().chain(cosmos_db::DIFFERENCES.list) {
         assert!(!difference.tests.is_empty(), "{}", difference.matter);
         for (test, _) in difference.tests {
             let (module, test) = test.rsplit_once("::").unwrap();

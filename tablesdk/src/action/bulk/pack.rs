@@ -12,7 +12,6 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
 
 use bytes::Bytes;
-use tablesdk_protocol::limits::REQUEST_BODY_BYTES_MAX;
 use tablesdk_protocol::{EntityKey, IfMatch, PartitionKey};
 
 use crate::action::encryption::Encryption;
@@ -41,6 +40,9 @@ pub(super) struct Packed {
 
 /// The size of the request of a batch, in bytes.
 pub(super) trait Measure {
+    /// The largest size.
+    fn limit(&self) -> usize;
+
     /// The size without changes.
     fn frame(&self) -> usize;
 
@@ -126,7 +128,7 @@ impl<M: Measure> Packer<M> {
                 is_exact: true,
             }
         });
-        if open.size + at_most <= REQUEST_BODY_BYTES_MAX {
+        if open.size + at_most <= self.measure.limit() {
             open.size += at_most;
             open.is_exact = false;
         } else {
@@ -153,7 +155,7 @@ impl<M: Measure> Packer<M> {
         if open.keys.contains(&key) {
             return false;
         }
-        if open.size + self.measure.at_most(item) <= REQUEST_BODY_BYTES_MAX {
+        if open.size + self.measure.at_most(item) <= self.measure.limit() {
             return true;
         }
         // Near the limit, the size must be exact.
@@ -162,7 +164,7 @@ impl<M: Measure> Packer<M> {
             open.size = self.measure.frame() + sizes.sum::<usize>();
             open.is_exact = true;
         }
-        open.size + self.measure.exact(item) <= REQUEST_BODY_BYTES_MAX
+        open.size + self.measure.exact(item) <= self.measure.limit()
     }
 
     fn close(&mut self, partition: &PartitionKey) {
@@ -226,7 +228,7 @@ impl<M: Measure> Packer<M> {
 
 #[cfg(test)]
 mod tests {
-    use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
+    use tablesdk_protocol::limits::{BATCH_CHANGES_MAX, REQUEST_BODY_BYTES_MAX};
 
     use super::*;
 
@@ -234,6 +236,10 @@ mod tests {
     struct ByHand;
 
     impl Measure for ByHand {
+        fn limit(&self) -> usize {
+            REQUEST_BODY_BYTES_MAX
+        }
+
         fn frame(&self) -> usize {
             100
         }

@@ -322,6 +322,10 @@ impl Sizes {
 }
 
 impl Measure for Sizes {
+    fn limit(&self) -> usize {
+        self.table.pipeline.batch_bytes_max()
+    }
+
     fn frame(&self) -> usize {
         self.frame
     }

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use tablesdk_protocol::limits::{BATCH_CHANGES_MAX, REQUEST_BODY_BYTES_MAX};
+use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, TableName};
 
@@ -310,8 +310,7 @@ impl Writer<'_, '_> {
                 .pipeline()
                 .encode_batch(changes.iter().map(|change| &change.change))
         };
-        changes.len() <= BATCH_CHANGES_MAX
-            && bytes <= REQUEST_BODY_BYTES_MAX
-            && encoded().body().len() <= REQUEST_BODY_BYTES_MAX
+        let limit = self.run.pipeline().batch_bytes_max();
+        changes.len() <= BATCH_CHANGES_MAX && bytes <= limit && encoded().body().len() <= limit
     }
 }

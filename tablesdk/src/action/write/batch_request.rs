@@ -6,7 +6,6 @@ use std::sync::{Mutex, PoisonError};
 use bytes::Bytes;
 use http::{Request as HttpRequest, Response as HttpResponse, StatusCode};
 use tablesdk_protocol::ETag;
-use tablesdk_protocol::limits::REQUEST_BODY_BYTES_MAX;
 use tablesdk_protocol::operation::MalformedResponse;
 use tablesdk_protocol::operation::batch::{Change, Refusal, Response};
 
@@ -36,9 +35,9 @@ impl<'c> BatchRequest<'c> {
     ) -> Result<Self, Error> {
         let changes: Vec<_> = changes.into_iter().collect();
         let encoded = run.pipeline().encode_batch(changes.iter().copied());
-        let bytes = encoded.body().len();
-        if bytes > REQUEST_BODY_BYTES_MAX {
-            return Err(run.annotate(Error::input(TooLarge { bytes })));
+        let (bytes, limit) = (encoded.body().len(), run.pipeline().batch_bytes_max());
+        if bytes > limit {
+            return Err(run.annotate(Error::input(TooLarge { bytes, limit })));
         }
         Ok(Self { changes, encoded })
     }
@@ -90,7 +89,8 @@ impl<'c> BatchRequest<'c> {
 }
 
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("a batch of {bytes} bytes is larger than {REQUEST_BODY_BYTES_MAX}")]
+#[error("a batch of {bytes} bytes is larger than {limit}")]
 struct TooLarge {
     bytes: usize,
+    limit: usize,
 }
