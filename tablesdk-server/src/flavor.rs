@@ -7,7 +7,7 @@ use tablesdk_protocol::filter::FilterSyntax;
 use tablesdk_protocol::limits::{ENTITY_BYTES_MAX, REQUEST_BODY_BYTES_MAX};
 use tablesdk_protocol::operation::RequestRules;
 use tablesdk_protocol::wire::error_body::ErrorForm;
-use tablesdk_protocol::wire::json::{EntityStyle, MetadataLevel};
+use tablesdk_protocol::wire::json::EntityStyle;
 use tablesdk_protocol::{
     ETag, ErrorCode, Logging, Metrics, ServiceError, ServiceProperties, TableName, Timestamp,
 };
@@ -50,6 +50,7 @@ impl Flavor {
                 Self::CosmosDb => FilterSyntax::CosmosDb,
                 Self::Azurite => FilterSyntax::Azurite,
             },
+            ignores_format: self.is_cosmos_db(),
             keeps_blanks_of_select: self.is_cosmos_db(),
             limits_cors_rules: !self.is_azurite(),
         }
@@ -78,7 +79,7 @@ impl Flavor {
         self.is_azurite() && is_about_table_name(error)
     }
 
-    /// The error that a response has: its code and its message may be others.
+    /// The error that a response has: its code and its message may be others. Of the result, this makes the same.
     pub(crate) fn error(self, error: ServiceError) -> ServiceError {
         if !self.is_cosmos_db() {
             return error;
@@ -166,15 +167,6 @@ impl Flavor {
                 .with_hour_metrics(Metrics::default());
         }
         initial
-    }
-
-    /// The `Content-Type` of JSON with that metadata.
-    pub(crate) const fn content_type(self, level: MetadataLevel) -> &'static str {
-        if self.is_cosmos_db() {
-            level.accept()
-        } else {
-            level.content_type()
-        }
     }
 
     /// The ETag of what was written at that time.
@@ -415,3 +407,18 @@ const AZURITE_VERSIONS: [&str; 48] = [
     "2009-07-17",
     "2009-04-14",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_a_flavor_stays_the_same() {
+        for flavor in [Flavor::Storage, Flavor::CosmosDb, Flavor::Azurite] {
+            for code in ErrorCode::KNOWN {
+                let error = flavor.error(code.clone().into());
+                assert_eq!(flavor.error(error.clone()), error, "{flavor:?}");
+            }
+        }
+    }
+}

@@ -40,6 +40,8 @@ version=$(node -p "require('./$target/interop/node/node_modules/azurite/package.
     echo
     tr -d '\r' <"$scratch/run" | grep -E '^  [a-z_]+, ' | sort | sed -E \
         -e 's/Conf[0-9a-fA-F]{16}/TABLE/g; s/CONF[0-9A-F]{16}/TABLE/g' -e "s/:$port/:PORT/g" \
+        -e 's/[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}(:|%3A)[0-9]{2}(:|%3A)[0-9]{2}\.[0-9]{7}Z/TIME/g' \
+        -e 's/RequestId:[0-9a-f-]+/RequestId:ID/g' \
         -e 's/^  ([a-z_]+), (.{0,220}).*$/* `\1` \2/'
 } >tests/conformance/azurite.md
 grep -E ' on the endpoint: ' "$scratch/run"

@@ -134,7 +134,7 @@ pub const DIFFERENCES: Differences = Differences {
             known: Known::Recorded("F"),
             tests: &[(
                 "operations::shared_access::a_sas_is_limited_to_its_range_of_keys",
-                "NotImplemented",
+                "refuses a shared access signature with a range of keys",
             )],
         },
         Difference {

@@ -60,7 +60,7 @@ impl EntityBody {
 }
 
 /// What a request to write an entity says: its keys and its properties, nulls left out. Names and strings without escapes are
-/// borrowed from the body. In the style of Cosmos DB, the keys are properties, too.
+/// borrowed from the body. In the style of Cosmos DB, the keys are properties, too, without their values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EntityInput<'a> {
     style: EntityStyle,
@@ -118,7 +118,8 @@ impl<'a> EntityInput<'a> {
         Ok(input)
     }
 
-    /// Keeps the place of a key among the properties, where the style has it. Its value is the one of the entity's key.
+    /// Keeps the place of a key among the properties, where the style has it. Its value comes from the key of the entity, which an update
+    /// has in its URL.
     fn keep_key(&mut self, name: &'static str) {
         if self.style == EntityStyle::CosmosDb {
             let place = ValueRef::String(Cow::Borrowed(""));

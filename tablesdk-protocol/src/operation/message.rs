@@ -37,6 +37,10 @@ pub struct ReceivedRequest {
 /// What a server accepts in the requests that it decodes, where the kinds of servers differ. The default is Azure Table storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "a server sets each rule")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent rules, each with a name"
+)]
 pub struct RequestRules {
     /// `PATCH`, alone and in a batch. Without it, a merge is a `POST` with `X-HTTP-Method`.
     pub accepts_patch: bool,
@@ -44,6 +48,8 @@ pub struct RequestRules {
     pub refuses_large_top: bool,
     /// Which filters are read.
     pub filter_syntax: FilterSyntax,
+    /// `$format` is ignored, and the metadata is minimal if the request has it.
+    pub ignores_format: bool,
     /// Blanks in `$select` are a part of the names. Otherwise they are ignored.
     pub keeps_blanks_of_select: bool,
     /// More than five CORS rules are refused.
@@ -56,6 +62,7 @@ impl Default for RequestRules {
             accepts_patch: true,
             refuses_large_top: true,
             filter_syntax: FilterSyntax::Service,
+            ignores_format: false,
             keeps_blanks_of_select: false,
             limits_cors_rules: true,
         }
@@ -123,6 +130,7 @@ impl RequestParts<'_> {
     /// The level of metadata that `$format`, or else `Accept`, asks for.
     pub(super) fn accepted_level(&self) -> Result<MetadataLevel, ServiceError> {
         match self.options.get("$format") {
+            Some(_) if self.rules.ignores_format => Ok(MetadataLevel::Minimal),
             Some(format) => MetadataLevel::from_accept(format),
             None => {
                 let mut texts = self.headers.texts(header::ACCEPT);

@@ -39,7 +39,7 @@ impl ETag {
         Self::from_printed(&timestamp.print())
     }
 
-    /// The same with all seven digits of a fraction, as Cosmos DB writes them.
+    /// The ETag that Cosmos DB gives an entity written at that time: with all seven digits of a fraction.
     pub fn from_padded_timestamp(timestamp: Timestamp) -> Self {
         Self::from_text(&timestamp.to_padded_string())
     }

@@ -216,7 +216,7 @@ pub fn check_property_name(name: &str) -> Result<(), PropertyNameProblem> {
     check_property_characters(name)
 }
 
-/// The same without the limit of its length, which Cosmos DB does not have.
+/// Checks the characters of the name of a property. Cosmos DB does not limit their number.
 pub(crate) fn check_property_characters(name: &str) -> Result<(), PropertyNameProblem> {
     let mut characters = name.chars();
     let first = characters.next().ok_or(PropertyNameProblem::Empty)?;

@@ -450,6 +450,10 @@ impl Engine {
                 StorageError::Shared,
             ));
         };
+        if self.flavor.stores_keys() {
+            let message = "the flavor CosmosDb stores entities in another form, and has no backups";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+        }
         let snapshot = storage.snapshot();
         let range = (record_check::FIRST, record_check::END);
         storage::write_backup(&*snapshot, range, to, |count| {

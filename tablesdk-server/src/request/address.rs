@@ -66,7 +66,11 @@ impl Address {
         // the name of an account here.
         if let Some(label) = account_label(authority(head.headers.get(header::HOST), &head.uri)) {
             let (account, location) = split_location(&label);
-            if let Some(account) = known(account) {
+            // The path names an account of the server with that name, too, as for any other host without dots.
+            let in_path = || label == LOCALHOST && known(split_path(path).0).is_some();
+            if let Some(account) = known(account)
+                && !in_path()
+            {
                 return address(account, location, 0..0, path.trim_start_matches('/'));
             }
         }
@@ -234,6 +238,9 @@ mod tests {
             ("localhost", "Tables")
         );
         assert_eq!(without.endpoint().as_str(), "http://Localhost:8902");
+        let with = address("/localhost/Tables");
+        assert_eq!((&*with.account, with.resource()), ("localhost", "Tables"));
+        assert_eq!(with.endpoint().as_str(), "http://Localhost:8902/localhost");
     }
 
     #[test]

@@ -341,7 +341,10 @@ impl Context {
     // SERVICE: the front end sends these. It repeats the code in a header, and echoes neither the version nor the client's id.
     pub(crate) fn unauthenticated(&self, error: &ServiceError) -> Response<Bytes> {
         if self.flavor.has_gateway() {
-            return self.refusal(error);
+            // SERVICE: assumed to be as any other error, and to have the challenge.
+            let mut response = self.refusal(error);
+            challenge(&mut response, error);
+            return response;
         }
         let form = match self.error_form(error) {
             ErrorFormat::Any => ErrorFormat::Xml,
@@ -356,14 +359,9 @@ impl Context {
             self.name_code(&mut response, error);
         }
         self.name_reason(&mut response, error);
+        challenge(&mut response, error);
         let headers = response.headers_mut();
         self.name_server(headers);
-        if error.status() == StatusCode::UNAUTHORIZED {
-            headers.insert(
-                header::WWW_AUTHENTICATE,
-                HeaderValue::from_static(CHALLENGE),
-            );
-        }
         self.cors.apply_to_refusal(headers);
         response
     }
@@ -381,7 +379,7 @@ impl Context {
         let (form, request_id) = (self.flavor.error_form(), self.request_id.to_string());
         let (content_type, body) = match format {
             ErrorFormat::Json(level) => (
-                self.flavor.content_type(level),
+                level.content_type(),
                 error_body::write(error, form, &request_id, self.now),
             ),
             ErrorFormat::Xml => (XML, error_body::write_xml(error, &request_id, self.now)),
@@ -485,6 +483,15 @@ impl ErrorFormat {
             _ => {}
         }
         Self::Json(MetadataLevel::from_accept(accept).unwrap_or_default())
+    }
+}
+
+/// Says how to authenticate, if the request was not authenticated at all.
+fn challenge(response: &mut Response<Bytes>, error: &ServiceError) {
+    if error.status() == StatusCode::UNAUTHORIZED {
+        let challenge = HeaderValue::from_static(CHALLENGE);
+        let headers = response.headers_mut();
+        headers.insert(header::WWW_AUTHENTICATE, challenge);
     }
 }
 

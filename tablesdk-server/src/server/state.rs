@@ -10,7 +10,11 @@ use crate::storage::Checkpoint;
 ///
 /// It shares memory with the server, as far as the tables did not change since.
 #[derive(Clone)]
-pub struct ServerSnapshot(Checkpoint);
+pub struct ServerSnapshot {
+    checkpoint: Checkpoint,
+    /// Whether its entities contain their keys, as those of the flavor CosmosDb.
+    stores_keys: bool,
+}
 
 impl fmt::Debug for ServerSnapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -42,7 +46,11 @@ impl TableServer {
     /// [`io::ErrorKind::Unsupported`] for a server with a data directory, which has [backups](Self::backup).
     pub fn snapshot(&self) -> io::Result<ServerSnapshot> {
         let checkpoint = self.service.engine().checkpoint();
-        checkpoint.map(ServerSnapshot).ok_or_else(in_memory_only)
+        let snapshot = checkpoint.map(|checkpoint| ServerSnapshot {
+            checkpoint,
+            stores_keys: self.service.flavor().stores_keys(),
+        });
+        snapshot.ok_or_else(in_memory_only)
     }
 
     /// Replaces all tables by those of a snapshot, of this server or of another one. The time depends on what was changed since, and not
@@ -53,9 +61,15 @@ impl TableServer {
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::Unsupported`] for a server with a data directory.
+    /// [`io::ErrorKind::Unsupported`] for a server with a data directory; [`io::ErrorKind::InvalidInput`] if only one of the two servers has
+    /// the flavor [`CosmosDb`](crate::testing::Flavor::CosmosDb), which stores entities in another form.
     pub fn restore(&self, snapshot: &ServerSnapshot) -> io::Result<()> {
-        let is_restored = self.service.restore(&snapshot.0);
+        if snapshot.stores_keys != self.service.flavor().stores_keys() {
+            let message =
+                "the flavor CosmosDb stores entities in another form: `save` and `load` move them";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        let is_restored = self.service.restore(&snapshot.checkpoint);
         is_restored.then_some(()).ok_or_else(in_memory_only)
     }
 

@@ -23,11 +23,11 @@ impl OperationError {
 
     /// Logs the error of the storage, if there is one, and returns the error for the response to the request.
     pub(super) fn report(self, context: &Context) -> ServiceError {
-        context.flavor.error(self.logged(context))
+        context.flavor.error(self.unmapped(context))
     }
 
-    /// The same, as Azure Table storage has the error.
-    pub(super) fn logged(self, context: &Context) -> ServiceError {
+    /// Logs the error of the storage, if there is one, and returns the error with the code that Azure Table storage has.
+    pub(super) fn unmapped(self, context: &Context) -> ServiceError {
         if let Some(cause) = self.cause {
             log::storage_failed(context.request_id, &cause);
         }

@@ -411,6 +411,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
             filter: request.filter(),
             access,
             index,
+            is_ordered: pipeline.orders_partitions() || access != AccessClass::Scan,
         })
     }
 

@@ -28,8 +28,8 @@ impl Error {
         } = &*self.0;
         match source {
             Source::Service(error) if *kind == ErrorKind::Service => {
-                let is_merge = operation.is_some_and(|operation| operation.contains("merge"));
-                of_cosmos_db(error, is_merge).or_else(|| of_response(error, account.as_deref()))
+                let hint = operation.and_then(|operation| of_cosmos_db(error, operation));
+                hint.or_else(|| of_response(error, account.as_deref()))
             }
             Source::Transport(error) if is_refused(error) => no_server(endpoint.as_ref()?),
             _ => None,
@@ -50,12 +50,18 @@ fn of_response(error: &ServiceError, account: Option<&str>) -> Option<String> {
 }
 
 /// What only Azure Cosmos DB responds.
-fn of_cosmos_db(error: &ServiceError, is_merge: bool) -> Option<String> {
+fn of_cosmos_db(error: &ServiceError, operation: &str) -> Option<String> {
+    let is_setting = || {
+        let mut settings = ["properties", "stats", "policy"].iter();
+        settings.any(|setting| operation.contains(setting))
+    };
     match (error.code(), error.message()) {
-        (ErrorCode::InvalidInput, "One of the input values is invalid.") if is_merge => Some(
-            "Azure Cosmos DB has no `PATCH`: where its host does not say what it is, the client needs `backend(Backend::Cosmos)`".to_owned(),
+        (ErrorCode::InvalidInput, "One of the input values is invalid.")
+            if operation.contains("merge") => Some(
+            "Azure Cosmos DB has no `PATCH`: has the client `backend(Backend::Cosmos)`, if the host does not say what it is?".to_owned(),
         ),
-        (ErrorCode::NotImplemented, "The requested operation is not supported.") => Some(
+        (ErrorCode::NotImplemented, "The requested operation is not supported.")
+            if is_setting() => Some(
             "Azure Cosmos DB has no service properties, statistics or stored access policies".to_owned(),
         ),
         _ => None,

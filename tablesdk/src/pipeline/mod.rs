@@ -160,6 +160,16 @@ impl Pipeline {
         matches!(self.options.backend, Backend::Storage)
     }
 
+    /// Whether a shared access signature may have a range of keys.
+    pub(crate) const fn has_sas_keys(&self) -> bool {
+        matches!(self.options.backend, Backend::Storage)
+    }
+
+    /// Whether the entities of several partitions are in the order of their keys.
+    pub(crate) const fn orders_partitions(&self) -> bool {
+        matches!(self.options.backend, Backend::Storage)
+    }
+
     /// The size of the largest batch that the backend accepts.
     pub(crate) const fn batch_bytes_max(&self) -> usize {
         match self.options.backend {

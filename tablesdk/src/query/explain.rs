@@ -24,6 +24,8 @@ pub struct Explanation {
     pub(crate) filter: Option<String>,
     pub(crate) access: AccessClass,
     pub(crate) index: Option<BetterIndex>,
+    /// Whether the entities come in the order of their keys.
+    pub(crate) is_ordered: bool,
 }
 
 impl Explanation {
@@ -40,6 +42,12 @@ impl Explanation {
     /// What it costs.
     pub const fn access(&self) -> AccessClass {
         self.access
+    }
+
+    /// Whether the entities come in the order of their keys. On [Cosmos DB](crate::guide::cosmos_db), those of several partitions are in no
+    /// order.
+    pub const fn is_ordered(&self) -> bool {
+        self.is_ordered
     }
 
     /// The name of the [index](crate::guide::indexes) that would answer the query, where the query itself reads all entities of a
@@ -69,12 +77,16 @@ impl fmt::Display for Explanation {
             filter,
             access,
             index,
+            is_ordered,
         } = self;
         writeln!(f, "access: {access}")?;
         let filter = filter.as_deref().unwrap_or("none");
         writeln!(f, "filter: {filter}")?;
         if let Some(index) = index {
             writeln!(f, "index: {index}")?;
+        }
+        if !is_ordered {
+            writeln!(f, "order: none between partitions")?;
         }
         write!(f, "request: {method} {url}")
     }

@@ -171,6 +171,9 @@ impl TableSasBuilder {
     pub fn sign(mut self) -> Result<SasUrl, Error> {
         let pipeline = &self.table.pipeline;
         let name: TableName = self.table.checked_name(OPERATION)?;
+        if self.keys != SasKeyRange::default() && !pipeline.has_sas_keys() {
+            return Err(refused(InvalidTerms::KeysOnCosmosDb));
+        }
         let (start, expiry) = self.terms.times(pipeline.now())?;
         let permissions = Some(self.permissions).filter(|permissions| !permissions.is_empty());
         let mut sas = match self.policy {

@@ -201,6 +201,8 @@ pub(super) fn refused(problem: impl Into<Problem>) -> Error {
 pub(super) enum InvalidTerms {
     #[error("the addresses end before they start, or are of two families")]
     Addresses,
+    #[error("Azure Cosmos DB refuses a shared access signature with a range of keys")]
+    KeysOnCosmosDb,
     #[error("the shared access signature has expired already")]
     Expired,
     #[error("the shared access signature expires before it starts")]

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use harness::{Employee, client, client_with};
+use tablesdk::sas::Permissions;
 use tablesdk::transport::Backend;
-use tablesdk::{ErrorCode, ErrorKind, RetryPolicy, TableClient};
+use tablesdk::{DynamicEntity, ErrorCode, ErrorKind, RetryPolicy, TableClient};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Flavor, Op, Throttle};
 use tokio::time::Instant;
@@ -159,9 +160,56 @@ async fn errors_of_cosmos_db_have_codes_and_messages() {
     assert!(text.contains("has no service properties"), "{text}");
 }
 
-/// The ETag that a client derives from a `Timestamp` of seven digits is that of the entity.
+/// Six entities of 450 KB are more than a batch of Cosmos DB may have.
 #[tokio::test]
-async fn an_etag_may_have_the_digits_of_the_timestamp() {
+async fn a_batch_for_cosmos_db_has_at_most_2_mib() {
+    let (server, table) = of(Flavor::CosmosDb).await;
+    let text = "x".repeat(32 * 1024);
+    let large = |row: &str| {
+        (0..14).fold(DynamicEntity::new("p", row), |entity, index| {
+            entity.with(format!("P{index}"), text.as_str())
+        })
+    };
+    let rows = ["1", "2", "3", "4", "5", "6"];
+    let mut batch = table.batch("p");
+    for row in rows {
+        batch = batch.insert(&large(row));
+    }
+    let error = batch.await.unwrap_err();
+    assert!(error.to_string().contains("larger than 2097152"), "{error}");
+
+    let journal = server.journal();
+    let entities = futures::stream::iter(rows.map(large));
+    let report = table.bulk().insert(entities).await.unwrap();
+    assert!(report.is_success(), "{report:?}");
+    let requests = journal.requests();
+    let refused = requests.error_code(&ErrorCode::RequestBodyTooLarge);
+    assert_eq!(refused.count(), 0);
+}
+
+#[tokio::test]
+async fn what_cosmos_db_does_not_have_is_said_before_a_request() {
+    let (server, table) = of(Flavor::CosmosDb).await;
+    let journal = server.journal();
+    let sas = table.sas().allow(Permissions::READ).partition("Sales");
+    let error = sas.expires_in(Duration::from_secs(60)).sign().unwrap_err();
+    assert!(error.to_string().contains("a range of keys"), "{error}");
+    let scan = table.query::<Employee>().explain().unwrap();
+    assert!(!scan.is_ordered());
+    assert!(
+        scan.to_string().contains("order: none between partitions"),
+        "{scan}"
+    );
+    let partition = table.query::<Employee>().partition("Sales");
+    assert!(partition.explain().unwrap().is_ordered());
+    let (_server, table) = of(Flavor::Storage).await;
+    assert!(table.query::<Employee>().explain().unwrap().is_ordered());
+    assert_eq!(journal.requests().count(), 0);
+}
+
+/// An ETag has seven digits, and one without the zeros at its end is the same condition.
+#[tokio::test]
+async fn an_etag_is_an_instant() {
     let (server, table) = of(Flavor::CosmosDb).await;
     server.clock().freeze();
     server.clock().set("2099-03-15T10:20:30Z".parse().unwrap());

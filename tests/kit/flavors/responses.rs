@@ -77,6 +77,14 @@ differences! {
         time.split('"').next().unwrap().to_owned()
     }
 
+    "`$format` of a query":
+    async fn the_format_of_a_query(subject: &Subject) -> ["counts", "is ignored"] {
+        let line = format!("GET {ENTITY}?$format=application/json;odata=fullmetadata");
+        let response = subject.send(&line, &[], "").await;
+        assert!(response.body.contains("odata.metadata"), "{response:?}");
+        if response.body.contains("odata.editLink") { "counts" } else { "is ignored" }.to_owned()
+    }
+
     "`Content-Type` of an entity":
     async fn the_type_of_an_entity(subject: &Subject) -> [
         "application/json;odata=minimalmetadata;streaming=true;charset=utf-8",

@@ -1,7 +1,24 @@
 //! The response to a batch as Cosmos DB writes it: lines that end with LF or with CR LF, and parts with few headers.
 //!
-//! LF ends the lines of a boundary, but the last one, and those before a response to an operation. CR LF ends the lines of such a response,
-//! from its first to the one before the next boundary, and those before the set of changes. Clients read these bytes, and no other ones.
+//! With `⏎` for CR LF, and all other lines with LF:
+//!
+//! ```text
+//! --batchresponse_X
+//! Content-Type: multipart/mixed; boundary=changesetresponse_X⏎
+//! ⏎
+//! --changesetresponse_X
+//! Content-Type: application/http
+//! Content-Transfer-Encoding: binary
+//!
+//! HTTP/1.1 204 No Content⏎
+//! Content-ID: 1⏎
+//! ⏎
+//! ⏎
+//! --changesetresponse_X--
+//! --batchresponse_X--⏎
+//! ```
+//!
+//! The official client for .NET cannot read a response with other line ends.
 
 use std::io::Write as _;
 
@@ -10,7 +27,10 @@ use http::{HeaderName, Response as HttpResponse, header};
 
 use super::response_writer::{accepted, batch_boundary, change_set_boundary};
 use crate::types::Guid;
-use crate::types::header::{CONTENT_ID, PREFERENCE_APPLIED};
+use crate::types::header::{
+    CONTENT_ID, PREFERENCE_APPLIED, X_MS_CONTINUATION_NEXT_PARTITION_KEY,
+    X_MS_CONTINUATION_NEXT_ROW_KEY,
+};
 use crate::wire::http_message;
 
 /// The responses to changes, in their order, or the response to the one that was refused.
@@ -60,8 +80,10 @@ fn push_end(body: &mut Vec<u8>, boundary: &str, line_end: &str) {
     write!(body, "--{boundary}--{line_end}").expect("writing to memory cannot fail");
 }
 
-/// All headers of a part, in their order.
-static HEADERS: [HeaderName; 5] = [
+/// All headers of a part, in their order. Those of a continuation are in the response to a query.
+static HEADERS: [HeaderName; 7] = [
+    X_MS_CONTINUATION_NEXT_PARTITION_KEY,
+    X_MS_CONTINUATION_NEXT_ROW_KEY,
     header::ETAG,
     PREFERENCE_APPLIED,
     header::LOCATION,

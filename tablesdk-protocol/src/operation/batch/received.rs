@@ -11,7 +11,9 @@ use http::{Method, header};
 use super::{Change, Query, Refusal};
 use crate::operation::headers::RequestHeaders;
 use crate::operation::message::RequestParts;
-use crate::operation::{EntityBody, Operation, QueryOptions, RequestRules, insert_entity};
+use crate::operation::{
+    EntityBody, Operation, QueryOptions, RequestRules, insert_entity, tunnelled_method,
+};
 use crate::path::ResourcePath;
 use crate::types::header::{CONTENT_ID, CONTENT_MD5};
 use crate::types::limits::BATCH_CHANGES_MAX;
@@ -96,7 +98,10 @@ impl Received {
             }
             // A body that cannot be split is refused as a whole; a malformed part is refused at its position.
             let text = decoder.read(part)?;
-            if text.method == Method::PATCH && !decoder.rules.accepts_patch {
+            // SERVICE: recorded for the method; that a tunnelled one is refused as well is assumed.
+            let headers = RequestHeaders::Part(&decoder.headers);
+            let method = tunnelled_method(&text.method, headers);
+            if method == Ok(Method::PATCH) && !decoder.rules.accepts_patch {
                 return Err(malformed());
             }
             if refusal.is_some() {

@@ -78,9 +78,10 @@ pub enum EntityStyle {
     /// Of Azure Table storage.
     #[default]
     Storage,
-    /// Of Azurite: an `Edm.Guid` that is no GUID is a string, and a selected property that an entity lacks is left out. Otherwise it is null.
+    /// Of Azurite: an `Edm.Guid` that is no GUID is a string, and a selected property that an entity lacks is left out. In the other styles,
+    /// such a property is null.
     Azurite,
-    /// Of Cosmos DB: the number of properties and the lengths of their names are not limited, a property `Etag` is left out, the keys stand
+    /// Of Cosmos DB: an entity may have more than 252 properties, and names of any length. A property `Etag` is left out. The keys stand
     /// among the properties, where the request has them, and the timestamp behind them. Each date and time has seven digits of a fraction,
     /// and the URL in the metadata of one entity names its table twice.
     CosmosDb,

@@ -41,7 +41,7 @@ pub(super) async fn handle(
             Ok(match read {
                 Ok(response) => query_response(context, response),
                 Err(error) => {
-                    let error = error.logged(context);
+                    let error = error.unmapped(context);
                     let refusal = Refusal { index: 0, error };
                     let refused = context.part_refusal(&part_error(context, &refusal, false));
                     let response = query_response(context, refused);
@@ -92,7 +92,7 @@ fn gateway_response(context: &Context, carried_out: Result<Applied<'_>, Refusal>
         }
         Err(refusal) => {
             let refused = context.part_refusal(&part_error(context, &refusal, false));
-            let response = batch::cosmos_changes_response(id, [refused]);
+            let response = batch::cosmos_changes_response(id, [context.finish(refused)]);
             Ok(with_refused_part(context, response, refusal))
         }
     }
@@ -198,7 +198,7 @@ async fn carry_out<'r>(
         principal.authorize(&Write::of_change(context.flavor, change, None))?;
     }
     if let Err(error) = table_case::require_table(engine, context, table).await {
-        let error = error.logged(context);
+        let error = error.unmapped(context);
         return Ok(Err(Refusal { index: 0, error }));
     }
     let mut ready = Vec::with_capacity(changes.len());
@@ -234,7 +234,7 @@ async fn carry_out<'r>(
         match authorized {
             Ok(change) => ready.push(change),
             Err(error) => {
-                let error = error.logged(context);
+                let error = error.unmapped(context);
                 refusal = Some(Refusal { index, error });
                 break;
             }
@@ -264,7 +264,7 @@ async fn carry_out<'r>(
     match failure {
         Failure::RejectedChange(index, rejection) => Ok(Err(Refusal {
             index,
-            error: OperationError::from(rejection).logged(context),
+            error: OperationError::from(rejection).unmapped(context),
         })),
         failure => Err(failure.into()),
     }

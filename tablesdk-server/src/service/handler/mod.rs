@@ -242,6 +242,7 @@ fn is_too_large(key: &EntityKey, body: &EntityBody, flavor: Flavor) -> bool {
         return false;
     };
     let properties = input.properties().iter();
+    let properties = properties.filter(|(name, _)| !flavor.stores_key(name));
     let properties = properties.map(|(name, value)| Ok((name.as_ref(), value.clone())));
     let bytes: Result<_, Infallible> = entity_bytes(key, properties);
     bytes.is_ok_and(|bytes| bytes > flavor.entity_bytes_max())
