@@ -76,8 +76,8 @@ pub fn run(name: &str, known: &[&Differences], test: impl AsyncFnOnce(Subject)) 
     let known = known.iter().find(|known| server.starts_with(known.server));
     let backend = known.map_or(Backend::Storage, |known| known.backend);
     let service = TableServiceClientBuilder::from_connection_string(&connection_string);
-    let service = service.map(|service| service.backend(backend).build());
-    let service = service.flatten().expect("the same, for another service");
+    let service = service.and_then(|service| service.backend(backend).build());
+    let service = service.expect("the same, for another service");
 
     let tables = runtime.block_on(service.tables().collect());
     let tables = tables.expect("tables are listed");
