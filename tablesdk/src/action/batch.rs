@@ -62,7 +62,7 @@ use crate::pipeline::{OperationRun, Table};
 ///
 /// [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, when the batch has neither changes nor
 /// [steps](Self::then), or more than 100 of both (99 with [`exactly_once`](Self::exactly_once)), when the request is larger
-/// than 4 MiB, when a change is in another partition, or when two changes are about the same entity.
+/// than 4 MiB (2 MiB on Cosmos DB), when a change is in another partition, or when two changes are about the same entity.
 ///
 /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when either all changes or none may have been carried out.
 /// [`Error::current`] then describes the entity of the change that the last response was about.

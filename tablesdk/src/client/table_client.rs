@@ -851,7 +851,8 @@ impl TableClient {
     ///
     /// [`ErrorKind::Input`](crate::ErrorKind::Input), before the batch is sent, for an entity of another partition, for two changes of
     /// one entity, for a change that contradicts a read, such as the insert of an entity that was read, and when changes and
-    /// checks are more than 100 (99 with [`exactly_once`](RunTransaction::exactly_once)) or 4 MiB.
+    /// checks are more than 100 (99 with [`exactly_once`](RunTransaction::exactly_once)) or 4 MiB (2 MiB on
+    /// Cosmos DB).
     ///
     /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when a response was lost and either all changes or none may
     /// have been carried out. The closure does not run again then.
@@ -934,7 +935,7 @@ impl TableClient {
 
     /// Starts a bulk run, which writes or deletes any number of entities over any partitions, from a stream.
     ///
-    /// It is not atomic. Entities are grouped into batches of one partition, of up to 100 changes and 4 MiB. Several batches are in
+    /// It is not atomic. Entities are grouped into batches of one partition, of up to 100 changes and 4 MiB (2 MiB on Cosmos DB). Several batches are in
     /// flight at a time. Memory use is bounded, however long the input is. Changes of the same entity keep their order. When an
     /// entity is rejected, the other entities of its batch are still written.
     ///

@@ -5,6 +5,7 @@
 mod batches;
 mod client;
 mod entities;
+mod golden;
 mod keys;
 mod responses;
 mod signatures;

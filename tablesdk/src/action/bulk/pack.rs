@@ -1,12 +1,12 @@
-//! Sorts changes into batches: one partition, at most one change of an entity, at most 100 changes and 4 MiB. The changes of an
-//! entity keep their order.
+//! Sorts changes into batches: one partition, at most one change of an entity, at most 100 changes, and at most as many bytes as the
+//! service accepts. The changes of an entity keep their order.
 //!
 //! The packer holds a bounded number of changes, and knows nothing about requests: `take` returns a batch that may be sent, and
 //! `done` reports that it is complete.
 //!
 //! Full batches need a hundredth of the requests, but an input with a new partition in each change never fills one. Therefore the
 //! open batches share a bound, and the oldest is closed when it is reached. Sizes are estimated from above, and exact only near
-//! 4 MiB.
+//! the limit.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
