@@ -63,8 +63,8 @@
 //!
 //! # Requests
 //!
-//! A write is one entity group transaction if all of it fits: 100 changes and 4 MiB as they are sent (2 MiB on Cosmos DB). Binary values take a third more there. The
-//! transaction has the head, the siblings, and a delete for each sibling of the version before.
+//! A write is one entity group transaction if all of it fits: 100 changes and 4 MiB as they are sent (2 MiB on Cosmos DB). Binary values
+//! take a third more there. The transaction has the head, the siblings, and a delete for each sibling of the version before.
 //!
 //! A larger entity takes several transactions. Those before the last write siblings of the new version, which no head names yet. The last one
 //! writes the head, and deletes the siblings of the version before: up to it readers see the old version, and after it the new one. A write
