@@ -18,10 +18,6 @@ pub const DIFFERENCES: Differences = Differences {
             known: Known::Recorded("F"),
             tests: &[
                 (
-                    "operations::batches::a_failure_names_the_change_and_applies_none",
-                    "ResourceNotFound",
-                ),
-                (
                     "operations::bulk::a_missing_table_ends_the_run",
                     "ResourceNotFound",
                 ),
@@ -35,7 +31,7 @@ pub const DIFFERENCES: Differences = Differences {
                 ),
                 (
                     "operations::transactions::an_error_of_the_closure_writes_nothing",
-                    "ResourceNotFound",
+                    "(Some(\"insert entity\"), 2)",
                 ),
                 (
                     "operations::verbs::a_missing_table_is_an_error_a_missing_entity_is_not",
@@ -52,10 +48,6 @@ pub const DIFFERENCES: Differences = Differences {
                 (
                     "patterns::rolling::a_range_is_read_table_by_table_the_oldest_first",
                     "is_table_not_found",
-                ),
-                (
-                    "resilience::exactly_once::rejections_are_those_of_the_ordinary_verbs",
-                    "on an `Ok` value: false",
                 ),
             ],
         },

@@ -35,10 +35,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, header};
+use http::{HeaderValue, Request, Response, header};
 use tablesdk_protocol::header as name;
 use tablesdk_protocol::limits::REQUEST_BODY_BYTES_MAX;
-use tablesdk_protocol::operation::batch::{self, Change};
+use tablesdk_protocol::operation::batch::{self, Change, Refusal};
 use tablesdk_protocol::operation::update_entity::{MergeMethod, merge_by_post};
 use tablesdk_protocol::{Clock, Endpoint, Timestamp, Transport};
 use tokio::sync::Semaphore;
@@ -168,6 +168,14 @@ impl Pipeline {
     /// Whether the entities of several partitions are in the order of their keys.
     pub(crate) const fn orders_partitions(&self) -> bool {
         matches!(self.options.backend, Backend::Storage)
+    }
+
+    /// What reads the refusal of a batch.
+    pub(crate) fn refusal_reader(&self) -> fn(&Response<Bytes>) -> Refusal {
+        match self.options.backend {
+            Backend::Cosmos => Refusal::read_from_cosmos_db,
+            Backend::Storage => Refusal::read,
+        }
     }
 
     /// The size of the largest batch that the backend accepts.

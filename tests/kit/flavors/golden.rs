@@ -51,15 +51,12 @@ fn without_times(text: &str) -> String {
             let is_time = time.len() == 28 && time.parse::<Timestamp>().is_ok();
             is_time.then_some(rest)
         });
-        match time {
-            Some(after) => {
-                shown.push_str("TIME");
-                rest = after;
-            }
-            None => {
-                shown.push(first);
-                rest = &rest[first.len_utf8()..];
-            }
+        if let Some(after) = time {
+            shown.push_str("TIME");
+            rest = after;
+        } else {
+            shown.push(first);
+            rest = &rest[first.len_utf8()..];
         }
     }
     shown

@@ -6,7 +6,7 @@ use http::{Response as HttpResponse, header};
 use crate::operation::MalformedResponse;
 use crate::types::header::text;
 use crate::types::limits::BATCH_CHANGES_MAX;
-use crate::types::{ETag, ServiceError};
+use crate::types::{ETag, ErrorCode, ServiceError};
 use crate::wire::error_body;
 use crate::wire::http_message::{self, HeaderLine, ResponseText};
 use crate::wire::multipart::{self, Part};
@@ -125,6 +125,21 @@ impl Refusal {
             None => Self { index: 0, error },
         }
     }
+
+    /// Reads the response of Cosmos DB that refuses an operation. The error of an operation has an index there. Only that of a missing table
+    /// has none, and the code of a missing entity: it gets the code that Azure Table storage has.
+    pub fn read_from_cosmos_db(answer: &HttpResponse<Bytes>) -> Self {
+        let refusal = Self::read(answer);
+        let whole = error_body::read(answer.status(), answer.headers(), answer.body());
+        let has_index = whole != refusal.error;
+        if !has_index && *whole.code() == ErrorCode::ResourceNotFound {
+            return Self {
+                error: ErrorCode::TableNotFound.into(),
+                ..refusal
+            };
+        }
+        refusal
+    }
 }
 
 const fn lacks(what: &'static str) -> MalformedResponse {
@@ -142,7 +157,7 @@ mod tests {
     use super::*;
     use crate::operation::Prefer;
     use crate::operation::batch::{ChangeResponses, query_response, refusal_response};
-    use crate::types::{EntityKey, ErrorCode, Guid, TableName};
+    use crate::types::{EntityKey, Guid, TableName, Timestamp};
     use crate::wire::error_body::ErrorForm;
     use crate::wire::json::MetadataLevel;
 
@@ -167,6 +182,28 @@ mod tests {
         match Response::decode_changes(&with_body(body), 2) {
             Ok(Response::Refused(answer)) => Refusal::read(&answer),
             other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn on_cosmos_db_an_error_without_an_index_is_that_of_a_missing_table() {
+        for (message, expected) in [
+            (
+                "The specified resource does not exist.",
+                ErrorCode::TableNotFound,
+            ),
+            (
+                "0:The specified resource does not exist.",
+                ErrorCode::ResourceNotFound,
+            ),
+        ] {
+            let error = ServiceError::new(ErrorCode::ResourceNotFound, message);
+            let body = error_body::write(&error, ErrorForm::Cosmos, "id", Timestamp::UNIX_EPOCH);
+            let mut answer = HttpResponse::new(Bytes::from(body));
+            *answer.status_mut() = StatusCode::NOT_FOUND;
+            let refusal = Refusal::read_from_cosmos_db(&answer);
+            assert_eq!(refusal.error.code(), &expected, "{message}");
+            assert_eq!(refusal.error.status(), StatusCode::NOT_FOUND);
         }
     }
 

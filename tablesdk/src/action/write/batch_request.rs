@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{Request as HttpRequest, Response as HttpResponse, StatusCode};
 use tablesdk_protocol::ETag;
 use tablesdk_protocol::operation::MalformedResponse;
-use tablesdk_protocol::operation::batch::{Change, Refusal, Response};
+use tablesdk_protocol::operation::batch::{Change, Response};
 
 use super::ambiguous_write::{check_status, malformed_success};
 use crate::error::Error;
@@ -46,10 +46,11 @@ impl<'c> BatchRequest<'c> {
     pub(in crate::action) async fn send(&self, run: &mut OperationRun<'_>) -> Result<Done, Error> {
         // What was read of a response, so that it is read once.
         let decoded = Mutex::new(None);
+        let read_refusal = run.pipeline().refusal_reader();
         let inspect = |response: &HttpResponse<_>| {
             let read = Response::decode_changes(response, self.changes.len());
             let refusal = match &read {
-                Ok(Response::Refused(refusal)) => Some(NoSuccess::Refused(Refusal::read(refusal))),
+                Ok(Response::Refused(refusal)) => Some(NoSuccess::Refused(read_refusal(refusal))),
                 _ => None,
             };
             *decoded.lock().unwrap_or_else(PoisonError::into_inner) = Some(read);
