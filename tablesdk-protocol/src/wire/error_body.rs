@@ -69,42 +69,49 @@ pub fn write(error: &ServiceError, form: ErrorForm, request_id: &str, now: Times
 
 /// Prints the error as XML, for operations whose bodies are XML.
 pub fn write_xml(error: &ServiceError, request_id: &str, now: Timestamp) -> Vec<u8> {
-    let form = ErrorForm::Storage;
-    // SERVICE: here the time has all seven digits.
-    let message = form.message(error, request_id, &now.to_padded_string());
-    let document = format!(
-        "{}<m:error xmlns:m=\"http://schemas.microsoft.com/ado/2007/08/dataservices/metadata\">\
-        <m:code>{}</m:code><m:message xml:lang=\"{}\">{}</m:message></m:error>",
-        xml::DECLARATION,
-        partial_escape(error.code().as_str()),
-        form.language(),
-        partial_escape(&message),
-    );
-    document.into_bytes()
+    [xml::DECLARATION, &front_end_element(error, request_id, now)]
+        .concat()
+        .into_bytes()
 }
 
 /// Prints the error as XML, for operations on tables and entities that accept any type.
 // SERVICE: the declaration is assumed.
 pub fn write_data_xml(error: &ServiceError, request_id: &str, now: Timestamp) -> Vec<u8> {
-    let form = ErrorForm::Storage;
-    let message = form.message(error, request_id, &now.to_string());
-    let document = format!(
-        "{}<error xmlns=\"http://schemas.microsoft.com/ado/2007/08/dataservices/metadata\">\
-        <code>{}</code><message xml:lang=\"{}\">{}</message></error>",
-        xml::DECLARATION,
-        partial_escape(error.code().as_str()),
-        form.language(),
-        partial_escape(&message),
-    );
-    document.into_bytes()
+    let element = element("", "", error, request_id, &now.to_string());
+    [xml::DECLARATION, &element].concat().into_bytes()
 }
 
 /// Prints the error as XML, for a request whose protocol version cannot be read.
 pub fn write_unversioned_xml(error: &ServiceError, request_id: &str, now: Timestamp) -> Vec<u8> {
-    let document = write_xml(error, request_id, now);
-    let declaration = xml::DECLARATION.as_bytes();
-    let root = document.strip_prefix(declaration).unwrap_or(&document);
-    [xml::BYTE_ORDER_MARK.as_bytes(), STANDALONE, root].concat()
+    let element = front_end_element(error, request_id, now);
+    [xml::BYTE_ORDER_MARK, STANDALONE, &element]
+        .concat()
+        .into_bytes()
+}
+
+/// The error as the front end prints it.
+fn front_end_element(error: &ServiceError, request_id: &str, now: Timestamp) -> String {
+    // SERVICE: here the time has all seven digits.
+    element("m:", ":m", error, request_id, &now.to_padded_string())
+}
+
+/// The error as an element whose names have that prefix. `of_namespace` follows `xmlns`.
+fn element(
+    prefix: &str,
+    of_namespace: &str,
+    error: &ServiceError,
+    request_id: &str,
+    now: &str,
+) -> String {
+    let form = ErrorForm::Storage;
+    let message = form.message(error, request_id, now);
+    format!(
+        "<{prefix}error xmlns{of_namespace}=\"http://schemas.microsoft.com/ado/2007/08/dataservices/metadata\">\
+        <{prefix}code>{}</{prefix}code><{prefix}message xml:lang=\"{}\">{}</{prefix}message></{prefix}error>",
+        partial_escape(error.code().as_str()),
+        form.language(),
+        partial_escape(&message),
+    )
 }
 
 /// Reads the error of a response, as [`recognise`] does, or else from the status only.
@@ -149,7 +156,7 @@ fn read_xml(body: &[u8]) -> Option<(String, String)> {
     })
 }
 
-const STANDALONE: &[u8] = b"<?xml version=\"1.0\" encoding=\"utf-8\" standalone=\"yes\"?>";
+const STANDALONE: &str = "<?xml version=\"1.0\" encoding=\"utf-8\" standalone=\"yes\"?>";
 
 /// What follows the text of an error.
 const ID_LINE: &str = "\nRequestId:";
@@ -263,6 +270,21 @@ mod tests {
         let other = b"<html><code>InvalidXmlDocument</code></html>";
         let code = read(StatusCode::BAD_REQUEST, &HeaderMap::new(), other);
         assert_eq!(code.code().as_str(), "400");
+    }
+
+    #[test]
+    fn the_tables_and_a_request_without_a_version_have_xml_of_their_own() {
+        let error = ServiceError::from(ErrorCode::ResourceNotFound);
+        let now = "2021-09-21T00:50:22.4180690Z".parse().unwrap();
+        let text = |body: Vec<u8>| String::from_utf8(body).unwrap();
+        assert_eq!(
+            text(write_data_xml(&error, "x", now)),
+            "<?xml version=\"1.0\" encoding=\"utf-8\"?><error xmlns=\"http://schemas.microsoft.com/ado/2007/08/dataservices/metadata\"><code>ResourceNotFound</code><message xml:lang=\"en-US\">The specified resource does not exist.\nRequestId:x\nTime:2021-09-21T00:50:22.418069Z</message></error>"
+        );
+        assert_eq!(
+            text(write_unversioned_xml(&error, "x", now)),
+            "\u{FEFF}<?xml version=\"1.0\" encoding=\"utf-8\" standalone=\"yes\"?><m:error xmlns:m=\"http://schemas.microsoft.com/ado/2007/08/dataservices/metadata\"><m:code>ResourceNotFound</m:code><m:message xml:lang=\"en-US\">The specified resource does not exist.\nRequestId:x\nTime:2021-09-21T00:50:22.4180690Z</m:message></m:error>"
+        );
     }
 
     #[test]

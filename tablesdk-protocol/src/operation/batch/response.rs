@@ -113,32 +113,36 @@ impl Refusal {
     /// Reads the response that refuses an operation.
     // SERVICE: the index is sometimes missing where there is one operation only.
     pub fn read(answer: &HttpResponse<Bytes>) -> Self {
-        let error = error_body::read(answer.status(), answer.headers(), answer.body());
-        let prefix = error.message().split_once(':');
-        let indexed = prefix.and_then(|(index, message)| Some((index.parse().ok()?, message)));
-        match indexed {
-            Some((index, message)) => Self {
-                index,
-                error: ServiceError::new(error.code().clone(), message.to_owned())
-                    .with_status(error.status()),
-            },
-            None => Self { index: 0, error },
-        }
+        let (index, error) = read_indexed(answer);
+        let index = index.unwrap_or_default();
+        Self { index, error }
     }
 
     /// Reads the response of Cosmos DB that refuses an operation. The error of an operation has an index there. Only that of a missing table
     /// has none, and the code of a missing entity: it gets the code that Azure Table storage has.
     pub fn read_from_cosmos_db(answer: &HttpResponse<Bytes>) -> Self {
-        let refusal = Self::read(answer);
-        let whole = error_body::read(answer.status(), answer.headers(), answer.body());
-        let has_index = whole != refusal.error;
-        if !has_index && *whole.code() == ErrorCode::ResourceNotFound {
-            return Self {
-                error: ErrorCode::TableNotFound.into(),
-                ..refusal
-            };
+        let (index, error) = read_indexed(answer);
+        let error = match (index, error.code()) {
+            (None, ErrorCode::ResourceNotFound) => ErrorCode::TableNotFound.into(),
+            _ => error,
+        };
+        let index = index.unwrap_or_default();
+        Self { index, error }
+    }
+}
+
+/// The index in front of the message of an error, and the error without it.
+fn read_indexed(answer: &HttpResponse<Bytes>) -> (Option<usize>, ServiceError) {
+    let error = error_body::read(answer.status(), answer.headers(), answer.body());
+    let prefix = error.message().split_once(':');
+    let indexed = prefix.and_then(|(index, message)| Some((index.parse().ok()?, message)));
+    match indexed {
+        Some((index, message)) => {
+            let error = ServiceError::new(error.code().clone(), message.to_owned())
+                .with_status(error.status());
+            (Some(index), error)
         }
-        refusal
+        None => (None, error),
     }
 }
 

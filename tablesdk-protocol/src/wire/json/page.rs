@@ -68,9 +68,11 @@ impl PageWriter<'_> {
         }
         let mut object = ObjectWriter::start(std::mem::take(&mut self.out));
         let (selection, printed) = (&self.selection, &self.printed);
-        let written = self
-            .format
-            .entity(&mut object, selection, head, printed, stored, properties);
+        self.format
+            .entity_metadata(&mut object, head, printed, false);
+        let written =
+            self.format
+                .members(&mut object, selection, head, printed, stored, properties);
         self.out = object.end();
         if written.is_err() {
             self.truncate(len);

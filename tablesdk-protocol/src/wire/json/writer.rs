@@ -1,5 +1,7 @@
 //! Entities to JSON: bodies of requests, and responses with one entity or a page.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use percent_encoding::utf8_percent_encode;
 
@@ -146,17 +148,12 @@ impl EntityFormat<'_> {
             .concat();
         }
         let mut url = [endpoint.as_str(), "/$metadata#", table, suffix].concat();
-        if let Some(text) = self.select_text {
+        let select = self.select_text.map(Cow::Borrowed);
+        // No name has a comma.
+        let select = select.or_else(|| self.select.map(|names| names.join(",").into()));
+        if let Some(select) = select {
             url.push_str("&$select=");
-            for (index, name) in text.split(',').enumerate() {
-                if index > 0 {
-                    url.push(',');
-                }
-                url.extend(utf8_percent_encode(name, RESERVED));
-            }
-        } else if let Some(select) = self.select {
-            url.push_str("&$select=");
-            for (index, name) in select.iter().enumerate() {
+            for (index, name) in select.split(',').enumerate() {
                 if index > 0 {
                     url.push(',');
                 }
@@ -166,21 +163,8 @@ impl EntityFormat<'_> {
         url
     }
 
-    pub(super) fn entity<'v, E>(
-        &self,
-        object: &mut ObjectWriter,
-        selection: &Selection<'_>,
-        head: EntityHead<'_>,
-        printed: &PrintedTimestamp,
-        stored: &[u8],
-        properties: impl Iterator<Item = Result<StoredProperty<'v>, E>>,
-    ) -> Result<(), E> {
-        self.entity_metadata(object, head, printed, false);
-        self.members(object, selection, head, printed, stored, properties)
-    }
-
     /// The keys, the timestamp and the properties.
-    fn members<'v, E>(
+    pub(super) fn members<'v, E>(
         &self,
         object: &mut ObjectWriter,
         selection: &Selection<'_>,
@@ -248,7 +232,7 @@ impl EntityFormat<'_> {
     }
 
     /// The metadata of an entity, which is all of a response, or a part of it.
-    fn entity_metadata(
+    pub(super) fn entity_metadata(
         &self,
         object: &mut ObjectWriter,
         head: EntityHead<'_>,
