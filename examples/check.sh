@@ -66,7 +66,6 @@ check departments \
 check employee_photos \
     'a photo of 3000000 bytes' \
     'Remarks__3: Edm.String' \
-    'Notes: Edm.Binary' \
     'remarks of 102000 bytes' \
     '2000000 bytes now' \
     '2 of 2 are recent' \

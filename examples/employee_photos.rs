@@ -1,6 +1,6 @@
 //! Values that are too large for a property: `cargo run --example employee_photos`.
 //!
-//! The remarks of a review have more than 64 KiB, and are stored in chunks of the entity, compressed. The photo of an employee has
+//! The remarks of a review have more than 64 KiB, and are stored in chunks of the entity. The photo of an employee has
 //! more than 1 MiB, and is stored in an object store, here a folder; the entity names it by a reference with length and checksum.
 //! See the [large entities pattern].
 //!
@@ -16,7 +16,6 @@ use std::time::{Duration, SystemTime};
 
 use object_store::local::LocalFileSystem;
 use tablesdk::chunked::Chunked;
-use tablesdk::entity::Compressed;
 use tablesdk::objects::{ObjectRef, Objects};
 use tablesdk::{DynamicEntity, TableClient, TableEntity};
 use tablesdk_examples::{connect, unique_name};
@@ -34,8 +33,6 @@ struct Employee {
     id: u32,
     #[table(flatten, prefix = "Remarks")]
     remarks: Chunked<String>,
-    #[table(flatten, prefix = "Notes")]
-    notes: Chunked<Compressed<String>>,
     photo: Option<ObjectRef>,
 }
 
@@ -63,7 +60,6 @@ async fn tour(table: &TableClient, folder: &Path) -> Result<(), Box<dyn Error>> 
         department: "Sales".to_owned(),
         id: 223,
         remarks: Chunked("She is punctual. ".repeat(6_000)),
-        notes: Chunked(Compressed("She sings. ".repeat(100_000))),
         photo: Some(photo.clone()),
     };
     let mut ada = table.insert(&ada).await?;

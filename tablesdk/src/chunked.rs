@@ -20,9 +20,8 @@ use crate::query::ChunkedColumn;
 
 /// A value of more than 64 KiB, which is stored in several properties: `Text`, `Text__1`, `Text__2` and so on.
 ///
-/// `T` is stored as a string or as binary: a `String`, a `Vec<u8>`, a `Bytes`, a newtype of one, [`Json`](crate::entity::Json) of any type of
-/// serde, or with the feature `zstd` `Compressed` of these. It is a field with
-/// [`flatten`](derive@crate::TableEntity#flatten), and its prefix is the name of the first property:
+/// `T` is stored as a string or as binary: a `String`, a `Vec<u8>`, a `Bytes`, a newtype of one, or [`Json`](crate::entity::Json) of any type
+/// of serde. It is a field with [`flatten`](derive@crate::TableEntity#flatten), and its prefix is the name of the first property:
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]

@@ -41,8 +41,6 @@ pub use expiry::Expires;
 pub(crate) use field::Field;
 pub use index::{IndexEntry, Standalone};
 pub use properties::IntoProperty;
-#[cfg(feature = "zstd")]
-pub use property::Compressed;
 #[cfg(feature = "json")]
 pub use property::Json;
 #[cfg(feature = "decimal")]

@@ -3,7 +3,6 @@
 mod at_primary;
 mod better_index;
 mod chunked;
-mod compressed;
 mod copies;
 mod copy_faults;
 mod costs;

@@ -1,8 +1,8 @@
-//! Values in chunks, compressed values, and JSON.
+//! Values in chunks, and JSON.
 
 use tablesdk::TableEntity;
 use tablesdk::chunked::Chunked;
-use tablesdk::entity::{Compressed, Json};
+use tablesdk::entity::Json;
 
 use super::Transcript;
 
@@ -17,7 +17,6 @@ struct Review {
     year: u16,
     #[table(flatten, prefix = "Text")]
     text: Chunked<String>,
-    summary: Option<Compressed<String>>,
     #[table(flatten, prefix = "Answers")]
     answers: Option<Chunked<Json<Vec<String>>, 2>>,
     #[table(flatten, prefix = "Scan")]
@@ -31,7 +30,6 @@ async fn values_in_chunks_are_as_documented() {
         employee: "ann".into(),
         year: 2024,
         text: Chunked("punctual".into()),
-        summary: Some(Compressed("She sings.".into())),
         answers: Some(Chunked(Json(vec!["Yes".into(), "No".into()]))),
         scan: None,
     };

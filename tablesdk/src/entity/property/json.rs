@@ -8,7 +8,7 @@ use tablesdk_protocol::{EdmType, Value, ValueRef};
 
 use super::{PropertyValue, ValueError};
 
-/// A value of any type of serde, stored as a string of JSON: for [`Chunked`](crate::chunked::Chunked) and for `Compressed`.
+/// A value of any type of serde, stored as a string of JSON: for [`Chunked`](crate::chunked::Chunked).
 ///
 /// A field that is one property without these takes [`#[table(json)]`](derive@crate::TableEntity#json), and no wrapper.
 ///

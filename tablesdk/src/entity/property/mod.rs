@@ -24,8 +24,6 @@ mod with;
 
 #[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
 mod calendar;
-#[cfg(feature = "zstd")]
-mod compressed;
 #[cfg(feature = "decimal")]
 mod decimal;
 mod duration;
@@ -33,8 +31,6 @@ mod duration;
 mod json;
 mod number;
 
-#[cfg(feature = "zstd")]
-pub use compressed::Compressed;
 #[cfg(feature = "decimal")]
 pub use decimal::ordered_decimal;
 #[cfg(feature = "json")]
@@ -63,7 +59,6 @@ pub use number::u64_as_int64;
 /// | `rust_decimal::Decimal` | `Edm.String` | as other programs write it: `1.50`; filters cannot compare it; feature `decimal` |
 /// | `Decimal`, with `ordered_decimal` | `Edm.String` | 59 characters, which keep the order |
 /// | [`Json`](crate::entity::Json) | `Edm.String` | any type of serde; feature `json`, on by default |
-/// | `Compressed` | `Edm.Binary` | strings, binary and JSON by zstd; feature `zstd` |
 ///
 /// Reading is strict: a stored Int32 is read into an `i64` or `u32` if it fits; any other difference in type is an error.
 /// A date alone is stored as its midnight in UTC, and only a midnight is read back into it. An instant finer than 100 ns is

@@ -2,7 +2,6 @@
 
 use object_store::memory::InMemory;
 use tablesdk::chunked::Chunked;
-use tablesdk::entity::Compressed;
 use tablesdk::objects::{ObjectRef, Objects};
 use tablesdk::{DynamicEntity, TableEntity};
 
@@ -20,19 +19,6 @@ struct Review {
     year: u16,
     #[table(flatten, prefix = "Text")]
     text: Chunked<String>,
-}
-
-#[derive(Clone, TableEntity)]
-#[table(
-    rename_all = "PascalCase",
-    partition_key = "{employee}",
-    row_key = "{year:04}"
-)]
-struct CompressedReview {
-    employee: String,
-    year: u16,
-    #[table(flatten, prefix = "Text")]
-    text: Chunked<Compressed<String>>,
 }
 
 /// 200 KiB in which little is repeated.
@@ -75,19 +61,6 @@ async fn chunks(costs: &mut Costs) {
         assert_eq!(read.text, review.text);
     };
     costs.way("`Chunked<String>`", chunked).await;
-    let table = costs.table("CompressedReviews").await;
-    let compressed = async {
-        let text = Chunked(Compressed(text()));
-        let review = CompressedReview {
-            employee: employee.clone(),
-            year,
-            text,
-        };
-        table.insert(&review).await.unwrap();
-        let read = table.get(CompressedReview::key("ann", year)).await;
-        assert_eq!(read.unwrap().unwrap().text, review.text);
-    };
-    costs.way("`Chunked<Compressed<String>>`", compressed).await;
     let table = costs.table("ReviewParts").await;
     let parts = async {
         let text = text();
