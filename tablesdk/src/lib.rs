@@ -40,6 +40,7 @@ mod pipeline;
 mod random;
 mod sealed;
 mod shared_call;
+mod stub;
 mod value_error;
 
 pub use client::{TableClient, TableServiceClient, TableServiceClientBuilder};
@@ -86,6 +87,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// What the code that the derive generates is made of. Not part of the interface.
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::__stub as stub;
     pub use crate::entity::column_scope::ColumnScope;
     pub use crate::entity::copy::{Copied, check_copy};
     pub use crate::entity::dynamic::DynamicSelection;
@@ -125,6 +127,7 @@ pub mod __private {
     pub use crate::query::unverified::Unverified;
     pub use crate::query::values::Values;
     pub use crate::sealed::Derived;
+    pub use crate::stub::Stub;
     pub use std::string::String;
     pub use tablesdk_protocol::wire::json::RawProperty;
     pub use tablesdk_protocol::{ETag, EdmType, Timestamp, Value};

@@ -12,7 +12,7 @@ use syn::{Generics, Ident, Type, WherePredicate, parse_quote};
 
 use super::{Known, Rows, column_text};
 use crate::expand::{columns_copied, variant_items};
-use crate::fallback::entity_traits;
+use crate::fallback::stub_traits;
 use crate::tokens::{
     columns_ident, declared_params, entity_param, generated, generated_span, generated_vis,
     item_of, local, mentions, named_items, param_idents, respanned, with_entity_param,
@@ -442,14 +442,9 @@ pub(super) fn stub(rows: &Rows<'_>, error: &syn::Error) -> TokenStream {
             Some(self::columns(rows)),
         )
     };
-    let entity = entity_traits(input, krate, &of_self, &of_param);
-    quote! {
-        #errors
-
-        #columns
-
-        #entity
-    }
+    let entity = stub_traits("entity", input, krate, &of_self);
+    let variant = stub_traits("variant", input, krate, &of_param);
+    quote! { #errors #columns #entity #variant }
 }
 
 /// The field with the columns of a variant.
