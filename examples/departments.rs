@@ -88,7 +88,8 @@ async fn tour(table: &TableClient) -> Result<(), Box<dyn Error>> {
     }
 
     println!("1. One-to-many, a department and its employees by one query, without salaries:");
-    let sales = table.query::<Company>().partition("Sales").known_types();
+    let sales = table.query::<Company>().partition("Sales");
+    let sales = sales.filter(|row| row.is_department() | row.is_employee());
     for entity in sales.values().collect().await? {
         match entity {
             Company::Department(it) => println!("   {}, {} employees", it.name, it.headcount),

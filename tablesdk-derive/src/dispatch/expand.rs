@@ -11,11 +11,11 @@ use syn::spanned::Spanned as _;
 use syn::{Generics, Ident, Type, WherePredicate, parse_quote};
 
 use super::{Known, Rows, column_text};
-use crate::expand::{columns_copied, variant_items};
+use crate::expand::columns_copied;
 use crate::fallback::stub_traits;
 use crate::tokens::{
-    columns_ident, declared_params, entity_param, generated, generated_span, generated_vis,
-    item_of, local, mentions, named_items, param_idents, respanned, with_entity_param,
+    columns_ident, declared_params, generated, generated_span, generated_vis, item_of, local,
+    mentions, named_items, param_idents, respanned,
 };
 
 impl Rows<'_> {
@@ -83,12 +83,7 @@ fn impl_entity(rows: &Rows<'_>) -> TokenStream {
     let generics = rows.generics();
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
     let columns = columns_ident(ident);
-    let param = entity_param();
-    let with_param = with_entity_param(&rows.input.generics);
-    let (_, column_generics, _) = with_param.split_for_impl();
-    let scope = local("scope");
-    let columns_value = columns_value(rows, &scope);
-    let variant = variant_items(krate, !rows.projection);
+    let columns_value = columns_value(rows);
     let named = named_variants(rows, &quote! { Self });
     let checks = generic_checks(rows);
     // So that the compiler does not report unused ones as dead code.
@@ -128,7 +123,7 @@ fn impl_entity(rows: &Rows<'_>) -> TokenStream {
     let schemas = rows.all().map(|known| {
         let variant = generated(known.ident);
         let access = access(&private, known);
-        quote! { Self::#variant(#held) => #access.own_schema(#held), }
+        quote! { Self::#variant(_) => #access.schema(), }
     });
     quote! {
         #[automatically_derived]
@@ -144,7 +139,7 @@ fn impl_entity(rows: &Rows<'_>) -> TokenStream {
                 #checks
                 #named
                 #used
-                <Self as #private::EntityVariant>::columns_of(#private::ColumnScope::ROOT)
+                #columns_value
             }
 
             #read
@@ -156,18 +151,6 @@ fn impl_entity(rows: &Rows<'_>) -> TokenStream {
             fn schema_of_value(&self) -> &'static #private::Schema {
                 match self { #(#schemas)* }
             }
-        }
-
-        #[automatically_derived]
-        #(#lints)*
-        impl #impl_generics #private::EntityVariant for #ident #type_generics #where_clause {
-            type ColumnsOf<#param> = #columns #column_generics;
-
-            fn columns_of<#param>(#scope: #private::ColumnScope) -> Self::ColumnsOf<#param> {
-                #columns_value
-            }
-
-            #variant
         }
     }
 }
@@ -263,22 +246,24 @@ fn rows_of<'a>(rows: &'a Rows<'_>) -> Vec<(&'a Known<'a>, TokenStream)> {
     known.chain(other).collect()
 }
 
-fn columns_value(rows: &Rows<'_>, scope: &Ident) -> TokenStream {
+fn columns_value(rows: &Rows<'_>) -> TokenStream {
     let private = rows.private();
     let columns = columns_ident(&rows.ident);
     let members = rows_of(rows).into_iter().map(|(known, of_rows)| {
         let (member, ty) = (column_ident(known.ident), known.ty);
         let columns_of = as_variant(&private, ty, &quote! { columns_of });
-        let value = quote! { #member: #columns_of(#scope.of_rows(#of_rows)) };
+        let value = quote! {
+            #member: #columns_of(#private::ColumnScope::ROOT.of_rows(#of_rows))
+        };
         respanned(value, generated_span(ty.span()))
     });
     let members: Vec<_> = members.collect();
     quote! {
         #columns {
             #(#members,)*
-            partition_key: #private::Column::new("PartitionKey").scope(#scope),
-            row_key: #private::Column::new("RowKey").scope(#scope),
-            timestamp: #private::Column::new("Timestamp").scope(#scope),
+            partition_key: #private::Column::new("PartitionKey"),
+            row_key: #private::Column::new("RowKey"),
+            timestamp: #private::Column::new("Timestamp"),
         }
     }
 }
@@ -312,15 +297,12 @@ fn columns(rows: &Rows<'_>) -> TokenStream {
     let Rows { ident, lints, .. } = rows;
     let private = rows.private();
     let generics = rows.generics();
-    let (_, own, _) = rows.input.generics.split_for_impl();
-    let default = quote! { = #ident #own };
-    let generics = with_entity_param(&generics);
-    let params = declared_params(&generics, Some(&default));
+    let params = declared_params(&generics, None);
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    let entity = quote! { #ident #type_generics };
     let columns = columns_ident(ident);
     let (name, columns_name) = (ident.unraw(), columns.to_string());
     let vis = generated_vis(&rows.input.vis);
-    let param = entity_param();
     let doc = format!(
         " The columns of [`{name}`], for filters and projections: those of each variant, and those of all entities."
     );
@@ -329,7 +311,7 @@ fn columns(rows: &Rows<'_>) -> TokenStream {
     let mut members = Vec::new();
     for (known, of_rows) in rows_of(rows) {
         let (member, ty, lints) = (column_ident(known.ident), known.ty, &known.lints);
-        let columns_of = as_variant(&private, ty, &quote! { ColumnsOf<#param> });
+        let columns_of = as_variant(&private, ty, &quote! { ColumnsOf<#entity> });
         let variant_name = known.ident.unraw();
         let docs = if known.docs.is_empty() {
             let doc = format!(
@@ -346,14 +328,14 @@ fn columns(rows: &Rows<'_>) -> TokenStream {
             #[doc = #doc]
             #[must_use]
             #(#lints)*
-            #vis fn #filter(&self) -> #private::Filter<#param> {
+            #vis fn #filter(&self) -> #private::Filter<#entity> {
                 #private::VariantRows::filter(#of_rows)
             }
         });
         members.push(column_text(known.ident));
     }
     let formatter = local("formatter");
-    let named = named_variants(rows, &param.to_token_stream());
+    let named = named_variants(rows, &entity);
     let copied = columns_copied(&columns, &generics, lints, &named);
     quote! {
         #[doc = #doc]
@@ -361,12 +343,12 @@ fn columns(rows: &Rows<'_>) -> TokenStream {
         #vis struct #columns #params #where_clause {
             #(#fields,)*
             /// The column `PartitionKey`, of all entities.
-            #vis partition_key: #private::Column<#param, #private::String>,
+            #vis partition_key: #private::Column<#entity, #private::String>,
             /// The column `RowKey`, of all entities.
-            #vis row_key: #private::Column<#param, #private::String>,
+            #vis row_key: #private::Column<#entity, #private::String>,
             /// The column `Timestamp`, of all entities.
             #vis timestamp: #private::Column<
-                #param,
+                #entity,
                 ::core::option::Option<#private::Timestamp>,
             >,
         }
@@ -429,22 +411,18 @@ pub(super) fn stub(rows: &Rows<'_>, error: &syn::Error) -> TokenStream {
         krate,
         ..
     } = rows;
-    let (of_self, of_param, columns) = if rows.columns_meet {
-        (quote! { () }, quote! { () }, None)
+    let (of_self, columns) = if rows.columns_meet {
+        (quote! { () }, None)
     } else {
         let columns = columns_ident(ident);
         let (_, type_generics, _) = input.generics.split_for_impl();
-        let with_param = with_entity_param(&input.generics);
-        let (_, column_generics, _) = with_param.split_for_impl();
         (
             quote! { #columns #type_generics },
-            quote! { #columns #column_generics },
             Some(self::columns(rows)),
         )
     };
     let entity = stub_traits("entity", input, krate, &of_self);
-    let variant = stub_traits("variant", input, krate, &of_param);
-    quote! { #errors #columns #entity #variant }
+    quote! { #errors #columns #entity }
 }
 
 /// The field with the columns of a variant.

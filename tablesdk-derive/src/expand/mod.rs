@@ -144,7 +144,11 @@ fn impl_entity(model: &Model<'_>, indexes: &[Model<'_>]) -> TokenStream {
     let read = fn_read(model);
     let written = fn_written_as(model);
     let indexes = const_indexes(model, indexes);
-    let variant = variant_items(krate, model.is_writable());
+    let access = if model.is_writable() {
+        quote! { variant }
+    } else {
+        quote! { projected_variant }
+    };
     let named = named_groups(model, &quote! { Self });
     quote! {
         #[automatically_derived]
@@ -156,7 +160,7 @@ fn impl_entity(model: &Model<'_>, indexes: &[Model<'_>]) -> TokenStream {
                 #columns_value
             }
 
-            #variant
+            const ACCESS: #private::VariantAccess<Self> = #private::#access::<Self>();
         }
 
         #[automatically_derived]
@@ -218,19 +222,6 @@ fn impl_wide(model: &Model<'_>) -> TokenStream {
 
             #write
         }
-    }
-}
-
-/// The implementation of `EntityVariant`, without the columns.
-pub(crate) fn variant_items(krate: &Path, is_writable: bool) -> TokenStream {
-    let private = quote! { #krate::__private };
-    let access = if is_writable {
-        quote! { variant }
-    } else {
-        quote! { projected_variant }
-    };
-    quote! {
-        const ACCESS: #private::VariantAccess<Self> = #private::#access::<Self>();
     }
 }
 

@@ -207,28 +207,6 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         self.map_selection(Values::new)
     }
 
-    /// Reads only entities of types that `E` knows. For an enum of entities, these are the types of its variants, except the
-    /// variant marked `other`. Without this option, an entity of an unknown type is an error, or is read as `other`. Queries of a
-    /// struct are always restricted in this way: to its entity type or else to the prefix of its row keys.
-    ///
-    /// ```
-    #[doc = include_str!("../docs/company.md")]
-    /// table.insert(&Ship { fleet: "Sales".into(), name: "Erebus".into() }).await?;
-    /// assert!(table.query::<CompanyRow>().collect().await.is_err());
-    /// assert_eq!(table.query::<CompanyRow>().known_types().collect().await?.len(), 2);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn known_types(mut self) -> Self {
-        match E::SCHEMA.known_rows() {
-            Some(known) if E::SCHEMA.own_rows().is_none() => {
-                self.conditions.remove(Condition::Type);
-                self.and(Condition::Type, Ok(known))
-            }
-            _ => self,
-        }
-    }
-
     /// Reads [expired](derive@crate::TableEntity#expires) entities, too.
     ///
     /// ```
@@ -579,7 +557,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     ///
     /// Without a partition and a filter, it empties the table. For a struct that is identified by its entity type or its row keys,
     /// it deletes only the entities of that struct, [expired](derive@crate::TableEntity#expires) ones included. For an enum, it also deletes entities of unknown types, unless
-    /// [`known_types`](Self::known_types) is set: the entities are not decoded.
+    /// a filter such as `is_employee()` excludes them: the entities are not decoded.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]

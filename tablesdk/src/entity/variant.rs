@@ -10,11 +10,12 @@ use super::{
 
 /// An entity that can be a variant of an enum of entities. What derives [`TableEntity`](crate::TableEntity) is one.
 ///
-/// Its columns can then be those of the enum, restricted to the rows of the variant.
+/// Its columns are then those of the enum, restricted to the rows of the variant. An enum is no variant of another one.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a variant of an enum of entities",
-    label = "not an entity",
-    note = "a variant holds a struct that derives `TableEntity`, or another such enum: add `#[derive(TableEntity)]` to it"
+    label = "not a struct that derives `TableEntity`",
+    note = "a variant holds a struct: add `#[derive(TableEntity)]` to it",
+    note = "enums of entities cannot be nested: add the variants of the inner enum to the outer one"
 )]
 pub trait EntityVariant: Sized {
     /// The columns, as those of `E`.
@@ -37,7 +38,6 @@ pub struct VariantAccess<V> {
     is_standalone: bool,
     read: fn(&mut PropertyReader<'_>) -> Result<V, EntityError>,
     written_as: fn(&mut V, &ETag),
-    own_schema: fn(&V) -> &'static Schema,
     /// Not of a projection.
     write: Option<Write<V>>,
 }
@@ -68,7 +68,6 @@ pub const fn projected_variant<V: TableEntity>() -> VariantAccess<V> {
         is_standalone: V::IS_STANDALONE,
         read: V::read,
         written_as: V::written_as,
-        own_schema: V::schema_of_value,
         write: None,
     }
 }
@@ -93,11 +92,6 @@ impl<V> VariantAccess<V> {
     /// Notes in it as which version it was written.
     pub fn written_as(&self, value: &mut V, etag: &ETag) {
         (self.written_as)(value, etag);
-    }
-
-    /// The schema of what this very value is.
-    pub fn own_schema(&self, value: &V) -> &'static Schema {
-        (self.own_schema)(value)
     }
 
     /// Refuses at compile time an entity with indexes, whose entries an enum would not write.

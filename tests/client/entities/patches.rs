@@ -55,7 +55,9 @@ enum Person {
 
 #[derive(Debug, Clone, PartialEq, TableEntity)]
 enum Company {
-    Person(Person),
+    Employee(Employee),
+    #[table(alias = "Freelancer")]
+    Contractor(Contractor),
     #[table(other)]
     Other(DynamicEntity),
 }
@@ -133,7 +135,7 @@ on_both_transports! {
         for error in [
             patch().if_match(&etag).await.unwrap_err(),
             patch().exactly_once().await.unwrap_err(),
-            table.patch::<Company>(("Sales", "1")).set(|e| e.person.employee.full_name, "Ada Lovelace").await.unwrap_err(),
+            table.patch::<Company>(("Sales", "1")).set(|e| e.employee.full_name, "Ada Lovelace").await.unwrap_err(),
         ] {
             assert_names_modify(&error);
         }
@@ -155,9 +157,9 @@ on_both_transports! {
         let before = properties(&table, "1").await;
         for error in [
             table.patch::<Person>(("Sales", "1")).set(|e| e.employee.full_name, "Ada").await.unwrap_err(),
-            table.patch::<Company>(("Sales", "1")).set(|e| e.person.employee.full_name, "Ada").await.unwrap_err(),
+            table.patch::<Company>(("Sales", "1")).set(|e| e.employee.full_name, "Ada").await.unwrap_err(),
             table.patch::<Employee>(("Sales", "1")).set(|e| e.full_name, "Ada").await.unwrap_err(),
-            table.patch::<Company>(("Sales", "2")).set(|e| e.person.contractor.rate, 1).await.unwrap_err(),
+            table.patch::<Company>(("Sales", "2")).set(|e| e.contractor.rate, 1).await.unwrap_err(),
         ] {
             assert_names_modify(&error);
         }
@@ -168,7 +170,7 @@ on_both_transports! {
         assert_eq!(error.kind(), ErrorKind::Input);
         assert!(format!("{error:?}").contains("`full_name` is of another one"), "{error:?}");
 
-        table.patch::<Company>(("Sales", "1")).set(|e| e.person.contractor.rate, 91).await.unwrap();
+        table.patch::<Company>(("Sales", "1")).set(|e| e.contractor.rate, 91).await.unwrap();
         assert_eq!(table.get(Contractor::key("Sales", "1")).await.unwrap().unwrap().rate, 91);
     }
 

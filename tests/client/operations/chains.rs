@@ -109,7 +109,7 @@ async fn the_order_of_the_options_changes_no_request() {
     let query = || table.query::<Review>();
     pairs!(proxy, query,
         {.filter(|e| e.stars.ge(2))} {.odata("stars ne 3")} {.partition("Sales")} {.rows(Review::rows().employee(5..))}
-        {.take(7)} {.page_size(3)} {.prefetch()} {.known_types()} {.skip_unreadable(|_| ())}
+        {.take(7)} {.page_size(3)} {.prefetch()} {.skip_unreadable(|_| ())}
         {.deadline(std::time::Duration::from_secs(60))} {.retry(RetryPolicy::none())}
     );
 }
@@ -120,11 +120,11 @@ async fn the_order_of_what_a_query_yields_changes_no_request() {
     let query = || table.query::<Row>();
     with_each!(proxy, query, {.select(|e| e.review.stars)},
         {.filter(|e| e.review.stars.ge(2))} {.odata("stars ne 3")} {.partition("Sales")} {.take(7)} {.page_size(3)}
-        {.prefetch()} {.known_types()} {.skip_unreadable(|_| ())}
+        {.prefetch()} {.skip_unreadable(|_| ())}
     );
     with_each!(proxy, query, {.values()},
         {.filter(|e| e.review.stars.ge(2))} {.odata("stars ne 3")} {.partition("Sales")} {.take(7)} {.page_size(3)}
-        {.prefetch()} {.known_types()} {.skip_unreadable(|_| ())}
+        {.prefetch()} {.skip_unreadable(|_| ())}
     );
     let query = || table.query::<Review>();
     with_each!(proxy, query, {.resolve(|entity| Ok(entity.row_key().to_owned()))},

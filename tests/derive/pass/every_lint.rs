@@ -131,11 +131,11 @@ pub enum Row<T: PropertyValue, const N: usize = 3> {
     Crate(Generic<T, N>),
 }
 
-/// Nested.
+/// One or any.
 #[derive(Debug, TableEntity)]
 pub enum Outer {
-    /// Nested.
-    Inner(Row<i64>),
+    /// Of a parameter.
+    Crate(Generic<i64, 3>),
     /// Unknown.
     #[table(other)]
     Super(DynamicEntity),
@@ -190,7 +190,7 @@ fn main() {
     );
     let outer = Outer::columns();
     assert_eq!(
-        outer.inner.is_crate().to_string(),
+        outer.is_crate().to_string(),
         "Kind eq 'Generic.v2' or Kind eq 'Generic'"
     );
     assert!(outer.is_super().to_string().starts_with("not "));

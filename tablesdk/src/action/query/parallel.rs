@@ -211,11 +211,6 @@ impl<E: TableEntity, S: Selection<E>, O> ParallelQuery<E, S, O> {
         self.map(|query| query.odata(text))
     }
 
-    /// As [`QueryEntities::known_types`].
-    pub fn known_types(self) -> Self {
-        self.map(QueryEntities::known_types)
-    }
-
     /// As [`QueryEntities::take`]: counts the items of all parts together.
     pub fn take(self, count: usize) -> Self {
         self.map(|query| query.take(count))

@@ -107,31 +107,7 @@ impl Schema {
     }
 
     /// Beginnings of row keys, one of this and one of the other, of which one begins with the other.
-    #[expect(
-        clippy::indexing_slicing,
-        reason = "at compile time, and within the bounds by the conditions of the loops"
-    )]
     const fn shared_prefix(&self, other: &Self) -> Option<(&'static str, &'static str)> {
-        if let Some(dispatch) = &self.dispatch {
-            let mut index = 0;
-            while index < dispatch.variants.len() {
-                if let Some(both) = dispatch.variants[index].schema.shared_prefix(other) {
-                    return Some(both);
-                }
-                index += 1;
-            }
-            return None;
-        }
-        if let Some(dispatch) = &other.dispatch {
-            let mut index = 0;
-            while index < dispatch.variants.len() {
-                if let Some(both) = self.shared_prefix(dispatch.variants[index].schema) {
-                    return Some(both);
-                }
-                index += 1;
-            }
-            return None;
-        }
         let (one, another) = (self.row_key_prefix(), other.row_key_prefix());
         if begins_with(one, another) || begins_with(another, one) {
             return Some((one, another));
@@ -141,42 +117,9 @@ impl Schema {
 }
 
 impl VariantSchema {
-    /// A struct has what the enum goes by, and an enum goes by the same.
+    /// The struct has what the enum goes by.
     #[track_caller]
     const fn check_known(&self, by: Discriminator) {
-        if let Some(dispatch) = &self.schema.dispatch {
-            if !self.aliases.is_empty() {
-                refuse(&[
-                    "`",
-                    self.name,
-                    "` holds an enum, which has no entity type: move the alias to one of the variants of `",
-                    self.schema.entity(),
-                    "`",
-                ]);
-            }
-            if dispatch.has_other {
-                refuse(&[
-                    "`",
-                    self.schema.entity(),
-                    "` reads every entity with its variant `other`: move that variant to the outer enum",
-                ]);
-            }
-            match (by, dispatch.by) {
-                (Discriminator::EntityType, Discriminator::EntityType)
-                | (Discriminator::RowKey, Discriminator::RowKey) => {}
-                (Discriminator::EntityType, Discriminator::RowKey) => refuse(&[
-                    "`",
-                    self.schema.entity(),
-                    "` distinguishes variants by row keys, and this enum by entity types: use the same for both",
-                ]),
-                (Discriminator::RowKey, Discriminator::EntityType) => refuse(&[
-                    "`",
-                    self.schema.entity(),
-                    "` distinguishes variants by entity types, and this enum by row keys: use the same for both",
-                ]),
-            }
-            return;
-        }
         match by {
             Discriminator::EntityType => {
                 if self.schema.entity_type.is_none() {
@@ -229,31 +172,7 @@ impl VariantSchema {
     }
 
     /// A name under which the rows of both are read.
-    #[expect(
-        clippy::indexing_slicing,
-        reason = "at compile time, and within the bounds by the conditions of the loops"
-    )]
     const fn shared_name(&self, other: &Self) -> Option<&'static str> {
-        if let Some(dispatch) = &self.schema.dispatch {
-            let mut index = 0;
-            while index < dispatch.variants.len() {
-                if let Some(name) = dispatch.variants[index].shared_name(other) {
-                    return Some(name);
-                }
-                index += 1;
-            }
-            return None;
-        }
-        if let Some(dispatch) = &other.schema.dispatch {
-            let mut index = 0;
-            while index < dispatch.variants.len() {
-                if let Some(name) = self.shared_name(&dispatch.variants[index]) {
-                    return Some(name);
-                }
-                index += 1;
-            }
-            return None;
-        }
         match (&self.schema.entity_type, &other.schema.entity_type) {
             (Some(one), Some(another)) => one.shared_with(self.aliases, another, other.aliases),
             _ => None,

@@ -123,7 +123,7 @@ impl Schema {
             Some(dispatch) => {
                 let variants = dispatch.variants.iter();
                 variants
-                    .flat_map(|variant| variant.schema.row_key_prefixes())
+                    .map(|variant| variant.schema.row_key_prefix())
                     .collect()
             }
             None => vec![self.row_key_prefix()],
@@ -173,7 +173,8 @@ impl Schema {
         if let Some(dispatch) = &self.dispatch
             && dispatch.by == Discriminator::RowKey
         {
-            return any(self.row_key_prefixes());
+            let prefixes = self.row_key_prefixes().into_iter();
+            return prefixes.map(row_key_range).reduce(Tree::or);
         }
         match self.type_property() {
             Some(property) => EntityType::condition(property, &self.type_names()),
@@ -188,7 +189,7 @@ impl Schema {
             Discriminator::EntityType => {
                 EntityType::condition(self.type_property()?, &variant.names())
             }
-            Discriminator::RowKey => any(variant.schema.row_key_prefixes()),
+            Discriminator::RowKey => Some(row_key_range(variant.schema.row_key_prefix())),
         }
     }
 
@@ -207,7 +208,7 @@ impl Schema {
         if let Some(dispatch) = &self.dispatch {
             let mut index = 0;
             while index < dispatch.variants.len() {
-                if dispatch.variants[index].schema.can_expire() {
+                if dispatch.variants[index].schema.expires.is_some() {
                     return true;
                 }
                 index += 1;
@@ -238,10 +239,6 @@ impl Schema {
         }
         Some(names)
     }
-}
-
-fn any(prefixes: Vec<&str>) -> Option<Tree> {
-    prefixes.into_iter().map(row_key_range).reduce(Tree::or)
 }
 
 /// The rows to which a column belongs.
@@ -308,7 +305,8 @@ impl PropertyReader<'_> {
             Discriminator::RowKey => {
                 let key = self.key(KeyKind::RowKey)?;
                 let mut variants = dispatch.variants.iter();
-                let found = variants.position(|variant| variant.schema.has_row_key(key));
+                let found =
+                    variants.position(|variant| key.starts_with(variant.schema.row_key_prefix()));
                 if found.is_none() && !dispatch.has_other {
                     return Err(EntityProblem::UnknownRowKey {
                         row_key: key.to_owned(),
@@ -341,7 +339,10 @@ impl PropertyReader<'_> {
         };
         let variants = dispatch.variants.iter();
         for (index, variant) in variants.enumerate() {
-            if found.is_some_and(|found| variant.schema.has_type(found)) {
+            let entity_type = &variant.schema.entity_type;
+            if let (Some(found), Some(entity_type)) = (found, entity_type)
+                && entity_type.accepts(found)
+            {
                 return Ok(Some(index));
             }
             if found.is_some_and(|found| contains(variant.aliases, found)) {
@@ -357,19 +358,6 @@ impl PropertyReader<'_> {
 }
 
 impl Schema {
-    fn has_type(&self, found: &str) -> bool {
-        match (&self.dispatch, &self.entity_type) {
-            (Some(dispatch), _) => {
-                let mut variants = dispatch.variants.iter();
-                variants.any(|variant| {
-                    variant.schema.has_type(found) || contains(variant.aliases, found)
-                })
-            }
-            (None, Some(entity_type)) => entity_type.accepts(found),
-            (None, None) => false,
-        }
-    }
-
     fn has_row_key(&self, key: &str) -> bool {
         let mut prefixes = self.row_key_prefixes().into_iter();
         prefixes.any(|prefix| key.starts_with(prefix))
