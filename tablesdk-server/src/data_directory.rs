@@ -42,8 +42,6 @@ pub struct DataDirectory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Progress {
-    /// The number of bytes read from files since the last report of this kind.
-    Bytes(u64),
     /// The number of records read or written since the start.
     Records(u64),
 }
@@ -56,8 +54,6 @@ pub struct CheckReport {
     pub tables: u64,
     /// The number of entities, including those of deleted tables that are not removed yet.
     pub entities: u64,
-    /// Findings that are not damage, as one sentence each.
-    pub notes: Vec<String>,
     /// The damage found, as one sentence each; empty for an undamaged data directory. If there are very many problems, only the
     /// first ones are listed.
     pub problems: Vec<String>,
@@ -74,41 +70,33 @@ impl DataDirectory {
         &self.path
     }
 
-    /// Reads all data and reports damage: it compares each file with its checksum, reads each record, and compares data that is
+    /// Reads all data and reports damage: it reads each record, whose checksum the embedded store verifies, and compares data that is
     /// stored twice.
     ///
-    /// It opens the data directory as a server does, and thereby truncates writes that a crash left incomplete.
+    /// It opens the data directory as a server does. The store then cuts off what it cannot read at the end of a journal, such as a
+    /// write that a crash left incomplete: copy a damaged directory before you examine it.
     ///
     /// # Errors
     ///
     /// When the check cannot run: a server has the directory open ([`io::ErrorKind::ResourceBusy`]), it is not a data directory, it
     /// has another format, or the disk returns an error. Damage is not an error, but a problem in the report.
     pub fn check(&self, mut progress: impl FnMut(Progress)) -> io::Result<CheckReport> {
-        let mut report = CheckReport::default();
-        let mut is_readable = true;
-        match storage::check_journals(&self.path) {
-            Ok(note) => report.notes.extend(note),
+        let engine = match self.engine() {
+            Ok(engine) => engine,
             Err(error) if is_damage(&error) => {
-                report.problems.push(error.to_string());
-                is_readable = false;
+                return Ok(CheckReport {
+                    problems: vec![error.to_string()],
+                    ..CheckReport::default()
+                });
             }
             Err(error) => return Err(error),
-        }
-        if is_readable {
-            match self.engine() {
-                Ok(engine) => {
-                    let findings = engine.check_records(|count| progress(Progress::Records(count)));
-                    report.tables = findings.tables;
-                    report.entities = findings.entities;
-                    report.problems.extend(findings.problems);
-                }
-                Err(error) if is_damage(&error) => report.problems.push(error.to_string()),
-                Err(error) => return Err(error),
-            }
-        }
-        let files = storage::check_files(&self.path, |bytes| progress(Progress::Bytes(bytes)))?;
-        report.problems.extend(files);
-        Ok(report)
+        };
+        let findings = engine.check_records(|count| progress(Progress::Records(count)));
+        Ok(CheckReport {
+            tables: findings.tables,
+            entities: findings.entities,
+            problems: findings.problems,
+        })
     }
 
     /// Writes a backup of all data to a writer, such as a file, and returns the number of records.
@@ -120,7 +108,6 @@ impl DataDirectory {
     /// When the data directory cannot be opened, as for [`DataDirectory::check`], when it is damaged ([`io::ErrorKind::InvalidData`]),
     /// or when the writer returns an error.
     pub fn backup(&self, to: impl Write, mut progress: impl FnMut(Progress)) -> io::Result<u64> {
-        storage::check_journals(&self.path)?;
         let engine = self.engine()?;
         engine.back_up(to, |count| progress(Progress::Records(count)))
     }
@@ -176,6 +163,7 @@ impl DataDirectory {
     }
 
     fn engine(&self) -> io::Result<Engine> {
+        storage::check_exists(&self.path)?;
         let storage = DurableStorage::open(&self.path, Durability::Sync)?;
         let engine = Engine::new(Box::new(storage), Arc::new(SystemClock), Paging::default());
         engine.map_err(|error| {

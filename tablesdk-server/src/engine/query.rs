@@ -15,7 +15,7 @@ use super::key_range::{RowKeyRange, StoredRange};
 use super::key_ranges::{stored_ranges, undecided_terms};
 use super::scan_budget::ScanBudget;
 use super::view::{Entity, View, Visited};
-use crate::storage::{Reads, StorageError};
+use crate::storage::StorageError;
 
 /// Which entities of a table, from where on.
 #[derive(Clone, Copy, Debug)]
@@ -98,7 +98,7 @@ pub(crate) enum SliceEnd {
     /// At the end of the scan.
     Ended,
     /// Before an entity that is not in memory.
-    NotInMemory,
+    NotFetched,
     /// Before the next entity or table, because the budget is spent.
     Paused,
     /// At the entity or table at which the visitor broke.
@@ -140,7 +140,6 @@ impl<'f> Scan<'f> {
     pub(crate) fn slice(
         &mut self,
         view: &View,
-        reads: Reads,
         budget: &mut ScanBudget,
         mut visit: impl FnMut(&Entity<'_>) -> Result<ControlFlow<()>, StorageError>,
     ) -> Result<SliceEnd, StorageError> {
@@ -152,7 +151,7 @@ impl<'f> Scan<'f> {
             }
             is_first = false;
             budget.spend(SEEK_COST);
-            match walk(view, range, reads, self.filter.as_mut(), budget, &mut visit)? {
+            match walk(view, range, self.filter.as_mut(), budget, &mut visit)? {
                 Walked::Through => {
                     self.ranges.pop_front();
                 }
@@ -160,9 +159,9 @@ impl<'f> Scan<'f> {
                     range.start = key;
                     return Ok(SliceEnd::Paused);
                 }
-                Walked::NotInMemory(key) => {
+                Walked::NotFetched(key) => {
                     range.start = key;
-                    return Ok(SliceEnd::NotInMemory);
+                    return Ok(SliceEnd::NotFetched);
                 }
                 Walked::Past(key) => range.start = key,
                 Walked::Stopped => return Ok(SliceEnd::Stopped),
@@ -187,7 +186,7 @@ impl<'f> Scan<'f> {
 /// How the walk over a range ended.
 enum Walked {
     /// Before an entity that is not in memory, which has this key or a later one.
-    NotInMemory(Vec<u8>),
+    NotFetched(Vec<u8>),
     /// After many entities with unwanted row keys in a row: a seek to this key is cheaper.
     Past(Vec<u8>),
     /// At the entity at which the visitor broke.
@@ -201,14 +200,13 @@ enum Walked {
 fn walk(
     view: &View,
     range: &StoredRange,
-    reads: Reads,
     mut filter: Option<&mut CompiledFilter<'_>>,
     budget: &mut ScanBudget,
     visit: &mut impl FnMut(&Entity<'_>) -> Result<ControlFlow<()>, StorageError>,
 ) -> Result<Walked, StorageError> {
     let mut passed = 0;
     let mut keys = KeyReader::default();
-    let visited = view.visit_entities(&range.start, &range.end, reads, |stored| {
+    let visited = view.visit_entities(&range.start, &range.end, |stored| {
         if budget.is_done() {
             return Ok(ControlFlow::Break(Walked::Until(stored.key.to_vec())));
         }
@@ -239,7 +237,7 @@ fn walk(
     })?;
     Ok(match visited {
         Visited::Broken(walked) => walked,
-        Visited::NotInMemory(key) => Walked::NotInMemory(key),
+        Visited::NotFetched(key) => Walked::NotFetched(key),
         Visited::Through => Walked::Through,
     })
 }
@@ -337,7 +335,7 @@ mod tests {
                 from: from.as_ref(),
                 ..*query
             });
-            let progress = scan.slice(view, Reads::All, &mut budget(), |entity| {
+            let progress = scan.slice(view, &mut budget(), |entity| {
                 let head = entity.head();
                 found.push((head.partition_key.to_owned(), head.row_key.to_owned()));
                 Ok(if found.len() == count_max {
@@ -353,7 +351,7 @@ mod tests {
                     assert_ne!(next, from, "a slice must look at one entity at least");
                     from = next;
                 }
-                SliceEnd::NotInMemory => unreachable!("the slice reads all"),
+                SliceEnd::NotFetched => unreachable!("the slice reads all"),
             }
         }
     }
@@ -521,7 +519,7 @@ mod tests {
             loop {
                 let keep_on = |_: &Entity<'_>| Ok(ControlFlow::Continue(()));
                 match scan
-                    .slice(&view, Reads::All, &mut ScanBudget::slice(), keep_on)
+                    .slice(&view, &mut ScanBudget::slice(), keep_on)
                     .unwrap()
                 {
                     SliceEnd::Paused => slices += 1,
@@ -559,10 +557,7 @@ mod tests {
         let mut last = None;
         loop {
             let find = |_: &Entity<'_>| panic!("there is nothing");
-            match scan
-                .slice(&view, Reads::All, &mut ScanBudget::slice(), find)
-                .unwrap()
-            {
+            match scan.slice(&view, &mut ScanBudget::slice(), find).unwrap() {
                 SliceEnd::Paused => slices += 1,
                 _ => break,
             }

@@ -10,8 +10,8 @@ use tablesdk_protocol::{
 };
 
 use super::*;
+use crate::storage::SharedStorage;
 use crate::storage::shared_tests::SharedMemory;
-use crate::storage::{Reads, SharedStorage};
 use crate::time::monotonic_clock::tests::ManualClock;
 
 /// A server, with a clock of its own.
@@ -58,13 +58,13 @@ impl Server {
         let mut found = Vec::new();
         loop {
             let mut budget = ScanBudget::unlimited();
-            let end = scan.slice(&view, Reads::Memory, &mut budget, |entity| {
+            let end = scan.slice(&view, &mut budget, |entity| {
                 found.push(entity.head().row_key.to_owned());
                 Ok(ControlFlow::Continue(()))
             });
             match end.unwrap() {
                 SliceEnd::Ended => return found,
-                SliceEnd::NotInMemory => {
+                SliceEnd::NotFetched => {
                     scan.announce(&view, 1000);
                     assert!(view.fetch_next().await.unwrap());
                 }

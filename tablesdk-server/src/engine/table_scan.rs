@@ -62,7 +62,7 @@ impl<'f> TableScan<'f> {
                     if let Some(last) = last {
                         self.from = last + AFTER;
                     }
-                    return Ok(SliceEnd::NotInMemory);
+                    return Ok(SliceEnd::NotFetched);
                 }
                 Err(error) => return Err(error),
             };

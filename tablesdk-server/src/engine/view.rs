@@ -20,7 +20,7 @@ use super::{Failure, Rejection, settings};
 use crate::flavor::Flavor;
 #[cfg(feature = "durable")]
 use crate::storage::Records;
-use crate::storage::{PartialSnapshot, Reads, Slice, Snapshot, StorageError};
+use crate::storage::{PartialSnapshot, Slice, Snapshot, StorageError};
 
 /// The tables of all accounts at one moment.
 pub(crate) struct View {
@@ -64,7 +64,7 @@ impl View {
         }
     }
 
-    /// Reads more of the range whose next entity is not in memory. Returns false if all records are local.
+    /// Reads more of the range whose next entity was not fetched. Returns false if all records are local.
     pub(crate) async fn fetch_next(&self) -> Result<bool, StorageError> {
         match self.snapshot.as_partial() {
             Some(partial) => Box::pin(partial.fetch_next()).await,
@@ -275,7 +275,6 @@ impl View {
         &self,
         start: &[u8],
         end: &[u8],
-        reads: Reads,
         mut visitor: impl FnMut(EntityBytes<'_>) -> Result<ControlFlow<B>, StorageError>,
     ) -> Result<Visited<B>, StorageError> {
         let mut broken = None;
@@ -288,20 +287,16 @@ impl View {
                 }
             })
         };
-        let next = match reads {
-            Reads::All => {
+        let next = match self.snapshot.as_partial() {
+            Some(partial) => partial.visit_fetched(start, end, &mut visit)?,
+            None => {
                 self.snapshot.visit(start, end, &mut visit)?;
-                None
-            }
-            Reads::Memory => self.snapshot.visit_in_memory(start, end, &mut visit)?,
-            Reads::Once => {
-                self.snapshot.visit_once(start, end, &mut visit)?;
                 None
             }
         };
         Ok(match (broken, next) {
             (Some(with), _) => Visited::Broken(with),
-            (None, Some(key)) => Visited::NotInMemory(key),
+            (None, Some(key)) => Visited::NotFetched(key),
             (None, None) => Visited::Through,
         })
     }
@@ -311,8 +306,8 @@ impl View {
 pub(super) enum Visited<B> {
     /// The visitor broke.
     Broken(B),
-    /// The next entity is not in memory. The key is before it.
-    NotInMemory(Vec<u8>),
+    /// The next entity must be fetched first. The key is before it.
+    NotFetched(Vec<u8>),
     /// At the end.
     Through,
 }

@@ -29,9 +29,6 @@ fn check(directory: &DataDirectory) -> Result<(), Box<dyn Error>> {
     let bar = progress::records("checking");
     let report = directory.check(progress::show(&bar))?;
     drop(bar);
-    for note in &report.notes {
-        say(note)?;
-    }
     for problem in &report.problems {
         say(problem)?;
     }

@@ -238,10 +238,11 @@ const EXAMPLES: &str = r#"Examples:
 const CHECK: &str = "\
 Read a data directory completely, and report damage
 
-No server may have the data directory open. The command compares every file with its
-checksum, reads every record, and compares data that is stored twice. It reports each
+No server may have the data directory open. The command reads every record, whose
+checksum the store verifies, and compares data that is stored twice. It reports each
 damage on one line, and exits with 1 if there is damage, else with 0. Incomplete
-writes of a crash that were never acknowledged are not damage.";
+writes of a crash that were never acknowledged are not damage, and are cut off: copy
+a damaged directory before you check it.";
 
 const BACKUP: &str = "\
 Write all data to one file, from a server that runs or from a data directory

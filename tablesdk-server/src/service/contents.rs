@@ -16,7 +16,7 @@ use crate::engine::{
     Action, Change, Command, Engine, Entity, Failure, KeyBounds, Query, Scan, ScanBudget, TableScan,
 };
 use crate::flavor::Flavor;
-use crate::storage::{Reads, StorageError};
+use crate::storage::StorageError;
 
 /// The tables and entities of an account as text: sorted, without timestamps, and one property a line.
 pub(crate) fn dump(engine: &Engine, account: &str) -> Result<String, StorageError> {
@@ -236,7 +236,7 @@ fn visit(
             visitor(&table.name, Some(entity))?;
             Ok(ControlFlow::Continue(()))
         };
-        Scan::new(&query).slice(&view, Reads::All, &mut ScanBudget::unlimited(), visit)?;
+        Scan::new(&query).slice(&view, &mut ScanBudget::unlimited(), visit)?;
     }
     Ok(())
 }

@@ -42,7 +42,7 @@ pub(crate) use commit::Commit;
 #[cfg(feature = "durable")]
 pub use durable::Durability;
 #[cfg(feature = "durable")]
-pub(crate) use durable::{DurableStorage, check_files, check_journals, sync_parent};
+pub(crate) use durable::{DurableStorage, check_exists, sync_parent};
 pub(crate) use files::{files_max, is_exhausted, process_files_max};
 pub(crate) use memory::{Checkpoint, MemoryStorage};
 #[cfg(feature = "postgres")]
@@ -219,51 +219,14 @@ pub(crate) trait Snapshot: Send + Sync {
         end: &[u8],
         visitor: &mut Visitor<'_>,
     ) -> Result<(), StorageError> {
-        visit_records(self.range(start, end), visitor)
-    }
-
-    /// The same for records that are read only once.
-    fn visit_once(
-        &self,
-        start: &[u8],
-        end: &[u8],
-        visitor: &mut Visitor<'_>,
-    ) -> Result<(), StorageError> {
-        self.visit(start, end, visitor)
-    }
-
-    /// The same as [`visit`](Self::visit), until a record is not in memory. Returns the key from which on to continue in that case. By default, no record is known to
-    /// be in memory.
-    fn visit_in_memory(
-        &self,
-        start: &[u8],
-        _end: &[u8],
-        _visitor: &mut Visitor<'_>,
-    ) -> Result<Option<Vec<u8>>, StorageError> {
-        Ok(Some(start.to_vec()))
-    }
-}
-
-/// Passes records to a visitor until it breaks.
-fn visit_records(records: Records<'_>, visitor: &mut Visitor<'_>) -> Result<(), StorageError> {
-    for record in records {
-        let (key, record) = record?;
-        if visitor(&key, &record)?.is_break() {
-            break;
+        for record in self.range(start, end) {
+            let (key, record) = record?;
+            if visitor(&key, &record)?.is_break() {
+                break;
+            }
         }
+        Ok(())
     }
-    Ok(())
-}
-
-/// Which records a scan reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reads {
-    /// All of them. It may wait for a disk.
-    All,
-    /// Those that are in memory, until one is not.
-    Memory,
-    /// All of them, only once: what is read from a disk is not kept in memory.
-    Once,
 }
 
 /// Gets keys and records one after another, and says whether to continue.

@@ -249,7 +249,8 @@ mod directories {
         for (text, message) in [
             ("tablesdk-server data, format 1\n", "has format \"1\""),
             ("tablesdk-server data, format 2\n", "has format \"2\""),
-            ("tablesdk-server data, format 4\n", "has format \"4\""),
+            ("tablesdk-server data, format 3\n", "has format \"3\""),
+            ("tablesdk-server data, format 5\n", "has format \"5\""),
             ("something", "says something else"),
             ("", "says something else"),
         ] {

@@ -21,7 +21,7 @@ use crate::request::context::Context;
 use crate::service::query_budget::QueryBudget;
 #[cfg(feature = "durable")]
 use crate::service::query_budget::run_blocking;
-use crate::storage::{Reads, StorageError};
+use crate::storage::StorageError;
 
 pub(super) async fn handle(
     engine: &Engine,
@@ -57,23 +57,11 @@ pub(super) async fn handle(
         page.continuation = Some(start.after_empty_page());
     } else {
         let budget = QueryBudget::new(paging.max_query_time);
-        // To move the other tasks of the thread to another one takes about as long as half a page, and most pages are in memory.
-        let mut reads = if engine.is_persistent() {
-            Reads::Memory
-        } else {
-            Reads::All
-        };
         loop {
             let mut slice_budget = budget.slice();
-            let mut slice =
-                || scan.slice(&view, reads, &mut slice_budget, |entity| page.add(entity));
+            let slice = || scan.slice(&view, &mut slice_budget, |entity| page.add(entity));
             #[cfg(feature = "durable")]
-            let progress = match reads {
-                Reads::All | Reads::Once => {
-                    run_blocking(engine, context.peer.is_some(), slice).await
-                }
-                Reads::Memory => slice(),
-            };
+            let progress = run_blocking(engine, context.peer.is_some(), slice).await;
             #[cfg(not(feature = "durable"))]
             let progress = slice();
             if let Some(counts) = &context.entity_counts {
@@ -81,16 +69,12 @@ pub(super) async fn handle(
             }
             match progress? {
                 SliceEnd::Paused => {}
-                SliceEnd::NotInMemory if engine.is_shared() => {
+                SliceEnd::NotFetched => {
                     scan.announce(&view, entities_max - page.items);
                     view.fetch_next().await?;
                     if slice_budget.examined() == 0 {
                         continue;
                     }
-                }
-                SliceEnd::NotInMemory => {
-                    reads = Reads::All;
-                    continue;
                 }
                 SliceEnd::Ended | SliceEnd::Stopped => break,
             }

@@ -61,7 +61,7 @@ pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request
             })?;
             match end {
                 SliceEnd::Ended | SliceEnd::Stopped => break,
-                SliceEnd::NotInMemory => {
+                SliceEnd::NotFetched => {
                     view.fetch_next().await?;
                 }
                 SliceEnd::Paused => {}

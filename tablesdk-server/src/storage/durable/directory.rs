@@ -39,11 +39,11 @@ impl Directory {
         Ok(directory)
     }
 
-    /// Checks an existing data directory, and creates none.
-    pub(super) fn existing(path: &Path) -> io::Result<Self> {
+    /// Checks that a path is a data directory, and creates none.
+    pub(super) fn check_exists(path: &Path) -> io::Result<()> {
         let directory = Self::at(path);
         if directory.has_format()? {
-            return Ok(directory);
+            return Ok(());
         }
         let why = "is not a data directory: it has no file FORMAT";
         Err(directory.error(io::ErrorKind::NotFound, why))
@@ -77,6 +77,16 @@ impl Directory {
     /// The directory of the embedded store.
     pub(super) fn records(&self) -> PathBuf {
         self.path.join("records")
+    }
+
+    /// A file that the embedded store writes once.
+    fn store_version(&self) -> PathBuf {
+        self.records().join("version")
+    }
+
+    /// Whether there is an embedded store. Where it is not known, opening the store shows it.
+    pub(super) fn has_store(&self) -> bool {
+        self.store_version().try_exists().unwrap_or(true)
     }
 
     /// Creates the directory of the embedded store. The store itself would create one that every user can read.
@@ -122,8 +132,7 @@ impl Directory {
             Some(locked) => locked.metadata()?,
             None => fs::metadata(self.lock_path())?,
         };
-        // The embedded store writes it once.
-        let version = self.records().join("version");
+        let version = self.store_version();
         let file = File::open(&version)?;
         let id = file_id(&file.metadata()?);
         let _ = self.version.set(file);
@@ -150,19 +159,6 @@ impl Directory {
             }
         }
         Ok(())
-    }
-
-    /// Records that the directory was closed cleanly: no write is incomplete.
-    pub(super) fn release(&self) {
-        if let Some(holder) = self.lock.get() {
-            // Only a check reads it, so a failure is ignored.
-            let _ = holder.set_len(0);
-        }
-    }
-
-    /// Whether the directory was closed cleanly.
-    pub(super) fn is_released(&self) -> bool {
-        fs::metadata(self.lock_path()).is_ok_and(|holder| holder.len() == 0)
     }
 
     fn in_use(&self) -> io::Error {
@@ -349,7 +345,7 @@ const PROBE_BYTES: usize = 16 * 1024 * 1024;
 const PROBE_PARTS: usize = 16;
 
 const FORMAT_NAME: &str = "tablesdk-server data, format ";
-const FORMAT_VERSION: &str = "3";
+const FORMAT_VERSION: &str = "4";
 
 #[cfg(test)]
 mod tests {

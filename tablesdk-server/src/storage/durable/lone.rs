@@ -75,15 +75,20 @@ mod tests {
         (directory, storage)
     }
 
+    /// Not one of the marks of groups.
+    fn key_of(number: u32) -> String {
+        format!("k{number}")
+    }
+
     fn put(storage: &DurableStorage, key: u32) -> Commit {
         let mut batch = WriteBatch::default();
-        batch.put(key.to_be_bytes(), "record");
+        batch.put(key_of(key), "record");
         storage.commit(batch).unwrap()
     }
 
     fn has(storage: &DurableStorage, key: u32) -> bool {
         let snapshot = storage.snapshot();
-        snapshot.get(&key.to_be_bytes()).unwrap().is_some()
+        snapshot.get(key_of(key).as_bytes()).unwrap().is_some()
     }
 
     /// Takes the turn, which the writing thread has for a moment now and then.

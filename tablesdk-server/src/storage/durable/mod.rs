@@ -9,22 +9,14 @@
 //! Each group of writes has a number. With it, a data directory that lost some groups is distinguished from a complete one.
 //! This module does not know the meaning of the records; see `FORMAT.md` for that.
 
-mod catalog;
-mod compaction;
 mod directory;
-mod file_check;
 mod group_mark;
-mod journal;
 mod lone;
-mod merge;
 mod overlay;
 mod private;
-mod recent;
 mod recovery;
 mod reopening;
-mod snapshots;
 mod store;
-mod tables;
 mod watermark;
 mod writer;
 
@@ -38,7 +30,6 @@ use tokio::sync::{oneshot, watch};
 
 use self::directory::Directory;
 pub(crate) use self::directory::sync_parent;
-pub(crate) use self::file_check::{check_files, check_journals};
 pub(in crate::storage) use self::lone::LoneCommit;
 use self::overlay::{Overlay, Writes};
 use self::store::{Store, StoredRecords, Unreadable};
@@ -90,8 +81,6 @@ struct Shared {
 struct State {
     /// Whose turn it is to write.
     turn: Turn,
-    /// Whether the writing thread has copied the recent writes of the store that was opened.
-    has_recent: bool,
     /// How often the writing thread still checks, after the last write, whether the embedded store has stopped.
     looks: u32,
     /// How many writers waited for the last group of writes.
@@ -137,12 +126,11 @@ impl DurableStorage {
         let (directory, opened) =
             recovery::open(path).map_err(|error| too_many_files(path, error))?;
         let group_number = opened.group_number;
-        let mut store = Store::new(opened, durability);
+        let store = Store::new(opened, durability);
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
                 durable: Some(store.durable_records(0)),
                 turn: Turn::Free(GroupWriter::new(store, group_number)),
-                has_recent: false,
                 looks: LOOKS,
                 last_writers: 0,
                 pending: Group::new(),
@@ -169,6 +157,15 @@ impl DurableStorage {
             closing: watch::Sender::new(()),
         })
     }
+}
+
+/// Checks that a path is a data directory, and creates none.
+///
+/// # Errors
+///
+/// When it is none, or its format is another one.
+pub(crate) fn check_exists(path: &Path) -> io::Result<()> {
+    Directory::check_exists(path)
 }
 
 impl Storage for DurableStorage {

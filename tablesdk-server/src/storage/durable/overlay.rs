@@ -4,8 +4,7 @@
 
 use std::iter::Peekable;
 
-use super::merge::{ReadError, Source};
-use crate::storage::map::{Map, Range};
+use crate::storage::map::Map;
 use crate::storage::{Records, Slice, Snapshot, StorageError, Write, WriteBatch};
 
 /// The last write under each key.
@@ -38,30 +37,12 @@ impl Writes {
         self.removed.insert(key, &[]);
     }
 
-    /// Adds other writes after these.
-    pub(super) fn add_all(&mut self, later: &Self) {
-        for (key, record) in later.records() {
-            self.put(key, record);
-        }
-        for key in later.removed() {
-            self.delete(key);
-        }
-    }
-
     /// The write of a key, if there is one.
     pub(super) fn get(&self, key: &[u8]) -> Option<Written<'_>> {
         match self.records.get(key) {
             Some(record) => Some(Written::Put(record)),
             None => self.removes(key).then_some(Written::Removed),
         }
-    }
-
-    /// The writes of keys from `start` up to but not including `end`, as sources of which none has a key of another.
-    pub(super) fn scans(&self, start: &[u8], end: &[u8]) -> [WriteScan<'_>; 2] {
-        [
-            WriteScan::new(self.records.range(start, end), true),
-            WriteScan::new(self.removed.range(start, end), false),
-        ]
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -95,38 +76,6 @@ impl<'a> Written<'a> {
             Self::Put(record) => Some(Slice::Borrowed(record)),
             Self::Removed => None,
         }
-    }
-}
-
-/// A scan of the records or of the removed keys.
-pub(super) struct WriteScan<'a> {
-    writes: Range<'a>,
-    now: Option<(&'a [u8], &'a [u8])>,
-    are_put: bool,
-}
-
-impl<'a> WriteScan<'a> {
-    fn new(mut writes: Range<'a>, are_put: bool) -> Self {
-        Self {
-            now: writes.next(),
-            writes,
-            are_put,
-        }
-    }
-}
-
-impl Source for WriteScan<'_> {
-    fn key(&self) -> Option<&[u8]> {
-        self.now.map(|(key, _)| key)
-    }
-
-    fn record(&self) -> Option<&[u8]> {
-        self.now.filter(|_| self.are_put).map(|(_, record)| record)
-    }
-
-    fn advance(&mut self) -> Result<(), ReadError> {
-        self.now = self.writes.next();
-        Ok(())
     }
 }
 

@@ -1,24 +1,20 @@
-//! Opens a data directory: first checks its contents as far as possible, before it changes anything.
+//! Opens a data directory, and checks that the store in it has all acknowledged writes.
 //! [`open_in`] opens the embedded store in a directory that this process has locked already, both at the start and after a failure.
 //!
-//! A data directory that has lost acknowledged writes is refused, and the error names the damaged file. Writes that a crash left
-//! incomplete, and that were not acknowledged, are truncated.
+//! The store cuts a journal at the first bytes that it cannot read. After a crash that is right, because those writes were never
+//! acknowledged. After damage, it loses the writes behind it, so a data directory without acknowledged writes is refused.
 
-use std::fs;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use fjall::config::RestartIntervalPolicy;
+use fjall::config::{BlockSizePolicy, RestartIntervalPolicy};
 use fjall::{Database, Keyspace, KeyspaceCreateOptions};
 
-use super::catalog;
 use super::directory::Directory;
-use super::group_mark::{GROUP_KEY, GroupMark};
-use super::journal::{self, Damage, Journals};
+use super::group_mark;
 use super::watermark::Watermark;
 use crate::storage::files::tables_kept_open;
-use crate::storage::is_exhausted;
 
 /// An open embedded store.
 pub(super) struct Opened {
@@ -27,13 +23,6 @@ pub(super) struct Opened {
     /// The number of the last group of writes.
     pub(super) group_number: u64,
     pub(super) watermark: Watermark,
-}
-
-/// The result of reading the files without the store.
-pub(super) struct Inspection {
-    /// The number of the last group of writes that was acknowledged to last, if that is known.
-    pub(super) acknowledged: Option<u64>,
-    pub(super) journals: Journals,
 }
 
 /// Opens a data directory, which is created if it does not exist.
@@ -57,19 +46,13 @@ pub(super) fn open_in(directory: &Directory) -> io::Result<Opened> {
 }
 
 fn open_store(directory: &Directory) -> io::Result<Opened> {
-    let Inspection {
-        acknowledged,
-        journals,
-    } = inspect(directory)?;
-    if let Some(tail) = &journals.tail {
-        // The store would truncate it itself, or treat the rest of a group as damage.
-        let cut = tail.cut();
-        cut.map_err(|error| directory.io("cannot be written to", &error))?;
-        tracing::warn!(
-            file = %tail.path.display(),
-            from = tail.from,
-            "the last writes before a crash, which were not acknowledged, are incomplete and removed"
-        );
+    let acknowledged = Watermark::read(directory.path());
+    let acknowledged = acknowledged.map_err(|error| {
+        directory.damaged(&format!("its file WATERMARK cannot be read: {error}"))
+    })?;
+    let required = acknowledged.unwrap_or_default();
+    if required > 0 && !directory.has_store() {
+        return Err(directory.damaged("none of its records are there"));
     }
     directory.make_records()?;
     let explain = |error| directory.explain(error);
@@ -85,7 +68,6 @@ fn open_store(directory: &Directory) -> io::Result<Opened> {
     let database = catch_unwind(opening)
         .map_err(|_| directory.damaged("the store in it cannot be read"))?
         .map_err(explain)?;
-    let required = acknowledged.max(journals.last).unwrap_or_default();
     if required > 0 && !database.keyspace_exists(RECORDS) {
         return Err(directory.damaged("none of its records are there"));
     }
@@ -95,18 +77,17 @@ fn open_store(directory: &Directory) -> io::Result<Opened> {
             // A key of its own for each record, instead of the bytes in which it differs from the one before: a scan does not have to
             // put them together.
             .data_block_restart_interval_policy(RestartIntervalPolicy::all(1))
+            .data_block_size_policy(BlockSizePolicy::all(16 * 1024))
     };
     let records = database.keyspace(RECORDS, options);
     let records = records.map_err(explain)?;
-    let group_number = match records.get(GROUP_KEY).map_err(explain)? {
-        Some(record) => match GroupMark::read(&record) {
-            Some(mark) => mark.number,
-            None => return Err(directory.damaged("the number of its last write cannot be read")),
-        },
-        None => 0,
-    };
+    let marks = records.range(group_mark::KEYS);
+    let group_number = group_mark::last(marks.map(fjall::Guard::into_inner)).map_err(explain)?;
+    let group_number = group_number.map_err(|why| directory.damaged(&why))?;
     if group_number < required {
-        return Err(lost(directory, &journals, group_number, required));
+        return Err(directory.damaged(&format!(
+            "its writes end with group {group_number}, but all up to group {required} were acknowledged: something is missing"
+        )));
     }
     if acknowledged.is_none() && group_number > 0 {
         let why = "its file WATERMARK is missing, so it is unknown whether all writes are there";
@@ -126,59 +107,6 @@ fn open_store(directory: &Directory) -> io::Result<Opened> {
     })
 }
 
-/// Reads the files without the store, and changes none.
-///
-/// # Errors
-///
-/// When they are damaged.
-pub(super) fn inspect(directory: &Directory) -> io::Result<Inspection> {
-    let acknowledged = Watermark::read(directory.path());
-    let acknowledged = acknowledged.map_err(|error| {
-        directory.damaged(&format!("its file WATERMARK cannot be read: {error}"))
-    })?;
-    let version = directory.records().join("version");
-    match fs::read(&version) {
-        Ok(text) if text == STORE_VERSION => {}
-        Ok(_) => return Err(directory.damaged(&format!("{} is damaged", version.display()))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            if acknowledged.is_some_and(|acknowledged| acknowledged > 0) {
-                let why = format!("{} is missing", version.display());
-                return Err(directory.damaged(&why));
-            }
-        }
-        Err(error) => return Err(directory.io("cannot be read", &error)),
-    }
-    let journals = journal::read(&directory.records());
-    let journals = journals.map_err(|damage| match &damage {
-        Damage::Io { error, .. } if is_exhausted(error) => directory.io("cannot be read", error),
-        damage => directory.damaged(&damage.to_string()),
-    })?;
-    // If the journals are empty, all records may be in tables.
-    if let (Some(acknowledged), Some(last)) = (acknowledged, journals.last)
-        && acknowledged > last
-    {
-        return Err(lost(directory, &journals, last, acknowledged));
-    }
-    let catalogs = catalog::check(&directory.records());
-    let catalogs = catalogs.map_err(|error| directory.io("cannot be read", &error))?;
-    if !catalogs.is_empty() {
-        return Err(directory.damaged(&catalogs.join("; ")));
-    }
-    Ok(Inspection {
-        acknowledged,
-        journals,
-    })
-}
-
-/// The error for a data directory without acknowledged writes.
-fn lost(directory: &Directory, journals: &Journals, last: u64, acknowledged: u64) -> io::Error {
-    let tail = journals.tail.as_ref();
-    let tail = tail.map_or_else(String::new, |tail| format!("{tail}; "));
-    directory.damaged(&format!(
-        "{tail}its writes end with group {last}, but all up to group {acknowledged} were acknowledged: something is missing"
-    ))
-}
-
 const RECORDS: &str = "records";
 
 /// How much the store keeps only in memory and in its journal until it writes a table. After a crash, the server reads all of it
@@ -191,6 +119,3 @@ const CACHE_BYTES: u64 = 256 * 1024 * 1024;
 /// After each table, the store orders as many compactions as it has threads. The first of its threads takes none, but puts them back and
 /// spins as long as all others are busy. With two threads, that is throughout each compaction.
 const BACKGROUND_THREADS: usize = 4;
-
-/// The store's own version: 3.
-const STORE_VERSION: &[u8] = b"FJL\x03";

@@ -78,10 +78,9 @@ impl Shared {
         Err(store)
     }
 
-    fn go_on(&self, mut store: Store) -> Option<Store> {
+    fn go_on(&self, store: Store) -> Option<Store> {
         let mut state = self.state();
         state.durable = Some(store.durable_records(state.durable_epoch));
-        state.has_recent = false;
         if !state.has_temporary_failure() {
             return None;
         }

@@ -104,14 +104,10 @@ impl Shared {
                 }
                 Next::End(writer) => {
                     // An error is ignored: acknowledged writes already have the durability that was acknowledged.
-                    if self.state().failed.is_none() && writer.store.sync(writer.number).is_ok() {
-                        self.directory.release();
+                    if self.state().failed.is_none() {
+                        let _ = writer.store.sync(writer.number);
                     }
                     return;
-                }
-                Next::ReadRecent(mut writer) => {
-                    writer.store.read_recent();
-                    self.state().free(writer);
                 }
                 Next::Lost => return,
             }
@@ -121,14 +117,10 @@ impl Shared {
     /// Writes a group, publishes it, ends the turn, and notifies the writers that wait for the group. Returns whether the writing thread
     /// has something to do that it does not know of while it sleeps.
     pub(super) fn write_group(&self, mut writer: GroupWriter, group: Group) -> bool {
-        writer.store.drop_replaced_tables();
         let result = self.write(&mut writer, &group.writes);
         let mut state = self.state();
         match &result {
             Ok(()) => {
-                // The recent writes are changed in place, unless a reader has the records as well.
-                state.durable = None;
-                writer.store.add_recent(&group.writes);
                 state.durable_epoch = group.epoch.unwrap_or(state.durable_epoch);
                 state.durable = Some(writer.store.durable_records(state.durable_epoch));
             }
@@ -210,9 +202,6 @@ impl Shared {
             {
                 return if state.has_temporary_failure() {
                     Next::Reopen(writer)
-                } else if !state.has_recent {
-                    state.has_recent = true;
-                    Next::ReadRecent(writer)
                 } else if state.pending.waiting.is_empty() {
                     Next::End(writer)
                 } else {
@@ -231,12 +220,13 @@ impl Shared {
                 && let Some(mut writer) = state.turn.take()
             {
                 state.looks -= 1;
+                let is_at_rest = state.looks == 0;
                 drop(state);
                 if writer.store.is_running().is_err() {
                     return Next::Group(writer, Group::new());
                 }
-                let has_more_to_do = writer.store.tidy();
-                // The tables that the store has made since, so that those that they replace can be removed.
+                let has_more_to_do = writer.store.tidy(writer.number, is_at_rest);
+                // Until a later snapshot is taken, the store keeps what it has replaced since.
                 state = self.state();
                 if has_more_to_do {
                     state.looks = LOOKS;
@@ -250,14 +240,11 @@ impl Shared {
 impl State {
     /// Whether the writing thread has something to do once it is its turn.
     fn has_work(&self) -> bool {
-        !self.pending.waiting.is_empty()
-            || self.is_closing
-            || !self.has_recent
-            || self.has_temporary_failure()
+        !self.pending.waiting.is_empty() || self.is_closing || self.has_temporary_failure()
     }
 
     /// Ends a turn without a group: publishes what the store has.
-    fn free(&mut self, mut writer: GroupWriter) {
+    fn free(&mut self, writer: GroupWriter) {
         self.durable = Some(writer.store.durable_records(self.durable_epoch));
         self.turn = Turn::Free(writer);
     }
@@ -304,8 +291,6 @@ enum Next {
     Group(GroupWriter, Group),
     /// Open the embedded store again.
     Reopen(GroupWriter),
-    /// Copy the recent writes of a store that was opened.
-    ReadRecent(GroupWriter),
     /// Close the data directory.
     End(GroupWriter),
     /// Nothing is written any more.

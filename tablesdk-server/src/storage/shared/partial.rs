@@ -323,6 +323,43 @@ fn key_of(write: &Write) -> &[u8] {
     }
 }
 
+impl PartialSnapshot {
+    /// Passes the keys and records of a range to a visitor, until it breaks or the next one was not fetched. Returns the key from which on
+    /// to continue in that case.
+    pub(crate) fn visit_fetched(
+        &self,
+        start: &[u8],
+        end: &[u8],
+        visitor: &mut Visitor<'_>,
+    ) -> Result<Option<Vec<u8>>, StorageError> {
+        if is_key(start, end) {
+            return match self.get(start) {
+                Ok(Some(record)) => {
+                    // The range has no other key.
+                    let _: ControlFlow<()> = visitor(start, &record)?;
+                    Ok(None)
+                }
+                Ok(None) => Ok(None),
+                Err(_) => Ok(Some(start.to_vec())),
+            };
+        }
+        let Some((records, first, covered)) = self.part(start, end) else {
+            return Ok((start < end).then(|| start.to_vec()));
+        };
+        // Borrowed: a reference to each record would have to be counted.
+        for (key, record) in records.iter().skip(first) {
+            if **key >= *end || visitor(key, record)?.is_break() {
+                return Ok(None);
+            }
+        }
+        if covered.as_slice() >= end {
+            return Ok(None);
+        }
+        self.state().miss(&covered, end);
+        Ok(Some(covered))
+    }
+}
+
 impl Snapshot for PartialSnapshot {
     fn get(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
         let mut state = self.state();
@@ -386,39 +423,6 @@ impl Snapshot for PartialSnapshot {
                 _ => None,
             }
         }))
-    }
-
-    fn visit_in_memory(
-        &self,
-        start: &[u8],
-        end: &[u8],
-        visitor: &mut Visitor<'_>,
-    ) -> Result<Option<Vec<u8>>, StorageError> {
-        if is_key(start, end) {
-            return match self.get(start) {
-                Ok(Some(record)) => {
-                    // The range has no other key.
-                    let _: ControlFlow<()> = visitor(start, &record)?;
-                    Ok(None)
-                }
-                Ok(None) => Ok(None),
-                Err(_) => Ok(Some(start.to_vec())),
-            };
-        }
-        let Some((records, first, covered)) = self.part(start, end) else {
-            return Ok((start < end).then(|| start.to_vec()));
-        };
-        // Borrowed: a reference to each record would have to be counted.
-        for (key, record) in records.iter().skip(first) {
-            if **key >= *end || visitor(key, record)?.is_break() {
-                return Ok(None);
-            }
-        }
-        if covered.as_slice() >= end {
-            return Ok(None);
-        }
-        self.state().miss(&covered, end);
-        Ok(Some(covered))
     }
 
     fn presume_absent(&self, keys: &mut dyn Iterator<Item = Vec<u8>>) {
