@@ -92,7 +92,6 @@ pub use expiry::{ExpiryReport, RemoveExpired};
 pub use get_entity::{GetEntity, ResolveEntity};
 pub use index::follow::{FollowEntries, FollowEntry, UnverifiedEntry};
 pub use index::repair::{IndexConflict, Repair, RepairReport};
-pub use index::token::RepairToken;
 pub use insert_entity::InsertEntity;
 pub use many::GetMany;
 pub use modify::{Modified, Modify};

@@ -7,4 +7,3 @@ pub(super) mod follow;
 mod part;
 mod read;
 pub(super) mod repair;
-pub(super) mod token;

@@ -7,12 +7,12 @@ use std::marker::PhantomData;
 use std::pin::pin;
 
 use futures_util::{StreamExt as _, stream};
+use tablesdk_protocol::continuation::EntityContinuation;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{EntityKey, IfMatch, PartitionKey, TableName};
 
 use super::changes::EntryChanges;
 use super::entries::{Compared, EntryState, remove_orphan};
-use super::token::{RepairToken, RepairTokenError};
 use crate::action::batch::as_a_whole;
 use crate::action::encryption::Encryption;
 use crate::action::get_entity::{fetch, stored};
@@ -27,7 +27,7 @@ use crate::entity::{
 };
 use crate::error::{Error, ErrorKind};
 use crate::pipeline::{Effect, OperationRun, Table};
-use crate::query::of_token;
+use crate::query::{PageToken, fingerprint, of_token};
 
 /// Mends the entries of the indexes of an entity type. See [`TableClient::repair`](crate::TableClient::repair).
 #[must_use = "actions do nothing until awaited"]
@@ -36,7 +36,7 @@ pub struct Repair<'a, E> {
     partition: Option<Result<PartitionKey, EntityError>>,
     is_dry: bool,
     concurrency: usize,
-    resume_at: Option<RepairToken>,
+    resume_at: Option<PageToken>,
     progress: Box<dyn FnMut(&RepairReport) + Send + 'a>,
     entity: PhantomData<fn() -> E>,
 }
@@ -66,7 +66,7 @@ pub struct RepairReport {
     pub unreadable: Vec<String>,
     /// In the report of [`progress`](Repair::progress), where another repair can [resume](Repair::resume_at) if this one does not end;
     /// `None` when it has ended.
-    pub resume_at: Option<RepairToken>,
+    pub resume_at: Option<PageToken>,
     is_dry: bool,
 }
 
@@ -139,11 +139,11 @@ impl<'a, E: WritableEntity> Repair<'a, E> {
     ///
     /// ```
     #[doc = include_str!("../../docs/indexed.md")]
-    /// use tablesdk::action::RepairToken;
+    /// use tablesdk::query::PageToken;
     ///
     /// let mut stored = String::new();
     /// let progress = |report: &tablesdk::action::RepairReport| {
-    ///     stored = report.resume_at.as_ref().map(RepairToken::to_string).unwrap_or_default();
+    ///     stored = report.resume_at.as_ref().map(PageToken::to_string).unwrap_or_default();
     /// };
     /// table.repair::<Employee>().progress(progress).await?;
     ///
@@ -156,7 +156,7 @@ impl<'a, E: WritableEntity> Repair<'a, E> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn resume_at(mut self, position: RepairToken) -> Self {
+    pub fn resume_at(mut self, position: PageToken) -> Self {
         self.resume_at = Some(position);
         self
     }
@@ -183,12 +183,6 @@ impl<'a, E: WritableEntity> Repair<'a, E> {
         let is_of_partition = partition.is_some();
         let indexes = indexes.filter(|index| !(is_of_partition && index.is_elsewhere()));
         let indexes: Vec<_> = indexes.collect();
-        if let Some(token) = &self.resume_at {
-            let mut passes = indexes.iter().map(|index| index.name());
-            if !passes.any(|pass| pass == token.pass()) && token.pass() != ENTITIES {
-                return Err(refused(OPERATION, RepairTokenError::OtherRepair));
-            }
-        }
 
         let mut report = RepairReport {
             is_dry: self.is_dry,
@@ -212,6 +206,9 @@ impl<'a, E: WritableEntity> Repair<'a, E> {
             self.pass(&mut report, index.name(), entries, compare)
                 .await?;
         }
+        if self.resume_at.is_some() {
+            return Err(refused(OPERATION, OTHER_REPAIR));
+        }
         report.resume_at = None;
         Ok(report)
     }
@@ -228,18 +225,23 @@ impl<'a, E: WritableEntity> Repair<'a, E> {
         F: Future<Output = Result<RepairReport, Error>> + Send,
     {
         let (query, pages) = query.into_paged()?;
-        let fingerprint = query.request().fingerprint();
-        let mut next = match self.resume_at.take_if(|token| token.pass() == name) {
-            Some(token) => {
-                let continuation = token.into_continuation(fingerprint);
-                continuation.map_err(|error| refused(OPERATION, error))?
-            }
-            // It was made before the repair is resumed.
-            None if self.resume_at.is_some() => return Ok(()),
+        // It is no token of a query, and each pass has one of its own.
+        let pass = query.request().fingerprint() ^ fingerprint([OPERATION, name]);
+        let start = self.resume_at.clone();
+        let mut next = match start.map(|token| token.into_continuation(pass)) {
             None => None,
+            // This pass was made before the repair is resumed.
+            Some(Err(_)) => return Ok(()),
+            Some(Ok(start)) => {
+                self.resume_at = None;
+                Some(start).filter(|start| *start != first_page())
+            }
         };
         let mut is_of_token = next.is_some();
-        let token = |next: Option<&_>| Some(RepairToken::new(name, fingerprint, next));
+        let token = |next: Option<&EntityContinuation>| {
+            let start = next.cloned().unwrap_or_else(first_page);
+            Some(PageToken::new(pass, start))
+        };
         report.resume_at = token(next.as_ref());
         let mut count = 0_u64;
         loop {
@@ -266,6 +268,14 @@ impl<'a, E: WritableEntity> Repair<'a, E> {
             (self.progress)(report);
             next = following;
         }
+    }
+}
+
+/// No service returns it: it names no key.
+const fn first_page() -> EntityContinuation {
+    EntityContinuation {
+        next_partition_key: String::new(),
+        next_row_key: None,
     }
 }
 
@@ -468,6 +478,8 @@ impl<E> fmt::Debug for Repair<'_, E> {
 }
 
 const OPERATION: &str = "repair";
+const OTHER_REPAIR: &str =
+    "the token comes from a repair of another table, entity type or partition";
 /// The name of the pass over the entities; those over the entries have the names of their indexes.
 const ENTITIES: &str = "";
 const CONCURRENCY: usize = 16;
