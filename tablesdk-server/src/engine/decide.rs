@@ -192,7 +192,7 @@ mod tests {
         }
 
         fn view(&self) -> View {
-            View::new(self.storage.snapshot(), &Arc::default())
+            View::local(self.storage.snapshot(), &Arc::default())
         }
 
         fn run(&mut self, command: &Command<'_>) -> Result<Timestamp, Failure> {

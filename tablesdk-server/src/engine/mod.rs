@@ -99,11 +99,11 @@ impl Engine {
         paging: Paging,
     ) -> Result<Self, StorageError> {
         let storage = storage.into();
-        let last = match &storage {
-            AnyStorage::Local(storage) => last_write(&*storage.snapshot())?,
-            // Each entity has a time of its own there.
-            AnyStorage::Shared(_) => Timestamp::MIN,
-        };
+        // In a shared one, each entity has a time of its own.
+        let last = storage
+            .local()
+            .map(|storage| last_write(&*storage.snapshot()));
+        let last = last.transpose()?.unwrap_or(Timestamp::MIN);
         Ok(Self {
             storage,
             catalog: Arc::default(),
@@ -151,39 +151,29 @@ impl Engine {
 
     /// The connections to a shared storage.
     pub(crate) fn connections(&self) -> Option<Connections> {
-        match &self.storage {
-            AnyStorage::Local(_) => None,
-            AnyStorage::Shared(storage) => Some(storage.connections()),
-        }
+        self.storage.shared().map(|storage| storage.connections())
     }
 
     /// Resolves when the storage is closed, which is after the engine is dropped.
     pub(crate) fn closed(&self) -> Closed {
-        match &self.storage {
-            AnyStorage::Local(storage) => storage.closed(),
-            AnyStorage::Shared(_) => Closed::NOW,
-        }
+        let storage = self.storage.local();
+        storage.map_or(Closed::NOW, Storage::closed)
     }
 
     /// Whether the tables survive the process.
     pub(crate) fn is_persistent(&self) -> bool {
-        match &self.storage {
-            AnyStorage::Local(storage) => storage.is_persistent(),
-            AnyStorage::Shared(_) => true,
-        }
+        self.storage.local().is_none_or(Storage::is_persistent)
     }
 
     /// The memory that a scan takes in addition to its page.
     pub(crate) fn part_bytes_max(&self) -> usize {
-        match &self.storage {
-            AnyStorage::Local(_) => 0,
-            AnyStorage::Shared(storage) => storage.part_bytes_max(),
-        }
+        let storage = self.storage.shared();
+        storage.map_or(0, |storage| storage.part_bytes_max())
     }
 
     /// Whether other servers may read and write the same tables.
     pub(crate) const fn is_shared(&self) -> bool {
-        matches!(self.storage, AnyStorage::Shared(_))
+        self.storage.shared().is_some()
     }
 
     /// Waits for the permit to scan a disk on a separate thread; `None` if there is no disk.
@@ -227,14 +217,14 @@ impl Engine {
     /// A view of all durable records. Those of a shared storage must be fetched first.
     pub(crate) fn view(&self) -> View {
         match &self.storage {
-            AnyStorage::Local(storage) => View::new(storage.snapshot(), &self.catalog),
-            AnyStorage::Shared(storage) => self.partial_view(storage),
+            AnyStorage::Local(storage) => View::local(storage.snapshot(), &self.catalog),
+            AnyStorage::Shared(storage) => self.shared_view(storage),
         }
     }
 
-    fn partial_view(&self, storage: &Arc<dyn SharedStorage>) -> View {
-        let snapshot = PartialSnapshot::new(storage, &self.guesses);
-        View::new(Box::new(snapshot), &self.catalog)
+    fn shared_view(&self, storage: &Arc<dyn SharedStorage>) -> View {
+        let partial = PartialSnapshot::new(storage, &self.guesses);
+        View::shared(partial, &self.catalog)
     }
 
     /// A view of all durable records of a local storage.
@@ -251,10 +241,8 @@ impl Engine {
 
     /// What is cached for a snapshot that would be taken now.
     fn cached<T>(&self, find: impl FnOnce(&catalog::Values) -> Option<T>) -> Option<T> {
-        let AnyStorage::Local(storage) = &self.storage else {
-            return None;
-        };
-        self.catalog.find(storage.epoch()?, find)
+        let epoch = self.storage.local()?.epoch()?;
+        self.catalog.find(epoch, find)
     }
 
     /// The CORS rules of an account, where they are cached, as [`cors_rules`](Self::cors_rules) would find them.
@@ -335,27 +323,27 @@ impl Engine {
         let mut backoff = Backoff::default();
         let mut may_presume = true;
         loop {
-            let view = self.partial_view(storage);
-            if let Some(partial) = view.as_partial().filter(|_| may_presume) {
+            let view = self.shared_view(storage);
+            if let Some(partial) = view.partial().filter(|_| may_presume) {
                 partial.may_presume();
             }
             let (decided, timestamp) = loop {
                 let timestamp = self.next_timestamp(&view);
                 let decided = decide::decide(&view, self.flavor, account, command, timestamp);
-                if let (Ok(batch), Some(partial)) = (&decided, view.as_partial()) {
+                if let (Ok(batch), Some(partial)) = (&decided, view.partial()) {
                     partial.ask_for(batch);
                 }
                 if !view.fetch_missing().await? {
                     break (decided, timestamp);
                 }
             };
-            let is_presumed = view.as_partial().is_some_and(PartialSnapshot::has_presumed);
+            let is_presumed = view.partial().is_some_and(PartialSnapshot::has_presumed);
             may_presume = false;
             let batch = match decided {
                 Err(_) if is_presumed => continue,
                 decided => decided?,
             };
-            let Some(partial) = view.as_partial().filter(|_| !batch.writes.is_empty()) else {
+            let Some(partial) = view.partial().filter(|_| !batch.writes.is_empty()) else {
                 return Ok(Outcome { timestamp });
             };
             let batch = partial.conditional(batch, timestamp.unix_ticks());
@@ -370,7 +358,7 @@ impl Engine {
     /// The time of a write: later than the records that the write depends on, whose times may be those of other clocks.
     fn next_timestamp(&self, view: &View) -> Timestamp {
         let now = self.clock().next();
-        let latest = view.as_partial().and_then(PartialSnapshot::latest_version);
+        let latest = view.partial().and_then(PartialSnapshot::latest_version);
         let latest = latest.and_then(|version| Timestamp::from_unix_ticks(version).ok());
         latest.map_or(now, |latest| now.max(latest.next()))
     }
@@ -382,11 +370,11 @@ impl Engine {
         command: &Command<'_>,
         now: Timestamp,
     ) -> Result<(), Failure> {
-        let AnyStorage::Local(storage) = &self.storage else {
+        let Some(storage) = self.storage.local() else {
             let decide = |view: &View| decide::decide(view, self.flavor, account, command, now);
             return self.read(decide).await.map(drop);
         };
-        let decided = self.decide(&**storage, account, command, now);
+        let decided = self.decide(storage, account, command, now);
         storage.wait_durable().await?;
         decided.map(drop)
     }
@@ -444,7 +432,7 @@ impl Engine {
         to: impl io::Write,
         mut progress: impl FnMut(u64),
     ) -> io::Result<u64> {
-        let AnyStorage::Local(storage) = &self.storage else {
+        let Some(storage) = self.storage.local() else {
             return Err(io::Error::new(
                 io::ErrorKind::Unsupported,
                 StorageError::Shared,
@@ -468,10 +456,7 @@ impl Engine {
 
     /// All tables at this moment, to be restored later. `None` if the storage cannot restore them.
     pub(crate) fn checkpoint(&self) -> Option<Checkpoint> {
-        match &self.storage {
-            AnyStorage::Local(storage) => storage.checkpoint(),
-            AnyStorage::Shared(_) => None,
-        }
+        self.storage.local()?.checkpoint()
     }
 
     /// Replaces all tables by those of a checkpoint. Returns false, without an effect, if the storage cannot. Timestamps continue to
@@ -496,23 +481,19 @@ impl Engine {
         *restores += 1;
         // Without a writer between its decision and its commit.
         let writer = self.clock();
-        match &self.storage {
-            AnyStorage::Local(storage) => storage.restore(checkpoint).then_some(writer),
-            AnyStorage::Shared(_) => None,
-        }
+        let storage = self.storage.local()?;
+        storage.restore(checkpoint).then_some(writer)
     }
 
     fn uncommitted(&self, storage: &dyn Storage) -> View {
-        View::new(storage.uncommitted(), &self.catalog)
+        View::local(storage.uncommitted(), &self.catalog)
     }
 
     /// A view of all committed records, durable or not.
     #[cfg(test)]
     fn uncommitted_view(&self) -> View {
-        match &self.storage {
-            AnyStorage::Local(storage) => self.uncommitted(&**storage),
-            AnyStorage::Shared(_) => self.view(),
-        }
+        let storage = self.storage.local();
+        storage.map_or_else(|| self.view(), |storage| self.uncommitted(storage))
     }
 
     /// Whether deleted tables of a local storage are not cleaned up yet.
@@ -533,7 +514,7 @@ impl Engine {
     ) -> Result<Option<Commit>, StorageError> {
         let restores = self.restores.read().unwrap_or_else(PoisonError::into_inner);
         cursor.follow(*restores);
-        let AnyStorage::Local(storage) = &self.storage else {
+        let Some(storage) = self.storage.local() else {
             return Ok(None);
         };
         // Nothing is written under the id of a deleted table any more, so what is durable with its mark is all there is. The batch before

@@ -312,7 +312,7 @@ mod tests {
         drop(storage.commit(batch).unwrap());
         let count = Arc::new(AtomicUsize::new(0));
         (
-            View::new(
+            View::local(
                 Box::new(Counting(storage.snapshot(), Arc::clone(&count))),
                 &Arc::default(),
             ),

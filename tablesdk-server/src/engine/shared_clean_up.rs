@@ -12,7 +12,7 @@ use tablesdk_protocol::{Guid, Timestamp};
 use super::Engine;
 use super::key_codec::{self, TableId};
 use crate::storage::{
-    AnyStorage, Committed, PartialSnapshot, Removed, SharedStorage, StorageError, WriteBatch,
+    Committed, PartialSnapshot, Removed, SharedStorage, StorageError, WriteBatch,
 };
 
 /// The state of the clean-up of one server.
@@ -65,7 +65,7 @@ impl Engine {
         &self,
         clean_up: &mut SharedCleanUp,
     ) -> Result<bool, StorageError> {
-        let AnyStorage::Shared(storage) = &self.storage else {
+        let Some(storage) = self.storage.shared() else {
             return Ok(false);
         };
         let now = self.clock().next();
@@ -92,7 +92,7 @@ impl Engine {
         };
         clean_up.empty.retain(|table| marks.contains(table));
         for table in marks {
-            let partial = view.as_partial();
+            let partial = view.partial();
             let marked =
                 partial.and_then(|partial| partial.version(&key_codec::clean_up_key(table)));
             let marked = marked.and_then(|version| Timestamp::from_unix_ticks(version).ok());
@@ -145,7 +145,7 @@ impl Engine {
             key_codec::lease_record(holder, until),
         );
         let timestamp = self.next_timestamp(&view);
-        let partial = view.as_partial();
+        let partial = view.partial();
         let conditional =
             |partial: &PartialSnapshot| partial.conditional(batch, timestamp.unix_ticks());
         let Some(batch) = partial.map(conditional) else {

@@ -71,7 +71,7 @@ impl<'f> TableScan<'f> {
                 self.from = table.name.to_ascii_lowercase();
                 return Ok(SliceEnd::Paused);
             }
-            if view.as_partial().is_some() {
+            if view.partial().is_some() {
                 last = Some(table.name.to_ascii_lowercase());
             }
             budget.spend(TABLE_COST);

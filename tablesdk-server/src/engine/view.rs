@@ -18,21 +18,66 @@ use super::key_codec::{self, KeyReader, Table, TableId};
 use super::slots::Values;
 use super::{Failure, Rejection, settings};
 use crate::flavor::Flavor;
-#[cfg(feature = "durable")]
-use crate::storage::Records;
-use crate::storage::{PartialSnapshot, Slice, Snapshot, StorageError};
+use crate::storage::{PartialSnapshot, Records, Slice, Snapshot, StorageError};
 
 /// The tables of all accounts at one moment.
 pub(crate) struct View {
-    snapshot: Box<dyn Snapshot>,
+    source: Source,
     catalog: Arc<Catalog>,
 }
 
+/// Where the records come from.
+enum Source {
+    /// A storage that this server alone uses: all of them are there.
+    Local(Box<dyn Snapshot>),
+    /// One that servers share: they must be fetched first.
+    Shared(Box<PartialSnapshot>),
+}
+
 impl View {
-    pub(super) fn new(snapshot: Box<dyn Snapshot>, catalog: &Arc<Catalog>) -> Self {
+    /// A view of a local storage.
+    pub(super) fn local(snapshot: Box<dyn Snapshot>, catalog: &Arc<Catalog>) -> Self {
         Self {
-            snapshot,
+            source: Source::Local(snapshot),
             catalog: Arc::clone(catalog),
+        }
+    }
+
+    /// A view of a storage that servers share.
+    pub(super) fn shared(partial: PartialSnapshot, catalog: &Arc<Catalog>) -> Self {
+        Self {
+            source: Source::Shared(Box::new(partial)),
+            catalog: Arc::clone(catalog),
+        }
+    }
+
+    /// What was fetched of a storage that servers share.
+    pub(super) fn partial(&self) -> Option<&PartialSnapshot> {
+        match &self.source {
+            Source::Local(_) => None,
+            Source::Shared(partial) => Some(partial),
+        }
+    }
+
+    fn epoch(&self) -> Option<u64> {
+        match &self.source {
+            Source::Local(snapshot) => snapshot.epoch(),
+            Source::Shared(_) => None,
+        }
+    }
+
+    fn get(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
+        match &self.source {
+            Source::Local(snapshot) => snapshot.get(key),
+            Source::Shared(partial) => partial.get(key),
+        }
+    }
+
+    /// Keys and records as they are stored.
+    pub(super) fn records(&self, start: &[u8], end: &[u8]) -> Records<'_> {
+        match &self.source {
+            Source::Local(snapshot) => snapshot.range(start, end),
+            Source::Shared(partial) => partial.range(start, end),
         }
     }
 
@@ -50,14 +95,17 @@ impl View {
             }));
         }
         let key = key_codec::table_key(account, name);
-        let record = self.snapshot.get_or_guess(&key)?;
+        let record = match &self.source {
+            Source::Local(snapshot) => snapshot.get(&key)?,
+            Source::Shared(partial) => partial.get_or_guess(&key)?,
+        };
         record.as_deref().map(key_codec::read_table).transpose()
     }
 
     /// Reads what was asked for and is not there yet, all at one moment. Returns whether there was any: then its caller must ask again
     /// from the start. Never where all records are local.
     pub(crate) async fn fetch_missing(&self) -> Result<bool, StorageError> {
-        match self.snapshot.as_partial() {
+        match self.partial() {
             // A round trip takes longer than its memory, and most requests need none.
             Some(partial) => Box::pin(partial.fetch_missing()).await,
             None => Ok(false),
@@ -66,15 +114,10 @@ impl View {
 
     /// Reads more of the range whose next entity was not fetched. Returns false if all records are local.
     pub(crate) async fn fetch_next(&self) -> Result<bool, StorageError> {
-        match self.snapshot.as_partial() {
+        match self.partial() {
             Some(partial) => Box::pin(partial.fetch_next()).await,
             None => Ok(false),
         }
-    }
-
-    /// The snapshot, if it is one of a shared storage.
-    pub(super) fn as_partial(&self) -> Option<&PartialSnapshot> {
-        self.snapshot.as_partial()
     }
 
     /// Names the entities that are read next, so that they are read together.
@@ -83,10 +126,8 @@ impl View {
         table: TableId,
         keys: impl IntoIterator<Item = &'k EntityKey>,
     ) {
-        let mut keys = keys
-            .into_iter()
-            .map(|key| key_codec::entity_key(table, key));
-        self.snapshot.announce(&mut keys);
+        let keys = keys.into_iter();
+        self.announce(keys.map(|key| key_codec::entity_key(table, key)));
     }
 
     /// The same, for entities that probably do not exist.
@@ -95,18 +136,20 @@ impl View {
         table: TableId,
         keys: impl IntoIterator<Item = &'k EntityKey>,
     ) {
-        let mut keys = keys
-            .into_iter()
-            .map(|key| key_codec::entity_key(table, key));
-        self.snapshot.presume_absent(&mut keys);
+        if let Some(partial) = self.partial() {
+            let keys = keys.into_iter();
+            partial.presume_absent(keys.map(|key| key_codec::entity_key(table, key)));
+        }
     }
 
     /// Names other records that are read next, so that they are read together.
     pub(super) fn announce(&self, keys: impl IntoIterator<Item = Vec<u8>>) {
-        self.snapshot.announce(&mut keys.into_iter());
+        if let Some(partial) = self.partial() {
+            partial.announce(keys.into_iter());
+        }
     }
 
-    /// Names a range of entities or tables that is read next: see [`Snapshot::announce_range`].
+    /// Names a range of entities or tables that is read next: see [`PartialSnapshot::announce_range`].
     pub(super) fn announce_range(
         &self,
         start: &[u8],
@@ -114,8 +157,9 @@ impl View {
         records_max: usize,
         reads_ahead: bool,
     ) {
-        self.snapshot
-            .announce_range(start, end, records_max, reads_ahead);
+        if let Some(partial) = self.partial() {
+            partial.announce_range(start, end, records_max, reads_ahead);
+        }
     }
 
     /// The id of the table of an operation on entities, which must exist.
@@ -125,7 +169,7 @@ impl View {
         name: &TableName,
     ) -> Result<TableId, Failure> {
         self.catalog.get(
-            self.snapshot.epoch(),
+            self.epoch(),
             |cached| table_of(cached, account, name),
             || {
                 let table = self.table(account, name)?;
@@ -146,7 +190,7 @@ impl View {
         from: &str,
     ) -> impl Iterator<Item = Result<Table, StorageError>> {
         let start = key_codec::table_key_from(account, from);
-        let records = self.snapshot.range(&start, &key_codec::tables_end(account));
+        let records = self.records(&start, &key_codec::tables_end(account));
         records.map(|record| key_codec::read_table(&record?.1))
     }
 
@@ -156,9 +200,7 @@ impl View {
         account: &str,
         name: &TableName,
     ) -> Result<Option<Timestamp>, StorageError> {
-        let record = self
-            .snapshot
-            .get(&key_codec::deleted_table_key(account, name))?;
+        let record = self.get(&key_codec::deleted_table_key(account, name))?;
         let record = record.as_deref();
         record
             .map(|record| key_codec::read_time(record, "deleted table"))
@@ -171,7 +213,7 @@ impl View {
         account: &str,
     ) -> impl Iterator<Item = Result<(Slice<'_>, Timestamp), StorageError>> {
         let (start, end) = key_codec::deleted_tables(account);
-        let records = self.snapshot.range(&start, &end);
+        let records = self.records(&start, &end);
         records.map(|record| {
             let (key, record) = record?;
             Ok((key, key_codec::read_time(&record, "deleted table")?))
@@ -180,14 +222,14 @@ impl View {
 
     /// The stored access policies of a table.
     pub(crate) fn table_acl(&self, table: TableId) -> Result<Vec<SignedIdentifier>, StorageError> {
-        let record = self.snapshot.get(&key_codec::acl_key(table))?;
+        let record = self.get(&key_codec::acl_key(table))?;
         record.map_or_else(|| Ok(Vec::new()), |record| settings::read_acl(&record))
     }
 
     /// The same, shared by all requests.
     pub(crate) fn policies(&self, table: TableId) -> Result<Arc<[SignedIdentifier]>, StorageError> {
         self.catalog.get(
-            self.snapshot.epoch(),
+            self.epoch(),
             |cached| cached.policies.get(&table).cloned(),
             || Ok(self.table_acl(table)?.into()),
             |cached, policies| cached.policies.insert(table, Arc::clone(policies)),
@@ -197,7 +239,7 @@ impl View {
     /// The CORS rules of an account, shared by all requests.
     pub(crate) fn cors_rules(&self, account: &str) -> Result<Arc<[CorsRule]>, StorageError> {
         self.catalog.get(
-            self.snapshot.epoch(),
+            self.epoch(),
             |cached| cached.cors_rules.get(account).cloned(),
             || {
                 let properties = self.stored_properties(account)?;
@@ -220,7 +262,7 @@ impl View {
 
     /// The same, if any were set.
     fn stored_properties(&self, account: &str) -> Result<Option<ServiceProperties>, StorageError> {
-        let record = self.snapshot.get(&key_codec::properties_key(account))?;
+        let record = self.get(&key_codec::properties_key(account))?;
         let record = record.as_deref();
         record.map(settings::read_properties).transpose()
     }
@@ -230,21 +272,19 @@ impl View {
         &self,
         from: TableId,
     ) -> impl Iterator<Item = Result<TableId, StorageError>> {
-        let records = self
-            .snapshot
-            .range(&key_codec::clean_up_key(from), key_codec::CLEAN_UPS_END);
+        let records = self.records(&key_codec::clean_up_key(from), key_codec::CLEAN_UPS_END);
         records.map(|record| key_codec::read_clean_up_key(&record?.0))
     }
 
     /// The server that cleans up a shared storage, and until when.
     pub(super) fn clean_up_lease(&self) -> Result<Option<(Guid, Timestamp)>, StorageError> {
-        let record = self.snapshot.get(key_codec::CLEAN_UP_LEASE)?;
+        let record = self.get(key_codec::CLEAN_UP_LEASE)?;
         record.as_deref().map(key_codec::read_lease).transpose()
     }
 
     /// The id of the next new table.
     pub(super) fn next_table_id(&self) -> Result<TableId, StorageError> {
-        match self.snapshot.get(key_codec::NEXT_TABLE_ID)? {
+        match self.get(key_codec::NEXT_TABLE_ID)? {
             Some(record) => key_codec::read_table_id(&record),
             None => Ok(TableId(1)),
         }
@@ -257,17 +297,11 @@ impl View {
         key: &EntityKey,
     ) -> Result<Option<StoredEntity<'_>>, StorageError> {
         let key = key_codec::entity_key(table, key);
-        let record = self.snapshot.get(&key)?;
+        let record = self.get(&key)?;
         Ok(record.map(|record| StoredEntity {
             key: Slice::Owned(key.into()),
             record,
         }))
-    }
-
-    /// Keys and records as they are stored.
-    #[cfg(feature = "durable")]
-    pub(super) fn records(&self, start: &[u8], end: &[u8]) -> Records<'_> {
-        self.snapshot.range(start, end)
     }
 
     /// Passes the entities whose keys lie in this range of bytes to a visitor.
@@ -287,12 +321,12 @@ impl View {
                 }
             })
         };
-        let next = match self.snapshot.as_partial() {
-            Some(partial) => partial.visit_fetched(start, end, &mut visit)?,
-            None => {
-                self.snapshot.visit(start, end, &mut visit)?;
+        let next = match &self.source {
+            Source::Local(snapshot) => {
+                snapshot.visit(start, end, &mut visit)?;
                 None
             }
+            Source::Shared(partial) => partial.visit_fetched(start, end, &mut visit)?,
         };
         Ok(match (broken, next) {
             (Some(with), _) => Visited::Broken(with),

@@ -105,6 +105,24 @@ pub(crate) enum AnyStorage {
     Shared(Arc<dyn SharedStorage>),
 }
 
+impl AnyStorage {
+    /// The storage, if this server alone uses it.
+    pub(crate) fn local(&self) -> Option<&dyn Storage> {
+        match self {
+            Self::Local(storage) => Some(&**storage),
+            Self::Shared(_) => None,
+        }
+    }
+
+    /// The storage, if other servers use it at the same time.
+    pub(crate) const fn shared(&self) -> Option<&Arc<dyn SharedStorage>> {
+        match self {
+            Self::Local(_) => None,
+            Self::Shared(storage) => Some(storage),
+        }
+    }
+}
+
 impl<S: Storage + 'static> From<Box<S>> for AnyStorage {
     fn from(storage: Box<S>) -> Self {
         Self::Local(storage)
@@ -169,7 +187,7 @@ pub(crate) trait Storage: Send + Sync {
     fn closed(&self) -> Closed;
 }
 
-/// The records as they were at one moment.
+/// The records of a local storage as they were at one moment.
 pub(crate) trait Snapshot: Send + Sync {
     /// The number of the last batch in this snapshot that [starts an epoch](WriteBatch::starts_epoch). No other such batch of the
     /// storage has it. `None` if the storage does not number them.
@@ -179,33 +197,6 @@ pub(crate) trait Snapshot: Send + Sync {
 
     /// The record under a key.
     fn get(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError>;
-
-    /// The same record, or else the one that it was some time ago, which leads to other records. [`get`](Self::get) must have the same
-    /// record before anything is returned to a client.
-    fn get_or_guess(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
-        self.get(key)
-    }
-
-    /// Names keys that are read next, so that they are read together. They are computed only where that is needed.
-    fn announce(&self, keys: &mut dyn Iterator<Item = Vec<u8>>) {
-        let _ = keys;
-    }
-
-    /// Names keys that are read next, and under which there is probably no record.
-    fn presume_absent(&self, keys: &mut dyn Iterator<Item = Vec<u8>>) {
-        let _ = keys;
-    }
-
-    /// Names the range that is read next, and how many of its first records are probably enough. `reads_ahead`: whether the records
-    /// after those are probably read, too.
-    fn announce_range(&self, start: &[u8], end: &[u8], records_max: usize, reads_ahead: bool) {
-        let _ = (start, end, records_max, reads_ahead);
-    }
-
-    /// This snapshot, if its records must be fetched.
-    fn as_partial(&self) -> Option<&PartialSnapshot> {
-        None
-    }
 
     /// The records from `start` up to but not including `end`, in the order of their keys. Seeks to `start` and reads lazily. Empty
     /// when `start` is not before `end`.

@@ -14,7 +14,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use super::{ConditionalBatch, Fetched, SharedStorage, Version, Wanted, WantedRange};
-use crate::storage::{Records, Slice, Snapshot, StorageError, Visitor, Write, WriteBatch};
+use crate::storage::{Records, Slice, StorageError, Visitor, Write, WriteBatch};
 
 /// The fetched records of a shared storage.
 pub(crate) struct PartialSnapshot {
@@ -358,10 +358,9 @@ impl PartialSnapshot {
         self.state().miss(&covered, end);
         Ok(Some(covered))
     }
-}
 
-impl Snapshot for PartialSnapshot {
-    fn get(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
+    /// The record under a key.
+    pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
         let mut state = self.state();
         if !state.asked.contains(key) {
             state.asked.insert(key.to_vec());
@@ -375,7 +374,9 @@ impl Snapshot for PartialSnapshot {
         }
     }
 
-    fn get_or_guess(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
+    /// The same record, or else the one that it was some time ago, which leads to other records. [`get`](Self::get) must have the same
+    /// record before anything is returned to a client.
+    pub(crate) fn get_or_guess(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
         match self.get(key) {
             Ok(record) => {
                 let state = self.state();
@@ -397,7 +398,8 @@ impl Snapshot for PartialSnapshot {
         }
     }
 
-    fn range(&self, start: &[u8], end: &[u8]) -> Records<'_> {
+    /// The records of a range, in order. Where one was not fetched, the last item is [`StorageError::NotFetched`].
+    pub(crate) fn range(&self, start: &[u8], end: &[u8]) -> Records<'_> {
         let Some((records, first, covered)) = self.part(start, end) else {
             let error = (start < end).then_some(Err(StorageError::NotFetched));
             return Box::new(error.into_iter());
@@ -425,7 +427,8 @@ impl Snapshot for PartialSnapshot {
         }))
     }
 
-    fn presume_absent(&self, keys: &mut dyn Iterator<Item = Vec<u8>>) {
+    /// Names keys that are read next, and under which there is probably no record.
+    pub(crate) fn presume_absent(&self, keys: impl Iterator<Item = Vec<u8>>) {
         let mut state = self.state();
         if !state.may_presume {
             state.asked.extend(keys);
@@ -437,11 +440,20 @@ impl Snapshot for PartialSnapshot {
         state.has_presumed = true;
     }
 
-    fn announce(&self, keys: &mut dyn Iterator<Item = Vec<u8>>) {
+    /// Names keys that are read next, so that they are read together.
+    pub(crate) fn announce(&self, keys: impl Iterator<Item = Vec<u8>>) {
         self.state().asked.extend(keys);
     }
 
-    fn announce_range(&self, start: &[u8], end: &[u8], records_max: usize, reads_ahead: bool) {
+    /// Names the range that is read next, and how many of its first records are probably enough. `reads_ahead`: whether the records
+    /// after those are probably read, too.
+    pub(crate) fn announce_range(
+        &self,
+        start: &[u8],
+        end: &[u8],
+        records_max: usize,
+        reads_ahead: bool,
+    ) {
         let mut state = self.state();
         state.reads_ahead = reads_ahead;
         if is_key(start, end) {
@@ -456,10 +468,6 @@ impl Snapshot for PartialSnapshot {
                 records_max: records_max.clamp(1, CHUNK_RECORDS_MAX),
             });
         }
-    }
-
-    fn as_partial(&self) -> Option<&PartialSnapshot> {
-        Some(self)
     }
 }
 
