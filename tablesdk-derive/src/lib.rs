@@ -20,8 +20,6 @@ mod value;
 use proc_macro::TokenStream;
 use syn::{Data, DeriveInput, parse_macro_input};
 
-use self::input::Target;
-
 // The reference of each derive is at its reexport in `tablesdk`, where the examples can run.
 
 #[expect(missing_docs, reason = "documented where it is exported to users")]
@@ -30,7 +28,7 @@ pub fn derive_table_entity(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     match &input.data {
         Data::Enum(data) => dispatch::derive(&input, data).into(),
-        Data::Struct(_) | Data::Union(_) => expand_struct(&input, Target::Entity).into(),
+        Data::Struct(_) | Data::Union(_) => expand_struct(&input, input::Target::Entity).into(),
     }
 }
 
@@ -38,7 +36,7 @@ pub fn derive_table_entity(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(TableProperties, attributes(table))]
 pub fn derive_table_properties(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
-    expand_struct(&input, Target::Group).into()
+    expand_struct(&input, input::Target::Group).into()
 }
 
 #[expect(missing_docs, reason = "documented where it is exported to users")]
@@ -51,7 +49,7 @@ pub fn derive_property_value(input: TokenStream) -> TokenStream {
         .into()
 }
 
-fn expand_struct(input: &DeriveInput, target: Target) -> proc_macro2::TokenStream {
+fn expand_struct(input: &DeriveInput, target: input::Target) -> proc_macro2::TokenStream {
     let expanded = input::parse(input, target).and_then(|parsed| {
         let attributes = parsed.attributes.clone();
         let model = check::check(parsed)?;

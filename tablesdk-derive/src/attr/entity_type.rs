@@ -3,7 +3,7 @@
 use proc_macro2::Span;
 use syn::{LitStr, Path};
 
-use super::{Item, once, path};
+use super::item::{Item, once, path};
 use crate::diagnostics::Diagnostics;
 
 /// The attributes of the struct about its entity type.

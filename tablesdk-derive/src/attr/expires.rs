@@ -4,7 +4,7 @@ use proc_macro2::Span;
 use syn::parse::{ParseStream, Parser as _};
 use syn::{Ident, LitStr, Token};
 
-use super::{Item, Value};
+use super::item::{Item, Value};
 
 /// A field with the instant at which the entity expires.
 #[derive(Clone)]

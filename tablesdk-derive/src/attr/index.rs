@@ -4,7 +4,7 @@ use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
 use syn::{Ident, LitStr, Path, Token};
 
-use super::{Item, Value};
+use super::item::{Item, Value};
 
 /// An index of the entity.
 #[derive(Clone)]

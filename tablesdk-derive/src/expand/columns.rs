@@ -10,8 +10,9 @@ use syn::ext::IdentExt as _;
 use syn::spanned::Spanned as _;
 use syn::{Generics, Ident};
 
+use super::access::{aliases, named_groups, of_group, stored_type};
+use super::bounds::with_bounds;
 use super::keys::{key_column, part_column};
-use super::{aliases, named_groups, of_group, stored_type, with_bounds};
 use crate::attr::Encrypt;
 use crate::check::{Form, Kind, Model, Part};
 use crate::input::Target;

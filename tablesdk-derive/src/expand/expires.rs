@@ -5,7 +5,7 @@ use quote::quote;
 use syn::LitStr;
 use syn::ext::IdentExt as _;
 
-use super::with_bounds;
+use super::bounds::with_bounds;
 use crate::attr::Bucket;
 use crate::check::{Kind, Model, Property};
 use crate::input::InputField;

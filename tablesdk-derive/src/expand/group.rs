@@ -5,9 +5,12 @@ use quote::{ToTokens, quote};
 use syn::Index;
 use syn::spanned::Spanned as _;
 
+use super::bounds::with_bounds;
+use super::checks::generic_checks;
 use super::columns::columns_value;
 use super::read::{finished, fn_fill, slot_of};
-use super::{fn_write, generic_checks, schema, with_bounds};
+use super::schema::schema;
+use super::write::fn_write;
 use crate::check::{Kind, Model};
 use crate::tokens::{
     columns_ident, entity_param, generated_span, local, respanned, with_entity_param,

@@ -5,9 +5,10 @@ use quote::{ToTokens, quote};
 use syn::Ident;
 use syn::ext::IdentExt as _;
 
+use super::bounds::with_bounds;
 use super::expand;
 use super::keys::{key_parts, key_value};
-use super::{with_bounds, write_statements};
+use super::write::write_statements;
 use crate::check::Model;
 use crate::input::{IndexOf, InputField};
 use crate::name::KeyName;

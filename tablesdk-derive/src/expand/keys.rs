@@ -5,7 +5,7 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt as _;
 use syn::{Generics, ImplGenerics, WhereClause, parse_quote};
 
-use super::with_bounds;
+use super::bounds::with_bounds;
 use crate::check::{Kind, Model, Part};
 use crate::input::InputField;
 use crate::name::KeyName;
@@ -207,23 +207,6 @@ pub(crate) fn key_checks(model: &Model<'_>) -> Vec<TokenStream> {
         })
     });
     checks.collect()
-}
-
-/// The bound on a field with type parameters that is a part of a key.
-pub(crate) fn key_bounds(model: &Model<'_>, index: usize) -> Option<TokenStream> {
-    let krate = &model.krate;
-    let pieces = KeyName::BOTH
-        .into_iter()
-        .filter_map(|name| model.keys.get(name))
-        .flat_map(|template| &template.pieces);
-    let mut forms = pieces.filter_map(|piece| match piece {
-        Piece::Part { field, form } if *field == index => Some(*form),
-        _ => None,
-    });
-    Some(match forms.next()? {
-        PartForm::Plain | PartForm::Escaped => quote! { #krate::__private::KeyPart },
-        PartForm::Digits(_) | PartForm::Desc => quote! { #krate::__private::KeyNumber },
-    })
 }
 
 /// Which type has the functions of the keys: the struct, or one of their own. There, each function has the struct's parameters.

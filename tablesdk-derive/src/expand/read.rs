@@ -5,8 +5,8 @@ use quote::{ToTokens, quote};
 use syn::spanned::Spanned as _;
 use syn::{Ident, Index};
 
+use super::access::{of_group, property_access};
 use super::keys::{part_ident, read_keys};
-use super::{of_group, property_access};
 use crate::attr::DefaultValue;
 use crate::check::{Kind, Model, Part, Property};
 use crate::input::InputField;

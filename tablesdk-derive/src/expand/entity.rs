@@ -1,0 +1,158 @@
+//! The code for an entity: the implementations of its traits, made of the code for its schema, columns, reading and writing.
+//!
+//! Knows of indexes only whether there are any: the caller gives their constants.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens as _, quote};
+
+use super::access::named_groups;
+use super::bounds::with_bounds;
+use super::checks::generic_checks;
+use super::columns::columns_value;
+use super::keys::fn_entity_key;
+use super::read::{fn_read, fn_written_as};
+use super::schema::schema;
+use super::write::fn_write;
+use crate::check::Model;
+use crate::tokens::{columns_ident, entity_param, local, with_entity_param};
+
+impl Model<'_> {
+    /// Whether no other entity is written together with it.
+    pub(super) fn is_standalone(&self, indexes: &[Model<'_>]) -> bool {
+        let has_others = !indexes.is_empty() || !self.copies.is_empty() || self.bucket().is_some();
+        !has_others && self.index_of.is_none()
+    }
+}
+
+pub(super) fn impl_entity(model: &Model<'_>, indexes: &TokenStream) -> TokenStream {
+    let Model {
+        ident,
+        krate,
+        lints,
+        ..
+    } = model;
+    let private = model.private();
+    let generics = with_bounds(model);
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    let columns = columns_ident(ident);
+    let param = entity_param();
+    let with_param = with_entity_param(model.generics);
+    let (_, column_generics, _) = with_param.split_for_impl();
+    let schema = schema(model);
+    let scope = local("scope");
+    let columns_value = columns_value(model, &scope.to_token_stream());
+    let checks = generic_checks(model);
+    let read = fn_read(model);
+    let written = fn_written_as(model);
+    let access = if model.is_writable() {
+        quote! { variant }
+    } else {
+        quote! { projected_variant }
+    };
+    let named = named_groups(model, &quote! { Self });
+    quote! {
+        #[automatically_derived]
+        #(#lints)*
+        impl #impl_generics #private::EntityVariant for #ident #type_generics #where_clause {
+            type ColumnsOf<#param> = #columns #column_generics;
+
+            fn columns_of<#param>(#scope: #private::ColumnScope) -> Self::ColumnsOf<#param> {
+                #columns_value
+            }
+
+            const ACCESS: #private::VariantAccess<Self> = #private::#access::<Self>();
+        }
+
+        #[automatically_derived]
+        #(#lints)*
+        impl #impl_generics #krate::TableEntity for #ident #type_generics #where_clause {
+            type Columns = #columns #type_generics;
+
+            const SCHEMA: #private::Schema = #schema;
+
+            #indexes
+
+            fn columns() -> Self::Columns {
+                #checks
+                #named
+                <Self as #private::EntityVariant>::columns_of(#private::ColumnScope::ROOT)
+            }
+
+            #read
+
+            #written
+        }
+    }
+}
+
+pub(super) fn impl_wide(model: &Model<'_>) -> TokenStream {
+    let (ident, lints) = (&model.ident, &model.lints);
+    let entity_trait = model.entity_trait();
+    let private = model.private();
+    let generics = with_bounds(model);
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    let columns = columns_ident(ident);
+    let schema = schema(model);
+    let scope = local("scope");
+    let columns_value = columns_value(model, &scope.to_token_stream());
+    let checks = generic_checks(model);
+    let (read, written) = (fn_read(model), fn_written_as(model));
+    let (entity_key, write) = (fn_entity_key(model), fn_write(model));
+    let named = named_groups(model, &quote! { Self });
+    quote! {
+        #[automatically_derived]
+        #(#lints)*
+        impl #impl_generics #entity_trait for #ident #type_generics #where_clause {
+            type Columns = #columns #type_generics;
+
+            const SCHEMA: #private::Schema = #schema;
+
+            fn columns() -> Self::Columns {
+                #checks
+                #named
+                let #scope = #private::ColumnScope::ROOT;
+                #columns_value
+            }
+
+            #read
+
+            #written
+
+            #entity_key
+
+            #write
+        }
+    }
+}
+
+pub(super) fn impl_writable(model: &Model<'_>, is_standalone: bool) -> TokenStream {
+    let Model {
+        ident,
+        krate,
+        lints,
+        ..
+    } = model;
+    let generics = with_bounds(model);
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    let entity_key = fn_entity_key(model);
+    let write = fn_write(model);
+    let private = model.private();
+    let standalone = is_standalone.then(|| {
+        quote! {
+            #[automatically_derived]
+            #(#lints)*
+            impl #impl_generics #private::Standalone for #ident #type_generics #where_clause {}
+        }
+    });
+    quote! {
+        #[automatically_derived]
+        #(#lints)*
+        impl #impl_generics #krate::WritableEntity for #ident #type_generics #where_clause {
+            #entity_key
+
+            #write
+        }
+
+        #standalone
+    }
+}

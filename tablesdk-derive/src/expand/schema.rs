@@ -1,0 +1,87 @@
+//! The code for the schema: the constant that describes the properties, keys and entity type of a struct.
+//!
+//! Knows nothing of values, nor of how they are read and written.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::ext::IdentExt as _;
+
+use super::access::{aliases, of_group, property_access, stored_type};
+use super::keys::schema_keys;
+use crate::check::{Form, Kind, Model};
+use crate::input::{InputField, Target};
+use crate::name::RenameRule;
+
+pub(super) fn schema(model: &Model<'_>) -> TokenStream {
+    let private = model.private();
+    let name = model.ident.unraw().to_string();
+    let parts = model.parts.iter().filter_map(|part| match &part.kind {
+        Kind::Group { prefix } => {
+            let ty = part.field.ty;
+            let schema = of_group(&private, ty, &quote! { SCHEMA });
+            Some(quote! { #private::SchemaPart::Group(#prefix, &#schema) })
+        }
+        Kind::Property(property)
+        | Kind::KeyPart {
+            stored: Some(property),
+            ..
+        } => {
+            let access = match &property.form {
+                Form::With(module) => {
+                    let stored = stored_type(module);
+                    quote! { #private::field::<#stored>() }
+                }
+                Form::Json | Form::Plain => property_access(&private, &part.field, property),
+            };
+            let name = &property.name;
+            let aliases = aliases(property);
+            let default = property
+                .default
+                .as_ref()
+                .map(|_| quote! { .with_default() });
+            let encrypt = property.encrypt.map(|encrypt| {
+                if encrypt.has_lookup {
+                    quote! { .encrypted_with_lookup() }
+                } else {
+                    quote! { .encrypted() }
+                }
+            });
+            Some(
+                quote! { #private::SchemaPart::Property(#access.schema(#name) #aliases #default #encrypt) },
+            )
+        }
+        _ => None,
+    });
+    let projection = model.projection.then(|| quote! { .projection() });
+    let expires = model.expires_on().map(|(_, property)| {
+        let name = &property.name;
+        quote! { .expires(#name) }
+    });
+    let entity_type = model.entity_type.as_ref();
+    let entity_type = entity_type.map(|entity_type| entity_type.schema(model));
+    let keys = schema_keys(model);
+    let unrenamed = unrenamed(model);
+    let entry = model.index_of.as_ref();
+    let entry = entry.map(|index_of| {
+        if index_of.is_elsewhere {
+            quote! { .entry_elsewhere() }
+        } else {
+            quote! { .entry() }
+        }
+    });
+    quote! { #private::Schema::new(#name, &[#(#parts),*]) #keys #projection #entity_type #unrenamed #entry #expires }
+}
+
+/// Of a flattened struct without `rename_all`: the rules that its names do not follow.
+fn unrenamed(model: &Model<'_>) -> Option<TokenStream> {
+    if !matches!(model.target, Target::Group) || model.rename_all.is_some() {
+        return None;
+    }
+    let fields = model.properties().map(|(field, _)| field);
+    let names = fields.filter(|field| field.attributes.rename.is_none());
+    let names: Vec<_> = names.map(InputField::plain_name).collect();
+    let rules = RenameRule::CHANGING.into_iter();
+    let rules = rules.filter(|rule| names.iter().any(|name| rule.apply(name) != *name));
+    let set = rules.fold(0, |set, rule| set | rule.bit());
+    (set != 0).then(|| quote! { .unrenamed(#set) })
+}
