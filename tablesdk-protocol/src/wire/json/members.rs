@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 
 use super::entity::RawProperty;
-use super::reader::{MEMBERS_MAX, TYPE_SUFFIX};
+use super::object::{MEMBERS_MAX, TYPE_SUFFIX};
 use super::scan::Scanner;
 use super::value::Scalar;
 use crate::types::{ETag, Timestamp};

@@ -7,6 +7,7 @@ mod entity;
 mod error;
 mod members;
 mod metadata;
+mod object;
 mod page;
 mod reader;
 mod scan;

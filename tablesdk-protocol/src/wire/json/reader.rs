@@ -18,6 +18,7 @@ use serde_json::value::RawValue;
 use super::entity::JsonEntity;
 use super::error::JsonError;
 use super::members::ScannedEntity;
+use super::object::{MEMBERS_MAX, TYPE_SUFFIX};
 use super::scan::{self, Scanner};
 use super::value::Scalar;
 use crate::types::{ETag, EntityKey};
@@ -496,14 +497,6 @@ fn plain(text: &str) -> Option<&str> {
     let content = text.strip_prefix('"')?.strip_suffix('"')?;
     (!content.contains('\\')).then_some(content)
 }
-
-/// The most members that are held of an object. Beside its properties and their annotations a request may name any number
-/// of nulls, which are no properties.
-// The limit of 252 properties counts what is stored. A body of 4 MiB has room for half a million nulls and annotations, which are not
-// stored. A member that cannot be a property is not held at all.
-pub(super) const MEMBERS_MAX: usize = 4096;
-
-pub(super) const TYPE_SUFFIX: &str = "@odata.type";
 
 #[cfg(test)]
 mod tests {

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use super::entity::JsonEntity;
-use super::reader::{MEMBERS_MAX, TYPE_SUFFIX};
+use super::object::{MEMBERS_MAX, TYPE_SUFFIX};
 use super::value::Scalar;
 use crate::types::ETag;
 
