@@ -67,6 +67,7 @@
 //! | `durable` | with `cli` | tables in a data directory: `TableServerBuilder::data`, `DataDirectory` |
 //! | `jemalloc` | no | for the program on Linux and macOS, instead of `mimalloc`: takes less memory; needs `make` to build |
 //! | `mimalloc` | yes | for the program: an allocator that is faster than the system's |
+//! | `network` | with `cli` | the defence against a hostile network: budgets for the memory of requests and responses, and connections that are closed for others when there are too many |
 //! | `postgres` | with `cli` | tables in a PostgreSQL database that several servers share: `TableServerBuilder::postgres` |
 //! | `tls` | with `cli` | HTTPS: `TableServerBuilder::tls` |
 //!

@@ -6,7 +6,9 @@
 
 mod body;
 mod connection_state;
+#[cfg_attr(not(feature = "network"), path = "first_head_unlimited.rs")]
 mod first_head;
+#[cfg_attr(not(feature = "network"), path = "idle_unlimited.rs")]
 mod idle;
 mod origin_form;
 mod reset;

@@ -10,5 +10,6 @@ pub(crate) mod cors;
 pub(crate) mod entity_counts;
 pub(crate) mod handler;
 pub(crate) mod log;
+#[cfg_attr(not(feature = "network"), path = "memory_unlimited.rs")]
 pub(crate) mod memory;
 pub(crate) mod metrics;

@@ -197,12 +197,13 @@ impl TableServerBuilder {
 
     /// The maximum number of simultaneous connections. Default: 10,000. Ignored for a server without a socket.
     ///
-    /// The process's limit of open files (`RLIMIT_NOFILE`) also bounds the number: each connection is an open file, and some files
-    /// are reserved for the data directory. The library does not change that limit; the program `tablesdk-server` raises it where
-    /// it is permitted to.
+    /// With the feature `network`, the process's limit of open files (`RLIMIT_NOFILE`) also bounds the number: each connection is an
+    /// open file, and some files are reserved for the data directory. The library does not change that limit; the program
+    /// `tablesdk-server` raises it where it is permitted to.
     ///
-    /// When the maximum is reached, a new connection replaces an idle one, which waits for a request: unauthenticated connections
-    /// are closed first, then the connection that has been idle longest. If no connection is idle, the new connection waits.
+    /// When the maximum is reached, with the feature `network` a new connection replaces an idle one, which waits for a request:
+    /// unauthenticated connections are closed first, then the connection that has been idle longest. If no connection is idle, and
+    /// without the feature, the new connection waits.
     pub const fn max_connections(mut self, connections: NonZeroUsize) -> Self {
         self.sockets.max_connections = connections;
         self

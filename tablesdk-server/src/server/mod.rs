@@ -5,6 +5,7 @@
 
 mod admin;
 mod builder;
+#[cfg_attr(not(feature = "network"), path = "open_files_unlimited.rs")]
 mod open_files;
 mod state;
 mod test_port;

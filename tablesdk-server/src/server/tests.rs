@@ -170,6 +170,7 @@ async fn shutdown_reports_requests_that_it_cut_off() {
     assert_eq!(read_to_end(asked).await, "");
 }
 
+#[cfg(feature = "network")]
 #[tokio::test]
 async fn idle_connections_are_closed_for_new_ones() {
     let gate = Gate::new();
@@ -197,6 +198,7 @@ async fn idle_connections_are_closed_for_new_ones() {
     }
 }
 
+#[cfg(feature = "network")]
 #[tokio::test]
 async fn new_connections_wait_for_busy_ones() {
     let gate = Gate::new();
@@ -212,6 +214,7 @@ async fn new_connections_wait_for_busy_ones() {
     }
 }
 
+#[cfg(feature = "network")]
 #[tokio::test]
 async fn absent_bodies_give_way_to_new_connections() {
     let gate = Gate::new();

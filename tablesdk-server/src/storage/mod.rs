@@ -10,6 +10,7 @@ mod closed;
 mod commit;
 #[cfg(feature = "durable")]
 mod durable;
+#[cfg(any(feature = "durable", feature = "network"))]
 mod files;
 #[expect(
     clippy::indexing_slicing,
@@ -43,7 +44,10 @@ pub(crate) use commit::Commit;
 pub use durable::Durability;
 #[cfg(feature = "durable")]
 pub(crate) use durable::{DurableStorage, check_exists, sync_parent};
-pub(crate) use files::{files_max, is_exhausted, process_files_max};
+#[cfg(any(feature = "durable", feature = "network"))]
+pub(crate) use files::is_exhausted;
+#[cfg(feature = "network")]
+pub(crate) use files::{files_max, process_files_max};
 pub(crate) use memory::{Checkpoint, MemoryStorage};
 #[cfg(feature = "postgres")]
 pub(crate) use postgres::{PostgresOptions, PostgresStorage};

@@ -59,7 +59,8 @@ pub(super) async fn handle(
         let budget = QueryBudget::new(paging.max_query_time);
         loop {
             let mut slice_budget = budget.slice();
-            let slice = || scan.slice(&view, &mut slice_budget, |entity| page.add(entity));
+            #[cfg_attr(feature = "durable", expect(unused_mut, reason = "called at once"))]
+            let mut slice = || scan.slice(&view, &mut slice_budget, |entity| page.add(entity));
             #[cfg(feature = "durable")]
             let progress = run_blocking(engine, context.peer.is_some(), slice).await;
             #[cfg(not(feature = "durable"))]

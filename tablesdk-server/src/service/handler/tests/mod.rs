@@ -5,6 +5,7 @@
 mod access;
 mod batches;
 mod log;
+#[cfg(feature = "network")]
 mod memory;
 mod paging;
 mod queries;
