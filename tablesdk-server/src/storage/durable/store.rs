@@ -24,10 +24,15 @@ pub(super) struct Store {
     watermark: Watermark,
     /// Each snapshot in use has another reference.
     in_use: Arc<()>,
-    /// How many keys were removed since the removals were last written to tables.
+    /// How many keys were removed since the removals were last merged.
     removed: usize,
+    /// How many were removed before, and since the removals were last merged at rest. What snapshots or later writes needed meanwhile may
+    /// still be there.
+    merged: usize,
     /// How many more tables are written so that the store merges the removals with what they hide.
     tables_due: u32,
+    /// How often a table has waited for a merge.
+    waits: u32,
 }
 
 /// Why a group was not acknowledged.
@@ -47,7 +52,9 @@ impl Store {
             watermark: opened.watermark,
             in_use: Arc::default(),
             removed: 0,
+            merged: 0,
             tables_due: 0,
+            waits: 0,
         }
     }
 
@@ -147,21 +154,26 @@ impl Store {
     /// The store merges tables when a level has many of them, or many bytes. A removal takes few bytes and may hide many, so records that
     /// were deleted could stay: those of deleted tables are not written again. So some more tables are written after many removals.
     pub(super) fn tidy(&mut self, number: u64, is_at_rest: bool) -> bool {
-        let per_removal = if is_at_rest {
-            ENTRIES_PER_REMOVAL_AT_REST
+        let all = self.removed.saturating_add(self.merged);
+        let (removed, merged, per_removal) = if is_at_rest {
+            (all, 0, ENTRIES_PER_REMOVAL_AT_REST)
         } else {
-            ENTRIES_PER_REMOVAL
+            (self.removed, all, ENTRIES_PER_REMOVAL)
         };
-        let is_much =
-            self.removed.saturating_mul(per_removal) >= self.records.approximate_len().max(1);
+        let is_much = removed.saturating_mul(per_removal) >= self.records.approximate_len().max(1);
         if is_much && self.records.disk_space() >= HIDDEN_BYTES_MAX {
-            self.removed = 0;
+            (self.removed, self.merged) = (0, merged);
             self.tables_due = TABLES_PER_CLEAN_UP;
         }
-        if self.tables_due == 0 || self.records.l0_table_count() >= UNMERGED_MAX {
-            return self.tables_due > 0;
+        if self.tables_due == 0 {
+            return false;
         }
-        self.tables_due -= 1;
+        if self.records.l0_table_count() >= MERGED_MIN && self.waits < WAITS_MAX {
+            // A merge of what comes now would begin before the end of this one, and not remove what it has replaced.
+            self.waits += 1;
+            return true;
+        }
+        (self.tables_due, self.waits) = (self.tables_due - 1, 0);
         // What is in memory becomes a table, and the mark of the last group, which is written again, another one.
         let [_, (key, record)] = group_mark::of(number);
         let written = self.records.start_ingestion().and_then(|mut table| {
@@ -286,11 +298,13 @@ const ENTRIES_PER_REMOVAL: usize = 8;
 const ENTRIES_PER_REMOVAL_AT_REST: usize = 64;
 /// So many bytes of deleted records may stay.
 const HIDDEN_BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// The store merges the first level when it has four tables and one more is written. What a snapshot needed at the first merge, the second
-/// one removes, and the third one removes the files that the second one has replaced.
+/// For three merges. What a snapshot needed at the first one, the second one removes, and the third one removes the files that the second one
+/// has replaced.
 const TABLES_PER_CLEAN_UP: u32 = 12;
-/// While the first level has so many tables, the store is merging them.
-const UNMERGED_MAX: usize = 8;
+/// The store merges the first level when it has so many tables.
+const MERGED_MIN: usize = 4;
+/// After so many looks, the next table makes the store look again.
+const WAITS_MAX: u32 = 100;
 
 #[cfg(test)]
 mod tests {
@@ -429,7 +443,7 @@ mod tests {
                         prop_assert!(store.write(&writes, number).is_ok());
                     }
                     Step::Tidy => {
-                        store.tables_due = 1;
+                        (store.tables_due, store.waits) = (1, WAITS_MAX);
                         prop_assert!(!store.tidy(number, false));
                     }
                     Step::Reopen => {

@@ -115,7 +115,7 @@ pub(super) const ROWS: &[Row] = &[
         "data directory, page",
         "memory",
         CPU,
-        Goal::AtLeast(0.8),
+        Goal::AtLeast(0.33),
     ),
     row(
         "in-process/point-read",
