@@ -11,7 +11,7 @@
 use std::error::Error;
 
 use serde::{Deserialize, Serialize};
-use tablesdk::action::{Message, Outbox, Received, Step};
+use tablesdk::outbox::{Message, Outbox, Received, Step};
 use tablesdk::{TableClient, TableEntity};
 use tablesdk_examples::{connect, unique_name};
 

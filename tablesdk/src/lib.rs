@@ -10,32 +10,22 @@
 
 #[macro_use]
 pub mod action;
-pub mod chunked;
-pub mod counter;
 pub mod credential;
-#[cfg(feature = "encryption")]
-pub mod encryption;
 pub mod entity;
 pub mod guide;
 pub mod key;
-pub mod lease;
-#[cfg(feature = "object-store")]
-pub mod objects;
 pub mod query;
-pub mod rolling;
 pub mod sas;
-pub mod sequence;
-pub mod series;
 pub mod service_properties;
 #[cfg(feature = "reqwest")]
 pub mod testing;
 pub mod transport;
-pub mod wide;
 
 mod client;
 mod connection_string;
 mod error;
 mod filter;
+mod patterns;
 mod pipeline;
 mod random;
 mod sealed;
@@ -54,6 +44,13 @@ pub use entity::property::PropertyValue;
 pub use entity::stored::Stored;
 pub use entity::traits::{TableEntity, WritableEntity};
 pub use error::{Error, ErrorKind};
+#[cfg(feature = "encryption")]
+pub use patterns::encryption;
+#[cfg(feature = "object-store")]
+pub use patterns::objects;
+pub use patterns::{
+    chunked, counter, expiry, index, lease, moves, outbox, rolling, sequence, series, wide,
+};
 pub use pipeline::RetryPolicy;
 #[cfg(feature = "derive")]
 #[doc = include_str!("docs/property_value.md")]
@@ -88,18 +85,16 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::__stub as stub;
+    pub use crate::entity::attached::{Attach, Extensions, Facts, Memory, Remembered};
     pub use crate::entity::column_scope::ColumnScope;
-    pub use crate::entity::copy::{Copied, check_copy};
     pub use crate::entity::dynamic::DynamicSelection;
     pub use crate::entity::entity_type::upgrade;
-    pub use crate::entity::expiry::Expires;
     pub use crate::entity::field::Field;
     pub use crate::entity::field_codec::{
         DefaultField, ETagAccess, ETagField, FieldAccess, RestAccess, Slot, default_of, etag_field,
         field, rest_field, string, text_ref, with_field, with_from_value, with_to_value,
     };
     pub use crate::entity::flatten::TableProperties;
-    pub use crate::entity::index::{EntryKeyPart, Index, IndexEntry, Standalone};
     pub use crate::entity::json::{JsonField, json_field};
     pub use crate::entity::key::{
         EntityKey, Escaped, Given, IntoKeyPart, Key, KeyAccess, KeyKind, KeyNumber, KeyPart,
@@ -108,6 +103,7 @@ pub mod __private {
     };
     pub use crate::entity::properties::RestField;
     pub use crate::entity::schema::SchemaPart;
+    pub use crate::entity::standalone::Standalone;
     pub use crate::entity::variant::{
         EntityVariant, OtherVariant, VariantAccess, check_other, projected_variant, schema_of,
         variant,
@@ -118,13 +114,19 @@ pub mod __private {
         ValueRef,
     };
     pub use crate::filter::Filter;
+    pub use crate::patterns::encryption::column::EncryptedColumn;
+    pub use crate::patterns::encryption::encrypts;
+    pub use crate::patterns::expiry::entry::Expires;
+    pub use crate::patterns::expiry::hides::expires;
+    pub use crate::patterns::index::attach::{attach, extensions, remember};
+    pub use crate::patterns::index::copy::{Copied, check_copy};
+    pub use crate::patterns::index::entry::{EntryKeyPart, Index, IndexEntry, Indexed};
+    pub use crate::patterns::index::unverified::Unverified;
     pub use crate::query::Column;
-    pub use crate::query::encrypted_column::EncryptedColumn;
     pub use crate::query::json_column::JsonColumn;
     pub use crate::query::key_part_column::KeyPartColumn;
     pub use crate::query::resolve::Resolve;
     pub use crate::query::select::{SelectColumn, SelectionError, Whole};
-    pub use crate::query::unverified::Unverified;
     pub use crate::query::values::Values;
     pub use crate::sealed::Derived;
     pub use crate::stub::Stub;

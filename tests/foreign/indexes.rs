@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use harness::Subject;
-use tablesdk::action::RepairReport;
+use tablesdk::index::RepairReport;
 use tablesdk::{DynamicEntity, ETag, TableClient, WritableEntity};
 
 use crate::child::run_python;

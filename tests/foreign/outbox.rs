@@ -3,7 +3,7 @@
 use harness::Subject;
 use serde::{Deserialize, Serialize};
 use tablesdk::DynamicEntity;
-use tablesdk::action::{Message, Outbox, Received, Step};
+use tablesdk::outbox::{Message, Outbox, Received, Step};
 
 use crate::child::run_python;
 

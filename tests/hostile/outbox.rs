@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use fastrand::Rng;
 use futures::future::{BoxFuture, FutureExt as _, join_all};
 use serde::{Deserialize, Serialize};
-use tablesdk::action::{Message, Outbox, Received, Step};
+use tablesdk::outbox::{Message, Outbox, Received, Step};
 use tablesdk::{Error, TableClient};
 
 use crate::entity::Row;

@@ -150,7 +150,7 @@ fn each_thing_from_outside_has_its_one_place() {
         "azure_core",
         &["tablesdk/src/credential/identity.rs"],
     );
-    let waits = ["tablesdk/src/lease/", "tablesdk/src/pipeline/"];
+    let waits = ["tablesdk/src/patterns/lease/", "tablesdk/src/pipeline/"];
     assert_named_only_in("tablesdk/src", "sleep", &waits);
     let sockets = ["tablesdk-server/src/http/", "tablesdk-server/src/server/"];
     assert_named_only_in("tablesdk-server/src", "hyper::", &sockets);

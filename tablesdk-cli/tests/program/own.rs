@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use tablesdk::action::{Message, Outbox, Received, Step};
+use tablesdk::outbox::{Message, Outbox, Received, Step};
 use tablesdk::{DynamicEntity, TableEntity, TableServiceClient, Timestamp};
 
 use crate::{STRING, server, tables};

@@ -1,7 +1,7 @@
 //! What the client stores for purposes of its own, where pages end in the middle of it, and where an entity is put back.
 
 use serde::{Deserialize, Serialize};
-use tablesdk::action::{Message, Outbox, Received, Step};
+use tablesdk::outbox::{Message, Outbox, Received, Step};
 use tablesdk::{DynamicEntity, TableClient, TableServiceClient};
 use tablesdk_cli::import::{WriteOptions, import};
 use tablesdk_cli::lines::{Line, Totals};

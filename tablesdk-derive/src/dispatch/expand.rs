@@ -120,6 +120,7 @@ fn impl_entity(rows: &Rows<'_>) -> TokenStream {
         let access = access(&private, known);
         quote! { Self::#variant(#held) => #access.written_as(#held, #etag), }
     });
+    let attached = attached(rows);
     let schemas = rows.all().map(|known| {
         let variant = generated(known.ident);
         let access = access(&private, known);
@@ -134,6 +135,8 @@ fn impl_entity(rows: &Rows<'_>) -> TokenStream {
             const SCHEMA: #private::Schema = #private::Schema::new(#name, &[])
                 .with_variants(#private::Discriminator::#by, &[#(#variants),*], #has_other)
                 #projection;
+
+            #attached
 
             fn columns() -> Self::Columns {
                 #checks
@@ -151,6 +154,41 @@ fn impl_entity(rows: &Rows<'_>) -> TokenStream {
             fn schema_of_value(&self) -> &'static #private::Schema {
                 match self { #(#schemas)* }
             }
+        }
+    }
+}
+
+/// What patterns do with the entities of each variant.
+fn attached(rows: &Rows<'_>) -> TokenStream {
+    let private = rows.private();
+    let (held, attach, memory) = (local("held"), local("attach"), local("memory"));
+    let (how, extensions) = (local("how"), local("extensions"));
+    let accesses = rows.all().map(|known| access(&private, known));
+    let accesses: Vec<_> = accesses.collect();
+    let names = rows.all().map(|known| known.ident.unraw().to_string());
+    let names: Vec<_> = names.collect();
+    let variants = rows.all().map(|known| generated(known.ident));
+    let variants: Vec<_> = variants.collect();
+    quote! {
+        const FACTS: #private::Facts = #private::Facts::PLAIN #(.or(#accesses.facts()))*;
+
+        fn attach(
+            &self,
+            #attach: &mut #private::Attach<'_>,
+        ) -> ::core::result::Result<(), #private::EntityError> {
+            match self {
+                #(Self::#variants(#held) => #accesses.attach(#held, #names, #attach),)*
+            }
+        }
+
+        fn remember(&self, #memory: &mut #private::Memory, #how: #private::Remembered) {
+            match self {
+                #(Self::#variants(#held) => #accesses.remember(#held, #names, #memory, #how),)*
+            }
+        }
+
+        fn extensions(#extensions: &mut #private::Extensions<'_>) {
+            #(#accesses.extensions(#extensions);)*
         }
     }
 }
@@ -195,6 +233,14 @@ fn impl_writable(rows: &Rows<'_>) -> TokenStream {
     let generics = rows.generics();
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
     let (writer, held) = (local("writer"), local("held"));
+    // The compiler refuses a bound that is never true unless it is one for all lifetimes.
+    let mut standalone = generics.clone();
+    for known in rows.all() {
+        let ty = known.ty;
+        let bound = parse_quote! { for<'any> #ty: #private::Standalone };
+        standalone.make_where_clause().predicates.push(bound);
+    }
+    let (_, _, standalone_where) = standalone.split_for_impl();
     let keys = rows.all().map(|known| {
         let variant = generated(known.ident);
         let access = access(&private, known);
@@ -227,7 +273,7 @@ fn impl_writable(rows: &Rows<'_>) -> TokenStream {
 
         #[automatically_derived]
         #(#lints)*
-        impl #impl_generics #private::Standalone for #ident #type_generics #where_clause {}
+        impl #impl_generics #private::Standalone for #ident #type_generics #standalone_where {}
     }
 }
 
@@ -388,12 +434,12 @@ fn checks(rows: &Rows<'_>) -> Vec<TokenStream> {
             <#ident #type_generics as #krate::TableEntity>::SCHEMA.check_variant(#index)
         }
     });
-    let standalone = rows.known.iter().map(|known| {
+    let entries = rows.known.iter().map(|known| {
         let span = generated_span(known.ty.span());
         let access = access(&private, known);
-        quote_spanned! { span=> #access.check_standalone() }
+        quote_spanned! { span=> #access.check_no_entry() }
     });
-    checks.chain(standalone).chain(other).collect()
+    checks.chain(entries).chain(other).collect()
 }
 
 /// The checks of an enum with parameters, which are evaluated where its functions are used.

@@ -1,6 +1,6 @@
 //! The code for an entity: the implementations of its traits, made of the code for its schema, columns, reading and writing.
 //!
-//! Knows of indexes only whether there are any: the caller gives their constants.
+//! Knows of patterns only whether others are written with the entity: the caller gives the items by which they take part.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens as _, quote};
@@ -24,7 +24,7 @@ impl Model<'_> {
     }
 }
 
-pub(super) fn impl_entity(model: &Model<'_>, indexes: &TokenStream) -> TokenStream {
+pub(super) fn impl_entity(model: &Model<'_>, attached: &TokenStream) -> TokenStream {
     let Model {
         ident,
         krate,
@@ -70,7 +70,7 @@ pub(super) fn impl_entity(model: &Model<'_>, indexes: &TokenStream) -> TokenStre
 
             const SCHEMA: #private::Schema = #schema;
 
-            #indexes
+            #attached
 
             fn columns() -> Self::Columns {
                 #checks

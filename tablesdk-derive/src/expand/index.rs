@@ -15,12 +15,15 @@ use crate::name::KeyName;
 use crate::template::Template;
 use crate::tokens::local;
 
-/// The constants about indexes, of an entity with indexes and of an entry; none where they have their defaults.
-pub(super) fn const_indexes(entity: &Model<'_>, indexes: &[Model<'_>]) -> TokenStream {
+/// The indexes and copies of an entity that has such.
+pub(super) fn impl_indexed(entity: &Model<'_>, indexes: &[Model<'_>]) -> Option<TokenStream> {
+    if entity.index_of.is_some() || entity.is_standalone(indexes) {
+        return None;
+    }
     let private = entity.private();
-    let is_standalone = entity.is_standalone(indexes);
-    let has_others = !is_standalone && entity.index_of.is_none();
-    let standalone = (!is_standalone).then(|| quote! { const IS_STANDALONE: bool = false; });
+    let (ident, lints) = (&entity.ident, &entity.lints);
+    let generics = with_bounds(entity);
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
     let idents = indexes.iter().map(|index| &index.ident);
     let copies = entity.copies.iter().map(|copy| {
         let (path, name) = (&copy.path, copy.stored_name(&entity.ident));
@@ -29,16 +32,17 @@ pub(super) fn const_indexes(entity: &Model<'_>, indexes: &[Model<'_>]) -> TokenS
     let expiry = entity
         .bucket()
         .map(|_| quote! { #private::Index::<Self>::expiry(), });
-    let indexes = has_others.then(|| {
-        quote! {
+    Some(quote! {
+        #[automatically_derived]
+        #(#lints)*
+        impl #impl_generics #private::Indexed for #ident #type_generics #where_clause {
             const INDEXES: &'static [#private::Index<Self>] = &[
                 #(#private::Index::of::<#idents>(),)*
                 #(#copies,)*
                 #expiry
             ];
         }
-    });
-    quote! { #indexes #standalone }
+    })
 }
 
 /// How a projection with both keys is written, where it is computed from another entity.

@@ -5,6 +5,7 @@
 //! message each time, and prints equal messages once.
 
 mod access;
+mod attached;
 mod bounds;
 mod checks;
 mod columns;
@@ -25,12 +26,13 @@ pub(crate) use keys::{KeyOwner, rows_ident};
 use proc_macro2::TokenStream;
 use quote::quote;
 
+use self::attached::attached;
 use self::checks::const_checks;
 use self::columns::columns_struct;
 use self::entity::{impl_entity, impl_wide, impl_writable};
 use self::expires::impl_expires;
 use self::group::impl_group;
-use self::index::{const_indexes, expand_index, impl_copied};
+use self::index::{expand_index, impl_copied, impl_indexed};
 use self::keys::impl_keys;
 use crate::check::Model;
 use crate::input::Target;
@@ -45,16 +47,17 @@ pub(crate) fn expand(model: &Model<'_>, indexes: &[Model<'_>]) -> TokenStream {
             quote! { #entity #keys #columns #checks }
         }
         Target::Entity => {
-            let entity = impl_entity(model, &const_indexes(model, indexes));
+            let entity = impl_entity(model, &attached(model, indexes));
             let is_standalone = model.is_standalone(indexes);
             let writable = model
                 .is_writable()
                 .then(|| impl_writable(model, is_standalone));
             let copied = impl_copied(model);
+            let indexed = impl_indexed(model, indexes);
             let expires = impl_expires(model);
             let keys = impl_keys(model);
             let indexes = indexes.iter().map(|index| expand_index(model, index));
-            quote! { #entity #writable #copied #expires #keys #columns #checks #(#indexes)* }
+            quote! { #entity #writable #copied #indexed #expires #keys #columns #checks #(#indexes)* }
         }
         Target::Group => {
             let group = impl_group(model);

@@ -8,21 +8,19 @@ use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
 
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
-use tablesdk_protocol::operation::batch::Change;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, PartitionKey};
 
-use super::outbox::step::Step;
-use super::outbox::steps::{Steps, Transaction};
+use super::extend::ride::{Commit, ETags, Riders};
 use super::patch::{self, PatchProperties};
-use super::update_entity::encode_stored;
+use super::refusal::refused;
 use super::write::ambiguous_write::resolve;
 use super::write::change::{ChangeKind, EntityChange};
-use super::write::exactly_once::KeepMarker;
-use super::write::together::carry_out;
-use super::{EncodedEntity, refused};
-use crate::entity::index::{check_no_entry, check_standalone};
+use super::write::commit::carry_out;
+use super::write::encoded::EncodedEntity;
+use super::write::keep_marker::KeepMarker;
 use crate::entity::key::{IntoEntityKey, KeyOf, check_standalone_key};
+use crate::entity::standalone::{check_no_entry, check_standalone};
 use crate::entity::variants::ColumnOwner;
 use crate::entity::{EntityError, Standalone, Stored, TableEntity, WritableEntity};
 use crate::error::{CurrentState, Error};
@@ -78,25 +76,32 @@ pub struct Batch<'e> {
     added: usize,
     /// The first error of a change.
     refused_change: Option<Error>,
-    steps: Option<Steps>,
-    is_later: bool,
+    /// What goes along with all changes.
+    riders: Riders,
     exactly_once: Option<KeepMarker>,
 }
 
 struct Item<'e> {
-    change: EntityChange,
+    operation: &'static str,
+    kind: ChangeKind,
+    entity: EncodedEntity,
     written: Option<Written<'e>>,
     /// Of a patch: the type that its entity must have.
     owner: Option<ColumnOwner>,
 }
 
-/// What a batch consists of.
-type Parts<'e> = (PartitionKey, Vec<Item<'e>>, Option<Steps>);
-
 /// Puts the new ETag into an entity that was written.
 type Written<'e> = Box<dyn FnOnce(ETag) + Send + 'e>;
 
 impl<'e> Batch<'e> {
+    /// As [`new`](Self::new), with what goes along with all changes.
+    pub(crate) fn with_riders(table: Table, partition: PartitionKey, riders: Riders) -> Self {
+        Self {
+            riders,
+            ..Self::new(table, Ok(partition))
+        }
+    }
+
     pub(crate) fn new(table: Table, partition: Result<PartitionKey, EntityError>) -> Self {
         let partition = partition.map_err(|error| refused(OPERATION, error));
         Self {
@@ -107,8 +112,7 @@ impl<'e> Batch<'e> {
             hasher: RandomState::new(),
             added: 0,
             refused_change: None,
-            steps: None,
-            is_later: false,
+            riders: Riders::NONE,
             exactly_once: None,
         }
     }
@@ -120,7 +124,7 @@ impl<'e> Batch<'e> {
 
     /// Whether the batch has no changes and no steps.
     pub fn is_empty(&self) -> bool {
-        self.items.is_empty() && self.steps.is_none()
+        self.items.is_empty() && !self.riders.are_committed_alone()
     }
 
     /// Inserts an entity that must not exist yet.
@@ -260,7 +264,7 @@ impl<'e> Batch<'e> {
         self = self.add(kind, entity, None);
         if let Some(item) = self.items.get_mut(before) {
             item.owner = owner;
-            item.change.operation = operation;
+            item.operation = operation;
         }
         self
     }
@@ -281,7 +285,7 @@ impl<'e> Batch<'e> {
     pub fn delete_stored<E: TableEntity>(self, entity: &Stored<E>) -> Self {
         const { check_no_entry::<E>() }
         let kind = ChangeKind::Delete(IfMatch::ETag(entity.etag().clone()));
-        self.add(kind, Ok(EncodedEntity::of_stored(entity)), None)
+        self.add(kind, Ok(EncodedEntity::deleted(entity)), None)
     }
 
     fn delete_when(self, if_match: IfMatch, key: impl IntoEntityKey) -> Self {
@@ -291,46 +295,6 @@ impl<'e> Batch<'e> {
         self.add(kind, key.map(EncodedEntity::of_key), None)
     }
 
-    /// Adds a step that follows the batch: a change in another partition or table, or a message. It is stored together with the changes, and
-    /// applied in the order of the steps of this partition: now, as far as that succeeds, and otherwise by a worker
-    /// ([`Outbox::drain`](super::Outbox::drain)). See [the guide](crate::guide::outbox).
-    ///
-    /// ```
-    #[doc = include_str!("../docs/employees.md")]
-    /// use tablesdk::action::Step;
-    ///
-    /// let names = service.table("Names");
-    /// names.create_table().await?;
-    /// let by_name = Employee::new("Ada", "Sales 1", "Ada");
-    /// table
-    ///     .batch("Sales")
-    ///     .insert(&Employee::new("Sales", "1", "Ada"))
-    ///     .then(Step::upsert_replace(&names, &by_name))
-    ///     .await?;
-    /// assert!(names.get(Employee::key("Ada", "Sales 1")).await?.is_some());
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// `Ok` means that the changes and the steps are stored, and not that the steps are applied: what is not applied before the deadline of the
-    /// call is left to workers. Each step is one of the 100 changes of the batch, and so is the head of the outbox.
-    pub fn then(mut self, step: Step) -> Self {
-        self.push_step(step);
-        self
-    }
-
-    /// Leaves the steps to workers, and returns without applying them. Without [steps](Self::then), it has no effect.
-    pub const fn later(mut self) -> Self {
-        self.is_later = true;
-        self
-    }
-
-    pub(super) fn push_step(&mut self, step: Step) {
-        if self.refused_change.is_none() {
-            self.refused_change = Steps::add(&mut self.steps, &self.table, step).err();
-        }
-    }
-
     async fn run(self) -> Result<BatchResult, Error> {
         let size = self.added;
         let result = self.carried_out().await;
@@ -338,16 +302,12 @@ impl<'e> Batch<'e> {
     }
 
     async fn carried_out(self) -> Result<BatchResult, Error> {
-        let (table, exactly_once, is_later) =
-            (self.table.clone(), self.exactly_once, self.is_later);
-        let (partition, mut items, steps) = self.into_items()?;
-        for (index, item) in items.iter_mut().enumerate() {
-            let sealed = item.change.seal(&table).await;
-            sealed.map_err(|error| error.with_batch_index(index))?;
-        }
+        let (table, exactly_once) = (self.table.clone(), self.exactly_once);
+        let name = table.checked_name(OPERATION)?;
+        let (partition, mut items, riders) = self.into_items()?;
         let count = items.len();
         let problem = match count {
-            0 if steps.is_some() => None,
+            0 if riders.are_committed_alone() => None,
             BATCH_CHANGES_MAX if exactly_once.is_some() => Some(BatchProblem::MarkerExceeds),
             1..=BATCH_CHANGES_MAX => None,
             _ => Some(BatchProblem::Count { count }),
@@ -359,23 +319,18 @@ impl<'e> Batch<'e> {
         if let Err(error) = check_types(&mut run, &table, &mut items).await {
             return run.end(Err(error));
         }
-        let items = items.into_iter().map(|item| (item.change, item.written));
-        let (changes, writes): (Vec<_>, Vec<_>) = items.unzip();
-        let etags = match &steps {
-            None => send(&mut run, &changes, exactly_once).await,
-            Some(steps) => {
-                let name = table.checked_name(OPERATION)?;
-                let transaction = Transaction {
-                    table: &name,
-                    partition: &partition,
-                    changes: &changes,
-                    steps,
-                    exactly_once,
-                };
-                let sent = Steps::commit(&mut run, transaction).await;
-                resolved(&mut run, &changes, sent).await
-            }
+        let (changes, writes) = match changes(&table, items).await {
+            Ok(changes) => changes,
+            Err(error) => return run.end(Err(error)),
         };
+        let commit = Commit {
+            table: &name,
+            partition: &partition,
+            changes: &changes,
+            riders: &riders,
+            exactly_once,
+        };
+        let etags = send(&mut run, commit).await;
         let deadline = run.deadline();
         let etags = run.end(etags)?;
         for (written, etag) in writes.into_iter().zip(&etags) {
@@ -384,50 +339,61 @@ impl<'e> Batch<'e> {
             }
         }
         // Last: a caller that drops the future meanwhile has the new ETags.
-        if let Some(steps) = steps.filter(|_| !is_later) {
-            steps.apply(&table, &partition, deadline).await;
-        }
+        riders.follow_up(&table, &partition, deadline).await;
         Ok(BatchResult { etags })
     }
 
     fn write<E: WritableEntity>(self, kind: ChangeKind, entity: &E) -> Self {
-        let entity = EncodedEntity::new(kind.operation(), entity);
+        let entity = EncodedEntity::inserted(kind.operation(), entity);
         self.add(kind, entity, None)
     }
 
     fn write_stored<E: WritableEntity>(self, mode: Mode, entity: &'e mut Stored<E>) -> Self {
         let if_match = IfMatch::ETag(entity.etag().clone());
         let kind = ChangeKind::Update(mode, Some(if_match));
-        let encoded = encode_stored(kind.operation(), entity);
+        let encoded = EncodedEntity::replaced(kind.operation(), entity);
         self.add(kind, encoded, Some(Box::new(|etag| entity.written(etag))))
     }
 
-    /// The changes and the steps, unless the partition or one of them is refused.
-    pub(super) async fn into_changes(self) -> Result<(Vec<EntityChange>, Option<Steps>), Error> {
+    /// The changes and what goes along with them, unless the partition or one of them is refused.
+    pub(crate) async fn into_changes(self) -> Result<(Vec<EntityChange>, Riders), Error> {
         let (size, table) = (self.added, self.table.clone());
-        let items = self.into_items();
-        let (_, items, steps) = items.map_err(|error| error.with_batch_size(size))?;
-        let mut changes: Vec<_> = items.into_iter().map(|item| item.change).collect();
-        for (index, change) in changes.iter_mut().enumerate() {
-            let sealed = change.seal(&table).await;
-            let failed = |error: Error| error.with_batch_index(index).with_batch_size(size);
-            sealed.map_err(failed)?;
-        }
-        Ok((changes, steps))
+        let changes = async {
+            let (_, items, riders) = self.into_items()?;
+            let (changes, _) = changes(&table, items).await?;
+            Ok((changes, riders))
+        };
+        changes
+            .await
+            .map_err(|error: Error| error.with_batch_size(size))
     }
 
-    fn into_items(self) -> Result<Parts<'e>, Error> {
-        let parts = (self.partition?, self.items, self.steps);
+    fn into_items(self) -> Result<(PartitionKey, Vec<Item<'e>>, Riders), Error> {
+        let parts = (self.partition?, self.items, self.riders);
         self.refused_change.map_or(Ok(parts), Err)
     }
 
-    /// The size of the request with the changes so far.
-    pub(super) fn body_bytes(&self) -> usize {
-        let changes = self.items.iter().map(|item| &item.change.change);
-        self.table.pipeline.encode_batch(changes).body().len()
+    /// Adds what goes along with all changes, unless one of them was refused.
+    pub(crate) fn ride(&mut self, add: impl FnOnce(&Table, &mut Riders) -> Result<(), Error>) {
+        if self.refused_change.is_none() {
+            self.refused_change = add(&self.table, &mut self.riders).err();
+        }
     }
 
-    pub(super) fn add(
+    /// The size of the request with the changes so far.
+    pub(crate) fn body_bytes(&self) -> usize {
+        let name = self.table.checked_name(OPERATION);
+        let changes = name.iter().flat_map(|name| {
+            self.items.iter().map(|item| {
+                let (kind, entity) = (item.kind.clone(), item.entity.clone());
+                EntityChange::of(name.clone(), kind, entity).change
+            })
+        });
+        let changes: Vec<_> = changes.collect();
+        self.table.pipeline.encode_batch(&changes).body().len()
+    }
+
+    pub(crate) fn add(
         mut self,
         kind: ChangeKind,
         entity: Result<EncodedEntity, Error>,
@@ -437,7 +403,7 @@ impl<'e> Batch<'e> {
         self
     }
 
-    pub(super) fn push(
+    pub(crate) fn push(
         &mut self,
         kind: ChangeKind,
         entity: Result<EncodedEntity, Error>,
@@ -449,16 +415,18 @@ impl<'e> Batch<'e> {
         };
         let operation = kind.operation();
         let item = entity.and_then(|entity| {
-            let change = EntityChange::new(operation, &self.table, kind, entity)?;
-            let key = &change.key;
+            let key = &entity.key;
+            kind.check(operation, key)?;
             check_partition(operation, partition, key)?;
             // All keys have the same partition key.
             let is_new = self.row_keys.insert(self.hasher.hash_one(key.row_key()));
-            if !is_new && self.items.iter().any(|item| item.change.key == *key) {
+            if !is_new && self.items.iter().any(|item| item.entity.key == *key) {
                 return Err(refused(operation, BatchProblem::Twice).with_key(key));
             }
             Ok(Item {
-                change,
+                operation,
+                kind,
+                entity,
                 written,
                 owner: None,
             })
@@ -488,13 +456,13 @@ exactly_once_options!(
 
 impl fmt::Debug for Batch<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let changes = self.items.iter().map(|item| &item.change);
-        let changes = changes.map(|change| (change.operation, &change.key));
+        let changes = self.items.iter();
+        let changes = changes.map(|item| (item.operation, &item.entity.key));
         f.debug_struct("Batch")
             .field("table", &self.table)
             .field("partition", &self.partition)
             .field("changes", &changes.collect::<Vec<_>>())
-            .field("steps", &self.steps)
+            .field("riders", &self.riders)
             .field("refused", &self.refused_change)
             .finish()
     }
@@ -533,34 +501,48 @@ async fn check_types(
 ) -> Result<(), Error> {
     for (index, item) in items.iter_mut().enumerate() {
         let Some(owner) = item.owner else { continue };
-        let change = &mut item.change;
-        let checked = patch::check(run, table, &change.key, owner).await;
+        let checked = patch::check(run, table, &item.entity.key, owner).await;
         let checked =
-            checked.map_err(|error| error.for_change(change.operation).with_batch_index(index))?;
-        if let (Some(etag), Change::Update(request)) = (checked, &mut change.change)
-            && request.if_match == Some(IfMatch::Any)
+            checked.map_err(|error| error.for_change(item.operation).with_batch_index(index))?;
+        if let (Some(etag), ChangeKind::Update(_, if_match @ Some(IfMatch::Any))) =
+            (checked, &mut item.kind)
         {
-            request.if_match = Some(IfMatch::ETag(etag));
+            *if_match = Some(IfMatch::ETag(etag));
         }
     }
     Ok(())
 }
 
-async fn send(
-    run: &mut OperationRun<'_>,
-    changes: &[EntityChange],
-    exactly_once: Option<KeepMarker>,
-) -> Result<Vec<Option<ETag>>, Error> {
-    let sent = carry_out(run, changes, exactly_once).await;
-    resolved(run, changes, sent).await
+/// The changes as they are sent, and what puts the new ETags into the entities.
+async fn changes<'e>(
+    table: &Table,
+    items: Vec<Item<'e>>,
+) -> Result<(Vec<EntityChange>, Vec<Option<Written<'e>>>), Error> {
+    let (mut changes, mut writes) = (Vec::new(), Vec::new());
+    for (index, item) in items.into_iter().enumerate() {
+        let operation = item.operation;
+        let change = EntityChange::new(operation, table, item.kind, item.entity).await;
+        let failed = |error: Error| error.for_change(operation).with_batch_index(index);
+        changes.push(EntityChange {
+            operation,
+            ..change.map_err(failed)?
+        });
+        writes.push(item.written);
+    }
+    Ok((changes, writes))
+}
+
+async fn send(run: &mut OperationRun<'_>, commit: Commit<'_>) -> Result<ETags, Error> {
+    let sent = carry_out(run, commit).await;
+    resolved(run, commit.changes, sent).await
 }
 
 /// Resolves an ambiguous outcome.
 async fn resolved(
     run: &mut OperationRun<'_>,
     changes: &[EntityChange],
-    sent: Result<Vec<Option<ETag>>, Error>,
-) -> Result<Vec<Option<ETag>>, Error> {
+    sent: Result<ETags, Error>,
+) -> Result<ETags, Error> {
     let error = match sent {
         Ok(etags) => {
             run.report().entities = changes.len();
@@ -577,7 +559,7 @@ async fn resolved(
 }
 
 /// Refuses an entity of another partition.
-pub(super) fn check_partition(
+pub(crate) fn check_partition(
     operation: &'static str,
     partition: &PartitionKey,
     key: &EntityKey,
@@ -590,7 +572,7 @@ pub(super) fn check_partition(
 }
 
 /// An error that is about no change in particular.
-pub(super) fn as_a_whole(error: Error) -> Error {
+pub(crate) fn as_a_whole(error: Error) -> Error {
     if error.is_ambiguous() {
         error.into_outcome_unknown(CurrentState::Unread)
     } else {

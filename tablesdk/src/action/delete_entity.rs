@@ -4,9 +4,10 @@ use std::borrow::Borrow;
 
 use tablesdk_protocol::{ETag, EntityKey, IfMatch};
 
+use super::refusal::refused;
 use super::write::change::{ChangeKind, EntityChange};
-use super::write::exactly_once::KeepMarker;
-use super::{EncodedEntity, refused};
+use super::write::encoded::EncodedEntity;
+use super::write::keep_marker::KeepMarker;
 use crate::entity::{EntityError, Stored, TableEntity};
 use crate::error::Error;
 use crate::pipeline::Table;
@@ -48,7 +49,7 @@ impl DeleteEntity {
     pub(crate) fn of_stored<E: TableEntity>(table: Table, entity: &Stored<E>) -> Self {
         Self {
             table,
-            entity: Ok(EncodedEntity::of_stored(entity)),
+            entity: Ok(EncodedEntity::deleted(entity)),
             if_match: IfMatch::ETag(entity.etag().clone()),
             is_of_other_version: false,
             exactly_once: None,
@@ -83,11 +84,11 @@ impl DeleteEntity {
 
     async fn run(self) -> Result<bool, Error> {
         let entity = self.entity.map_err(|error| refused(OPERATION, error))?;
-        if self.is_of_other_version && !entity.entries.is_empty() {
+        if self.is_of_other_version && entity.riders.has_layers() {
             return Err(refused(OPERATION, OtherVersion).with_key(&entity.key));
         }
         let kind = ChangeKind::Delete(self.if_match);
-        let change = EntityChange::new(OPERATION, &self.table, kind, entity)?;
+        let change = EntityChange::new(OPERATION, &self.table, kind, entity).await?;
         let mut run = self.table.pipeline.begin(OPERATION);
         let deleted = match change.write(&mut run, self.exactly_once).await {
             Ok(_) => Ok(true),

@@ -8,12 +8,11 @@ use tablesdk_protocol::operation::get_entity::{Request, Response};
 use tablesdk_protocol::wire::json::{MetadataLevel, has_other_key, read_entity, read_entity_by};
 use tablesdk_protocol::{ETag, EntityKey, TableName};
 
-use super::encryption::opened;
-use super::{FollowEntry, UnverifiedEntry};
+use super::extend::extension::{Extensions, LeftOut, Opened};
 use crate::entity::encrypted::encrypted;
-use crate::entity::index::check_verified;
+use crate::entity::standalone::check_verified;
 use crate::entity::{
-    DynamicEntity, EntityError, IndexEntry, Schema, Stored, TableEntity, WritableEntity, read_key,
+    DynamicEntity, EntityError, Schema, Stored, TableEntity, WritableEntity, read_key,
 };
 use crate::error::{ClosureError, CurrentState, Error};
 use crate::filter::AccessClass;
@@ -33,10 +32,10 @@ use crate::pipeline::{Effect, NoSuccess, OperationRun, SendOptions, Table};
 /// ```
 #[must_use = "actions do nothing until awaited"]
 pub struct GetEntity<E> {
-    table: Table,
-    key: Result<EntityKey, EntityError>,
+    pub(crate) table: Table,
+    pub(crate) key: Result<EntityKey, EntityError>,
+    pub(crate) left_out: LeftOut,
     is_tracked: bool,
-    hides_expired: Option<&'static Schema>,
     entity: PhantomData<fn() -> E>,
 }
 
@@ -45,25 +44,10 @@ impl<E: TableEntity> GetEntity<E> {
         Self {
             table,
             key,
+            left_out: LeftOut::NONE,
             is_tracked: false,
-            hides_expired: hides_expired::<E>(),
             entity: PhantomData,
         }
-    }
-
-    /// Reads the entity even if it is [expired](derive@crate::TableEntity#expires).
-    ///
-    /// ```
-    #[doc = include_str!("../docs/sessions.md")]
-    /// let key = || Session::key("ann", 1);
-    /// assert!(table.get(key()).await?.is_none());
-    /// assert!(table.get(key()).including_expired().await?.is_some());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub const fn including_expired(mut self) -> Self {
-        self.hides_expired = None;
-        self
     }
 
     /// Keeps the properties that were read together with the value, so that [`changed_only`](super::UpdateEntity::changed_only)
@@ -74,45 +58,6 @@ impl<E: TableEntity> GetEntity<E> {
     {
         self.is_tracked = true;
         self
-    }
-
-    /// Reads the entity that has this entry of an index: it can be written, and the entry cannot. One request more. The result is
-    /// `None` as well when the entity no longer has this entry.
-    ///
-    /// ```
-    #[doc = include_str!("../docs/indexed.md")]
-    /// # table.insert(&Employee::new("Sales", 1, "ada@contoso.com")).await?;
-    /// let entry = ByEmail::key("Sales", "ada@contoso.com");
-    /// let mut ada = table.get(entry).follow().await?.expect("she works here");
-    /// ada.email = None;
-    /// table.replace(&mut ada).await?;
-    /// assert!(table.get(ByEmail::key("Sales", "ada@contoso.com")).await?.is_none());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn follow(self) -> FollowEntry<E>
-    where
-        E: IndexEntry,
-    {
-        FollowEntry::new(self.table, self.key, self.hides_expired.is_none())
-    }
-
-    /// Reads the entry of an index as it is, without a look at its entity. In an index with entries in other partitions, it may be that of
-    /// an entity which was not written in the end, or has changed, and have the properties of an earlier version.
-    ///
-    /// ```
-    #[doc = include_str!("../docs/indexed_elsewhere.md")]
-    /// # table.insert(&Employee::new("Sales", 1, "Jones")).await?;
-    /// let entry = table.get(ByName::key("Jones", "Sales", 1)).unverified().await?;
-    /// assert_eq!(entry.expect("was written").id, 1);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn unverified(self) -> UnverifiedEntry<E>
-    where
-        E: IndexEntry,
-    {
-        UnverifiedEntry::new(self.table, self.key, self.hides_expired)
     }
 
     /// Converts the entity with a closure, which gets every property with its exact type. For a projection, the properties are
@@ -141,17 +86,17 @@ impl<E: TableEntity> GetEntity<E> {
             table: self.table,
             key: self.key,
             select: E::SCHEMA.select(),
-            hides_expired: self.hides_expired,
-            encrypted: encrypted::<E>(),
+            extensions: Extensions::of::<E>(self.left_out),
+            decrypted_by: encrypted::<E>(),
             resolve: Box::new(resolve),
         }
     }
 
     async fn run(self) -> Result<Option<Stored<E>>, Error> {
         const { check_verified::<E>(false) }
-        let (select, encrypted) = (E::SCHEMA.select(), encrypted::<E>());
-        let (_, read) =
-            read::<E>(&self.table, self.key, select, self.hides_expired, encrypted).await?;
+        let select = E::SCHEMA.select();
+        let extensions = Extensions::of::<E>(self.left_out);
+        let (_, read) = read::<E>(&self.table, self.key, select, &extensions).await?;
         Ok(read.map(|(mut stored, content)| {
             if self.is_tracked {
                 stored.track(content);
@@ -170,9 +115,9 @@ pub struct ResolveEntity<'a, T> {
     table: Table,
     key: Result<EntityKey, EntityError>,
     select: Option<Vec<String>>,
-    hides_expired: Option<&'static Schema>,
-    /// The type, if it has encrypted properties.
-    encrypted: Option<&'static Schema>,
+    extensions: Extensions,
+    /// The type whose encrypted properties are decrypted.
+    decrypted_by: Option<&'static Schema>,
     resolve: Resolve<'a, T>,
 }
 
@@ -180,16 +125,9 @@ type Resolve<'a, T> = Box<dyn FnOnce(Stored<DynamicEntity>) -> Result<T, Closure
 
 impl<T> ResolveEntity<'_, T> {
     async fn run(self) -> Result<Option<T>, Error> {
-        let (key, read) = read(
-            &self.table,
-            self.key,
-            self.select,
-            self.hides_expired,
-            self.encrypted,
-        )
-        .await?;
+        let (key, read) = read(&self.table, self.key, self.select, &self.extensions).await?;
         let resolved = read.map(|(mut entity, _): (Stored<DynamicEntity>, _)| {
-            entity.note_decrypted(self.encrypted);
+            entity.note_decrypted(self.decrypted_by);
             (self.resolve)(entity)
         });
         let resolved = resolved.transpose();
@@ -204,57 +142,41 @@ impl<T> ResolveEntity<'_, T> {
 action!(impl['a, T: Send + 'a] ResolveEntity<'a, T>, table.pipeline => 'a, Option<T>);
 debug_by_fields!(ResolveEntity<'a, T> { table, key });
 
-/// Reads an entity as an `E`, and gives back its key, the value and the content as it came.
+/// Reads an entity as an `E`, and gives back its key, the value and the content.
 async fn read<E: TableEntity>(
     table: &Table,
     key: Result<EntityKey, EntityError>,
     select: Option<Vec<String>>,
-    hides_expired: Option<&'static Schema>,
-    encrypted: Option<&'static Schema>,
+    extensions: &Extensions,
 ) -> Result<(EntityKey, Option<(Stored<E>, Bytes)>), Error> {
     let key = key.map_err(|error| Error::input(error).with_operation(OPERATION))?;
     let mut run = table.pipeline.begin(OPERATION);
-    let found = find(&mut run, table, &key, select, hides_expired, encrypted).await;
+    let found = find(&mut run, table, &key, select, extensions).await;
     Ok((key, run.end(found)?))
 }
 
-/// The schema by which expired entities are hidden; `None` if no entity of that type expires.
-pub(super) const fn hides_expired<E: TableEntity>() -> Option<&'static Schema> {
-    let schema = const { &E::SCHEMA };
-    if const { E::SCHEMA.can_expire() } {
-        Some(schema)
-    } else {
-        None
-    }
-}
-
-/// Whether an entity that was just read is expired.
-pub(super) fn is_expired(run: &OperationRun<'_>, schema: &Schema, content: &Bytes) -> bool {
+/// Whether an entity that was just read counts as missing.
+pub(crate) fn is_hidden(run: &OperationRun<'_>, extensions: &Extensions, content: &Bytes) -> bool {
     let now = run.pipeline().service_now();
-    read_entity(content).is_ok_and(|entity| schema.is_expired(&entity, now))
+    read_entity(content).is_ok_and(|entity| extensions.hides(&entity, now))
 }
 
-/// Reads an entity as an `E` for the operation of that run, and gives back the value and the content as it came; `None` where it does not
-/// exist, or is expired and hidden.
-pub(super) async fn find<E: TableEntity>(
+/// Reads an entity as an `E` for the operation of that run, and gives back the value and the content; `None` where it does not exist, or is
+/// hidden. A hidden entity is not opened.
+pub(crate) async fn find<E: TableEntity>(
     run: &mut OperationRun<'_>,
     table: &Table,
     key: &EntityKey,
     select: Option<Vec<String>>,
-    hides_expired: Option<&'static Schema>,
-    encrypted: Option<&'static Schema>,
+    extensions: &Extensions,
 ) -> Result<Option<(Stored<E>, Bytes)>, Error> {
-    if hides_expired.is_some() {
-        run.pipeline().watch_service_time();
-    }
+    extensions.begin(table);
     match fetch(run, Effect::Read, table, key, select).await {
-        Ok((content, _))
-            if hides_expired.is_some_and(|schema| is_expired(run, schema, &content)) =>
-        {
+        Ok(found) if extensions.can_hide() && is_hidden(run, extensions, &found.content) => {
             Ok(None)
         }
-        Ok((content, etag)) => {
-            let read = opened(table, encrypted, key, content).await;
+        Ok(Found { content, etag }) => {
+            let read = opened(table, extensions, key, content).await;
             let read = read.and_then(|content| Ok((stored(&content, &etag)?, content)));
             let read = read.map_err(|error| run.annotate(error).with_key(key));
             read.map(Some)
@@ -268,6 +190,40 @@ pub(super) async fn find<E: TableEntity>(
     }
 }
 
+/// The content of an entity as the program wrote it.
+pub(crate) async fn opened(
+    table: &Table,
+    extensions: &Extensions,
+    key: &EntityKey,
+    mut content: Bytes,
+) -> Result<Bytes, Error> {
+    if extensions.is_empty() {
+        return Ok(content);
+    }
+    let response = Opened {
+        content: &content,
+        is_page: false,
+        select: None,
+    };
+    for open in Box::pin(extensions.open(table, response)).await? {
+        let entity = read_entity(&content).map_err(Error::response)?;
+        let opened = open.open(&entity, Some(key), None);
+        content = opened.map_err(Error::entity)?;
+    }
+    Ok(content)
+}
+
+/// Reads what was found as an `E`.
+pub(crate) async fn read_content<E: TableEntity>(
+    table: &Table,
+    extensions: &Extensions,
+    key: &EntityKey,
+    found: Found,
+) -> Result<Stored<E>, Error> {
+    let content = opened(table, extensions, key, found.content).await?;
+    stored(&content, &found.etag)
+}
+
 /// Reads an entity at the primary: as it is now, also for a client that reads the secondary.
 pub(crate) async fn get_now(
     table: &Table,
@@ -275,7 +231,7 @@ pub(crate) async fn get_now(
 ) -> Result<Option<Stored<DynamicEntity>>, Error> {
     let mut run = table.pipeline.begin(OPERATION);
     let found = match fetch(&mut run, Effect::ReadNow, table, key, None).await {
-        Ok((content, etag)) => stored(&content, &etag)
+        Ok(Found { content, etag }) => stored(&content, &etag)
             .map(Some)
             .map_err(|error| run.annotate(error).with_key(key)),
         Err(error) if error.is_not_found() => {
@@ -310,30 +266,37 @@ pub(crate) async fn found_after(
 }
 
 /// Decodes an entity.
-pub(super) fn stored<E: TableEntity>(content: &Bytes, etag: &ETag) -> Result<Stored<E>, Error> {
+pub(crate) fn stored<E: TableEntity>(content: &Bytes, etag: &ETag) -> Result<Stored<E>, Error> {
     let read = read_entity_by(content, |mut entity| Stored::read(&mut entity, Some(etag)));
     read.map_err(Error::response)?.map_err(Error::entity)
 }
 
-/// Reads the content and the ETag of an entity, for the operation of that run.
-pub(super) async fn fetch(
+/// The content and the ETag of an entity, as they are stored.
+#[derive(Clone)]
+pub(crate) struct Found {
+    pub(crate) content: Bytes,
+    pub(crate) etag: ETag,
+}
+
+/// Reads an entity as it is stored, for the operation of that run.
+pub(crate) async fn fetch(
     run: &mut OperationRun<'_>,
     effect: Effect,
     table: &Table,
     key: &EntityKey,
     select: Option<Vec<String>>,
-) -> Result<(Bytes, ETag), Error> {
+) -> Result<Found, Error> {
     let table = table.checked_name(run.operation())?;
     run.report().access = Some(AccessClass::Point);
     let fetched = request(run, effect, table, key, select).await;
     let Response { etag, content } = fetched.map_err(|error| error.with_key(key))?;
     run.report().entities = 1;
     let etag = entity_etag(etag, &content).map_err(|error| run.annotate(error).with_key(key))?;
-    Ok((content, etag))
+    Ok(Found { content, etag })
 }
 
 /// The ETag of an entity that was read: the header of the response, or what the body has where a backend sends no header.
-pub(super) fn entity_etag(header: Option<ETag>, content: &Bytes) -> Result<ETag, Error> {
+pub(crate) fn entity_etag(header: Option<ETag>, content: &Bytes) -> Result<ETag, Error> {
     if let Some(etag) = header {
         return Ok(etag);
     }
@@ -343,7 +306,7 @@ pub(super) fn entity_etag(header: Option<ETag>, content: &Bytes) -> Result<ETag,
 }
 
 /// Sends the request for an entity.
-pub(super) async fn request(
+pub(crate) async fn request(
     run: &mut OperationRun<'_>,
     effect: Effect,
     table: TableName,
@@ -355,7 +318,7 @@ pub(super) async fn request(
 }
 
 /// As [`request`], with all headers of the response.
-pub(super) async fn send(
+pub(crate) async fn send(
     run: &mut OperationRun<'_>,
     effect: Effect,
     table: TableName,
@@ -373,7 +336,7 @@ pub(super) async fn send(
 }
 
 /// Sends a request for the entity of that key. A response with another entity is that to another request, and is not believed.
-pub(super) async fn send_for(
+pub(crate) async fn send_for(
     run: &mut OperationRun<'_>,
     effect: Effect,
     key: &EntityKey,

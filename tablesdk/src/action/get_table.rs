@@ -5,7 +5,7 @@ use tablesdk_protocol::header::X_MS_REQUEST_ID;
 use tablesdk_protocol::operation::get_table::Request;
 use tablesdk_protocol::wire::json::MetadataLevel;
 
-use super::malformed;
+use crate::action::refusal::malformed;
 use crate::error::Error;
 use crate::pipeline::{Effect, Table};
 

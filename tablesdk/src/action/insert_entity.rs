@@ -7,14 +7,14 @@ use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::wire::json::read_entity_by;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, Timestamp};
 
-use super::encryption::opened;
-use super::get_entity::{fetch, is_expired, stored};
-use super::index::changes::EntryChanges;
-use super::write::ambiguous_write::malformed_success;
+use super::extend::extension::{Extensions, LeftOut};
+use super::future::ActionFuture;
+use super::get_entity::{fetch, is_hidden, read_content};
 use super::write::change::{ChangeKind, EntityChange};
-use super::write::exactly_once::KeepMarker;
-use super::{ActionFuture, EncodedEntity};
-use crate::entity::encrypted::{encrypted, without_secrets};
+use super::write::encoded::EncodedEntity;
+use super::write::keep_marker::KeepMarker;
+use super::write::response::malformed_success;
+use crate::entity::encrypted::without_secrets;
 use crate::entity::{EntityError, PropertyReader, Stored, TableEntity, WritableEntity};
 use crate::error::Error;
 use crate::pipeline::{Effect, OperationRun, Table};
@@ -42,10 +42,10 @@ pub struct InsertEntity<E> {
 
 impl<E: WritableEntity> InsertEntity<E> {
     pub(crate) fn new(table: Table, entity: &E) -> Self {
-        Self::encoded(table, EncodedEntity::new(OPERATION, entity))
+        Self::encoded(table, EncodedEntity::inserted(OPERATION, entity))
     }
 
-    pub(super) const fn encoded(table: Table, entity: Result<EncodedEntity, Error>) -> Self {
+    pub(crate) const fn encoded(table: Table, entity: Result<EncodedEntity, Error>) -> Self {
         Self {
             table,
             entity,
@@ -69,17 +69,22 @@ impl<E: WritableEntity> InsertEntity<E> {
             let error = Error::input(Unreadable { source: error });
             error.with_operation(OPERATION).with_key(&key)
         })?;
-        let sealed = entity.seal(&self.table).await;
-        let entity = sealed.map_err(|error| error.with_operation(OPERATION))?;
-        let again = const { E::SCHEMA.can_expire() }.then(|| entity.clone());
-        let change = EntityChange::new(OPERATION, &self.table, ChangeKind::Insert, entity)?;
+        let extensions = Extensions::of::<E>(LeftOut::NONE);
+        let again = extensions.can_hide().then(|| entity.clone());
+        let kind = ChangeKind::Insert;
+        let change = EntityChange::new(OPERATION, &self.table, kind, entity).await?;
         let mut run = self.table.pipeline.begin(OPERATION);
         let mut written = change.write(&mut run, self.exactly_once).await;
         if let Some(again) = again
             && let Err(error) = written
         {
-            let over = over_expired::<E>(&mut run, &self.table, again, error, self.exactly_once);
-            written = Box::pin(over).await;
+            let over = Over {
+                table: &self.table,
+                extensions: &extensions,
+                inserted: again,
+                exactly_once: self.exactly_once,
+            };
+            written = Box::pin(over.insert::<E>(&mut run, error)).await;
         }
         let stored = match written {
             // What was sent is what is stored, and is not read over the network again. It is decoded as a response would be, so that
@@ -99,72 +104,78 @@ impl<E: WritableEntity> InsertEntity<E> {
     }
 }
 
-/// Inserts an entity again whose insert met another one, if that one is expired: under its ETag. Returns the error of the insert if it is
-/// not.
-async fn over_expired<E: WritableEntity>(
-    run: &mut OperationRun<'_>,
-    table: &Table,
+/// An insert that met another entity, which may be hidden.
+struct Over<'t> {
+    table: &'t Table,
+    extensions: &'t Extensions,
     inserted: EncodedEntity,
-    mut error: Error,
     exactly_once: Option<KeepMarker>,
-) -> Result<Option<ETag>, Error> {
-    run.pipeline().watch_service_time();
-    let mut round = 0;
-    while error.is_conflict() && error.index().is_none() {
-        round += 1;
-        let replaced = match fetch(run, Effect::ReadNow, table, &inserted.key, None).await {
-            Ok((content, etag)) => {
-                if !is_expired(run, const { &E::SCHEMA }, &content) {
-                    return Err(error);
-                }
-                let content = opened(table, encrypted::<E>(), &inserted.key, content).await;
-                let expired = content.and_then(|content| stored::<E>(&content, &etag));
-                let Ok(replaced) = expired.and_then(|it| replacing::<E>(it, &inserted)) else {
-                    // It is of another type, for instance.
-                    return Err(error);
-                };
-                Some(replaced)
-            }
-            Err(error) if error.is_not_found() => None,
-            // Nothing was inserted, even if it is the response that cannot be read.
-            Err(error) => return Err(error.into_not_done()),
-        };
-        let (kind, entity) = replaced.unwrap_or_else(|| (ChangeKind::Insert, inserted.clone()));
-        let change = EntityChange::new(OPERATION, table, kind, entity)?;
-        let rival = match change.write(run, exactly_once).await {
-            Err(rival) if rival.is_out_of_date() && rival.index().is_none() => rival,
-            written => return written,
-        };
-        if round == ROUNDS || !run.pause_before_round(round).await {
-            return Err(error);
-        }
-        // Another client has removed the expired entity, or has written it.
-        if rival.is_conflict() {
-            error = rival;
-        }
-    }
-    Err(error)
 }
 
-/// The replacement of an expired entity.
-fn replacing<E: WritableEntity>(
-    mut expired: Stored<E>,
-    inserted: &EncodedEntity,
-) -> Result<(ChangeKind, EncodedEntity), Error> {
-    let if_match = IfMatch::ETag(expired.etag().clone());
-    if const { E::INDEXES.is_empty() } {
-        let kind = ChangeKind::Update(Mode::Replace, Some(if_match));
-        return Ok((kind, inserted.clone()));
+impl Over<'_> {
+    /// Replaces the entity under its ETag, if it is hidden. Returns the error of the insert if it is not.
+    async fn insert<E: WritableEntity>(
+        self,
+        run: &mut OperationRun<'_>,
+        mut error: Error,
+    ) -> Result<Option<ETag>, Error> {
+        self.extensions.begin(self.table);
+        let mut round = 0;
+        while error.is_conflict() && !error.has_details() {
+            round += 1;
+            let fetched = fetch(run, Effect::ReadNow, self.table, &self.inserted.key, None).await;
+            let replaced = match fetched {
+                Ok(found) => {
+                    if !is_hidden(run, self.extensions, &found.content) {
+                        return Err(error);
+                    }
+                    let key = &self.inserted.key;
+                    let hidden = read_content::<E>(self.table, self.extensions, key, found).await;
+                    let Ok(replaced) = hidden.and_then(|it| self.replacing::<E>(it)) else {
+                        // It is of another type, for instance.
+                        return Err(error);
+                    };
+                    Some(replaced)
+                }
+                Err(error) if error.is_not_found() => None,
+                // Nothing was inserted, even if it is the response that cannot be read.
+                Err(error) => return Err(error.into_not_done()),
+            };
+            let inserted = || (ChangeKind::Insert, self.inserted.clone());
+            let (kind, entity) = replaced.unwrap_or_else(inserted);
+            let change = EntityChange::new(OPERATION, self.table, kind, entity).await?;
+            let rival = match change.write(run, self.exactly_once).await {
+                Err(rival) if rival.is_out_of_date() && !rival.has_details() => rival,
+                written => return written,
+            };
+            if round == ROUNDS || !run.pause_before_round(round).await {
+                return Err(error);
+            }
+            // Another client has removed the hidden entity, or has written it.
+            if rival.is_conflict() {
+                error = rival;
+            }
+        }
+        Err(error)
     }
-    // It has the entries of the one, and gets the value of the other.
-    let no_etag = ETag::from_timestamp(Timestamp::UNIX_EPOCH);
-    let value = read_back::<E>(&inserted.body, &no_etag);
-    (*expired, _) = value.map_err(Error::input)?;
-    let entity = EncodedEntity {
-        entries: EntryChanges::of(&expired).map_err(Error::input)?,
-        ..inserted.clone()
-    };
-    Ok((ChangeKind::Update(Mode::Replace, Some(if_match)), entity))
+
+    /// The replacement of a hidden entity: it has what goes along with the one, and gets the value of the other.
+    fn replacing<E: WritableEntity>(
+        &self,
+        mut hidden: Stored<E>,
+    ) -> Result<(ChangeKind, EncodedEntity), Error> {
+        let if_match = IfMatch::ETag(hidden.etag().clone());
+        let kind = ChangeKind::Update(Mode::Replace, Some(if_match));
+        if const { !E::FACTS.has_riders } {
+            return Ok((kind, self.inserted.clone()));
+        }
+        let no_etag = ETag::from_timestamp(Timestamp::UNIX_EPOCH);
+        let value = read_back::<E>(&self.inserted.body, &no_etag);
+        (*hidden, _) = value.map_err(Error::input)?;
+        let body = self.inserted.body.clone();
+        let replaced = EncodedEntity::with_content_of(&hidden, body).map_err(Error::input)?;
+        Ok((kind, replaced))
+    }
 }
 
 /// The value of an entity that was written, as it is read. Also whether it depends on the ETag.
@@ -185,11 +196,10 @@ async fn fetch_back<E: TableEntity>(
     key: &EntityKey,
     etag: &ETag,
 ) -> Result<Stored<E>, Error> {
-    let read = fetch(run, Effect::ReadNow, table, key, E::SCHEMA.select()).await;
-    let read = match read {
-        Ok((content, etag)) => opened(table, encrypted::<E>(), key, content)
-            .await
-            .and_then(|content| stored::<E>(&content, &etag)),
+    let read = match fetch(run, Effect::ReadNow, table, key, E::SCHEMA.select()).await {
+        Ok(found) => {
+            read_content::<E>(table, &Extensions::of::<E>(LeftOut::NONE), key, found).await
+        }
         Err(error) => Err(error),
     };
     let why = match read {
@@ -207,15 +217,15 @@ type Cause = Box<dyn StdError + Send + Sync>;
 
 #[derive(Debug, thiserror::Error)]
 #[error("it could be written, but not be read again")]
-pub(super) struct Unreadable {
-    pub(super) source: Cause,
+pub(crate) struct Unreadable {
+    pub(crate) source: Cause,
 }
 
 #[derive(Debug, thiserror::Error)]
 #[error("the entity was stored with the ETag {etag}, and cannot be returned: {why}")]
-pub(super) struct Unshown {
-    pub(super) etag: ETag,
-    pub(super) why: String,
+pub(crate) struct Unshown {
+    pub(crate) etag: ETag,
+    pub(crate) why: String,
 }
 
 impl<E> IntoFuture for InsertEntity<E> {

@@ -5,7 +5,9 @@ use std::marker::PhantomData;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tablesdk_protocol::EntityKey;
 
-use super::{GetEntity, refused};
+use super::GetEntity;
+use super::extend::extension::LeftOut;
+use super::refusal::refused;
 use crate::entity::{EntityError, Stored, TableEntity};
 use crate::error::Error;
 use crate::pipeline::Table;
@@ -17,7 +19,7 @@ pub struct GetMany<E> {
     table: Table,
     keys: Result<Vec<EntityKey>, EntityError>,
     concurrency: usize,
-    including_expired: bool,
+    pub(crate) left_out: LeftOut,
     marker: PhantomData<fn() -> E>,
 }
 
@@ -27,7 +29,7 @@ impl<E: TableEntity> GetMany<E> {
             table,
             keys,
             concurrency: CONCURRENCY,
-            including_expired: false,
+            left_out: LeftOut::NONE,
             marker: PhantomData,
         }
     }
@@ -35,12 +37,6 @@ impl<E: TableEntity> GetMany<E> {
     /// How many requests are in flight at a time; 16 by default. Must not be 0.
     pub const fn concurrency(mut self, requests: usize) -> Self {
         self.concurrency = requests;
-        self
-    }
-
-    /// Reads [expired](derive@crate::TableEntity#expires) entities, too.
-    pub const fn including_expired(mut self) -> Self {
-        self.including_expired = true;
         self
     }
 
@@ -74,12 +70,10 @@ impl<E: TableEntity> GetMany<E> {
                 "nothing can be read with a concurrency of 0",
             ));
         }
-        let including_expired = self.including_expired;
+        let left_out = self.left_out;
         let reads = keys.into_iter().map(move |key| {
-            let get = GetEntity::new(table.clone(), Ok(key));
-            if including_expired {
-                return get.including_expired().into_future();
-            }
+            let mut get = GetEntity::new(table.clone(), Ok(key));
+            get.left_out = left_out;
             get.into_future()
         });
         EntityStream::first(None, stream::iter(reads).buffered(self.concurrency))

@@ -5,20 +5,17 @@ use std::ops::{Deref, DerefMut};
 use bytes::Bytes;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::wire::json::{EntityMembers, read_entity};
-use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch, Value};
+use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch};
 
-use super::EncodedEntity;
-use super::encryption::opened;
-use super::get_entity::{fetch, is_expired};
-use super::index::changes::EntryChanges;
-use super::update_entity::sealed;
+use super::extend::extension::{Extensions, LeftOut};
+use super::get_entity::{Found, fetch, is_hidden, opened};
 use super::write::ambiguous_write::compare;
 use super::write::change::{ChangeKind, EntityChange};
-use super::write::exactly_once::KeepMarker;
+use super::write::encoded::EncodedEntity;
+use super::write::keep_marker::KeepMarker;
 use super::write::own_copies::{Next, OwnCopies, unchanged};
 use super::write::unmodelled::{left_as_is, unmodelled};
-use crate::entity::encrypted::encrypted;
-use crate::entity::{EntityError, Stored, WritableEntity, values_of, write_values};
+use crate::entity::{EntityError, Stored, WritableEntity};
 use crate::error::{ClosureError, CurrentState, Error};
 use crate::pipeline::{Effect, OperationRun, Table};
 
@@ -136,9 +133,8 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
         run: &mut OperationRun<'_>,
         key: &EntityKey,
     ) -> Result<Modified<E, T>, Error> {
-        if const { E::SCHEMA.can_expire() } {
-            run.pipeline().watch_service_time();
-        }
+        let extensions = Extensions::of::<E>(LeftOut::NONE);
+        extensions.begin(&self.table);
         let mut round = 0;
         let mut own_copies = OwnCopies::default();
         let mut refused = None;
@@ -152,24 +148,22 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
             };
             round += 1;
             let mut sent = None;
+            let is_hidden = |found: &Found| {
+                extensions.can_hide() && is_hidden(run, &extensions, &found.content)
+            };
             let fetched = match fetched {
-                Ok((content, etag))
-                    if const { E::SCHEMA.can_expire() }
-                        && is_expired(run, const { &E::SCHEMA }, &content) =>
-                {
-                    match self.or_insert.as_mut() {
-                        Some(make) => Ok((content, etag, Some(make()))),
-                        None => {
-                            let error = Error::service(ErrorCode::ResourceNotFound);
-                            Err(run.annotate(error).with_key(key))
-                        }
+                Ok(found) if is_hidden(&found) => match self.or_insert.as_mut() {
+                    Some(make) => Ok((found, Some(make()))),
+                    None => {
+                        let error = Error::service(ErrorCode::ResourceNotFound);
+                        Err(run.annotate(error).with_key(key))
                     }
-                }
-                fetched => fetched.map(|(content, etag)| (content, etag, None)),
+                },
+                fetched => fetched.map(|found| (found, None)),
             };
             let done = match fetched {
-                Ok((content, etag, instead)) => {
-                    match opened(&self.table, encrypted::<E>(), key, content).await {
+                Ok((Found { content, etag }, instead)) => {
+                    match opened(&self.table, &extensions, key, content).await {
                         Ok(content) => {
                             let replace =
                                 self.replace(run, key, &content, &etag, instead, &mut sent);
@@ -205,8 +199,8 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
 
     /// Whether the error shows that another client has written the entity since it was read.
     fn is_rival(&self, error: &Error) -> bool {
-        // The entry of an index that another entity has is not a rival write.
-        let is_inserted = error.is_conflict() && error.index().is_none();
+        // A conflict of what goes along with the entity is not a rival write.
+        let is_inserted = error.is_conflict() && !error.has_details();
         let is_of_insert = self.or_insert.is_some() && (is_inserted || error.is_not_found());
         error.is_precondition_failed() || is_of_insert
     }
@@ -237,10 +231,13 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
         }
         let value = (self.change)(&mut stored);
         let value = value.map_err(|error| failed(run, Error::called_off(error)))?;
-        let encoded = encode(&stored, rest).map_err(|error| failed(run, Error::input(error)))?;
+        let rest = |written: &[_]| left_as_is::<E>(rest, &stored, written);
+        let encoded = EncodedEntity::replaced_with(&stored, rest);
+        let encoded = encoded.map_err(|error| failed(run, Error::input(error)))?;
         let if_match = IfMatch::ETag(stored.etag().clone());
         let kind = ChangeKind::Update(Mode::Replace, Some(if_match));
-        let change = sent.insert(sealed(run, &self.table, kind, encoded).await?);
+        let change = EntityChange::new(OPERATION, &self.table, kind, encoded).await;
+        let change = sent.insert(change.map_err(|error| run.annotate(error))?);
         let etag = change.write_entity(run, self.exactly_once).await?;
         stored.written(etag);
         Ok(Modified { stored, value })
@@ -257,12 +254,12 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
         let failed = |run: &OperationRun<'_>, error: Error| run.annotate(error).with_key(key);
         let value = (self.change)(&mut entity);
         let value = value.map_err(|error| failed(run, Error::called_off(error)))?;
-        let encoded = EncodedEntity::new(OPERATION, &entity)?;
+        let encoded = EncodedEntity::inserted(OPERATION, &entity)?;
         if encoded.key != *key {
             return Err(failed(run, Error::input(OtherKey { made: encoded.key })));
         }
-        let change = sealed(run, &self.table, ChangeKind::Insert, encoded).await?;
-        let change = sent.insert(change);
+        let change = EntityChange::new(OPERATION, &self.table, ChangeKind::Insert, encoded).await;
+        let change = sent.insert(change.map_err(|error| run.annotate(error))?);
         let etag = change.write_entity(run, self.exactly_once).await?;
         entity.written_as(&etag);
         let stored = Stored::new(entity, key.clone(), etag);
@@ -280,7 +277,7 @@ struct OtherKey {
 type Refused = (Error, EntityChange);
 
 /// What was read of an entity; an error if it does not exist.
-type Read = Result<(Bytes, ETag), Error>;
+type Read = Result<Found, Error>;
 
 /// Reads the entity after a refused round. Fails where the refusal may be that of a copy of the round's own request.
 async fn read_again(
@@ -298,13 +295,12 @@ async fn read_again(
     loop {
         let read = fetch(run, Effect::ReadNow, table, key, None).await;
         let found = read.as_ref().ok();
-        let current =
-            found.map(|(content, etag)| compare(&sent, content.clone(), Some(etag.clone())));
+        let current = found.map(|it| compare(&sent, it.content.clone(), Some(it.etag.clone())));
         let is_as_sent = current.as_ref().is_some_and(CurrentState::equals_sent);
         let etag = match (own_copies.after_refusal(is_as_sent), found) {
             (Next::Round, _) | (_, None) => return Ok(read),
             (Next::End, _) => return Err(unknown(run, error, current)),
-            (Next::Probe, Some((_, etag))) => etag,
+            (Next::Probe, Some(found)) => &found.etag,
         };
         let probe = unchanged(sent.table(), key, etag)?;
         match probe.send_alone(run).await {
@@ -319,22 +315,6 @@ async fn read_again(
             return Err(unknown(run, error, current));
         }
     }
-}
-
-fn encode<E: WritableEntity>(
-    stored: &Stored<E>,
-    rest: Vec<(String, Value)>,
-) -> Result<EncodedEntity, EntityError> {
-    let key = stored.unchanged_key()?.clone();
-    let mut values = values_of::<E>(stored, &key, stored.step_of())?;
-    let rest = left_as_is::<E>(rest, stored, &values);
-    values.extend(rest);
-    let body = write_values(&key, &values)?;
-    let entries = EntryChanges::of(stored)?;
-    Ok(EncodedEntity {
-        entries,
-        ..EncodedEntity::standalone_of::<E>(key, body)
-    })
 }
 
 action!(

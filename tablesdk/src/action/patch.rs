@@ -9,11 +9,11 @@ use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::wire::json::read_entity;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, KeyKind, Value};
 
-use super::get_entity::fetch;
-use super::update_entity::send;
-use super::write::change::ChangeKind;
-use super::write::exactly_once::KeepMarker;
-use super::{EncodedEntity, check_condition};
+use super::get_entity::{Found, fetch};
+use super::refusal::check_condition;
+use super::write::change::{ChangeKind, EntityChange};
+use super::write::encoded::EncodedEntity;
+use super::write::keep_marker::KeepMarker;
 use crate::entity::encrypted::encrypted;
 use crate::entity::variants::ColumnOwner;
 use crate::entity::{EntityError, TableEntity, ValueError, write_values};
@@ -98,84 +98,86 @@ impl<E: TableEntity> Patch<E> {
         let table = self.table;
         let mut run = table.pipeline.begin(OPERATION);
         // Once for all rounds.
-        let entity = match entity.seal(&table).await {
-            Ok(entity) => entity,
+        let kind = ChangeKind::Update(Mode::Merge, Some(IfMatch::Any));
+        let change = match EntityChange::new(OPERATION, &table, kind, entity).await {
+            Ok(change) => change,
             Err(error) => {
                 let error = run.annotate(error);
                 return run.end(Err(error));
             }
         };
-        let patched = in_rounds(
-            &mut run,
-            &table,
-            &entity,
+        let patch = Rounds {
+            change,
             owner,
-            self.if_match,
-            self.exactly_once,
-        )
-        .await;
+            given: self.if_match,
+            exactly_once: self.exactly_once,
+        };
+        let patched = patch.run(&mut run, &table).await;
         run.end(patched)
     }
 }
 
-/// Checks the type of the entity and writes to the version that was checked, until no other client wrote in between.
-async fn in_rounds(
-    run: &mut OperationRun<'_>,
-    table: &Table,
-    entity: &EncodedEntity,
+/// The rounds of a patch.
+struct Rounds {
+    change: EntityChange,
     owner: ColumnOwner,
     given: Option<ETag>,
     exactly_once: Option<KeepMarker>,
-) -> Result<ETag, Error> {
-    let mut round = 0;
-    // The error of an earlier round that may have been carried out.
-    let mut unknown: Option<Error> = None;
-    loop {
-        round += 1;
-        let checked = match check(run, table, &entity.key, owner).await {
-            Ok(checked) => checked,
-            Err(error) => {
+}
+
+impl Rounds {
+    /// Checks the type of the entity and writes to the version that was checked, until no other client wrote in between.
+    async fn run(mut self, run: &mut OperationRun<'_>, table: &Table) -> Result<ETag, Error> {
+        let mut round = 0;
+        // The error of an earlier round that may have been carried out.
+        let mut unknown: Option<Error> = None;
+        loop {
+            round += 1;
+            let checked = match check(run, table, &self.change.key, self.owner).await {
+                Ok(checked) => checked,
+                Err(error) => {
+                    return Err(match unknown {
+                        Some(unknown) if error.is_not_found() => run
+                            .annotate(unknown)
+                            .into_outcome_unknown(CurrentState::Missing),
+                        Some(unknown) => run.annotate(unknown),
+                        None => error,
+                    });
+                }
+            };
+            let may_start_over = self.given.is_none() && checked.is_some();
+            let if_match = self.given.clone().or(checked);
+            let if_match = if_match.map_or(IfMatch::Any, IfMatch::ETag);
+            self.change.set_condition(if_match);
+            let error = match self.change.write_entity(run, self.exactly_once).await {
+                Ok(etag) => return Ok(etag),
+                Err(error) => error,
+            };
+            // A patch promises a state. So it can be carried out again if the service responds, and the entity exists. With
+            // `exactly_once` it promises more.
+            let is_unknown = error.is_outcome_unknown();
+            let is_present = matches!(error.current(), Some(CurrentState::Present(_)));
+            let may_repeat = is_unknown && is_present && self.exactly_once.is_none();
+            let starts_over = may_start_over
+                && (error.is_precondition_failed() || may_repeat)
+                && round < ROUNDS
+                && run.pause_before_round(round).await;
+            if !starts_over {
                 return Err(match unknown {
-                    Some(unknown) if error.is_not_found() => run
-                        .annotate(unknown)
-                        .into_outcome_unknown(CurrentState::Missing),
-                    Some(unknown) => run.annotate(unknown),
-                    None => error,
+                    Some(unknown) if !is_unknown => run.annotate(unknown),
+                    _ => error,
                 });
             }
-        };
-        let may_start_over = given.is_none() && checked.is_some();
-        let if_match = given.clone().or(checked);
-        let if_match = if_match.map_or(IfMatch::Any, IfMatch::ETag);
-        let kind = ChangeKind::Update(Mode::Merge, Some(if_match));
-        let error = match send(run, table, kind, entity.clone(), exactly_once).await {
-            Ok(etag) => return Ok(etag),
-            Err(error) => error,
-        };
-        // A patch promises a state. So it can be carried out again if the service responds, and the entity exists. With
-        // `exactly_once` it promises more.
-        let is_unknown = error.is_outcome_unknown();
-        let is_present = matches!(error.current(), Some(CurrentState::Present(_)));
-        let may_repeat = is_unknown && is_present && exactly_once.is_none();
-        let starts_over = may_start_over
-            && (error.is_precondition_failed() || may_repeat)
-            && round < ROUNDS
-            && run.pause_before_round(round).await;
-        if !starts_over {
-            return Err(match unknown {
-                Some(unknown) if !is_unknown => run.annotate(unknown),
-                _ => error,
-            });
-        }
-        if is_unknown {
-            unknown = Some(error);
+            if is_unknown {
+                unknown = Some(error);
+            }
         }
     }
 }
 
 /// Reads whether the entity is of the type whose properties are set, and returns the ETag of the version that is. `None` if the key
 /// shows it, without a request.
-pub(super) async fn check(
+pub(crate) async fn check(
     run: &mut OperationRun<'_>,
     table: &Table,
     key: &EntityKey,
@@ -186,7 +188,7 @@ pub(super) async fn check(
     };
     let names = ["PartitionKey", "RowKey", "Timestamp", property];
     let names = names.map(str::to_owned).to_vec();
-    let (content, etag) = fetch(run, Effect::ReadNow, table, key, Some(names)).await?;
+    let Found { content, etag } = fetch(run, Effect::ReadNow, table, key, Some(names)).await?;
     let checked = read_entity(&content)
         .map_err(Error::response)
         .and_then(|entity| {
@@ -224,7 +226,7 @@ pub struct PatchProperties<E> {
 }
 
 impl<E> PatchProperties<E> {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             values: Ok(Vec::new()),
             owner: None,
@@ -279,7 +281,7 @@ impl<E: TableEntity> PatchProperties<E> {
     }
 
     /// What is sent, and whose properties it has.
-    pub(super) fn encode(self, key: &EntityKey) -> Result<(EncodedEntity, ColumnOwner), Error> {
+    pub(crate) fn encode(self, key: &EntityKey) -> Result<(EncodedEntity, ColumnOwner), Error> {
         let values = self.values.map_err(Error::input)?;
         let owner = self
             .owner
@@ -288,7 +290,7 @@ impl<E: TableEntity> PatchProperties<E> {
         owner.check_row_key(row_key).map_err(Error::input)?;
         let body = write_values(key, &values).map_err(Error::input)?;
         let key = key.clone();
-        Ok((EncodedEntity::standalone_of::<E>(key, body), owner))
+        Ok((EncodedEntity::of_properties::<E>(key, body), owner))
     }
 }
 
@@ -319,5 +321,5 @@ enum PatchProblem {
     Variants { name: String },
 }
 
-pub(super) const OPERATION: &str = "patch entity";
+pub(crate) const OPERATION: &str = "patch entity";
 const ROUNDS: u32 = 16;

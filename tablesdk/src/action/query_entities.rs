@@ -9,21 +9,21 @@ use futures_util::TryStreamExt as _;
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 
-use super::encryption::{refresh, with_lookups as with_lookup_values};
+use super::DeleteAll;
+use super::extend::extension::{Extensions, LeftOut};
 use super::query::conditions::{Condition, Conditions};
 use super::query::paged::{PagedQuery, Skip};
 use super::query::request::{OPERATION, QueryRequest};
-use super::{DeleteAll, FollowEntries, refused};
-use crate::entity::encrypted::encrypted;
-use crate::entity::index::{check_standalone, check_verified};
+use super::refusal::refused;
 use crate::entity::key::{PartitionOf, RowRange};
-use crate::entity::{DynamicEntity, IndexEntry, Schema, Stored, TableEntity};
+use crate::entity::standalone::{check_standalone, check_verified};
+use crate::entity::{DynamicEntity, Schema, Stored, TableEntity};
 use crate::error::{ClosureError, Error};
 use crate::filter::{AccessClass, FilterError};
 use crate::pipeline::Table;
 use crate::query::{
-    BetterIndex, EntityStream, Explanation, IntoFilter, Keys, Pages, Presence, Resolve, Selection,
-    Unverified, Values, Whole,
+    Advice, EntityStream, Explanation, IntoFilter, Keys, Pages, Presence, Resolve, Selection,
+    Values, Whole,
 };
 
 /// Reads many entities of type `E`. See [`TableClient::query`](crate::TableClient::query).
@@ -53,32 +53,29 @@ use crate::query::{
 /// ```
 #[must_use = "a query does nothing until it is read"]
 pub struct QueryEntities<E, S = Whole<E>> {
-    pub(super) table: Table,
+    pub(crate) table: Table,
     conditions: Conditions,
     selection: S,
-    pub(super) pages: Pages,
+    pub(crate) pages: Pages,
     skip: Option<Skip>,
-    pub(super) including_expired: bool,
+    pub(crate) left_out: LeftOut,
     entity: PhantomData<fn() -> E>,
 }
 
 impl<E: TableEntity> QueryEntities<E> {
     pub(crate) fn new(table: Table) -> Self {
-        Self {
-            including_expired: const { !E::SCHEMA.can_expire() },
-            ..Self::of_schema(table, const { &E::SCHEMA })
-        }
+        Self::of_schema(table, const { &E::SCHEMA })
     }
 
-    /// A query of the entities that the schema describes, expired or not.
-    pub(super) fn of_schema(table: Table, schema: &Schema) -> Self {
+    /// A query of the entities that the schema describes.
+    pub(crate) fn of_schema(table: Table, schema: &Schema) -> Self {
         let this = Self {
             table,
             conditions: Conditions::new(),
             selection: Whole::new(),
             pages: Pages::default(),
             skip: None,
-            including_expired: true,
+            left_out: LeftOut::NONE,
             entity: PhantomData,
         };
         // A query of a struct does not read the other entities of the table.
@@ -135,59 +132,6 @@ impl<E: TableEntity> QueryEntities<E> {
     }
 }
 
-impl<I: IndexEntry> QueryEntities<I> {
-    /// Reads the entities that have the entries which the query finds: they can be written, and the entries cannot. One request more for
-    /// each entity. An entity that no longer has its entry is left out.
-    ///
-    /// ```
-    #[doc = include_str!("../docs/indexed.md")]
-    /// # table.insert(&Employee::new("Sales", 1, "ada@contoso.com")).await?;
-    /// # table.insert(&Employee::new("Sales", 2, "alan@contoso.com")).await?;
-    /// # table.insert(&Employee::new("Sales", 3, "grace@contoso.com")).await?;
-    /// let a_to_b = ByEmail::rows().email("a".."b");
-    /// let found = table.query::<ByEmail>().partition("Sales").rows(a_to_b).follow().collect().await?;
-    /// for mut employee in found {
-    ///     employee.email = None;
-    ///     table.replace(&mut employee).await?;
-    /// }
-    /// assert_eq!(table.query::<ByEmail>().partition("Sales").count().await?, 1);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn follow(self) -> FollowEntries<I> {
-        FollowEntries::new(self)
-    }
-}
-
-impl<I: IndexEntry, S: Selection<I>> QueryEntities<I, S> {
-    /// Reads the entries as they are, without a look at their entities: one request for a thousand. In an index with entries in other
-    /// partitions, an entry may be that of an entity which was not written in the end, or has changed. The properties may be those of an
-    /// earlier version.
-    ///
-    /// ```
-    #[doc = include_str!("../docs/indexed_elsewhere.md")]
-    /// # table.insert(&Employee::new("Sales", 1, "Jones")).await?;
-    /// # table.insert(&Employee::new("Legal", 2, "Jones")).await?;
-    /// let jones = || table.query::<ByName>().partition(ByName::partition("Jones"));
-    /// let departments = jones().select(|e| e.department).unverified().collect().await?;
-    /// assert_eq!(departments, ["Legal", "Sales"]);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// A query of such an index says which of the two it means, or it does not compile:
-    ///
-    /// ```compile_fail,E0080
-    #[doc = include_str!("../docs/indexed_elsewhere.md")]
-    /// table.query::<ByName>().partition(ByName::partition("Jones")).collect().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn unverified(self) -> QueryEntities<I, Unverified<S>> {
-        self.map_selection(Unverified::new)
-    }
-}
-
 impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     /// Yields plain entities, without key, ETag and timestamp: an `E` for each [`Stored<E>`](crate::Stored).
     ///
@@ -205,21 +149,6 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         T: Send + 'static,
     {
         self.map_selection(Values::new)
-    }
-
-    /// Reads [expired](derive@crate::TableEntity#expires) entities, too.
-    ///
-    /// ```
-    #[doc = include_str!("../docs/sessions.md")]
-    /// let of_ann = || table.query::<Session>().partition("ann");
-    /// assert_eq!(of_ann().count().await?, 1);
-    /// assert_eq!(of_ann().including_expired().count().await?, 2);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub const fn including_expired(mut self) -> Self {
-        self.including_expired = true;
-        self
     }
 
     /// Reads one partition only.
@@ -373,13 +302,12 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
 
     fn explained(&self) -> Result<Explanation, Error> {
         let request = self.whole_request()?;
-        let (access, index) = (
-            request.access(),
-            BetterIndex::of::<E>(request.filter.as_ref()),
-        );
+        let extensions = self.extensions();
+        let (access, advice) = (request.access(), extensions.advise(request.filter.as_ref()));
         let pipeline = &self.table.pipeline;
-        let request = request.now(pipeline);
-        let http = match request.point() {
+        let point = request.point().filter(|_| !extensions.can_hide());
+        let request = request.shaped(&self.table, &extensions)?;
+        let http = match point {
             Some(key) => request.for_entity(&key, &pipeline.endpoint),
             None => request.for_page(self.pages.top(self.pages.take), None, pipeline)?,
         };
@@ -388,7 +316,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
             url: http.uri().to_string(),
             filter: request.filter(),
             access,
-            index,
+            advice,
             is_ordered: pipeline.orders_partitions() || access != AccessClass::Scan,
         })
     }
@@ -431,26 +359,28 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     }
 
     /// All that identify the query in page tokens, beginning with that of new ones.
-    pub(super) fn fingerprints(&self) -> Result<Vec<u64>, Error> {
-        Ok(self.whole_request()?.fingerprints())
+    pub(crate) fn fingerprints(&self) -> Result<Vec<u64>, Error> {
+        let request = self.whole_request()?;
+        request.fingerprints(&self.table, &self.extensions())
     }
 
-    /// Loads the keys again when they are too old, if a value of the filter is encrypted: the token may be one of a newer key.
-    pub(super) async fn refresh_keys(&self) -> Result<(), Error> {
-        let is_needed = |schema: &&'static Schema| match self.conditions.tree() {
-            Ok(Some(filter)) => schema.has_lookup_in(&filter),
-            Ok(None) | Err(_) => false,
-        };
-        match encrypted::<E>().filter(is_needed) {
-            Some(schema) => {
-                let refreshed = Box::pin(refresh(&self.table, schema)).await;
-                refreshed.map_err(|error| {
-                    let error = error.with_operation(OPERATION);
-                    self.table.pipeline.locate(error)
-                })
-            }
-            None => Ok(()),
+    /// Loads what the extensions of the type need of the filter.
+    pub(crate) async fn load(&self) -> Result<(), Error> {
+        let extensions = self.extensions();
+        if extensions.is_empty() {
+            return Ok(());
         }
+        // What is wrong with the conditions is reported where they are taken.
+        let filter = self.conditions.tree().ok().flatten();
+        let loaded = Box::pin(extensions.load(&self.table, filter.as_ref())).await;
+        loaded.map_err(|error| {
+            let error = error.with_operation(OPERATION);
+            self.table.pipeline.locate(error)
+        })
+    }
+
+    fn extensions(&self) -> Extensions {
+        Extensions::of::<E>(self.left_out)
     }
 
     fn whole_request(&self) -> Result<QueryRequest, Error> {
@@ -459,40 +389,29 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     }
 
     fn request(&self, filter: Option<Tree>) -> Result<QueryRequest, Error> {
-        let table = self.table.checked_name(OPERATION)?;
-        let (filter, unsealed, by_key) = match (filter, encrypted::<E>()) {
-            (Some(filter), Some(schema)) if schema.has_lookup_in(&filter) => {
-                let sealed = with_lookup_values(&self.table, schema, &filter);
-                let (sealed, by_key) = sealed.map_err(|error| error.with_operation(OPERATION))?;
-                (Some(sealed), Some(filter), by_key)
-            }
-            (filter, _) => (filter, None, Vec::new()),
-        };
         Ok(QueryRequest {
-            table,
+            table: self.table.checked_name(OPERATION)?,
             filter,
-            unsealed,
-            by_key,
-            select: with_lookups(encrypted::<E>(), self.selection.names()),
-            hides_expired: (!self.including_expired).then_some(const { &E::SCHEMA }),
+            select: self.selection.names(),
         })
     }
 
     /// What stays the same from page to page, if it may be sent.
-    pub(super) fn into_paged(self) -> Result<(Arc<PagedQuery<S>>, Pages), Error> {
+    pub(crate) fn into_paged(self) -> Result<(Arc<PagedQuery<S>>, Pages), Error> {
         const { check_verified::<E>(S::IS_UNVERIFIED) }
         let pipeline = self.table.pipeline.clone();
         self.checked().map_err(|error| pipeline.locate(error))
     }
 
     fn checked(mut self) -> Result<(Arc<PagedQuery<S>>, Pages), Error> {
+        let extensions = self.extensions();
         let filter = self.conditions.take();
         let request = self.request(filter.map_err(|error| error.with_operation(OPERATION))?)?;
         if request.access() == AccessClass::Scan && self.table.pipeline.denies_scans {
-            let index = BetterIndex::of::<E>(request.filter.as_ref());
-            return Err(refused(OPERATION, ScanError { index }));
+            let advice = extensions.advise(request.filter.as_ref());
+            return Err(refused(OPERATION, ScanError { advice }));
         }
-        let query = PagedQuery::new(self.table, request, self.selection, self.skip);
+        let query = PagedQuery::new(self.table, request, extensions, self.selection, self.skip);
         Ok((Arc::new(query), self.pages))
     }
 
@@ -581,10 +500,14 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         const { check_standalone::<E>() }
         let table = self.table.clone();
         DeleteAll::new(table, move |table, with_etag| {
-            let query = self.including_expired();
-            let query = query.map_selection(|_| Keys { with_etag });
-            let table = table.at_primary();
-            QueryEntities { table, ..query }.stream()
+            let query = self.map_selection(|_| Keys { with_etag });
+            let (table, left_out) = (table.at_primary(), LeftOut::HIDING);
+            QueryEntities {
+                table,
+                left_out,
+                ..query
+            }
+            .stream()
         })
     }
 
@@ -593,25 +516,25 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         self
     }
 
-    pub(super) fn presence(self) -> QueryEntities<E, Presence> {
+    pub(crate) fn presence(self) -> QueryEntities<E, Presence> {
         self.map_selection(|_| Presence)
     }
 
-    pub(super) fn and(mut self, made_by: Condition, condition: Result<Tree, Error>) -> Self {
+    pub(crate) fn and(mut self, made_by: Condition, condition: Result<Tree, Error>) -> Self {
         self.conditions.add(made_by, condition);
         self
     }
 }
 
 impl<E, S> QueryEntities<E, S> {
-    pub(super) fn map_selection<T>(self, map: impl FnOnce(S) -> T) -> QueryEntities<E, T> {
+    pub(crate) fn map_selection<T>(self, map: impl FnOnce(S) -> T) -> QueryEntities<E, T> {
         QueryEntities {
             table: self.table,
             conditions: self.conditions,
             selection: map(self.selection),
             pages: self.pages,
             skip: self.skip,
-            including_expired: self.including_expired,
+            left_out: self.left_out,
             entity: self.entity,
         }
     }
@@ -619,7 +542,7 @@ impl<E, S> QueryEntities<E, S> {
 
 impl<E, S> QueryEntities<E, S> {
     /// As many queries as there are parts: each with the condition of its part in addition to its own.
-    pub(super) fn divided(
+    pub(crate) fn divided(
         mut self,
         parts: Vec<Result<Tree, Error>>,
     ) -> impl Iterator<Item = QueryEntities<E, Arc<S>>> + Send + 'static
@@ -645,7 +568,7 @@ impl<E, S> QueryEntities<E, S> {
                 selection: Arc::clone(&query.selection),
                 pages: query.pages,
                 skip: query.skip.clone(),
-                including_expired: query.including_expired,
+                left_out: query.left_out,
                 entity: query.entity,
             }
         })
@@ -676,8 +599,8 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
                 selection: Arc::clone(&query.selection),
                 pages: query.pages,
                 skip: None,
-                // It is stored, and may be prolonged.
-                including_expired: true,
+                // What is hidden is stored.
+                left_out: LeftOut::HIDING,
                 entity: query.entity,
             };
             again.stream()
@@ -724,24 +647,7 @@ impl<E, S> fmt::Debug for QueryEntities<E, S> {
     }
 }
 
-/// With the properties that show whether a decrypted value is the one that a filter found.
-fn with_lookups(
-    encrypted: Option<&'static Schema>,
-    select: Option<Vec<String>>,
-) -> Option<Vec<String>> {
-    let mut select = select?;
-    for property in encrypted.iter().flat_map(|schema| schema.encrypted_names()) {
-        if let Some(lookup) = property.lookup
-            && select.contains(&property.name)
-            && !select.contains(&lookup)
-        {
-            select.push(lookup);
-        }
-    }
-    Some(select)
-}
-
-pub(super) fn partition_is<E>(partition: impl PartitionOf<E>) -> Result<Tree, Error> {
+pub(crate) fn partition_is<E>(partition: impl PartitionOf<E>) -> Result<Tree, Error> {
     let key = partition.into_partition_key();
     let key = key.map_err(Error::input)?;
     let (name, operator) = ("PartitionKey", ComparisonOperator::Equal);
@@ -756,14 +662,14 @@ struct PageSizeError {
 
 #[derive(Clone, Debug)]
 struct ScanError {
-    index: Option<BetterIndex>,
+    advice: Option<Advice>,
 }
 
 impl fmt::Display for ScanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the query reads the whole table (a scan), which this client refuses: ")?;
-        match &self.index {
-            Some(index) => write!(f, "the index {index}"),
+        match &self.advice {
+            Some(advice) => write!(f, "the {} {advice}", advice.noun),
             None => f.write_str("name the partition"),
         }
     }

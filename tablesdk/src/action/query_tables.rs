@@ -9,7 +9,7 @@ use tablesdk_protocol::filter::Filter;
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 use tablesdk_protocol::operation::query_tables::{Request, Response};
 
-use super::{check_url, refused};
+use crate::action::refusal::{check_url, refused};
 use crate::error::Error;
 use crate::filter::starting_with;
 use crate::pipeline::{Effect, PagedOperation, PipelineHandle};

@@ -5,7 +5,7 @@ use tablesdk_protocol::ServiceProperties;
 use tablesdk_protocol::operation::service_properties::{GetRequest, GetResponse, SetRequest};
 
 use super::write::ambiguous_write::resolve_without_entity;
-use super::{malformed, refused};
+use crate::action::refusal::{malformed, refused};
 use crate::error::Error;
 use crate::pipeline::{Effect, PipelineHandle};
 

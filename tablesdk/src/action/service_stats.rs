@@ -3,7 +3,7 @@
 use tablesdk_protocol::ServiceStats;
 use tablesdk_protocol::operation::service_stats::{Request, Response};
 
-use super::malformed;
+use crate::action::refusal::malformed;
 use crate::error::Error;
 use crate::pipeline::{Effect, PipelineHandle};
 

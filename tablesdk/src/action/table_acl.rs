@@ -5,7 +5,7 @@ use tablesdk_protocol::operation::table_acl::{GetRequest, GetResponse, SetReques
 use tablesdk_protocol::{SignedIdentifier, check_signed_identifiers};
 
 use super::write::ambiguous_write::resolve_without_entity;
-use super::{malformed, refused};
+use crate::action::refusal::{malformed, refused};
 use crate::error::Error;
 use crate::pipeline::{Effect, Table};
 use crate::sas::StoredAccessPolicy;

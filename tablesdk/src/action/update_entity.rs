@@ -5,12 +5,11 @@ use std::fmt;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, IfMatch};
 
-use super::EncodedEntity;
-use super::index::changes::EntryChanges;
 use super::write::change::{ChangeKind, EntityChange};
 use super::write::changed_only::changes;
-use super::write::exactly_once::KeepMarker;
-use crate::entity::{Standalone, Stored, WritableEntity, write_stamped};
+use super::write::encoded::EncodedEntity;
+use super::write::keep_marker::KeepMarker;
+use crate::entity::{Standalone, Stored, WritableEntity};
 use crate::error::Error;
 use crate::pipeline::{OperationRun, Table};
 
@@ -47,7 +46,7 @@ impl WriteEntity {
         entity: &E,
     ) -> Self {
         let kind = ChangeKind::Update(mode, if_match);
-        let entity = EncodedEntity::new(kind.operation(), entity);
+        let entity = EncodedEntity::inserted(kind.operation(), entity);
         Self {
             table,
             kind,
@@ -56,7 +55,7 @@ impl WriteEntity {
         }
     }
 
-    pub(super) const fn encoded(
+    pub(crate) const fn encoded(
         table: Table,
         mode: Mode,
         if_match: Option<IfMatch>,
@@ -181,7 +180,7 @@ impl<'e, E: WritableEntity> UpdateEntity<'e, E> {
         let update = if changed_only {
             changes(mode, entity)
         } else {
-            let encoded = encode_stored(kind.operation(), entity);
+            let encoded = EncodedEntity::replaced(kind.operation(), entity);
             encoded.map(|encoded| Some((mode, encoded, None)))
         };
         let update = update.map_err(|error| {
@@ -238,44 +237,15 @@ impl<E: Standalone> Stored<E> {
     }
 }
 
-pub(super) fn encode_stored<E: WritableEntity>(
-    operation: &'static str,
-    entity: &Stored<E>,
-) -> Result<EncodedEntity, Error> {
-    let refused = |error| {
-        Error::input(error)
-            .with_operation(operation)
-            .with_key(entity.key())
-    };
-    let key = entity.unchanged_key().map_err(refused)?.clone();
-    let body = write_stamped::<E>(entity, &key, entity.step_of()).map_err(refused)?;
-    let entries = EntryChanges::of(entity).map_err(refused)?;
-    Ok(EncodedEntity {
-        entries,
-        ..EncodedEntity::standalone_of::<E>(key, body)
-    })
-}
-
 /// Writes an entity as a part of that run, and returns its new ETag.
-pub(super) async fn send(
+pub(crate) async fn send(
     run: &mut OperationRun<'_>,
     table: &Table,
     kind: ChangeKind,
     entity: EncodedEntity,
     exactly_once: Option<KeepMarker>,
 ) -> Result<ETag, Error> {
-    let change = sealed(run, table, kind, entity).await?;
+    let change = EntityChange::new(run.operation(), table, kind, entity).await;
+    let change = change.map_err(|error| run.annotate(error))?;
     change.write_entity(run, exactly_once).await
-}
-
-/// The change of an entity, encrypted where its type is.
-pub(super) async fn sealed(
-    run: &OperationRun<'_>,
-    table: &Table,
-    kind: ChangeKind,
-    entity: EncodedEntity,
-) -> Result<EntityChange, Error> {
-    let entity = entity.seal(table).await;
-    let entity = entity.map_err(|error| run.annotate(error))?;
-    EntityChange::new(run.operation(), table, kind, entity)
 }

@@ -8,8 +8,6 @@ use super::{TableClient, TableServiceClientBuilder};
 use crate::action::{Action, QueryTables, get_properties, get_stats, set_properties};
 use crate::connection_string::ConnectionString;
 use crate::credential::Credential;
-#[cfg(feature = "encryption")]
-use crate::encryption::Keyring;
 use crate::error::Error;
 use crate::pipeline::PipelineHandle;
 use crate::sas::{AccountSasBuilder, SasUrl};
@@ -128,16 +126,6 @@ impl TableServiceClient {
     /// a letter. An invalid name is reported when an operation on the table is awaited. The case of a name does not matter.
     pub fn table(&self, name: impl Into<String>) -> TableClient {
         TableClient::new(self.pipeline.clone(), name.into())
-    }
-
-    /// The same service with keys for the properties that are marked [`#[table(encrypt)]`](derive@crate::TableEntity#encrypt), in all
-    /// tables.
-    #[cfg(feature = "encryption")]
-    #[must_use]
-    pub fn with_encryption(&self, keyring: Keyring) -> Self {
-        let mut service = self.clone();
-        service.pipeline.keyring = Some(keyring);
-        service
     }
 
     /// Lists the account's tables.

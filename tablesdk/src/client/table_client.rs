@@ -8,14 +8,12 @@ use tablesdk_protocol::{ETag, IfMatch, Timestamp};
 
 use crate::action::{
     Action, Batch, Bulk, CreateTable, DeleteEntity, GetEntity, GetMany, InsertEntity, Modify,
-    Patch, QueryEntities, RemoveExpired, Repair, RunTransaction, SweepMarkers, Transaction,
-    UpdateEntity, WriteEntity, delete_table, get_access_policy, set_access_policy, table_exists,
+    Patch, QueryEntities, RunTransaction, SweepMarkers, Transaction, UpdateEntity, WriteEntity,
+    delete_table, get_access_policy, set_access_policy, table_exists,
 };
-#[cfg(feature = "encryption")]
-use crate::encryption::Keyring;
-use crate::entity::index::{check_no_entry, check_standalone};
 use crate::entity::key::{IntoEntityKey, IntoPartitionKey, KeyOf, check_standalone_key};
-use crate::entity::{Expires, Standalone, Stored, TableEntity, WritableEntity};
+use crate::entity::standalone::{check_no_entry, check_standalone};
+use crate::entity::{Standalone, Stored, TableEntity, WritableEntity};
 use crate::error::{ClosureError, Error};
 use crate::pipeline::{PipelineHandle, Table};
 use crate::sas::{SasUrl, StoredAccessPolicy, TableSasBuilder};
@@ -78,23 +76,6 @@ impl TableClient {
     pub fn from_sas_url(url: &str) -> Result<Self, Error> {
         let (url, table) = SasUrl::parse_table(url)?;
         Ok(url.builder().build()?.table(table))
-    }
-
-    /// The same table with keys for the properties that are marked [`#[table(encrypt)]`](derive@crate::TableEntity#encrypt).
-    ///
-    /// ```
-    #[doc = include_str!("../docs/encrypted.md")]
-    /// let table = table.with_encryption(Keyring::new(LocalKey::new("2024-02", [8; 32])));
-    /// table.insert(&Employee::new("Sales", "1", "AB 12 34 56 C", "ada@contoso.com")).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[cfg(feature = "encryption")]
-    #[must_use]
-    pub fn with_encryption(&self, keyring: Keyring) -> Self {
-        let mut table = self.table.clone();
-        table.pipeline.keyring = Some(keyring);
-        Self::of(table)
     }
 
     /// The name of the table.
@@ -869,68 +850,6 @@ impl TableClient {
     {
         let partition = partition.into_partition_key();
         RunTransaction::new(self.table.clone(), partition, decide)
-    }
-
-    /// Compares the entries of the [indexes](derive@crate::TableEntity#index) of `E` with the entities, and mends what differs: missing
-    /// and stale entries are written, and entries without their entity are deleted. So it does with [copies](derive@crate::TableEntity#copy).
-    ///
-    /// Writes of this client keep the entries right. A repair is for an index that was added to a type with stored entities, and
-    /// after a program wrote entities that does not know the index. It runs beside writers: deploy the programs that write the index,
-    /// repair, and then deploy those that read it.
-    ///
-    /// It reads each entity once, and for each of its entries sends three requests, 16 entities at a time. An entity whose entries are mended gets a new ETag, and keeps its properties.
-    ///
-    /// ```
-    #[doc = include_str!("../docs/indexed.md")]
-    /// use tablesdk::DynamicEntity;
-    ///
-    /// # let employee = || DynamicEntity::new("Sales", "empid_000001").with("email", "ada@contoso.com");
-    /// // A program that does not know the index.
-    /// table.insert(&employee()).await?;
-    ///
-    /// let found = table.repair::<Employee>().dry_run().await?;
-    /// assert_eq!((found.missing, found.stale, found.orphaned), (1, 0, 0));
-    /// let report = table.repair::<Employee>().partition("Sales").await?;
-    /// assert_eq!(report.mended(), 1);
-    /// assert!(table.get(ByEmail::key("Sales", "ada@contoso.com")).await?.is_some());
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// `TableNotFound`, and other errors of the service; the repair can be run again, or [resumed](Repair::resume_at). [`ErrorKind::Input`](crate::ErrorKind::Input) for an
-    /// entity whose entry cannot be written.
-    pub fn repair<'a, E: WritableEntity>(&self) -> Repair<'a, E> {
-        Repair::new(self.table.clone())
-    }
-
-    /// Deletes entities that have [expired](derive@crate::TableEntity#expires) five minutes ago or earlier, by the clock of the service.
-    ///
-    /// Each entity is deleted if it is still the version that was read, so a write that prolongs it wins. Its entries in indexes and its copies
-    /// are deleted with it. Several clients may run it at the same time, and beside writers. It can be dropped, or fail, after any request:
-    /// the next call continues.
-    ///
-    /// With [buckets](derive@crate::TableEntity#buckets), it reads only what has expired, which is allowed where the client
-    /// [denies scans](crate::TableServiceClientBuilder::deny_scans), and no scan for
-    /// [`assert_no_scans`](crate::guide::testing#the-journal) of the test kit. Without, it scans the table, or reads one
-    /// [partition](RemoveExpired::partition).
-    ///
-    /// ```
-    #[doc = include_str!("../docs/sessions.md")]
-    /// let report = table.remove_expired::<Session>().max(10_000).await?;
-    /// assert_eq!((report.removed, report.has_more), (1, false));
-    /// # assert_eq!(table.query::<Session>().including_expired().count().await?, 1);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// `TableNotFound`, and other errors of the service. [`ErrorKind::Input`](crate::ErrorKind::Input) where the client denies scans, and the
-    /// type has no buckets.
-    pub fn remove_expired<'a, E: Expires>(&self) -> RemoveExpired<'a, E> {
-        RemoveExpired::new(self.table.clone())
     }
 
     /// Starts a bulk run, which writes or deletes any number of entities over any partitions, from a stream.

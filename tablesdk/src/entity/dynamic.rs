@@ -8,7 +8,7 @@ use tablesdk_protocol::wire::json::{RawProperty, read_entity_by};
 use tablesdk_protocol::{ETag, EntityKey, KeyKind, ShortString, Timestamp};
 
 use super::encrypted::check_convertible;
-use super::index::Standalone;
+use super::standalone::Standalone;
 use super::{
     ColumnScope, EntityError, EntityProblem, EntityVariant, IntoProperty, Properties,
     PropertyReader, PropertyWriter, Schema, TableEntity, ValueError, VariantAccess, WritableEntity,
@@ -126,7 +126,7 @@ impl DynamicEntity {
     }
 
     /// Reads an entity; `push` takes its properties.
-    pub(super) fn read_with(
+    pub(crate) fn read_with(
         reader: &mut PropertyReader<'_>,
         push: impl Fn(&mut Properties, &RawProperty<'_>) -> Result<(), EntityError>,
     ) -> Result<Self, EntityError> {

@@ -1,7 +1,6 @@
 //! Which properties of a type are encrypted: known at compile time, so that other types cost nothing. This module knows neither keys nor
 //! how a property is encrypted.
 
-use tablesdk_protocol::filter::Filter;
 use tablesdk_protocol::limits::PROPERTY_NAME_UNITS_MAX;
 
 use super::column_scope::ColumnScope;
@@ -23,6 +22,10 @@ pub(super) enum Encryption {
 pub(crate) struct EncryptedName {
     pub(crate) name: String,
     /// The name of the property with which the service finds equal values.
+    #[cfg_attr(
+        not(feature = "encryption"),
+        expect(dead_code, reason = "no other pattern needs it")
+    )]
     pub(crate) lookup: Option<String>,
 }
 
@@ -31,7 +34,7 @@ pub(crate) const fn encrypted<E: TableEntity>() -> Option<&'static Schema> {
     const {
         if E::SCHEMA.encrypts() {
             assert!(
-                E::INDEXES.is_empty(),
+                !E::FACTS.has_riders || E::SCHEMA.has_variants(),
                 "a type with encrypted properties has no indexes, no copies, and no buckets of `expires`: their entries would need keys of their own"
             );
             E::SCHEMA.check_encryption();
@@ -226,17 +229,6 @@ impl Schema {
     pub(crate) fn encrypts_as(&self, name: &str) -> bool {
         let names = self.encrypted_names();
         names.iter().any(|known| known.name == name)
-    }
-
-    /// Whether a filter compares an encrypted property.
-    pub(crate) fn has_lookup_in(&self, filter: &Filter) -> bool {
-        let names = self.encrypted_names();
-        filter.fold(|filter, terms: Vec<bool>| match filter {
-            Filter::Comparison(comparison) => names
-                .iter()
-                .any(|name| name.lookup.as_deref() == Some(comparison.property.as_str())),
-            _ => terms.contains(&true),
-        })
     }
 
     fn add_encrypted(&self, scope: ColumnScope, names: &mut Vec<EncryptedName>) {

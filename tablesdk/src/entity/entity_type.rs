@@ -346,7 +346,7 @@ pub(super) const fn contains(names: &[&str], name: &str) -> bool {
     reason = "at compile time, which is what it is for"
 )]
 #[track_caller]
-pub(super) const fn refuse(parts: &[&str]) -> ! {
+pub(crate) const fn refuse(parts: &[&str]) -> ! {
     let mut message = [0; MESSAGE_BYTES_MAX];
     let mut length = 0;
     let mut part = 0;

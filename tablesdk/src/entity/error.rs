@@ -6,7 +6,6 @@ use tablesdk_protocol::limits::{ENTITY_BYTES_MAX, PROPERTIES_MAX};
 use tablesdk_protocol::wire::json::PropertyError;
 use tablesdk_protocol::{EdmType, KeyError, KeyKind};
 
-use super::wide::SIBLINGS_MAX;
 use crate::value_error::{ValueError, shortened};
 
 /// A struct that cannot be written as an entity, or an entity that cannot be read as the struct.
@@ -200,10 +199,22 @@ pub enum EntityProblem {
         count: usize,
     },
     /// More properties, or more bytes, than a wide entity can have.
-    #[error("the properties fill {parts} entities, more than the {} of a wide entity", SIBLINGS_MAX + 1)]
+    #[error("the properties fill {parts} entities, more than the {max} of a wide entity")]
     TooWide {
         /// How many entities of the service.
         parts: usize,
+        /// How many there may be.
+        max: usize,
+    },
+    /// The value has become another variant of its enum than the stored entity is of.
+    #[error(
+        "the stored entity is of the variant `{stored}`, and the value of `{now}`: what is stored with the one would be left; delete it, and insert the other"
+    )]
+    OtherVariant {
+        /// That of the stored entity.
+        stored: &'static str,
+        /// That of the value.
+        now: &'static str,
     },
     /// No variant of the enum has rows with such a key, and none takes all others.
     #[error(

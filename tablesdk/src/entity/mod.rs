@@ -6,17 +6,15 @@
 //!
 //! Knows nothing of HTTP or of credentials.
 
+pub(crate) mod attached;
 pub(crate) mod column_scope;
-pub(crate) mod copy;
 pub(crate) mod dynamic;
 pub(crate) mod encrypted;
 pub(crate) mod entity_type;
 mod error;
-pub(crate) mod expiry;
 pub(crate) mod field;
 pub(crate) mod field_codec;
 pub(crate) mod flatten;
-pub(crate) mod index;
 pub(crate) mod json;
 pub(crate) mod key;
 pub(crate) mod properties;
@@ -25,21 +23,18 @@ mod reader;
 pub(crate) mod schema;
 #[cfg(feature = "serde")]
 mod serialize;
+pub(crate) mod standalone;
 pub(crate) mod stored;
 pub(crate) mod traits;
 pub(crate) mod variant;
 pub(crate) mod variants;
-pub(crate) mod wide;
 mod writer;
 
 pub use crate::value_error::ValueError;
-pub use copy::CopyOf;
 pub use dynamic::{DynamicColumn, DynamicColumns};
 pub use entity_type::EntityType;
 pub use error::{EntityError, EntityProblem};
-pub use expiry::Expires;
 pub(crate) use field::Field;
-pub use index::{IndexEntry, Standalone};
 pub use properties::IntoProperty;
 #[cfg(feature = "json")]
 pub use property::Json;
@@ -50,6 +45,7 @@ pub use reader::PropertyReader;
 pub use schema::{PropertySchema, Schema};
 #[cfg(feature = "serde")]
 pub use serialize::Exact;
+pub use standalone::Standalone;
 pub use tablesdk_protocol::ValueRef;
 pub use writer::PropertyWriter;
 
@@ -65,6 +61,6 @@ pub(crate) use traits::{TableEntity, WritableEntity};
 pub(crate) use variant::{EntityVariant, VariantAccess};
 pub(crate) use variants::VariantRows;
 pub(crate) use writer::{
-    STEP_OF, entity_bytes, property_bytes, values_of, whole_values, write_entity, write_stamped,
-    write_values, write_whole,
+    STEP_OF, entity_bytes, property_bytes, values_of, whole_values, write, write_entity,
+    write_stamped, write_values, write_whole,
 };

@@ -179,7 +179,7 @@ impl Properties {
     }
 
     /// As [`push`](Self::push), of an entity of any size whose names are known to be distinct.
-    pub(super) fn append(&mut self, property: &RawProperty<'_>) -> Result<(), EntityError> {
+    pub(crate) fn append(&mut self, property: &RawProperty<'_>) -> Result<(), EntityError> {
         let value = property.to_value();
         let value = value.map_err(|error| EntityProblem::Payload {
             wanted: None,

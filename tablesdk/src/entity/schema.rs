@@ -11,7 +11,6 @@ use super::encrypted::{Encryption, lookup_name};
 use super::entity_type::refuse;
 use super::key::KeyTemplate;
 use super::variants::Dispatch;
-use super::wide::WIDE_PROPERTIES_MAX;
 
 /// The properties that a struct is stored as, keys left out.
 ///
@@ -46,7 +45,7 @@ pub struct Schema {
     /// Of an enum.
     pub(super) dispatch: Option<Dispatch>,
     /// The property with the instant at which an entity expires.
-    pub(super) expires: Option<&'static str>,
+    pub(crate) expires: Option<&'static str>,
     /// Of the entries of an index.
     pub(super) entry: Option<EntryPlace>,
     /// Of a type with a mistake, of which nothing is known.
@@ -250,27 +249,11 @@ impl Schema {
 
     /// As [`check`](Self::check), for an entity that is stored with these properties as well.
     #[track_caller]
-    pub(super) const fn check_beside(&self, reserved: &'static [&'static str]) {
+    pub(crate) const fn check_beside(&self, reserved: &'static [&'static str]) {
         self.check_names::<512>(
             PROPERTIES_MAX,
             "the entity has more than 252 properties, including those of flattened structs and the slots of series: mark it `#[table(wide)]`, or split it",
             reserved,
-        );
-    }
-
-    /// As `check`, of a wide entity.
-    #[doc(hidden)]
-    #[track_caller]
-    pub const fn check_wide(&self) {
-        if self.encrypts() {
-            refuse(&[
-                "a wide struct has no encrypted properties: remove the `encrypt`, or the `wide`",
-            ]);
-        }
-        self.check_names::<0x8000>(
-            WIDE_PROPERTIES_MAX,
-            "the entity has more than 24848 properties, including those of flattened structs and the slots of series: split it",
-            &[],
         );
     }
 
@@ -279,7 +262,7 @@ impl Schema {
         reason = "at compile time, and within the bounds by the condition of the loop"
     )]
     #[track_caller]
-    const fn check_names<const SLOTS: usize>(
+    pub(crate) const fn check_names<const SLOTS: usize>(
         &self,
         max: usize,
         too_many: &'static str,

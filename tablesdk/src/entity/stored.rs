@@ -7,8 +7,8 @@ use bytes::Bytes;
 use tablesdk_protocol::wire::json::EntityMembers;
 use tablesdk_protocol::{ETag, EntityKey, KeyKind, Timestamp};
 
+use super::attached::{Memory, Remembered};
 use super::encrypted::without_secrets;
-use super::index::EntryKeys;
 use super::reader::key_of_members;
 use super::{EntityError, EntityProblem, PropertyReader, TableEntity, WritableEntity};
 
@@ -45,26 +45,17 @@ pub struct Stored<E> {
 struct Known {
     /// Its content, where it is kept to be compared with.
     content: Option<Bytes>,
-    /// The entries of its indexes. In a box, so that an entity without indexes is small.
-    entries: Option<Box<EntryKeys>>,
+    /// What patterns have noted.
+    memory: Memory,
     /// The step of an outbox that has written it.
     step_of: Option<Box<str>>,
 }
 
 impl Known {
-    fn of<E: TableEntity>(value: &E) -> Self {
-        Self::with_entries::<E>(|| EntryKeys::of(value))
-    }
-
-    fn of_written<E: TableEntity>(value: &E) -> Self {
-        Self::with_entries::<E>(|| EntryKeys::of_written(value))
-    }
-
-    fn with_entries<E: TableEntity>(entries: impl FnOnce() -> EntryKeys) -> Self {
+    fn of<E: TableEntity>(value: &E, how: Remembered) -> Self {
         Self {
-            content: None,
-            entries: (!E::INDEXES.is_empty()).then(|| Box::new(entries())),
-            step_of: None,
+            memory: Memory::of(value, how),
+            ..Self::default()
         }
     }
 }
@@ -120,16 +111,9 @@ impl<E> Stored<E> {
         self.known.step_of.as_deref()
     }
 
-    /// Whether the stored entity has the entry with that key.
-    pub(crate) fn has_entry(&self, key: &EntityKey) -> bool {
-        let entries = self.known.entries.as_ref();
-        entries.is_some_and(|entries| entries.contains(key))
-    }
-
-    /// The keys of the entries in an index that the stored entity has.
-    pub(crate) fn entry_keys(&self, index: usize) -> impl Iterator<Item = &EntityKey> {
-        let entries = self.known.entries.iter();
-        entries.flat_map(move |entries| entries.of_index(index))
+    /// What patterns have noted of the stored entity.
+    pub(crate) const fn memory(&self) -> &Memory {
+        &self.known.memory
     }
 
     /// The value alone.
@@ -142,7 +126,7 @@ impl<E: TableEntity> Stored<E> {
     pub(crate) fn new(value: E, key: EntityKey, etag: ETag) -> Self {
         let timestamp = etag.timestamp();
         Self {
-            known: Known::of(&value),
+            known: Known::of(&value, Remembered::Read),
             value,
             key,
             etag,
@@ -174,7 +158,7 @@ impl<E: TableEntity> Stored<E> {
         Ok(Self {
             known: Known {
                 step_of,
-                ..Known::of(&value)
+                ..Known::of(&value, Remembered::Read)
             },
             value,
             key,
@@ -190,7 +174,7 @@ impl<E: TableEntity> Stored<E> {
         self.etag = etag;
         self.known = Known {
             step_of: self.known.step_of.take(),
-            ..Known::of_written(&self.value)
+            ..Known::of(&self.value, Remembered::Written)
         };
     }
 }

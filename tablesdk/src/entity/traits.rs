@@ -2,7 +2,7 @@
 
 use tablesdk_protocol::{ETag, EntityKey};
 
-use super::index::Index;
+use super::attached::{Attach, Extensions, Facts, Memory, Remembered};
 use super::{EntityError, PropertyReader, PropertyWriter, Schema};
 
 /// A struct that is stored as an entity. Derive it: `#[derive(TableEntity)]`.
@@ -37,13 +37,9 @@ pub trait TableEntity: Sized + Send + 'static {
     /// The names and types of the properties.
     const SCHEMA: Schema;
 
-    /// The indexes whose entries are written together with the entity.
+    /// What is known of the type at compile time.
     #[doc(hidden)]
-    const INDEXES: &'static [Index<Self>] = &[];
-
-    /// Whether no other entity is written together with it: it has no indexes, and is no entry of one.
-    #[doc(hidden)]
-    const IS_STANDALONE: bool = true;
+    const FACTS: Facts = Facts::PLAIN;
 
     /// Whether a value is any entity, exactly as it is stored. Queries return what the client stores for purposes of its own, too, and a write
     /// keeps which step of an outbox has written the entity: for exports and copies of whole tables.
@@ -63,6 +59,20 @@ pub trait TableEntity: Sized + Send + 'static {
     /// Notes in the value as which version it was written, where it has a field for that.
     #[doc(hidden)]
     fn written_as(&mut self, _etag: &ETag) {}
+
+    /// Adds what goes along with a write of this value.
+    #[doc(hidden)]
+    fn attach(&self, _attach: &mut Attach<'_>) -> Result<(), EntityError> {
+        Ok(())
+    }
+
+    /// Notes what has to be known of the stored value when it is written again.
+    #[doc(hidden)]
+    fn remember(&self, _memory: &mut Memory, _how: Remembered) {}
+
+    /// Adds the patterns that take part in all reads and writes of the type.
+    #[doc(hidden)]
+    fn extensions(_extensions: &mut Extensions<'_>) {}
 
     /// The schema of what this very value is: of an enum that of its variant.
     #[doc(hidden)]

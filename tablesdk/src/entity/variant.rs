@@ -1,8 +1,11 @@
 //! What an entity is as a variant of an enum. All that an enum asks of the type in a variant it asks of one trait, so that a type
 //! that is no entity is refused once.
 
+use std::any::TypeId;
+
 use tablesdk_protocol::{ETag, EntityKey};
 
+use super::attached::{Attach, Extensions, Facts, Memory, Remembered, Variant};
 use super::{
     ColumnScope, DynamicEntity, EntityError, EntityProblem, PropertyReader, PropertyWriter, Schema,
     TableEntity, WritableEntity,
@@ -35,9 +38,13 @@ pub trait EntityVariant: Sized {
 #[derive(Debug)]
 pub struct VariantAccess<V> {
     schema: &'static Schema,
-    is_standalone: bool,
+    facts: Facts,
     read: fn(&mut PropertyReader<'_>) -> Result<V, EntityError>,
     written_as: fn(&mut V, &ETag),
+    id: fn() -> TypeId,
+    attach: fn(&V, &mut Attach<'_>) -> Result<(), EntityError>,
+    remember: fn(&V, &mut Memory, Remembered),
+    extensions: fn(&mut Extensions<'_>),
     /// Not of a projection.
     write: Option<Write<V>>,
 }
@@ -65,9 +72,13 @@ pub const fn variant<V: WritableEntity>() -> VariantAccess<V> {
 pub const fn projected_variant<V: TableEntity>() -> VariantAccess<V> {
     VariantAccess {
         schema: const { &V::SCHEMA },
-        is_standalone: V::IS_STANDALONE,
+        facts: V::FACTS,
         read: V::read,
         written_as: V::written_as,
+        id: TypeId::of::<V>,
+        attach: V::attach,
+        remember: V::remember,
+        extensions: V::extensions,
         write: None,
     }
 }
@@ -94,11 +105,46 @@ impl<V> VariantAccess<V> {
         (self.written_as)(value, etag);
     }
 
-    /// Refuses at compile time an entity with indexes, whose entries an enum would not write.
-    pub const fn check_standalone(&self) {
+    /// What is known of the type at compile time.
+    pub const fn facts(&self) -> Facts {
+        self.facts
+    }
+
+    /// Adds what goes along with a write of it.
+    pub fn attach(
+        &self,
+        value: &V,
+        name: &'static str,
+        attach: &mut Attach<'_>,
+    ) -> Result<(), EntityError> {
+        attach.check_variant(self.variant(name))?;
+        (self.attach)(value, attach)
+    }
+
+    /// Notes what has to be known of it when it is written again.
+    pub fn remember(&self, value: &V, name: &'static str, memory: &mut Memory, how: Remembered) {
+        (self.remember)(value, memory, how);
+        memory.keep(self.variant(name));
+    }
+
+    /// Adds the patterns that take part in all its reads and writes.
+    pub fn extensions(&self, extensions: &mut Extensions<'_>) {
+        (self.extensions)(extensions);
+    }
+
+    fn variant(&self, name: &'static str) -> Variant {
+        Variant {
+            id: (self.id)(),
+            name,
+            has_riders: self.facts.has_riders,
+        }
+    }
+
+    /// Refuses at compile time an entry of an index, which an enum would not verify.
+    pub const fn check_no_entry(&self) {
         assert!(
-            self.is_standalone,
-            "an enum of entities cannot hold a struct with indexes or copies, or an entry of an index: query each type by itself, or hold a projection of it"
+            !self.facts.is_entry,
+            "an enum of entities cannot hold an entry of an index: query the entries by themselves"
         );
     }
 

@@ -234,7 +234,7 @@ pub(crate) fn write_values(
     })
 }
 
-pub(super) fn write(
+pub(crate) fn write(
     key: &EntityKey,
     properties: impl FnOnce(&mut PropertyWriter<'_>) -> Result<(), EntityError>,
 ) -> Result<Bytes, EntityError> {

@@ -80,12 +80,12 @@ impl CurrentEntity {
         }))
     }
 
-    /// Adds the content decrypted.
-    pub(crate) fn decrypt(
+    /// Adds the content as the program wrote it, where that is another one.
+    pub(crate) fn reveal(
         self,
-        open: impl FnOnce(&Bytes) -> Result<Option<Bytes>, Error>,
+        reveal: impl FnOnce(&Bytes) -> Result<Option<Bytes>, Error>,
     ) -> Result<Self, Error> {
-        let decrypted = open(&self.content)?;
+        let decrypted = reveal(&self.content)?;
         Ok(Self { decrypted, ..self })
     }
 

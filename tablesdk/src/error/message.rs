@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 
 use tablesdk_protocol::{Endpoint, EntityKey};
 
-use super::{Error, ErrorKind, Inner, Source, TakenEntry};
+use super::{Error, ErrorKind, Inner, Source};
 
 impl Error {
     /// The message without the operation and where it took place.
@@ -20,18 +20,8 @@ impl Error {
         } else if let Some(current) = &self.0.current {
             let _ = write!(text, "{current}: ");
         }
-        if let Some(entry) = &self.0.taken_entry {
-            let TakenEntry {
-                noun,
-                index,
-                row_key,
-                owner,
-            } = &**entry;
-            let owner = Excerpt(owner);
-            let _ = write!(
-                text,
-                "the {noun} {index} has another entity, {owner}, at {row_key:?}: "
-            );
+        if let Some(details) = &self.0.details {
+            let _ = write!(text, "{details}: ");
         }
         match &self.0.source {
             Source::Message(message) | Source::Timeout(message) => text.push_str(message),
@@ -143,7 +133,7 @@ fn without_scheme(endpoint: &Endpoint) -> &str {
 }
 
 /// A key whose parts are cut to a length that fits a line.
-struct Excerpt<'k>(&'k EntityKey);
+pub(crate) struct Excerpt<'k>(pub(crate) &'k EntityKey);
 
 impl fmt::Display for Excerpt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

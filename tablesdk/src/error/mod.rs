@@ -14,7 +14,7 @@ mod availability;
 mod current_state;
 mod fake;
 mod hint;
-mod message;
+pub(crate) mod message;
 
 pub use current_state::{CurrentEntity, CurrentState};
 pub(crate) use message::{find_cause, push_causes};
@@ -67,20 +67,10 @@ struct Inner {
     batch_index: Option<usize>,
     next_page: Option<String>,
     batch_size: Option<usize>,
-    taken_entry: Option<Box<TakenEntry>>,
+    /// What a pattern says about what goes along with a change.
+    details: Option<Arc<dyn StdError + Send + Sync>>,
     /// The account whose key was not accepted.
     account: Option<String>,
-    /// The copy that has no entity to go into.
-    copy: Option<&'static str>,
-}
-
-/// The entry of an index that another entity has.
-#[derive(Clone)]
-struct TakenEntry {
-    noun: &'static str,
-    index: &'static str,
-    row_key: String,
-    owner: EntityKey,
 }
 
 #[derive(Clone, Debug)]
@@ -320,27 +310,20 @@ impl Error {
         self
     }
 
-    /// Adds that another entity has the entry of an index which the operation would have written.
-    pub(crate) fn with_taken_entry(
-        mut self,
-        noun: &'static str,
-        index: &'static str,
-        row_key: &str,
-        owner: &EntityKey,
-    ) -> Self {
-        self.0.taken_entry = Some(Box::new(TakenEntry {
-            noun,
-            index,
-            row_key: row_key.to_owned(),
-            owner: owner.clone(),
-        }));
+    /// Adds what a pattern says about what goes along with a change.
+    pub(crate) fn with_details(mut self, details: impl StdError + Send + Sync + 'static) -> Self {
+        self.0.details = Some(Arc::new(details));
         self
     }
 
-    /// Adds that a copy has no entity to go into.
-    pub(crate) fn with_copy(mut self, copy: &'static str) -> Self {
-        self.0.copy = Some(copy);
-        self
+    /// Whether it is about what goes along with a change, and not about the entity.
+    pub(crate) fn has_details(&self) -> bool {
+        self.0.details.is_some()
+    }
+
+    /// What a pattern says about what goes along with a change.
+    pub(crate) fn details<D: StdError + 'static>(&self) -> Option<&D> {
+        self.0.details.as_ref()?.downcast_ref()
     }
 
     pub(crate) fn with_next_page(mut self, token: Option<impl fmt::Display>) -> Self {
@@ -375,9 +358,8 @@ impl Error {
             batch_index: None,
             next_page: None,
             batch_size: None,
-            taken_entry: None,
+            details: None,
             account: None,
-            copy: None,
         }))
     }
 
@@ -417,24 +399,6 @@ impl Error {
     /// from 1: `change 2 of 5` has the index 1.
     pub fn batch_index(&self) -> Option<usize> {
         self.0.batch_index
-    }
-
-    /// The [unique index](derive@crate::TableEntity#index) in which another entity has the entry that the operation would have written:
-    /// the name of the type of its entries. Also the name of a [copy](derive@crate::TableEntity#copy) whose key another entity has, or
-    /// that has no entity to go into.
-    ///
-    /// ```
-    #[doc = include_str!("../docs/indexed.md")]
-    /// table.insert(&Employee::new("Sales", 1, "ada@contoso.com")).await?;
-    /// let error = table.insert(&Employee::new("Sales", 2, "ada@contoso.com")).await.unwrap_err();
-    /// assert!(error.is_conflict());
-    /// assert_eq!(error.index(), Some("ByEmail"));
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn index(&self) -> Option<&str> {
-        let taken = self.0.taken_entry.as_ref().map(|entry| entry.index);
-        taken.or(self.0.copy)
     }
 
     /// The token of the next page, when [`page`](crate::action::QueryEntities::page) returned an entity that cannot be read: for

@@ -4,13 +4,13 @@
 
 #[cfg(not(feature = "tracing"))]
 pub(super) use disabled::{
-    Timer, cancelled, ended, entry_left, entry_of_other, exhausted, no_handler, outcome_unknown,
-    retried, starts_over, step_left,
+    Timer, cancelled, ended, exhausted, outcome_unknown, retried, starts_over,
 };
 #[cfg(feature = "tracing")]
+pub(crate) use enabled::TARGET;
+#[cfg(feature = "tracing")]
 pub(super) use enabled::{
-    Timer, cancelled, ended, entry_left, entry_of_other, exhausted, no_handler, outcome_unknown,
-    retried, starts_over, step_left,
+    Timer, cancelled, ended, exhausted, outcome_unknown, retried, starts_over,
 };
 
 use tablesdk_protocol::Endpoint;
@@ -181,36 +181,6 @@ mod enabled {
         );
     }
 
-    /// An operation has succeeded or failed, and leaves an entry of an index that is not right.
-    pub(in crate::pipeline) fn entry_left(
-        report: &OperationReport,
-        index: &'static str,
-        error: &Error,
-    ) {
-        warn!(
-            target: TARGET,
-            operation = report.operation,
-            table = report.table.as_deref(),
-            index,
-            status = status(error),
-            code = code(error),
-            reason = error.reason(),
-            request_id = error.request_id(),
-            "an entry of an index is out of date: `repair` mends it"
-        );
-    }
-
-    /// An entity keeps an entry that it does not have.
-    pub(in crate::pipeline) fn entry_of_other(report: &OperationReport, index: &'static str) {
-        warn!(
-            target: TARGET,
-            operation = report.operation,
-            table = report.table.as_deref(),
-            index,
-            "the entry of an index, or the copy, was not written: another entity has its key, which `repair` reports"
-        );
-    }
-
     /// The future or the stream of an operation was dropped while a request was in flight.
     pub(in crate::pipeline) fn cancelled(report: &OperationReport) {
         debug!(
@@ -220,36 +190,6 @@ mod enabled {
             attempts = report.attempts,
             elapsed = shown(report.duration),
             "operation cancelled"
-        );
-    }
-
-    /// A step of the outbox failed, or the steps of a transaction were stored and could not be looked at.
-    pub(in crate::pipeline) fn step_left(table: Option<&str>, step: Option<u64>, error: &Error) {
-        warn!(
-            target: TARGET,
-            operation = error.operation(),
-            table,
-            step,
-            status = status(error),
-            code = code(error),
-            reason = error.reason(),
-            request_id = error.request_id(),
-            "a step of the outbox was not applied, and waits for a worker"
-        );
-    }
-
-    /// A worker has no function for a message.
-    pub(in crate::pipeline) fn no_handler(
-        operation: &'static str,
-        table: Option<&str>,
-        message: &str,
-    ) {
-        warn!(
-            target: TARGET,
-            operation,
-            table,
-            message_name = message,
-            "a message of the outbox has no handler in this worker"
         );
     }
 
@@ -272,7 +212,7 @@ mod enabled {
         tracing::field::debug(Duration::from_micros(micros - micros % unit))
     }
 
-    const TARGET: &str = "tablesdk";
+    pub(crate) const TARGET: &str = "tablesdk";
 }
 
 #[cfg(not(feature = "tracing"))]
@@ -330,13 +270,5 @@ mod disabled {
     ) {
     }
 
-    pub(in crate::pipeline) const fn entry_left(_: &OperationReport, _: &'static str, _: &Error) {}
-
-    pub(in crate::pipeline) const fn entry_of_other(_: &OperationReport, _: &'static str) {}
-
     pub(in crate::pipeline) const fn cancelled(_: &OperationReport) {}
-
-    pub(in crate::pipeline) const fn step_left(_: Option<&str>, _: Option<u64>, _: &Error) {}
-
-    pub(in crate::pipeline) const fn no_handler(_: &str, _: Option<&str>, _: &str) {}
 }

@@ -1,5 +1,6 @@
 //! A pipeline as one call sees it.
 
+use std::any::Any;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -9,12 +10,9 @@ use bytes::Bytes;
 use http::{Request, Response};
 
 use super::attempt::Effect;
-use super::event;
 use super::operation_run::OperationRun;
 use super::operation_span::{OperationSpan, PagedOperation};
 use super::{Pipeline, RetryPolicy};
-#[cfg(feature = "encryption")]
-use crate::encryption::Keyring;
 use crate::error::Error;
 
 /// The pipeline of a client, with the options of a single call. Each action has a clone.
@@ -23,9 +21,12 @@ pub(crate) struct PipelineHandle {
     pipeline: Arc<Pipeline>,
     /// The table that the call is about.
     table: Option<Arc<str>>,
-    /// What encrypts and decrypts the properties of its entities.
-    #[cfg(feature = "encryption")]
-    pub(crate) keyring: Option<Keyring>,
+    /// What a pattern was given for its calls.
+    #[cfg_attr(
+        not(feature = "encryption"),
+        expect(dead_code, reason = "no other pattern needs it")
+    )]
+    pub(crate) extra: Option<Arc<dyn Any + Send + Sync>>,
     /// Instead of the policy of the client.
     pub(crate) retry: Option<RetryPolicy>,
     /// Instead of the deadline of either policy.
@@ -39,8 +40,7 @@ impl PipelineHandle {
         Self {
             pipeline: Arc::new(pipeline),
             table: None,
-            #[cfg(feature = "encryption")]
-            keyring: None,
+            extra: None,
             retry: None,
             deadline: None,
             reads_now: false,
@@ -97,16 +97,6 @@ impl PipelineHandle {
 
     fn span(&self, operation: &'static str) -> OperationSpan {
         OperationSpan::new(self, operation, self.table.as_deref())
-    }
-
-    /// Warns that a step of the outbox was not applied, or that steps were not looked at.
-    pub(crate) fn warn_step_left(&self, step: Option<u64>, error: &Error) {
-        event::step_left(self.table.as_deref(), step, error);
-    }
-
-    /// Warns that a message waits for a worker that handles it.
-    pub(crate) fn warn_no_handler(&self, operation: &'static str, message: &str) {
-        event::no_handler(operation, self.table.as_deref(), message);
     }
 
     /// Sends the only request of an operation, and returns the response of success.

@@ -6,7 +6,7 @@
 mod attempt;
 mod budget;
 mod deadline;
-mod event;
+pub(crate) mod event;
 mod handle;
 mod operation_run;
 mod operation_span;

@@ -82,6 +82,12 @@ impl<'p> OperationRun<'p> {
         self.span.report.operation
     }
 
+    /// The table that the operation is about.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn table_name(&self) -> Option<&str> {
+        self.span.report.table.as_deref()
+    }
+
     /// Adds to an error the operation, its endpoint and table, and the attempts and the time until now.
     pub(crate) fn annotate(&self, error: Error) -> Error {
         self.pipeline
@@ -98,16 +104,6 @@ impl<'p> OperationRun<'p> {
     /// Records in the operation's report a failure after which it continues, such as that of one entity of a page.
     pub(crate) fn note_failure(&mut self, error: &Error) {
         self.span.note_failure(error);
-    }
-
-    /// Reports an entry of an index that is not what it should be after the operation.
-    pub(crate) fn warn_of_entry(&self, index: &'static str, error: &Error) {
-        event::entry_left(&self.span.report, index, error);
-    }
-
-    /// Reports an entry of an index, or a copy, that is left as it is, because it belongs to another entity.
-    pub(crate) fn warn_of_other_owner(&self, index: &'static str) {
-        event::entry_of_other(&self.span.report, index);
     }
 
     /// Ends the operation and reports its outcome. An operation that is dropped without this call is reported as cancelled.

@@ -12,10 +12,6 @@ use tablesdk_protocol::wire::json::JsonEntity;
 use super::Literal;
 use super::mixed_integers;
 use super::ranges::LiteralRange;
-#[cfg(feature = "encryption")]
-use crate::encryption::sealed_literal;
-#[cfg(feature = "encryption")]
-use crate::entity::encrypted::lookup_name;
 use crate::entity::field_codec::field;
 use crate::entity::key::{KeyAccess, KeyTemplate};
 use crate::entity::{
@@ -197,23 +193,11 @@ impl<E, F: Field> Column<E, F> {
 }
 
 #[cfg(feature = "encryption")]
-impl<E, F: Field> Column<E, F> {
-    /// Equal to the literal, for a field that is encrypted. The filter contains no form of the literal that can be read before it is sent.
-    pub(super) fn eq_encrypted(self, literal: impl Literal<F::Value>) -> Filter<E> {
-        match literal.into_value() {
-            Ok(value) => {
-                let name = lookup_name(&self.name());
-                let value = Value::Binary(sealed_literal(&value));
-                self.filter(Tree::comparison(name, ComparisonOperator::Equal, value))
-            }
-            Err(error) => self.refused(error.without_value()),
-        }
-    }
-}
+impl<E, F: Field> Column<E, F> {}
 
 impl<E, F> Column<E, F> {
     /// The condition, for the rows that have the column.
-    fn filter(self, tree: Tree) -> Filter<E> {
+    pub(crate) fn filter(self, tree: Tree) -> Filter<E> {
         match self.missing {
             Some(slot) => self.incomparable(slot.to_string().into()),
             None => Filter::new(Ok(self.scope.within_rows(tree))),
@@ -225,7 +209,7 @@ impl<E, F> Column<E, F> {
         Filter::new(Err(FilterError::Incomparable { property, reason }))
     }
 
-    fn refused(self, error: ValueError) -> Filter<E> {
+    pub(crate) fn refused(self, error: ValueError) -> Filter<E> {
         Filter::new(Err(FilterError::Literal {
             property: self.name().into_owned(),
             error,
@@ -361,7 +345,7 @@ impl<E, F: Field> Column<E, F> {
 }
 
 impl<E, F: Field> Column<E, F> {
-    pub(super) fn read(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
+    pub(crate) fn read(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
         // A response has the timestamp without its type.
         if self.name == "Timestamp" && self.scope.is_empty() {
             return field::<F>().read_timestamp(&PropertyReader::new(entity, None));
@@ -379,7 +363,7 @@ impl<E, F> Column<E, F> {
     }
 
     /// The names that a query requests to read the column, with the aliases.
-    pub(super) fn names(self) -> Vec<String> {
+    pub(crate) fn names(self) -> Vec<String> {
         self.all_names().map(Cow::into_owned).collect()
     }
 

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use super::BetterIndex;
 use crate::filter::AccessClass;
 
 /// What a query sends first, and how the service finds what it asks for. Printed, it is a line for each.
@@ -23,7 +22,7 @@ pub struct Explanation {
     pub(crate) url: String,
     pub(crate) filter: Option<String>,
     pub(crate) access: AccessClass,
-    pub(crate) index: Option<BetterIndex>,
+    pub(crate) advice: Option<Advice>,
     /// Whether the entities come in the order of their keys.
     pub(crate) is_ordered: bool,
 }
@@ -49,24 +48,6 @@ impl Explanation {
     pub const fn is_ordered(&self) -> bool {
         self.is_ordered
     }
-
-    /// The name of the [index](crate::guide::indexes) that would answer the query, where the query itself reads all entities of a
-    /// partition, or of the table, and its filter gives leading parts of the keys of that index. Printed, the explanation names the
-    /// methods to call. An index in the partitions of its entities answers for one partition, and one in other partitions for the whole table.
-    ///
-    /// ```
-    #[doc = include_str!("../docs/indexed.md")]
-    /// let query = table.query::<Employee>().partition("Sales").filter(|e| e.email.eq("ada@contoso.com"));
-    /// assert_eq!(query.explain()?.index(), Some("ByEmail"));
-    ///
-    /// let better = table.query::<ByEmail>().partition("Sales").rows(ByEmail::rows().email("ada@contoso.com"));
-    /// assert_eq!(better.explain()?.access().as_str(), "point");
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn index(&self) -> Option<&'static str> {
-        self.index.as_ref().map(BetterIndex::name)
-    }
 }
 
 impl fmt::Display for Explanation {
@@ -76,18 +57,33 @@ impl fmt::Display for Explanation {
             url,
             filter,
             access,
-            index,
+            advice,
             is_ordered,
         } = self;
         writeln!(f, "access: {access}")?;
         let filter = filter.as_deref().unwrap_or("none");
         writeln!(f, "filter: {filter}")?;
-        if let Some(index) = index {
-            writeln!(f, "index: {index}")?;
+        if let Some(advice) = advice {
+            writeln!(f, "{}: {advice}", advice.noun)?;
         }
         if !is_ordered {
             writeln!(f, "order: none between partitions")?;
         }
         write!(f, "request: {method} {url}")
+    }
+}
+
+/// Another query that would answer one that reads more entities than it returns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Advice {
+    /// What a line of an explanation calls it.
+    pub(crate) noun: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) text: String,
+}
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
     }
 }

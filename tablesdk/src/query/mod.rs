@@ -4,12 +4,9 @@
 //! [`QueryEntities`](crate::action::QueryEntities). The guides to [queries](crate::guide::queries) and [paging](crate::guide::paging)
 //! put it together.
 
-mod better_index;
-pub(crate) mod chunked_column;
 pub(crate) mod column;
 mod continuations;
 mod dynamic_column;
-pub(crate) mod encrypted_column;
 mod explain;
 mod into_filter;
 pub(crate) mod json_column;
@@ -22,30 +19,29 @@ mod page;
 mod ranges;
 pub(crate) mod resolve;
 pub(crate) mod select;
+mod set_column;
 mod stream;
-pub(crate) mod unverified;
 pub(crate) mod values;
 
 pub use crate::filter::{AccessClass, Filter};
-pub(crate) use better_index::BetterIndex;
-pub use chunked_column::ChunkedColumn;
 pub use column::Column;
 pub(crate) use continuations::Continuations;
-pub use encrypted_column::EncryptedColumn;
-pub(crate) use encrypted_column::SetColumn;
+pub(crate) use explain::Advice;
 pub use explain::Explanation;
 pub use into_filter::IntoFilter;
 pub(crate) use json_column::JsonColumn;
 pub(crate) use key_part_column::KeyPartColumn;
 pub(crate) use keyed::Keyed;
 pub use literal::Literal;
+pub(crate) use opaque_column::{incomparable, opaque_column};
 pub use page::{Page, PageToken};
 pub(crate) use page::{fingerprint, of_token};
 pub(crate) use resolve::Resolve;
 pub use select::Selection;
+pub(crate) use select::column;
 pub(crate) use select::{Keys, Presence};
 pub(crate) use select::{SelectionError, Whole};
+pub(crate) use set_column::SetColumn;
 pub use stream::EntityStream;
 pub(crate) use stream::Pages;
-pub(crate) use unverified::Unverified;
 pub(crate) use values::Values;

@@ -6,7 +6,7 @@ macro_rules! opaque_column {
         impl<$($generics)*> $name<$($argument),+> {
             #[doc(hidden)]
             pub const fn new(name: &'static str) -> Self {
-                Self(Column::new(name))
+                Self($crate::query::Column::new(name))
             }
 
             /// The name under which the column is stored.
@@ -26,11 +26,11 @@ macro_rules! opaque_column {
                 Self(self.0.aliases(aliases))
             }
 
-            pub(super) const fn rows(&self) -> Option<&$crate::entity::VariantRows> {
+            pub(crate) const fn rows(&self) -> Option<&$crate::entity::VariantRows> {
                 self.0.rows()
             }
 
-            pub(super) fn names(self) -> Vec<String> {
+            pub(crate) fn names(self) -> Vec<String> {
                 self.0.names()
             }
         }
@@ -78,4 +78,4 @@ macro_rules! incomparable {
     };
 }
 
-pub(super) use {incomparable, opaque_column};
+pub(crate) use {incomparable, opaque_column};

@@ -8,8 +8,7 @@ use tablesdk_protocol::filter::Filter as Tree;
 use tablesdk_protocol::wire::json::{EntityMembers, JsonEntity};
 use tablesdk_protocol::{ETag, EntityKey};
 
-use super::{ChunkedColumn, Column, EncryptedColumn, JsonColumn, KeyPartColumn};
-use crate::entity::flatten::TableProperties;
+use super::{Column, JsonColumn, KeyPartColumn};
 use crate::entity::{
     DynamicEntity, DynamicSelection, EntityError, Field, JsonField, Stored, TableEntity,
     VariantRows, read_key,
@@ -105,7 +104,7 @@ pub enum SelectionError {
 }
 
 /// The rows that have all of the columns.
-fn common_rows<'r>(
+pub(crate) fn common_rows<'r>(
     columns: impl IntoIterator<Item = Result<Option<&'r VariantRows>, SelectionError>>,
 ) -> Result<Option<Tree>, SelectionError> {
     let columns: Vec<_> = columns.into_iter().collect::<Result<_, _>>()?;
@@ -123,7 +122,9 @@ fn common_rows<'r>(
 }
 
 /// The list of all members.
-fn list<'e, 'a>(entity: &'e EntityMembers<'_, 'a>) -> Result<&'e JsonEntity<'a>, SelectionError> {
+pub(crate) fn list<'e, 'a>(
+    entity: &'e EntityMembers<'_, 'a>,
+) -> Result<&'e JsonEntity<'a>, SelectionError> {
     match entity {
         EntityMembers::Listed(entity) => Ok(entity),
         EntityMembers::Scanned(entity) => {
@@ -270,21 +271,21 @@ impl<E: 'static, F: Field> SelectColumn<E> for Column<E, F> {
 
 macro_rules! selection {
     ($column:ident, $field:path $(, $eq:ident)?) => {
-        impl<E: 'static, F: $field + 'static $(, const $eq: bool)?> Selection<E> for $column<E, F $(, $eq)?> {
+        impl<E: 'static, F: $field + 'static $(, const $eq: bool)?> $crate::query::select::Selection<E> for $column<E, F $(, $eq)?> {
             type Item = F;
 
             fn names(&self) -> Option<Vec<String>> {
                 Some($column::names(*self))
             }
 
-            fn condition(&self) -> Result<Option<Tree>, SelectionError> {
-                common_rows([SelectColumn::<E>::column_rows(self)])
+            fn condition(&self) -> Result<Option<tablesdk_protocol::filter::Filter>, $crate::query::select::SelectionError> {
+                $crate::query::select::common_rows([$crate::query::select::SelectColumn::<E>::column_rows(self)])
             }
 
             const LISTS: bool = true;
 
-            fn read(&self, entity: &mut EntityMembers<'_, '_>) -> Result<F, SelectionError> {
-                Ok(self.read_column(list(entity)?)?)
+            fn read(&self, entity: &mut tablesdk_protocol::wire::json::EntityMembers<'_, '_>) -> Result<F, $crate::query::select::SelectionError> {
+                Ok($crate::query::select::SelectColumn::<E>::read_column(*self, $crate::query::select::list(entity)?)?)
             }
         }
     };
@@ -292,29 +293,29 @@ macro_rules! selection {
 
 macro_rules! column {
     ($column:ident, $field:path $(, $eq:ident)?) => {
-        impl<E: 'static, F: $field + 'static $(, const $eq: bool)?> SelectColumn<E> for $column<E, F $(, $eq)?> {
+        impl<E: 'static, F: $field + 'static $(, const $eq: bool)?> $crate::query::select::SelectColumn<E> for $column<E, F $(, $eq)?> {
             type Value = F;
 
             fn column_names(self) -> Vec<String> {
                 self.names()
             }
 
-            fn column_rows(&self) -> Result<Option<&VariantRows>, SelectionError> {
+            fn column_rows(&self) -> Result<Option<&$crate::entity::VariantRows>, $crate::query::select::SelectionError> {
                 Ok(self.rows())
             }
 
-            fn read_column(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
+            fn read_column(self, entity: &tablesdk_protocol::wire::json::JsonEntity<'_>) -> Result<F, $crate::entity::EntityError> {
                 self.read(entity)
             }
         }
 
-        selection!($column, $field $(, $eq)?);
+        $crate::query::select::selection!($column, $field $(, $eq)?);
     };
 }
 
+pub(crate) use {column, selection};
+
 selection!(Column, Field);
-column!(ChunkedColumn, TableProperties);
-column!(EncryptedColumn, Field, EQ);
 column!(JsonColumn, JsonField);
 column!(KeyPartColumn, Send);
 
@@ -368,7 +369,7 @@ tuple!(A 0, B 1, C 2, D 3, F 4, G 5);
 tuple!(A 0, B 1, C 2, D 3, F 4, G 5, H 6);
 tuple!(A 0, B 1, C 2, D 3, F 4, G 5, H 6, I 7);
 
-pub(super) mod sealed {
+pub(crate) mod sealed {
     #[expect(
         unnameable_types,
         reason = "what cannot be named cannot be implemented"
@@ -378,15 +379,12 @@ pub(super) mod sealed {
 
 impl<F> sealed::Sealed for super::Resolve<F> {}
 impl<S> sealed::Sealed for super::Keyed<S> {}
-impl<S> sealed::Sealed for super::Unverified<S> {}
 impl<S> sealed::Sealed for super::Values<S> {}
 impl<S: sealed::Sealed> sealed::Sealed for Arc<S> {}
 impl sealed::Sealed for Keys {}
 impl sealed::Sealed for Presence {}
 impl<E> sealed::Sealed for Whole<E> {}
-impl<E, F> sealed::Sealed for ChunkedColumn<E, F> {}
 impl<E, F> sealed::Sealed for Column<E, F> {}
-impl<E, F, const EQ: bool> sealed::Sealed for EncryptedColumn<E, F, EQ> {}
 impl<E, F> sealed::Sealed for JsonColumn<E, F> {}
 impl<E, F> sealed::Sealed for KeyPartColumn<E, F> {}
 impl sealed::Sealed for DynamicSelection {}

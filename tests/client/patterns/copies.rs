@@ -1,7 +1,7 @@
 //! Copies of entities: every verb keeps them right, and what cannot be kept right is refused.
 
 use harness::client;
-use tablesdk::entity::CopyOf;
+use tablesdk::index::CopyOf;
 use tablesdk::{DynamicEntity, ErrorKind, TableEntity};
 use tablesdk_server::TableServer;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use harness::{client, client_with, seeds};
-use tablesdk::action::RepairReport;
+use tablesdk::index::RepairReport;
 use tablesdk::{DynamicEntity, Error, RetryPolicy, TableClient};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use harness::client;
 use harness::generated::assert_generated;
-use tablesdk::entity::IndexEntry;
+use tablesdk::index::IndexEntry;
 use tablesdk::key::Key;
 use tablesdk::{DynamicEntity, Stored, TableClient, TableEntity};
 use tablesdk_server::TableServer;

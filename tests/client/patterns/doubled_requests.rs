@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use harness::{client, client_with};
-use tablesdk::action::{Outbox, Received, Step};
 use tablesdk::lease::Lease;
+use tablesdk::outbox::{Outbox, Received, Step};
 use tablesdk::sequence::Sequence;
 use tablesdk::{DynamicEntity, Error, RetryPolicy, TableClient, TableServiceClient};
 use tablesdk_server::TableServer;

@@ -1,6 +1,6 @@
 //! Entities that expire: which reads return them, and what writes do with them.
 
-use tablesdk::entity::Expires;
+use tablesdk::expiry::Expires;
 use tablesdk::{DynamicEntity, TableClient, TableEntity, Timestamp};
 
 use super::on_both_transports;

@@ -9,7 +9,7 @@ use fastrand::Rng;
 use futures::future::join_all;
 use harness::{client_with, seeds};
 use http::{HeaderValue, Request, header};
-use tablesdk::entity::CopyOf;
+use tablesdk::index::CopyOf;
 use tablesdk::sas::Permissions;
 use tablesdk::transport::{Clock, Transport, TransportFuture};
 use tablesdk::{DynamicEntity, Error, ErrorKind, RetryPolicy, TableClient, TableEntity, Timestamp};

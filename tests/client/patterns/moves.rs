@@ -2,7 +2,8 @@
 
 use futures::{StreamExt as _, stream};
 use harness::client;
-use tablesdk::action::{CurrentState, Step};
+use tablesdk::action::CurrentState;
+use tablesdk::outbox::Step;
 use tablesdk::{DynamicEntity, ErrorCode, ErrorKind, Stored, TableClient, TableEntity};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};

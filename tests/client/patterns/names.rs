@@ -1,13 +1,13 @@
 //! What entries and copies are stored under: a struct can be renamed, and the entities that are stored stay as they are.
 
-use tablesdk::entity::CopyOf;
+use tablesdk::index::CopyOf;
 use tablesdk::{DynamicEntity, Properties, TableClient, TableEntity};
 
 use super::on_both_transports;
 
 mod before {
     use tablesdk::TableEntity;
-    use tablesdk::entity::CopyOf;
+    use tablesdk::index::CopyOf;
 
     #[derive(Clone, Debug, TableEntity)]
     #[table(partition_key = "{department}", row_key = "empid_{id:06}")]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use futures::future::join_all;
 use harness::{client_with, seeds};
-use tablesdk::action::{Outbox, Received, Step};
+use tablesdk::outbox::{Outbox, Received, Step};
 use tablesdk::{DynamicEntity, Error, RetryPolicy, TableClient};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::Fault;

@@ -1,7 +1,7 @@
 //! Two copies of an entity that are parts of one other entity.
 
 use harness::client;
-use tablesdk::entity::CopyOf;
+use tablesdk::index::CopyOf;
 use tablesdk::{DynamicEntity, TableEntity};
 use tablesdk_server::TableServer;
 

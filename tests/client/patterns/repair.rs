@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use harness::{client_with, seeds};
-use tablesdk::action::RepairReport;
+use tablesdk::index::RepairReport;
 use tablesdk::{DynamicEntity, RetryPolicy, TableClient, TableEntity};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};

@@ -2,7 +2,7 @@
 
 use futures::stream;
 use harness::client_with;
-use tablesdk::action::{Repair, RepairReport};
+use tablesdk::index::{Repair, RepairReport};
 use tablesdk::query::PageToken;
 use tablesdk::{DynamicEntity, Error, ErrorCode, ErrorKind, RetryPolicy, TableClient};
 use tablesdk_server::TableServer;

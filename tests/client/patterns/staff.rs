@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tablesdk::entity::CopyOf;
+use tablesdk::index::CopyOf;
 use tablesdk::{DynamicEntity, TableClient, TableEntity, Value};
 
 #[derive(Clone, Debug, PartialEq, TableEntity)]

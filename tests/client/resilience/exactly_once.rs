@@ -312,7 +312,7 @@ async fn no_query_returns_a_marker() {
     let unread = || table.query::<DynamicEntity>().odata("RowKey ge '~'");
     assert!(!unread().exists().await.unwrap());
     // Only the row key of this entity looks like a marker's.
-    let named = Employee::new("~tablesdk.once.upon-a-time", "Grimm", 200);
+    let named = Employee::new("~tablesdk_once.upon-a-time", "Grimm", 200);
     table.insert(&named).await.unwrap();
     assert_eq!(query().count().await.unwrap(), 2);
 }
@@ -430,7 +430,7 @@ async fn old_markers_are_cleaned_up() {
         lose("Sales", id).await.unwrap();
     }
     lose("Legal", "1").await.unwrap();
-    let named = Employee::new("~tablesdk.once.upon-a-time", "Grimm", 200);
+    let named = Employee::new("~tablesdk_once.upon-a-time", "Grimm", 200);
     table.insert(&named).await.unwrap();
     clock.advance(secs(1800));
     lose("Sales", "4").await.unwrap();

@@ -1,4 +1,4 @@
-use tablesdk::entity::CopyOf;
+use tablesdk::index::CopyOf;
 use tablesdk::{TableEntity, TableProperties};
 
 #[derive(TableEntity)]

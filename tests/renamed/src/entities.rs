@@ -1,6 +1,7 @@
 //! `TableEntity` and `TableProperties`, with every attribute.
 
-use renamed::entity::{CopyOf, EntityError, ValueError};
+use renamed::entity::{EntityError, ValueError};
+use renamed::index::CopyOf;
 use renamed::key::{Desc, Escaped, Shard};
 use renamed::{DynamicEntity, ETag, Properties, TableEntity, TableProperties, Timestamp};
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! The copies of an entity, and its parts of other entities.
 
 use tablesdk::TableEntity;
-use tablesdk::entity::CopyOf;
+use tablesdk::index::CopyOf;
 
 use super::Transcript;
 

@@ -1,7 +1,7 @@
 //! The outbox: its head, its entries, and what leads to them.
 
 use serde::{Deserialize, Serialize};
-use tablesdk::action::{Message, Outbox, Received, Step};
+use tablesdk::outbox::{Message, Outbox, Received, Step};
 use tablesdk::{DynamicEntity, TableClient};
 
 use super::Transcript;

@@ -8,11 +8,11 @@ use futures_util::{StreamExt as _, TryStreamExt as _};
 use tablesdk_protocol::{ETag, EntityKey, IfMatch};
 
 use super::input::SourceError;
+use super::report::{BulkError, BulkProgress, BulkReport};
 use super::report::{Cause, Outcome, ReportBuilder};
 use super::run::BulkRun;
 use super::send::Verb;
-use super::{BulkError, BulkProgress, BulkReport};
-use crate::action::EncodedEntity;
+use crate::action::write::encoded::EncodedEntity;
 use crate::pipeline::Table;
 use crate::query::EntityStream;
 
@@ -98,7 +98,7 @@ impl<'a> DeleteAll<'a> {
 }
 
 /// Counts what a run would read.
-pub(super) async fn count<T>(
+pub(crate) async fn count<T>(
     mut found: BoxStream<'_, Result<T, SourceError>>,
     mut progress: impl FnMut(&BulkProgress),
 ) -> Result<BulkReport, BulkError> {

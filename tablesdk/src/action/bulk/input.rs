@@ -10,7 +10,7 @@ use tablesdk_protocol::IfMatch;
 
 use self::sealed::Entity as _;
 use super::send::Verb;
-use crate::action::EncodedEntity;
+use crate::action::write::encoded::EncodedEntity;
 use crate::entity::Standalone;
 use crate::entity::key::{IntoEntityKey, check_standalone_key};
 use crate::error::Error;
@@ -94,25 +94,25 @@ impl<S: Stream> BulkInput for S {
 }
 
 /// The error of an input.
-pub(super) type SourceError = Box<dyn StdError + Send + Sync>;
+pub(crate) type SourceError = Box<dyn StdError + Send + Sync>;
 
 /// A change, encoded, or the error of this entity.
-pub(super) type Input = Result<(EncodedEntity, Option<IfMatch>), Error>;
+pub(crate) type Input = Result<(EncodedEntity, Option<IfMatch>), Error>;
 
-pub(super) type Inputs<'a> = BoxStream<'a, Result<Input, SourceError>>;
+pub(crate) type Inputs<'a> = BoxStream<'a, Result<Input, SourceError>>;
 
-pub(super) fn entities<'a, By: 'a>(
+pub(crate) fn entities<'a, By: 'a>(
     verb: Verb,
     entities: impl BulkInput<Item: BulkEntity<By>, Stream: Send + 'a>,
 ) -> Inputs<'a> {
     let inputs = entities.into_stream().map(move |entity| {
-        let encoded = EncodedEntity::new(verb.operation(), entity.into_result()?.borrow());
+        let encoded = EncodedEntity::inserted(verb.operation(), entity.into_result()?.borrow());
         Ok(encoded.map(|entity| (entity, None)))
     });
     inputs.boxed()
 }
 
-pub(super) fn keys<'a, K: BulkKey>(
+pub(crate) fn keys<'a, K: BulkKey>(
     keys: impl BulkInput<Item = K, Stream: Send + 'a>,
 ) -> Inputs<'a> {
     const { check_standalone_key::<K::Key>() }

@@ -1,19 +1,17 @@
 //! `bulk`: any number of entities over any partitions, in batches, several at a time. Not atomic, resumable.
 
-mod delete_all;
-mod input;
-mod move_all;
-mod pack;
-mod report;
-mod run;
-mod send;
+pub(crate) mod delete_all;
+pub(crate) mod input;
+pub(crate) mod pack;
+pub(crate) mod report;
+pub(crate) mod run;
+pub(crate) mod send;
 
 pub use delete_all::DeleteAll;
 pub use input::BulkEntity;
 use input::{BulkInput, BulkKey};
-pub use move_all::MoveAll;
 pub use report::{BulkError, BulkFailure, BulkProgress, BulkReport};
-pub(super) use send::{delete_unchanged, is_missing};
+pub(crate) use send::{delete_unchanged, is_missing};
 
 use std::fmt;
 use std::pin::Pin;

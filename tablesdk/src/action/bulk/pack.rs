@@ -14,32 +14,33 @@ use std::hash::{BuildHasher as _, RandomState};
 use bytes::Bytes;
 use tablesdk_protocol::{EntityKey, IfMatch, PartitionKey};
 
-use crate::action::encryption::Encryption;
+use crate::action::extend::ride::Riders;
 
 /// A change of one entity, ready to be sent.
 #[derive(Clone)]
-pub(super) struct Item {
+pub(crate) struct Item {
     /// The index in the input.
-    pub(super) index: u64,
-    pub(super) key: EntityKey,
+    pub(crate) index: u64,
+    pub(crate) key: EntityKey,
     /// Empty for a delete.
-    pub(super) body: Bytes,
-    pub(super) if_match: Option<IfMatch>,
-    pub(super) encryption: Encryption,
+    pub(crate) body: Bytes,
+    pub(crate) if_match: Option<IfMatch>,
+    /// What goes along with it.
+    pub(crate) riders: Riders,
 }
 
 /// The hashes of the keys of a batch. Two entities with the same hash wait for each other unnecessarily, which does no harm.
-pub(super) type Keys = HashSet<u64>;
+pub(crate) type Keys = HashSet<u64>;
 
 /// A batch that is closed: no change is added to it.
-pub(super) struct Packed {
+pub(crate) struct Packed {
     id: u64,
-    pub(super) items: Vec<Item>,
-    pub(super) keys: Keys,
+    pub(crate) items: Vec<Item>,
+    pub(crate) keys: Keys,
 }
 
 /// The size of the request of a batch, in bytes.
-pub(super) trait Measure {
+pub(crate) trait Measure {
     /// The largest size.
     fn limit(&self) -> usize;
 
@@ -53,7 +54,7 @@ pub(super) trait Measure {
     fn at_most(&self, item: &Item) -> usize;
 }
 
-pub(super) struct Packer<M> {
+pub(crate) struct Packer<M> {
     measure: M,
     /// The limits of a batch, and of all open batches together.
     batch_size: usize,
@@ -84,7 +85,7 @@ struct Open {
 }
 
 impl<M: Measure> Packer<M> {
-    pub(super) fn new(
+    pub(crate) fn new(
         measure: M,
         batch_size: usize,
         max_entities: usize,
@@ -107,7 +108,7 @@ impl<M: Measure> Packer<M> {
     }
 
     /// Adds a change. Closes its batch if it is full, and the oldest batches if the bound of all open batches is reached.
-    pub(super) fn push(&mut self, item: Item) {
+    pub(crate) fn push(&mut self, item: Item) {
         let key = self.hasher.hash_one(&item.key);
         if !self.fits(&item, key) {
             self.close(&item.key.partition_key().clone());
@@ -187,7 +188,7 @@ impl<M: Measure> Packer<M> {
     }
 
     /// Closes the oldest open batch. Returns `false` if no batch is open.
-    pub(super) fn close_oldest(&mut self) -> bool {
+    pub(crate) fn close_oldest(&mut self) -> bool {
         let partition = self.oldest.values().next().cloned();
         partition.is_some_and(|partition| {
             self.close(&partition);
@@ -196,12 +197,12 @@ impl<M: Measure> Packer<M> {
     }
 
     /// The number of closed batches that were not taken yet.
-    pub(super) fn closed(&self) -> usize {
+    pub(crate) fn closed(&self) -> usize {
         self.closed.len()
     }
 
     /// Takes a batch that may be sent: the batches before it that change one of its entities are done.
-    pub(super) fn take(&mut self) -> Option<Packed> {
+    pub(crate) fn take(&mut self) -> Option<Packed> {
         let index = self.closed.iter().position(|packed| self.may_go(packed))?;
         self.closed.remove(index)
     }
@@ -214,7 +215,7 @@ impl<M: Measure> Packer<M> {
     }
 
     /// Reports that a batch that was taken is done.
-    pub(super) fn done(&mut self, keys: &Keys) {
+    pub(crate) fn done(&mut self, keys: &Keys) {
         for key in keys {
             if let Some(batches) = self.waiting.get_mut(key) {
                 batches.pop_front();
@@ -259,7 +260,7 @@ mod tests {
             key: EntityKey::new(partition, row).unwrap(),
             body: vec![0; bytes].into(),
             if_match: None,
-            encryption: Encryption::None,
+            riders: Riders::NONE,
         }
     }
 

@@ -107,12 +107,12 @@ impl BulkReport {
 /// ```
 #[derive(Clone, Debug)]
 pub struct BulkFailure {
-    pub(super) index: u64,
-    pub(super) key: Option<EntityKey>,
-    pub(super) error: Arc<Error>,
+    pub(crate) index: u64,
+    pub(crate) key: Option<EntityKey>,
+    pub(crate) error: Arc<Error>,
     /// Whether the entity itself was rejected. A retry would be rejected again: nothing was written, and a run that resumes can
     /// skip it.
-    pub(super) is_rejected: bool,
+    pub(crate) is_rejected: bool,
 }
 
 impl BulkFailure {
@@ -176,7 +176,7 @@ struct Inner {
 }
 
 /// Why a run ends early.
-pub(super) enum Cause {
+pub(crate) enum Cause {
     /// The run cannot be started, or the error is about the table or the credential and not about an entity.
     Error(Arc<Error>),
     /// More entities failed than the limit allows.
@@ -186,7 +186,7 @@ pub(super) enum Cause {
 }
 
 impl BulkError {
-    pub(super) fn new(report: BulkReport, cause: Cause) -> Self {
+    pub(crate) fn new(report: BulkReport, cause: Cause) -> Self {
         Self(Box::new(Inner { report, cause }))
     }
 
@@ -253,7 +253,7 @@ impl StdError for BulkError {}
 
 /// The result of one entity of the input.
 #[derive(Clone, Copy)]
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     /// Not deleted, since it has changed.
     Changed,
     /// Found by a dry run.
@@ -263,7 +263,7 @@ pub(super) enum Outcome {
 }
 
 /// Collects the report of a run.
-pub(super) struct ReportBuilder {
+pub(crate) struct ReportBuilder {
     progress: BulkProgress,
     failures: Vec<BulkFailure>,
     /// Indexes that were read and are not done: packed, in flight, or failed in a way that a retry may mend.
@@ -272,7 +272,7 @@ pub(super) struct ReportBuilder {
 
 impl ReportBuilder {
     /// The report of a run that begins at that index.
-    pub(super) fn new(first: u64) -> Self {
+    pub(crate) fn new(first: u64) -> Self {
         Self {
             progress: BulkProgress {
                 resume_at: first,
@@ -283,12 +283,12 @@ impl ReportBuilder {
         }
     }
 
-    pub(super) fn read(&mut self, index: u64) {
+    pub(crate) fn read(&mut self, index: u64) {
         self.progress.read += 1;
         self.pending.insert(index);
     }
 
-    pub(super) fn outcome(&mut self, index: u64, outcome: Outcome) {
+    pub(crate) fn outcome(&mut self, index: u64, outcome: Outcome) {
         self.pending.remove(&index);
         match outcome {
             Outcome::Found => {}
@@ -298,7 +298,7 @@ impl ReportBuilder {
         }
     }
 
-    pub(super) fn failed(&mut self, failure: BulkFailure) {
+    pub(crate) fn failed(&mut self, failure: BulkFailure) {
         if failure.is_rejected {
             self.pending.remove(&failure.index);
         }
@@ -307,7 +307,7 @@ impl ReportBuilder {
     }
 
     /// Adds the outcome of a batch. Returns why the run must end, if it must.
-    pub(super) fn batch(&mut self, batch: BatchOutcome) -> Option<Cause> {
+    pub(crate) fn batch(&mut self, batch: BatchOutcome) -> Option<Cause> {
         for (index, outcome) in batch.outcomes {
             self.outcome(index, outcome);
         }
@@ -319,16 +319,16 @@ impl ReportBuilder {
     }
 
     /// The counts, when everything before `next` was read.
-    pub(super) fn progress(&mut self, next: u64) -> &BulkProgress {
+    pub(crate) fn progress(&mut self, next: u64) -> &BulkProgress {
         self.progress.resume_at = self.pending.first().copied().unwrap_or(next);
         &self.progress
     }
 
-    pub(super) fn failures(&self) -> &[BulkFailure] {
+    pub(crate) fn failures(&self) -> &[BulkFailure] {
         &self.failures
     }
 
-    pub(super) fn finish(mut self, next: u64) -> BulkReport {
+    pub(crate) fn finish(mut self, next: u64) -> BulkReport {
         self.progress(next);
         BulkReport {
             progress: self.progress,

@@ -11,36 +11,36 @@ use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
 
 use super::input::{Input, Inputs, SourceError};
 use super::pack::{Item, Keys, Packer};
+use super::report::{BulkError, BulkFailure, BulkProgress, BulkReport};
 use super::report::{Cause, ReportBuilder};
 use super::send::{BatchOutcome, Sizes, Verb, send};
-use super::{BulkError, BulkFailure, BulkProgress, BulkReport};
 use crate::error::Error;
 use crate::pipeline::Table;
 
 /// The input and the options of a run.
-pub(super) struct BulkRun<'a> {
-    pub(super) table: Table,
+pub(crate) struct BulkRun<'a> {
+    pub(crate) table: Table,
     verb: Verb,
     inputs: Inputs<'a>,
     /// Sends a batch instead of [`send`].
     send: Option<SendBatch>,
-    pub(super) concurrency: usize,
-    pub(super) batch_size: usize,
-    pub(super) buffer: usize,
-    pub(super) max_failures: usize,
+    pub(crate) concurrency: usize,
+    pub(crate) batch_size: usize,
+    pub(crate) buffer: usize,
+    pub(crate) max_failures: usize,
     /// The index of the input to begin at.
-    pub(super) first: u64,
-    pub(super) progress: Box<dyn FnMut(&BulkProgress) + Send + 'a>,
+    pub(crate) first: u64,
+    pub(crate) progress: Box<dyn FnMut(&BulkProgress) + Send + 'a>,
 }
 
 /// Sends a batch. Known only to a run that needs it, so that a program without such a run does not contain it.
-pub(super) type SendBatch = Box<dyn Fn(Vec<Item>) -> SentBatch + Send>;
+pub(crate) type SendBatch = Box<dyn Fn(Vec<Item>) -> SentBatch + Send>;
 
-pub(super) type SentBatch = Pin<Box<dyn Future<Output = BatchOutcome> + Send>>;
+pub(crate) type SentBatch = Pin<Box<dyn Future<Output = BatchOutcome> + Send>>;
 
 impl<'a> BulkRun<'a> {
     /// A run with an empty input.
-    pub(super) fn new(table: Table) -> Self {
+    pub(crate) fn new(table: Table) -> Self {
         Self {
             table,
             verb: Verb::Insert,
@@ -55,7 +55,7 @@ impl<'a> BulkRun<'a> {
         }
     }
 
-    pub(super) fn with_input(self, verb: Verb, inputs: Inputs<'a>) -> Self {
+    pub(crate) fn with_input(self, verb: Verb, inputs: Inputs<'a>) -> Self {
         Self {
             verb,
             inputs,
@@ -64,7 +64,7 @@ impl<'a> BulkRun<'a> {
     }
 
     /// As [`with_input`](Self::with_input), with another way to send a batch.
-    pub(super) fn with_sender(self, verb: Verb, inputs: Inputs<'a>, send: SendBatch) -> Self {
+    pub(crate) fn with_sender(self, verb: Verb, inputs: Inputs<'a>, send: SendBatch) -> Self {
         Self {
             send: Some(send),
             ..self.with_input(verb, inputs)
@@ -72,7 +72,7 @@ impl<'a> BulkRun<'a> {
     }
 
     /// Rejects a name or an option with which no run is possible.
-    pub(super) fn check(&self) -> Result<(), BulkError> {
+    pub(crate) fn check(&self) -> Result<(), BulkError> {
         let locate = |error: Error| self.table.pipeline.locate(error);
         let rejected = |problem: String| locate(Error::input(problem).with_operation(OPERATION));
         let error = match self {
@@ -90,7 +90,7 @@ impl<'a> BulkRun<'a> {
         Err(BulkError::new(report, Cause::Error(Arc::new(error))))
     }
 
-    pub(super) async fn run(mut self) -> Result<BulkReport, BulkError> {
+    pub(crate) async fn run(mut self) -> Result<BulkReport, BulkError> {
         self.check()?;
         let (verb, first, concurrency) = (self.verb, self.first, self.concurrency);
         let mut report = ReportBuilder::new(first);
@@ -153,7 +153,7 @@ impl<'a> BulkRun<'a> {
                             key: entity.key,
                             body: entity.body,
                             if_match,
-                            encryption: entity.encryption,
+                            riders: entity.riders,
                         }),
                         Err(error) => report.failed(BulkFailure {
                             index: next,
@@ -202,7 +202,7 @@ impl fmt::Debug for BulkRun<'_> {
 /// Encrypts an entity, once for all batches that it may become a part of.
 async fn sealed(table: &Table, verb: Verb, input: Input) -> Input {
     let (entity, if_match) = input?;
-    let sealed = entity.seal(table).await;
+    let sealed = entity.sealed(table).await;
     let sealed = sealed.map_err(|error| error.with_operation(verb.operation()))?;
     Ok((sealed, if_match))
 }

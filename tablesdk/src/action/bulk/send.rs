@@ -10,23 +10,24 @@ use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch, PartitionKey};
 
 use super::pack::{Item, Measure};
 use super::report::{BulkFailure, Outcome};
-use crate::action::encryption::Encryption;
+use crate::action::extend::ride::Riders;
 use crate::action::write::change::ChangeKind;
-use crate::action::{Batch, DeleteEntity, EncodedEntity, InsertEntity, WriteEntity};
+use crate::action::write::encoded::EncodedEntity;
+use crate::action::{Batch, DeleteEntity, InsertEntity, WriteEntity};
 use crate::entity::DynamicEntity;
 use crate::error::{CurrentState, Error, ErrorKind};
 use crate::pipeline::Table;
 
 /// The operation of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verb {
+pub(crate) enum Verb {
     Delete,
     Insert,
     Upsert(Mode),
 }
 
 impl Verb {
-    pub(super) const fn operation(self) -> &'static str {
+    pub(crate) const fn operation(self) -> &'static str {
         match self {
             Self::Delete => "delete entity",
             Self::Insert => "insert entity",
@@ -38,18 +39,18 @@ impl Verb {
 
 /// The outcome of each entity of a batch.
 #[derive(Default)]
-pub(super) struct BatchOutcome {
-    pub(super) outcomes: Vec<(u64, Outcome)>,
-    pub(super) failures: Vec<BulkFailure>,
-    pub(super) requests: u64,
+pub(crate) struct BatchOutcome {
+    pub(crate) outcomes: Vec<(u64, Outcome)>,
+    pub(crate) failures: Vec<BulkFailure>,
+    pub(crate) requests: u64,
     /// An error of the table or of the credential, which ends the run.
-    pub(super) fatal: Option<Arc<Error>>,
+    pub(crate) fatal: Option<Arc<Error>>,
     /// The error of a batch that may have been carried out, whose entities are now sent one by one.
-    pub(super) ambiguous: Option<Arc<Error>>,
+    pub(crate) ambiguous: Option<Arc<Error>>,
 }
 
 impl BatchOutcome {
-    pub(super) fn failed(&mut self, item: &Item, error: &Arc<Error>, is_rejected: bool) {
+    pub(crate) fn failed(&mut self, item: &Item, error: &Arc<Error>, is_rejected: bool) {
         // A failure of the single change does not prove that the batch did not carry it out.
         let (error, is_rejected) = match &self.ambiguous {
             Some(ambiguous) if !error.is_outcome_unknown() => (ambiguous, false),
@@ -64,7 +65,7 @@ impl BatchOutcome {
     }
 
     /// Adds the outcome of other changes.
-    pub(super) fn add(&mut self, other: Self) {
+    pub(crate) fn add(&mut self, other: Self) {
         self.outcomes.extend(other.outcomes);
         self.failures.extend(other.failures);
         self.requests += other.requests;
@@ -72,7 +73,7 @@ impl BatchOutcome {
     }
 
     /// All of these failed with one error, which is not about one of them.
-    pub(super) fn all_failed(&mut self, items: &[Item], error: Error) {
+    pub(crate) fn all_failed(&mut self, items: &[Item], error: Error) {
         let error = Arc::new(error);
         if is_fatal(&error) {
             self.fatal = Some(Arc::clone(&error));
@@ -95,7 +96,7 @@ impl BatchOutcome {
 
 /// Sends the changes as a batch. Removes a rejected change and sends the others again; after some rejections, sends them one by one.
 /// With `batches` false, sends no batch at all.
-pub(super) async fn send(
+pub(crate) async fn send(
     table: Table,
     verb: Verb,
     mut items: Vec<Item>,
@@ -196,15 +197,15 @@ async fn send_one(table: &Table, verb: Verb, item: &Item, batches: bool) -> Resu
 }
 
 /// Deletes entities of one partition under their ETags, together where that is possible. Returns of each whether it is gone.
-pub(in crate::action) async fn delete_unchanged(
+pub(crate) async fn delete_unchanged(
     table: Table,
     versions: impl Iterator<Item = (EntityKey, ETag)>,
 ) -> Result<Vec<bool>, Error> {
     let items = (0..).zip(versions).map(|(index, (key, etag))| Item {
-        encryption: Encryption::None,
         index,
         key,
         body: Bytes::new(),
+        riders: Riders::NONE,
         if_match: Some(IfMatch::ETag(etag)),
     });
     let items: Vec<_> = items.collect();
@@ -229,24 +230,25 @@ pub(in crate::action) async fn delete_unchanged(
 }
 
 /// Whether a delete failed because the entity does not exist, perhaps since an attempt whose response was lost.
-pub(in crate::action) fn is_missing(error: &Error) -> bool {
+pub(crate) fn is_missing(error: &Error) -> bool {
     error.is_not_found() || is_gone(error)
 }
 
 impl Item {
-    pub(super) fn encoded(&self) -> EncodedEntity {
+    pub(crate) fn encoded(&self) -> EncodedEntity {
         EncodedEntity {
-            encryption: self.encryption.clone(),
-            ..EncodedEntity::standalone(self.key.clone(), self.body.clone())
+            key: self.key.clone(),
+            body: self.body.clone(),
+            riders: self.riders.clone(),
         }
     }
 
-    pub(super) fn if_match(&self) -> IfMatch {
+    pub(crate) fn if_match(&self) -> IfMatch {
         self.if_match.clone().unwrap_or(IfMatch::Any)
     }
 }
 
-pub(super) fn batch(
+pub(crate) fn batch(
     table: &Table,
     verb: Verb,
     partition: PartitionKey,
@@ -264,7 +266,7 @@ pub(super) fn batch(
 }
 
 /// Whether the client or the service rejected this entity. Every other error says nothing about the entity.
-pub(super) fn is_rejection(error: &Error) -> bool {
+pub(crate) fn is_rejection(error: &Error) -> bool {
     let is_final = |status: StatusCode| {
         status.is_client_error()
             && status != StatusCode::UNAUTHORIZED
@@ -300,7 +302,7 @@ fn is_gone(error: &Error) -> bool {
 }
 
 /// Sizes of requests.
-pub(super) struct Sizes {
+pub(crate) struct Sizes {
     table: Table,
     verb: Verb,
     frame: usize,
@@ -308,7 +310,7 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    pub(super) fn new(table: Table, verb: Verb) -> Self {
+    pub(crate) fn new(table: Table, verb: Verb) -> Self {
         let partition = PartitionKey::new("").map_err(Into::into);
         let frame = Batch::new(table.clone(), partition).body_bytes();
         let max_head = MAX_HEAD_BYTES + table.pipeline.endpoint.to_string().len();
@@ -345,7 +347,7 @@ impl Measure for Sizes {
 }
 
 /// After so many rejections, the entities of a batch are sent one by one.
-pub(super) const MAX_REJECTIONS: usize = 3;
+pub(crate) const MAX_REJECTIONS: usize = 3;
 /// An upper bound for the headers of a change with the name of a table, without URL, keys and condition.
 const MAX_HEAD_BYTES: usize = 1024;
 /// A quote in a key is doubled, and both are percent-encoded.

@@ -10,7 +10,7 @@ use crate::error::Error;
 
 /// What makes a condition, in the order in which conditions are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::action) enum Condition {
+pub(crate) enum Condition {
     /// The type of the entities.
     Type,
     Partition,
@@ -23,15 +23,15 @@ pub(in crate::action) enum Condition {
 
 /// The conditions of a query, or the first error of them.
 #[derive(Debug)]
-pub(in crate::action) struct Conditions(Result<BTreeMap<Condition, Tree>, Error>);
+pub(crate) struct Conditions(Result<BTreeMap<Condition, Tree>, Error>);
 
 impl Conditions {
-    pub(in crate::action) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self(Ok(BTreeMap::new()))
     }
 
     /// Adds a condition to those that are made in the same way.
-    pub(in crate::action) fn add(&mut self, made_by: Condition, tree: Result<Tree, Error>) {
+    pub(crate) fn add(&mut self, made_by: Condition, tree: Result<Tree, Error>) {
         match (&mut self.0, tree) {
             (Ok(trees), Ok(tree)) => {
                 let tree = match trees.remove(&made_by) {
@@ -46,20 +46,20 @@ impl Conditions {
     }
 
     /// Removes the conditions that are made in that way.
-    pub(in crate::action) fn remove(&mut self, made_by: Condition) {
+    pub(crate) fn remove(&mut self, made_by: Condition) {
         if let Ok(trees) = &mut self.0 {
             trees.remove(&made_by);
         }
     }
 
     /// All conditions together.
-    pub(in crate::action) fn tree(&self) -> Result<Option<Tree>, &Error> {
+    pub(crate) fn tree(&self) -> Result<Option<Tree>, &Error> {
         let trees = self.0.as_ref()?;
         Ok(trees.values().cloned().reduce(Tree::and))
     }
 
     /// As [`tree`](Self::tree), and leaves no condition behind.
-    pub(in crate::action) fn take(&mut self) -> Result<Option<Tree>, Error> {
+    pub(crate) fn take(&mut self) -> Result<Option<Tree>, Error> {
         let trees = mem::replace(self, Self::new()).0?;
         Ok(trees.into_values().reduce(Tree::and))
     }

@@ -19,7 +19,7 @@ use super::paged::PagedQuery;
 use super::parallel::{ITEMS_AHEAD, ParallelQuery};
 use super::request::OPERATION;
 use crate::action::query_entities::QueryEntities;
-use crate::action::refused;
+use crate::action::refusal::refused;
 use crate::entity::TableEntity;
 use crate::error::Error;
 use crate::filter::AccessClass;
@@ -145,7 +145,7 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S, Merged> {
             return Err(pipeline.locate(error));
         }
         if token.is_some() {
-            self.query.refresh_keys().await?;
+            self.query.load().await?;
         }
         let (mut merge, fingerprint) = self.take(take).merge(token)?;
         let mut items = Vec::new();

@@ -12,7 +12,7 @@ use crate::pipeline::Pipeline;
 use crate::query::Continuations;
 
 /// The pages of a query that also finds markers, entries of an outbox and the like, which queries of a program leave out.
-pub(in crate::action) struct OwnPages {
+pub(crate) struct OwnPages {
     query: QueryRequest,
     sent: Option<EntityContinuation>,
     next: Option<EntityContinuation>,
@@ -20,7 +20,7 @@ pub(in crate::action) struct OwnPages {
 }
 
 impl OwnPages {
-    pub(in crate::action) const fn new(query: QueryRequest) -> Self {
+    pub(crate) const fn new(query: QueryRequest) -> Self {
         Self {
             query,
             sent: None,
@@ -30,15 +30,12 @@ impl OwnPages {
     }
 
     /// The request for the page.
-    pub(in crate::action) fn request(
-        &self,
-        pipeline: &Pipeline,
-    ) -> Result<HttpRequest<Bytes>, Error> {
+    pub(crate) fn request(&self, pipeline: &Pipeline) -> Result<HttpRequest<Bytes>, Error> {
         self.query.for_page(None, self.sent.clone(), pipeline)
     }
 
     /// The entities of the page, each as it is read. SERVICE: a page may be empty although others follow.
-    pub(in crate::action) fn read<T>(
+    pub(crate) fn read<T>(
         &mut self,
         response: HttpResponse<Bytes>,
         read: impl Fn(&JsonEntity<'_>) -> T,
@@ -57,12 +54,12 @@ impl OwnPages {
         Ok(entities)
     }
 
-    pub(in crate::action) const fn is_last(&self) -> bool {
+    pub(crate) const fn is_last(&self) -> bool {
         self.next.is_none()
     }
 
     /// Goes on to the next page. Refuses one that was read.
-    pub(in crate::action) fn advance(&mut self) -> Result<(), Error> {
+    pub(crate) fn advance(&mut self) -> Result<(), Error> {
         let next = self.next.take();
         let advanced = self
             .continuations

@@ -1,6 +1,7 @@
 //! `page`: one page of a query, for programs that show a page at a time.
 
-use crate::action::{QueryEntities, refused};
+use crate::action::QueryEntities;
+use crate::action::refusal::refused;
 use crate::entity::TableEntity;
 use crate::error::Error;
 use crate::query::{Page, PageToken, Selection, of_token};
@@ -45,14 +46,15 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     ) -> Result<Page<S::Item>, Error> {
         let token: Option<PageToken> = token.into();
         if token.is_some() {
-            self.refresh_keys().await?;
+            self.load().await?;
         }
         let (query, pages) = self.into_paged()?;
         let take = pages.take;
-        let fingerprint = query.request().fingerprint();
+        let fingerprints = query.fingerprints()?;
+        let fingerprint = fingerprints.first().copied().unwrap_or_default();
         let mut is_of_token = token.is_some();
         let mut continuation = token
-            .map(|token| token.into_continuation_of(&query.request().fingerprints()))
+            .map(|token| token.into_continuation_of(&fingerprints))
             .transpose()
             .map_err(|error| query.refuse(error))?;
         if take == Some(0) {

@@ -1,5 +1,6 @@
 //! Reads the pages of a query, one at a time.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -8,25 +9,26 @@ use tablesdk_protocol::continuation::EntityContinuation;
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 use tablesdk_protocol::operation::{get_entity, query_entities};
 use tablesdk_protocol::wire::json::{
-    EntityMembers, JsonError, read_entity, read_entity_by, read_page_by,
+    EntityMembers, JsonEntity, JsonError, read_entity, read_entity_by, read_page_by,
 };
 use tablesdk_protocol::{EntityKey, KeyKind};
 
 use super::request::{OPERATION, QueryRequest};
-use crate::action::encryption::Cipher;
+use crate::action::extend::extension::{Extensions, Open, Opened};
 use crate::action::get_entity::send_for;
-use crate::action::refused;
-use crate::action::write::reserved::is_reserved;
-use crate::entity::encrypted::{encrypted, without_secrets};
+use crate::action::refusal::refused;
+use crate::entity::encrypted::without_secrets;
+use crate::entity::key::is_reserved;
 use crate::entity::{EntityError, EntityProblem, TableEntity};
 use crate::error::Error;
 use crate::pipeline::{Effect, OperationRun, PagedOperation, Table};
 use crate::query::{Continuations, Selection, SelectionError};
 
 /// A query that is read page by page.
-pub(in crate::action) struct PagedQuery<S> {
+pub(crate) struct PagedQuery<S> {
     table: Table,
     request: QueryRequest,
+    extensions: Extensions,
     point: Option<EntityKey>,
     selection: S,
     skip: Option<Skip>,
@@ -36,35 +38,39 @@ pub(in crate::action) struct PagedQuery<S> {
 }
 
 /// Gets the error of each entity that is left out.
-pub(in crate::action) type Skip = Arc<dyn Fn(Error) + Send + Sync>;
+pub(crate) type Skip = Arc<dyn Fn(Error) + Send + Sync>;
 
 /// The items of a page, or the errors of the entities in their places, and where the next page starts.
 type Fetched<T> = (Vec<Result<T, Error>>, Option<EntityContinuation>);
 
 impl<S> PagedQuery<S> {
-    pub(in crate::action) fn new(
+    pub(crate) fn new(
         table: Table,
         request: QueryRequest,
+        extensions: Extensions,
         selection: S,
         skip: Option<Skip>,
     ) -> Self {
         Self {
             skip,
             table,
-            point: request.point(),
+            point: request.point().filter(|_| !extensions.can_hide()),
             request,
+            extensions,
             selection,
             operation: PagedOperation::default(),
             continuations: Continuations::new(),
         }
     }
 
-    pub(in crate::action) const fn request(&self) -> &QueryRequest {
-        &self.request
+    /// What identifies the query in its page tokens; the first one is that of new tokens.
+    pub(crate) fn fingerprints(&self) -> Result<Vec<u64>, Error> {
+        let prints = self.request.fingerprints(&self.table, &self.extensions);
+        prints.map_err(|error| self.locate(error.with_operation(OPERATION)))
     }
 
     /// The error of input that does not fit the query.
-    pub(in crate::action) fn refuse(
+    pub(crate) fn refuse(
         &self,
         problem: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Error {
@@ -72,24 +78,24 @@ impl<S> PagedQuery<S> {
     }
 
     /// Adds to an error which table it is about.
-    pub(in crate::action) fn locate(&self, error: Error) -> Error {
+    pub(crate) fn locate(&self, error: Error) -> Error {
         self.table.pipeline.locate(error)
     }
 
     /// Ends the operation and reports it.
-    pub(in crate::action) fn end(&self) {
+    pub(crate) fn end(&self) {
         self.operation.end(None);
     }
 
     /// Ends the operation with an error about its responses as a whole.
-    pub(in crate::action) fn fail(&self, error: Error) -> Error {
+    pub(crate) fn fail(&self, error: Error) -> Error {
         let error = self.operation.annotate(error);
         self.operation.end(Some(&error));
         self.table.pipeline.locate(error.with_operation(OPERATION))
     }
 
     /// Reads a page of at most `top` items.
-    pub(in crate::action) async fn page<E: TableEntity>(
+    pub(crate) async fn page<E: TableEntity>(
         &self,
         top: Option<usize>,
         continuation: Option<EntityContinuation>,
@@ -99,11 +105,10 @@ impl<S> PagedQuery<S> {
     {
         let endpoint = self.table.endpoint();
         let point = self.point.as_ref().filter(|_| continuation.is_none());
-        let resealed = match self.resealed::<E>().await {
-            Ok(resealed) => resealed,
+        let query = match self.shaped().await {
+            Ok(query) => query,
             Err(error) => return Err(self.fail(error)),
         };
-        let query = resealed.as_ref().unwrap_or(&self.request);
         let request = match point {
             Some(key) => query.for_entity(key, endpoint),
             None => {
@@ -117,12 +122,12 @@ impl<S> PagedQuery<S> {
             Some(key) => send_for(&mut run, Effect::Read, key, &request).await,
             None => run.send(Effect::Read, &request).await,
         };
-        let decrypt = match &response {
-            Ok(response) => self.decrypt::<E>(response.body()).await,
-            Err(_) => Ok(None),
+        let opens = match &response {
+            Ok(response) => self.opens(response.body()).await,
+            Err(_) => Ok(Vec::new()),
         };
-        let decrypt = match decrypt {
-            Ok(decrypt) => decrypt,
+        let opens = match opens {
+            Ok(opens) => opens,
             Err(error) => {
                 let error = run.annotate(error);
                 return run.pause(&self.operation, Err(error));
@@ -130,12 +135,12 @@ impl<S> PagedQuery<S> {
         };
         let page = match (point, response) {
             (Some(key), response) => {
-                let items = self.read_entity::<E>(&mut run, response, decrypt.as_ref());
+                let items = self.read_entity::<E>(&mut run, response, &opens);
                 items.map_err(|error| error.with_key(key))
             }
             (None, Ok(response)) => {
                 let sent = continuation.as_ref();
-                self.read_page::<E>(&mut run, sent, response, decrypt.as_ref())
+                self.read_page::<E>(&mut run, sent, response, &opens)
             }
             (None, Err(error)) => Err(error),
         };
@@ -146,7 +151,7 @@ impl<S> PagedQuery<S> {
         &self,
         run: &mut OperationRun<'_>,
         response: Result<HttpResponse<Bytes>, Error>,
-        decrypt: Option<&Cipher>,
+        opens: &[Box<dyn Open>],
     ) -> Result<Fetched<S::Item>, Error>
     where
         S: Selection<E>,
@@ -162,11 +167,11 @@ impl<S> PagedQuery<S> {
         };
         run.report().entities = 1;
         let content = get_entity::Response::decode(response).content;
-        let item = if S::LISTS || decrypt.is_some() {
+        let item = if S::LISTS || !opens.is_empty() {
             let entity = read_entity(&content);
-            entity.map(|entity| self.read_item::<E>(EntityMembers::Listed(&entity), decrypt))
+            entity.map(|entity| self.read_item::<E>(EntityMembers::Listed(&entity), opens))
         } else {
-            read_entity_by(&content, |entity| self.read_item::<E>(entity, None))
+            read_entity_by(&content, |entity| self.read_item::<E>(entity, &[]))
         };
         let item = item.map_err(|error| run.annotate(Error::response(error)))?;
         let mut items = Vec::new();
@@ -181,7 +186,7 @@ impl<S> PagedQuery<S> {
         run: &mut OperationRun<'_>,
         sent: Option<&EntityContinuation>,
         response: HttpResponse<Bytes>,
-        decrypt: Option<&Cipher>,
+        opens: &[Box<dyn Open>],
     ) -> Result<Fetched<S::Item>, Error>
     where
         S: Selection<E>,
@@ -195,13 +200,13 @@ impl<S> PagedQuery<S> {
         let (mut items, mut entities) = (Vec::with_capacity(expected), 0);
         let read = read_page_by(
             &content,
-            S::LISTS || decrypt.is_some(),
+            S::LISTS || !opens.is_empty(),
             |entity| {
                 // Markers and the outbox are skipped in the client. A filter against them would cost every query something, and a type that cannot be
                 // read from one would fail for as long as one exists.
                 let is_entity =
                     E::IS_VERBATIM || !key_text(&entity, KeyKind::RowKey).is_some_and(is_reserved);
-                is_entity.then(|| self.read_item::<E>(entity, decrypt))
+                is_entity.then(|| self.read_item::<E>(entity, opens))
             },
             |item| match item {
                 Some(item) => {
@@ -219,71 +224,72 @@ impl<S> PagedQuery<S> {
         Ok((items, continuation))
     }
 
-    /// The request with the keys that there are now, where its filter depends on them.
-    async fn resealed<E: TableEntity>(&self) -> Result<Option<QueryRequest>, Error>
-    where
-        S: Selection<E>,
-    {
-        let (Some(schema), Some(filter)) = (encrypted::<E>(), &self.request.unsealed) else {
-            return Ok(None);
-        };
-        let cipher = Box::pin(Cipher::for_write(&self.table, schema)).await?;
-        Ok(Some(QueryRequest {
-            table: self.request.table.clone(),
-            filter: Some(cipher.lookups(filter)),
-            select: self.request.select.clone(),
-            unsealed: None,
-            by_key: Vec::new(),
-            hides_expired: self.request.hides_expired,
-        }))
-    }
-
-    /// What decrypts the entities of a response, if the type has encrypted properties and the selection reads one.
-    async fn decrypt<E: TableEntity>(&self, content: &Bytes) -> Result<Option<Cipher>, Error>
-    where
-        S: Selection<E>,
-    {
-        let Some(schema) = encrypted::<E>() else {
-            return Ok(None);
-        };
-        if let Some(names) = &self.request.select {
-            let mut encrypted = schema.encrypted_names().into_iter();
-            if !encrypted.any(|encrypted| names.contains(&encrypted.name)) {
-                return Ok(None);
-            }
+    /// The query as it is sent now.
+    async fn shaped(&self) -> Result<Cow<'_, QueryRequest>, Error> {
+        if !self.extensions.is_empty() {
+            let filter = self.request.filter.as_ref();
+            Box::pin(self.extensions.load(&self.table, filter)).await?;
         }
-        let is_page = self.point.is_none();
-        let cipher = Cipher::for_response(&self.table, schema, content, is_page);
-        Box::pin(cipher).await.map(Some)
+        self.request.shaped(&self.table, &self.extensions)
     }
 
-    /// Reads an item, or says why it cannot be read, and of which entity.
+    /// What reads the entities of a response.
+    async fn opens(&self, content: &Bytes) -> Result<Vec<Box<dyn Open>>, Error> {
+        if self.extensions.is_empty() {
+            return Ok(Vec::new());
+        }
+        let response = Opened {
+            content,
+            is_page: self.point.is_none(),
+            select: self.request.select.as_deref(),
+        };
+        Box::pin(self.extensions.open(&self.table, response)).await
+    }
+
     fn read_item<E: TableEntity>(
         &self,
         mut entity: EntityMembers<'_, '_>,
-        decrypt: Option<&Cipher>,
+        opens: &[Box<dyn Open>],
     ) -> Read<S::Item>
     where
         S: Selection<E>,
     {
-        let item = match (&entity, decrypt) {
-            (EntityMembers::Listed(encrypted), Some(cipher)) => {
-                let partition = self.request.partition();
-                let opened = cipher.open(encrypted, self.point.as_ref(), partition);
-                opened.map_err(Into::into).and_then(|content| {
-                    let opened = read_entity(&content).map_err(|error| unreadable(&error))?;
-                    let item = self.selection.read(&mut EntityMembers::Listed(&opened));
-                    item.map_err(|error| match error {
-                        SelectionError::Entity(error) => without_secrets::<E>(error).into(),
-                        error => error,
-                    })
-                })
+        let item = match &entity {
+            EntityMembers::Listed(stored) if !opens.is_empty() => {
+                self.read_opened::<E>(stored, opens)
             }
             _ => self.selection.read(&mut entity),
         };
         item.map_err(|error| {
             let key = self.key_of(&entity);
             Box::new(Unread { error, key })
+        })
+    }
+
+    fn read_opened<E: TableEntity>(
+        &self,
+        stored: &JsonEntity<'_>,
+        opens: &[Box<dyn Open>],
+    ) -> Result<S::Item, SelectionError>
+    where
+        S: Selection<E>,
+    {
+        let mut opened: Option<Bytes> = None;
+        for open in opens {
+            let open =
+                |entity: &_| open.open(entity, self.point.as_ref(), self.request.partition());
+            let next = match &opened {
+                None => open(stored)?,
+                Some(content) => open(&parsed(content)?)?,
+            };
+            opened = Some(next);
+        }
+        let content = opened.unwrap_or_default();
+        let opened = parsed(&content)?;
+        let item = self.selection.read(&mut EntityMembers::Listed(&opened));
+        item.map_err(|error| match error {
+            SelectionError::Entity(error) => without_secrets::<E>(error).into(),
+            error => error,
         })
     }
 
@@ -343,6 +349,10 @@ fn key_text<'e>(entity: &'e EntityMembers<'_, '_>, part: KeyKind) -> Option<&'e 
         (EntityMembers::Scanned(entity), KeyKind::PartitionKey) => entity.partition_key(),
         (EntityMembers::Scanned(entity), KeyKind::RowKey) => entity.row_key(),
     }
+}
+
+fn parsed(content: &Bytes) -> Result<JsonEntity<'_>, EntityError> {
+    read_entity(content).map_err(|error| unreadable(&error))
 }
 
 fn unreadable(error: &JsonError) -> EntityError {

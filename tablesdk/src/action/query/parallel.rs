@@ -10,8 +10,9 @@ use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 use tablesdk_protocol::{KeyKind, PartitionKey, RowKey};
 
 use super::request::OPERATION;
+use crate::action::QueryEntities;
 use crate::action::query_entities::partition_is;
-use crate::action::{QueryEntities, refused};
+use crate::action::refusal::refused;
 use crate::entity::key::{PartitionOf, RowRange};
 use crate::entity::{DynamicEntity, Stored, TableEntity};
 use crate::error::{ClosureError, Error};
@@ -35,11 +36,11 @@ use crate::query::{EntityStream, IntoFilter, Resolve, Selection, Values, Whole};
 /// ```
 #[must_use = "a query does nothing until it is read"]
 pub struct ParallelQuery<E, S = Whole<E>, O = ()> {
-    pub(super) query: QueryEntities<E, S>,
+    pub(crate) query: QueryEntities<E, S>,
     /// The condition of each part.
-    pub(super) parts: Vec<Result<Tree, Error>>,
-    pub(super) parallel: usize,
-    pub(super) in_order: bool,
+    pub(crate) parts: Vec<Result<Tree, Error>>,
+    pub(crate) parallel: usize,
+    pub(crate) in_order: bool,
     order: PhantomData<fn() -> O>,
 }
 
@@ -143,7 +144,7 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
 
 /// The options of a query are the same after it is divided as before.
 impl<E: TableEntity, S: Selection<E>, O> ParallelQuery<E, S, O> {
-    fn map<T>(
+    pub(crate) fn map<T>(
         self,
         map: impl FnOnce(QueryEntities<E, S>) -> QueryEntities<E, T>,
     ) -> ParallelQuery<E, T, O> {
@@ -157,7 +158,7 @@ impl<E: TableEntity, S: Selection<E>, O> ParallelQuery<E, S, O> {
     }
 
     /// The same, in another order.
-    pub(super) fn ordered<P>(self) -> ParallelQuery<E, S, P> {
+    pub(crate) fn ordered<P>(self) -> ParallelQuery<E, S, P> {
         ParallelQuery {
             query: self.query,
             parts: self.parts,
@@ -167,7 +168,7 @@ impl<E: TableEntity, S: Selection<E>, O> ParallelQuery<E, S, O> {
         }
     }
 
-    pub(super) fn check_parallel(&self) -> Result<(), Error> {
+    pub(crate) fn check_parallel(&self) -> Result<(), Error> {
         if self.parallel == 0 {
             let problem = "nothing can be read with a parallelism of 0";
             return Err(refused(OPERATION, problem));
@@ -224,11 +225,6 @@ impl<E: TableEntity, S: Selection<E>, O> ParallelQuery<E, S, O> {
     /// As [`QueryEntities::prefetch`].
     pub fn prefetch(self) -> Self {
         self.map(QueryEntities::prefetch)
-    }
-
-    /// As [`QueryEntities::including_expired`].
-    pub fn including_expired(self) -> Self {
-        self.map(QueryEntities::including_expired)
     }
 
     /// As [`QueryEntities::skip_unreadable`].
@@ -348,4 +344,4 @@ call_options!(impl[E, S, O] ParallelQuery<E, S, O>, query.table.pipeline);
 debug_by_fields!(ParallelQuery<E, S, O> { query, parallel, in_order });
 
 const PARALLEL: usize = 8;
-pub(super) const ITEMS_AHEAD: usize = 1_000;
+pub(crate) const ITEMS_AHEAD: usize = 1_000;

@@ -1,5 +1,7 @@
 //! The request of a query: for a page, or for one entity where the query asks for nothing else. Sends nothing.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use http::Request as HttpRequest;
 use tablesdk_protocol::continuation::EntityContinuation;
@@ -10,86 +12,76 @@ use tablesdk_protocol::operation::query_entities::Request;
 use tablesdk_protocol::wire::json::MetadataLevel;
 use tablesdk_protocol::{Endpoint, EntityKey, TableName};
 
-use crate::action::check_url;
-use crate::entity::Schema;
+use crate::action::extend::extension::{Extensions, Shape};
+use crate::action::refusal::check_url;
 use crate::error::Error;
 use crate::filter::AccessClass;
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Pipeline, Table};
 use crate::query::fingerprint;
 
-/// A query as the service sees it, without its pages.
-pub(in crate::action) struct QueryRequest {
-    pub(in crate::action) table: TableName,
-    pub(in crate::action) filter: Option<Tree>,
-    pub(in crate::action) select: Option<Vec<String>>,
-    /// The entities of which the expired ones are not read.
-    pub(in crate::action) hides_expired: Option<&'static Schema>,
-    /// The filter before the values of encrypted properties in it became what is stored, if it has any.
-    pub(in crate::action) unsealed: Option<Tree>,
-    /// For each key that encrypts such values, beginning with the current one: the filter with what this key alone stores for them.
-    pub(in crate::action) by_key: Vec<Tree>,
+/// A query without its pages.
+#[derive(Clone)]
+pub(crate) struct QueryRequest {
+    pub(crate) table: TableName,
+    pub(crate) filter: Option<Tree>,
+    pub(crate) select: Option<Vec<String>>,
 }
 
 impl QueryRequest {
-    /// A query of the client's own: it finds expired entities, too, and compares no encrypted properties.
-    pub(in crate::action) const fn own(
-        table: TableName,
-        filter: Tree,
-        select: Option<Vec<String>>,
-    ) -> Self {
+    /// A query of the client's own.
+    pub(crate) const fn own(table: TableName, filter: Tree, select: Option<Vec<String>>) -> Self {
         Self {
             table,
             filter: Some(filter),
             select,
-            hides_expired: None,
-            unsealed: None,
-            by_key: Vec::new(),
         }
     }
 
     /// How the service finds the entities.
-    pub(in crate::action) fn access(&self) -> AccessClass {
+    pub(crate) fn access(&self) -> AccessClass {
         AccessClass::of(self.filter.as_ref())
     }
 
     /// The filter in `OData`.
-    pub(in crate::action) fn filter(&self) -> Option<String> {
+    pub(crate) fn filter(&self) -> Option<String> {
         self.filter.as_ref().map(ToString::to_string)
     }
 
-    /// The query with the condition of now that hides expired entities, where it has one.
-    pub(in crate::action) fn now(self, pipeline: &Pipeline) -> Self {
-        Self {
-            filter: self.filter_now(pipeline),
-            hides_expired: None,
-            ..self
+    /// The query as it is sent now.
+    pub(crate) fn shaped(
+        &self,
+        table: &Table,
+        extensions: &Extensions,
+    ) -> Result<Cow<'_, Self>, Error> {
+        if extensions.is_empty() {
+            return Ok(Cow::Borrowed(self));
         }
+        let mut shape = Shape {
+            filter: self.filter.clone(),
+            select: self.select.clone(),
+        };
+        extensions.shape(table, &mut shape)?;
+        let Shape { filter, select } = shape;
+        Ok(Cow::Owned(Self {
+            table: self.table.clone(),
+            filter,
+            select,
+        }))
     }
 
-    fn filter_now(&self, pipeline: &Pipeline) -> Option<Tree> {
-        let expired = self
-            .hides_expired
-            .and_then(|it| it.expired(pipeline.service_now()));
-        let own = self.filter.clone().into_iter();
-        own.chain(expired.map(|expired| !expired)).reduce(Tree::and)
-    }
-
-    /// Identifies the query in its page tokens. The time of a page does not.
-    pub(in crate::action) fn fingerprint(&self) -> u64 {
-        self.fingerprint_by(self.by_key.first().or(self.filter.as_ref()))
-    }
-
-    /// All that identify the query in its page tokens.
-    ///
-    /// A token must not reveal a value that is compared with an encrypted property, not even to those who try all values: it has a keyed hash
-    /// of the value, which is what the property that finds it is made of. The key is the one that encrypted when the token was given out. All
-    /// clients have a key before it encrypts, and keep it afterwards. So each accepts the token, in whatever order it has its keys.
-    pub(in crate::action) fn fingerprints(&self) -> Vec<u64> {
-        if self.by_key.is_empty() {
-            return vec![self.fingerprint()];
-        }
-        let filters = self.by_key.iter();
-        filters.map(|it| self.fingerprint_by(Some(it))).collect()
+    /// All that identify the query in its page tokens; the first one is that of new tokens. The time of a page does not identify it.
+    pub(crate) fn fingerprints(
+        &self,
+        table: &Table,
+        extensions: &Extensions,
+    ) -> Result<Vec<u64>, Error> {
+        Ok(match extensions.prints(table, self.filter.as_ref())? {
+            None => vec![self.fingerprint_by(self.filter.as_ref())],
+            Some(prints) => prints
+                .iter()
+                .map(|print| self.fingerprint_by(Some(print)))
+                .collect(),
+        })
     }
 
     fn fingerprint_by(&self, filter: Option<&Tree>) -> u64 {
@@ -101,19 +93,12 @@ impl QueryRequest {
     }
 
     /// The key, if the query asks for one entity and nothing else: a read by key is the fastest.
-    pub(in crate::action) fn point(&self) -> Option<EntityKey> {
-        match self.hides_expired {
-            Some(_) => None,
-            None => AccessClass::point(self.filter.as_ref()),
-        }
+    pub(crate) fn point(&self) -> Option<EntityKey> {
+        AccessClass::point(self.filter.as_ref())
     }
 
     /// The request for the entity of that key.
-    pub(in crate::action) fn for_entity(
-        &self,
-        key: &EntityKey,
-        endpoint: &Endpoint,
-    ) -> HttpRequest<Bytes> {
+    pub(crate) fn for_entity(&self, key: &EntityKey, endpoint: &Endpoint) -> HttpRequest<Bytes> {
         let request = get_entity::Request {
             table: self.table.clone(),
             key: key.clone(),
@@ -124,7 +109,7 @@ impl QueryRequest {
     }
 
     /// The request for a page of at most `top` entities. Refuses a URL that is longer than the service reads.
-    pub(in crate::action) fn for_page(
+    pub(crate) fn for_page(
         &self,
         top: Option<usize>,
         continuation: Option<EntityContinuation>,
@@ -133,7 +118,7 @@ impl QueryRequest {
         let request = Request {
             filter_refusal: None,
             table: self.table.clone(),
-            filter: self.filter_now(pipeline),
+            filter: self.filter.clone(),
             select: self.select.clone().map(|names| self.with_keys(names)),
             top: top.map(|top| top.min(PAGE_ITEMS_MAX)),
             continuation,
@@ -145,7 +130,7 @@ impl QueryRequest {
     }
 
     /// The partition that the query is restricted to.
-    pub(in crate::action) fn partition(&self) -> Option<&str> {
+    pub(crate) fn partition(&self) -> Option<&str> {
         AccessClass::partition(self.filter.as_ref())
     }
 
@@ -166,4 +151,4 @@ impl QueryRequest {
     }
 }
 
-pub(in crate::action) const OPERATION: &str = "query entities";
+pub(crate) const OPERATION: &str = "query entities";

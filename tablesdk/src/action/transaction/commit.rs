@@ -11,17 +11,17 @@ use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
 use tablesdk_protocol::operation::batch::Change;
 use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch, PartitionKey, TableName};
 
-use super::OPERATION;
 use super::read::Read;
 use crate::action::batch::as_a_whole;
-use crate::action::outbox::steps::{Steps, Transaction};
+use crate::action::extend::ride::{Commit as Committed, Riders};
+use crate::action::refusal::{check_condition, refused};
 use crate::action::write::ambiguous_write::resolve;
 use crate::action::write::batch_request::BatchRequest;
 use crate::action::write::change::{ChangeKind, EntityChange};
-use crate::action::write::exactly_once::KeepMarker;
+use crate::action::write::commit::carry_out;
+use crate::action::write::encoded::EncodedEntity;
+use crate::action::write::keep_marker::KeepMarker;
 use crate::action::write::own_copies::unchanged;
-use crate::action::write::together::carry_out;
-use crate::action::{EncodedEntity, check_condition, refused};
 use crate::error::{CurrentState, Error};
 use crate::pipeline::OperationRun;
 
@@ -33,7 +33,8 @@ pub(super) struct Commit {
     origins: Vec<Origin>,
     /// The number of changes of the closure.
     of_closure: usize,
-    steps: Option<Steps>,
+    /// What goes along with all changes.
+    riders: Riders,
     exactly_once: Option<KeepMarker>,
 }
 
@@ -95,7 +96,7 @@ impl Commit {
     pub(super) fn new(
         table: &TableName,
         changes: Vec<EntityChange>,
-        steps: Option<Steps>,
+        riders: Riders,
         reads: &[Read],
         exactly_once: Option<KeepMarker>,
     ) -> Result<Self, Error> {
@@ -104,11 +105,11 @@ impl Commit {
             changes: Vec::new(),
             origins: Vec::new(),
             of_closure,
-            steps,
+            riders,
             exactly_once,
         };
         // Without a change, there is nothing that could be checked together with it.
-        if changes.is_empty() && commit.steps.is_none() {
+        if changes.is_empty() && !commit.riders.are_committed_alone() {
             return Ok(commit);
         }
         for read in reads {
@@ -117,10 +118,10 @@ impl Commit {
                 check_condition(OPERATION, &etag).map_err(|error| error.with_key(&read.key))?;
             }
         }
-        // An entry of an index is protected by the ETag of its entity, which is changed with it.
+        // What goes along with a change is protected by the ETag of its entity.
         let is_changed = |read: &&Read| {
             let mut changes = changes.iter();
-            changes.any(|change| change.key == read.key || change.entries.contain(&read.key))
+            changes.any(|change| change.key == read.key || change.riders.also_write(&read.key))
         };
         let (_, only_read): (Vec<_>, Vec<_>) = reads.iter().partition(is_changed);
         let mut all = Vec::new();
@@ -172,29 +173,26 @@ impl Commit {
         self.changes.len()
     }
 
-    /// Carries the changes out, all or none, and returns the steps that are stored with them. Without a change, nothing is sent.
+    /// Carries the changes out, all or none, and returns what goes along with them. Without a change, nothing is sent.
     pub(super) async fn send(
         self,
         run: &mut OperationRun<'_>,
         table: &TableName,
         partition: &PartitionKey,
-    ) -> Result<Option<Steps>, Failure> {
-        let sent = match &self.steps {
-            None if self.changes.is_empty() => return Ok(None),
-            None => carry_out(run, &self.changes, self.exactly_once).await,
-            Some(steps) => {
-                let transaction = Transaction {
-                    table,
-                    partition,
-                    changes: &self.changes,
-                    steps,
-                    exactly_once: self.exactly_once,
-                };
-                Steps::commit(run, transaction).await
-            }
+    ) -> Result<Riders, Failure> {
+        if self.changes.is_empty() && !self.riders.are_committed_alone() {
+            return Ok(Riders::NONE);
+        }
+        let commit = Committed {
+            table,
+            partition,
+            changes: &self.changes,
+            riders: &self.riders,
+            exactly_once: self.exactly_once,
         };
+        let sent = carry_out(run, commit).await;
         let Err(error) = sent else {
-            return Ok(self.steps);
+            return Ok(self.riders);
         };
         let is_conflict = !error.is_ambiguous() && self.is_conflict(&error);
         let error = self.explain(run, error).await;
@@ -212,8 +210,8 @@ impl Commit {
             |change| matches!(if_match(change), Some(IfMatch::ETag(_)))
         } else if error.is_not_found() {
             |change| if_match(change).is_some()
-        } else if error.index().is_some() {
-            // Another entity has the entry of an inserted one.
+        } else if error.has_details() {
+            // It is one of what goes along with an inserted entity.
             return false;
         } else if error.code() == Some(&ErrorCode::EntityAlreadyExists) {
             |change| matches!(change, Change::Insert(_))
@@ -280,50 +278,32 @@ const fn if_match(change: &Change) -> Option<&IfMatch> {
     }
 }
 
-/// The same change, which succeeds only if the entity is still as it was read. A change that has an ETag keeps it.
+/// The same change, which succeeds only if the entity is still as it was read. A change that has an ETag keeps it. Its error names the verb of
+/// the closure.
 fn conditional(change: EntityChange, read: Option<&ETag>) -> Result<EntityChange, Error> {
-    let EntityChange {
-        key,
-        change,
-        operation,
-        entries,
-        encryption,
-        unsealed,
-    } = change;
-    let condition = |own: Option<IfMatch>, read: &ETag| match own {
-        Some(own @ IfMatch::ETag(_)) => own,
-        _ => IfMatch::ETag(read.clone()),
+    let failed = |change: &EntityChange, problem| {
+        Err(refused(change.operation, problem).with_key(&change.key))
     };
-    let change = match (change, read) {
-        (insert @ Change::Insert(_), None) => Ok(insert),
+    match (&change.change, read) {
+        (Change::Insert(_), Some(_)) => failed(&change, Problem::Present),
+        (Change::Insert(_), None) => Ok(change),
         (Change::Update(upsert), None) if upsert.if_match.is_none() => {
-            let body = upsert.entity.as_bytes().clone();
-            let key = key.clone();
-            let entity = EncodedEntity::standalone(key, body);
-            Ok(EntityChange::of(upsert.table, ChangeKind::Insert, entity).change)
+            let (table, body) = (upsert.table.clone(), upsert.entity.as_bytes().clone());
+            let entity = EncodedEntity::alone(change.key.clone(), body);
+            let insert = EntityChange::of(table, ChangeKind::Insert, entity);
+            Ok(EntityChange {
+                change: insert.change,
+                ..change
+            })
         }
-        (Change::Update(mut request), Some(etag)) => {
-            request.if_match = Some(condition(request.if_match, etag));
-            Ok(Change::Update(request))
+        (Change::Update(_) | Change::Delete(_), None) => failed(&change, Problem::Missing),
+        (Change::Update(_) | Change::Delete(_), Some(etag)) => {
+            let mut change = change;
+            if !matches!(if_match(&change.change), Some(IfMatch::ETag(_))) {
+                change.set_condition(IfMatch::ETag(etag.clone()));
+            }
+            Ok(change)
         }
-        (Change::Delete(mut request), Some(etag)) => {
-            request.if_match = condition(Some(request.if_match), etag);
-            Ok(Change::Delete(request))
-        }
-        (Change::Insert(_), Some(_)) => Err(Problem::Present),
-        (Change::Update(_) | Change::Delete(_), None) => Err(Problem::Missing),
-    };
-    match change {
-        // Its error names the verb of the closure.
-        Ok(change) => Ok(EntityChange {
-            key,
-            change,
-            operation,
-            entries,
-            encryption,
-            unsealed,
-        }),
-        Err(problem) => Err(refused(operation, problem).with_key(&key)),
     }
 }
 
@@ -374,5 +354,6 @@ enum Problem {
     Present,
 }
 
+pub(super) const OPERATION: &str = "transaction";
 /// The operation in the error of an entity that was only read.
 const CHECK: &str = "check entity";

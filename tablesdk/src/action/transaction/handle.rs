@@ -9,17 +9,16 @@ use tablesdk_protocol::{ETag, EntityKey, IfMatch, PartitionKey};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
-use super::OPERATION;
-use super::read::Found;
+use super::commit::OPERATION;
 use crate::action::batch::{Batch, check_partition};
-use crate::action::outbox::step::Step;
-use crate::action::update_entity::encode_stored;
+use crate::action::extend::extension::{Extensions, LeftOut};
+use crate::action::get_entity::Found;
+use crate::action::refusal::refused;
 use crate::action::write::change::ChangeKind;
-use crate::action::{EncodedEntity, refused};
-use crate::entity::encrypted::encrypted;
-use crate::entity::index::{check_no_entry, check_verified};
+use crate::action::write::encoded::EncodedEntity;
 use crate::entity::key::{IntoEntityKey, KeyOf, check_standalone_key};
-use crate::entity::{Schema, Standalone, Stored, TableEntity, WritableEntity};
+use crate::entity::standalone::{check_no_entry, check_verified};
+use crate::entity::{Standalone, Stored, TableEntity, WritableEntity};
 use crate::error::Error;
 
 /// A round of a transaction, as its closure sees it: it reads entities and collects changes. See
@@ -59,8 +58,8 @@ pub(super) struct Changes(Arc<Mutex<Option<Batch<'static>>>>);
 /// A request of the closure for an entity.
 pub(super) struct ReadRequest {
     pub(super) key: EntityKey,
-    /// The type, if it has encrypted properties.
-    pub(super) encrypted: Option<&'static Schema>,
+    /// Those of the type.
+    pub(super) extensions: Extensions,
     pub(super) respond: Respond,
 }
 
@@ -131,7 +130,8 @@ impl Transaction {
             // Fails after the end of the round, which drops the receiver.
             let _ = self.reads.send(ReadRequest {
                 key,
-                encrypted: encrypted::<E>(),
+                // Hidden entities are read, too.
+                extensions: Extensions::of::<E>(LeftOut::NONE),
                 respond,
             });
             read.await.map_err(|_| refused(OPERATION, Ended))?
@@ -206,33 +206,7 @@ impl Transaction {
     pub fn delete_stored<E: TableEntity>(&self, entity: &Stored<E>) -> &Self {
         const { check_no_entry::<E>() }
         let kind = ChangeKind::Delete(IfMatch::ETag(entity.etag().clone()));
-        self.push(kind, Ok(EncodedEntity::of_stored(entity)))
-    }
-
-    /// Adds a step that follows the transaction: see [`Batch::then`](crate::action::Batch::then).
-    ///
-    /// ```
-    #[doc = include_str!("../../docs/employees.md")]
-    /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
-    /// use tablesdk::action::Step;
-    ///
-    /// let archive = service.table("Archive");
-    /// archive.create_table().await?;
-    /// let retire = table.transaction("Sales", async |tx| {
-    ///     let ada = tx.get(Employee::key("Sales", "1")).await?.ok_or("no such employee")?;
-    ///     tx.delete_stored(&ada).then(Step::upsert_replace(&archive, &*ada));
-    ///     Ok(())
-    /// });
-    /// retire.await?;
-    /// assert!(archive.get(Employee::key("Sales", "1")).await?.is_some());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn then(&self, step: Step) -> &Self {
-        if let Some(batch) = &mut *self.changes.batch() {
-            batch.push_step(step);
-        }
-        self
+        self.push(kind, Ok(EncodedEntity::deleted(entity)))
     }
 
     fn delete_when(&self, if_match: IfMatch, key: impl IntoEntityKey) -> &Self {
@@ -243,20 +217,25 @@ impl Transaction {
     }
 
     fn write<E: WritableEntity>(&self, kind: ChangeKind, entity: &E) -> &Self {
-        let entity = EncodedEntity::new(kind.operation(), entity);
+        let entity = EncodedEntity::inserted(kind.operation(), entity);
         self.push(kind, entity)
     }
 
     fn write_stored<E: WritableEntity>(&self, mode: Mode, entity: &Stored<E>) -> &Self {
         let if_match = IfMatch::ETag(entity.etag().clone());
         let kind = ChangeKind::Update(mode, Some(if_match));
-        let encoded = encode_stored(kind.operation(), entity);
+        let encoded = EncodedEntity::replaced(kind.operation(), entity);
         self.push(kind, encoded)
     }
 
     fn push(&self, kind: ChangeKind, entity: Result<EncodedEntity, Error>) -> &Self {
+        self.add(|batch| batch.push(kind, entity, None))
+    }
+
+    /// Adds to the changes.
+    pub(crate) fn add(&self, add: impl FnOnce(&mut Batch<'static>)) -> &Self {
         if let Some(batch) = &mut *self.changes.batch() {
-            batch.push(kind, entity, None);
+            add(batch);
         }
         self
     }

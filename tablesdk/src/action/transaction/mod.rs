@@ -18,14 +18,15 @@ use futures_util::future::{Either, select};
 use tablesdk_protocol::{EntityKey, PartitionKey, TableName};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use self::commit::{Commit, Failure, Sent, probe};
+use self::commit::{Commit, Failure, OPERATION, Sent, probe};
 use self::handle::ReadRequest;
-use self::read::{Found, Read};
+use self::read::Read;
 use super::batch::Batch;
-use super::get_entity::fetch;
-use super::outbox::steps::Steps;
+use super::extend::ride::Riders;
+use super::get_entity::{Found, fetch, opened};
+use super::refusal::refused;
 use super::write::change::EntityChange;
-use super::write::exactly_once::KeepMarker;
+use super::write::keep_marker::KeepMarker;
 use super::write::own_copies::{Next, OwnCopies};
 use crate::entity::EntityError;
 use crate::error::{ClosureError, Error};
@@ -55,7 +56,8 @@ pub struct RunTransaction<'a, T> {
     partition: Result<PartitionKey, EntityError>,
     decide: Decide<'a, T>,
     rounds: u32,
-    is_later: bool,
+    /// What goes along with the changes of each round.
+    pub(crate) riders: Riders,
     exactly_once: Option<KeepMarker>,
 }
 
@@ -77,7 +79,7 @@ impl<'a, T: Send + 'a> RunTransaction<'a, T> {
             partition,
             decide: Box::new(move |transaction| Box::pin(decide(transaction))),
             rounds: ROUNDS,
-            is_later: false,
+            riders: Riders::NONE,
             exactly_once: None,
         }
     }
@@ -91,28 +93,20 @@ impl<'a, T: Send + 'a> RunTransaction<'a, T> {
         self
     }
 
-    /// Leaves the [steps](Transaction::then) to workers, as [`Batch::later`](super::Batch::later).
-    pub const fn later(mut self) -> Self {
-        self.is_later = true;
-        self
-    }
-
     async fn run(mut self) -> Result<T, Error> {
         if self.rounds == 0 {
             let error = "a transaction needs at least one round";
-            return Err(super::refused(OPERATION, error));
+            return Err(refused(OPERATION, error));
         }
         let partition = self.partition.clone();
-        let partition = partition.map_err(|error| super::refused(OPERATION, error))?;
+        let partition = partition.map_err(|error| refused(OPERATION, error))?;
         let table = self.table.clone();
         let name = table.checked_name(OPERATION)?;
         let mut run = table.pipeline.begin(OPERATION);
         let committed = self.in_rounds(&mut run, &name, &partition).await;
         let deadline = run.deadline();
-        let (value, steps) = run.end(committed)?;
-        if let Some(steps) = steps.filter(|_| !self.is_later) {
-            steps.apply(&table, &partition, deadline).await;
-        }
+        let (value, riders) = run.end(committed)?;
+        riders.follow_up(&table, &partition, deadline).await;
         Ok(value)
     }
 
@@ -121,13 +115,13 @@ impl<'a, T: Send + 'a> RunTransaction<'a, T> {
         run: &mut OperationRun<'_>,
         table: &TableName,
         partition: &PartitionKey,
-    ) -> Result<(T, Option<Steps>), Error> {
+    ) -> Result<(T, Riders), Error> {
         let mut round = 0;
         let mut own_copies = OwnCopies::default();
         let mut last: Option<(Error, Sent)> = None;
         loop {
-            let (value, (changes, steps), reads) = self.decide(run, partition).await?;
-            let commit = Commit::new(table, changes, steps, &reads, self.exactly_once);
+            let (value, (changes, riders), reads) = self.decide(run, partition).await?;
+            let commit = Commit::new(table, changes, riders, &reads, self.exactly_once);
             let commit = commit.map_err(|error| run.annotate(error))?;
             run.report().entities = match commit.len() {
                 0 => reads.iter().filter(|read| read.found.is_some()).count(),
@@ -158,7 +152,7 @@ impl<'a, T: Send + 'a> RunTransaction<'a, T> {
                 is_conflict,
                 sent,
             } = match commit.send(run, table, partition).await {
-                Ok(steps) => return Ok((value, steps)),
+                Ok(riders) => return Ok((value, riders)),
                 Err(failure) => failure,
             };
             let starts_over =
@@ -176,8 +170,8 @@ impl<'a, T: Send + 'a> RunTransaction<'a, T> {
         &mut self,
         run: &mut OperationRun<'_>,
         partition: &PartitionKey,
-    ) -> Result<(T, (Vec<EntityChange>, Option<Steps>), Vec<Read>), Error> {
-        let batch = Batch::new(self.table.clone(), Ok(partition.clone()));
+    ) -> Result<(T, (Vec<EntityChange>, Riders), Vec<Read>), Error> {
+        let batch = Batch::with_riders(self.table.clone(), partition.clone(), self.riders.clone());
         let (transaction, changes, requests) = Transaction::new(partition.clone(), batch);
         let mut reads = Vec::new();
         let mut unread = None;
@@ -201,13 +195,13 @@ impl<'a, T: Send + 'a> RunTransaction<'a, T> {
             Some(Ok(value)) => {
                 let changes = match changes.end() {
                     Some(batch) => batch.into_changes().await,
-                    None => Ok((Vec::new(), None)),
+                    None => Ok((Vec::new(), Riders::NONE)),
                 };
                 let changes = changes.map_err(|error| run.annotate(error))?;
                 match unread {
                     // The changes may depend on it, and could not be checked.
-                    Some(key) if !changes.0.is_empty() || changes.1.is_some() => {
-                        let error = super::refused(OPERATION, Unread).with_key(&key);
+                    Some(key) if !changes.0.is_empty() || changes.1.are_committed_alone() => {
+                        let error = refused(OPERATION, Unread).with_key(&key);
                         Err(run.annotate(error))
                     }
                     _ => Ok((value, changes, reads)),
@@ -245,7 +239,7 @@ async fn read_for(
     while let Some(request) = requests.recv().await {
         let ReadRequest {
             key,
-            encrypted,
+            extensions,
             respond,
         } = request;
         let known = reads.iter().position(|read| read.key == key);
@@ -265,16 +259,19 @@ async fn read_for(
             }
         };
         let read = index.map(|index| reads.get(index).and_then(|read| read.found.as_ref()));
-        let decrypted;
-        let read = match (read, encrypted) {
-            (Ok(Some(found)), Some(schema)) => match found.opened(table, schema, &key).await {
-                Ok(found) => {
-                    decrypted = found;
-                    Ok(Some(&decrypted))
+        let opened_here;
+        let read = match read {
+            Ok(Some(found)) if !extensions.is_empty() => {
+                match opened(table, &extensions, &key, found.content.clone()).await {
+                    Ok(content) => {
+                        let etag = found.etag.clone();
+                        opened_here = Found { content, etag };
+                        Ok(Some(&opened_here))
+                    }
+                    Err(error) => Err(run.annotate(error)),
                 }
-                Err(error) => Err(run.annotate(error)),
-            },
-            (read, _) => read,
+            }
+            read => read,
         };
         respond(read, &|error| run.annotate(error).with_key(&key));
     }
@@ -285,7 +282,7 @@ async fn read_for(
 /// Reads an entity at the primary.
 async fn read(table: &Table, run: &mut OperationRun<'_>, key: EntityKey) -> Result<Read, Error> {
     let found = match fetch(run, Effect::ReadNow, table, &key, None).await {
-        Ok((content, etag)) => Some(Found { content, etag }),
+        Ok(found) => Some(found),
         // A missing table is an error, a missing entity is not.
         Err(error) if error.is_not_found() => None,
         Err(error) => return Err(error),
@@ -316,5 +313,4 @@ impl<T> fmt::Debug for RunTransaction<'_, T> {
 #[error("the closure changes entities although a read of it failed, so the read cannot be checked")]
 struct Unread;
 
-const OPERATION: &str = "transaction";
 const ROUNDS: u32 = 16;

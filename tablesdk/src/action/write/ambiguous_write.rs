@@ -4,21 +4,20 @@
 //! Success is returned only where it is certain. That the entity equals what was sent proves nothing: two programs may send the
 //! same.
 
-use std::error::Error as StdError;
-
 use bytes::Bytes;
 use http::{Response as HttpResponse, StatusCode};
 use tablesdk_protocol::ETag;
 use tablesdk_protocol::operation::get_entity::Response;
 
 use super::change::EntityChange;
+use super::response::check_status;
 use crate::action::get_entity;
 use crate::error::{CurrentEntity, CurrentState, Error, ErrorKind};
 use crate::pipeline::{Effect, OperationRun};
 
 /// Reads the current state of the entity after a write that failed and may have been carried out all the same. An error of a write
 /// that was certainly not carried out is returned as it is.
-pub(in crate::action) async fn resolve(
+pub(crate) async fn resolve(
     run: &mut OperationRun<'_>,
     change: &EntityChange,
     error: Error,
@@ -35,30 +34,8 @@ pub(in crate::action) async fn resolve(
     Ok((current, run.annotate(error)))
 }
 
-/// The error of a write with a success response that is not a well-formed response of the service. Any component in between can
-/// respond 200; whether the write was carried out is then unknown.
-pub(in crate::action) fn malformed_success(
-    problem: impl Into<Box<dyn StdError + Send + Sync>>,
-) -> Error {
-    Error::response(problem).with_ambiguous(true)
-}
-
-/// Whether a success has a status that the service sends for it.
-pub(in crate::action) fn check_status(
-    response: &HttpResponse<Bytes>,
-    statuses: &[StatusCode],
-) -> Result<(), Error> {
-    let status = response.status();
-    if statuses.contains(&status) {
-        return Ok(());
-    }
-    Err(malformed_success(format!(
-        "the service does not respond with {status}"
-    )))
-}
-
 /// Resolves the outcome of a write that has no entity to read back: only a well-formed response of the service counts as success.
-pub(in crate::action) fn resolve_without_entity(
+pub(crate) fn resolve_without_entity(
     operation: &'static str,
     sent: Result<HttpResponse<Bytes>, Error>,
     statuses: &[StatusCode],
@@ -76,7 +53,7 @@ pub(in crate::action) fn resolve_without_entity(
 }
 
 /// The current state of the entity of a change.
-pub(in crate::action) async fn read_current(
+pub(crate) async fn read_current(
     run: &mut OperationRun<'_>,
     change: &EntityChange,
 ) -> CurrentState {
@@ -89,14 +66,10 @@ pub(in crate::action) async fn read_current(
 }
 
 /// What was read of the entity of a change, compared with what was sent, and shown as it was written.
-pub(in crate::action) fn compare(
-    change: &EntityChange,
-    content: Bytes,
-    etag: Option<ETag>,
-) -> CurrentState {
+pub(crate) fn compare(change: &EntityChange, content: Bytes, etag: Option<ETag>) -> CurrentState {
     match CurrentEntity::new(content, etag, change.body(), change.is_whole()) {
         Ok(Some(entity)) => entity
-            .decrypt(|content| change.encryption.open(&change.key, content))
+            .reveal(|content| change.riders.reveal(&change.key, content))
             .map_or(CurrentState::Unread, CurrentState::Present),
         Ok(None) | Err(_) => CurrentState::Unread,
     }

@@ -9,27 +9,27 @@ use tablesdk_protocol::ETag;
 use tablesdk_protocol::operation::MalformedResponse;
 use tablesdk_protocol::operation::batch::{Change, Response};
 
-use super::ambiguous_write::{check_status, malformed_success};
+use super::response::{check_status, malformed_success};
 use crate::error::Error;
 use crate::pipeline::{Effect, NoSuccess, OperationRun, SendOptions};
 
 /// The changes of a transaction, ready to be sent.
-pub(in crate::action) struct BatchRequest<'c> {
+pub(crate) struct BatchRequest<'c> {
     changes: Vec<&'c Change>,
     encoded: HttpRequest<Bytes>,
 }
 
 /// The result of a transaction whose changes were all carried out.
-pub(in crate::action) struct Done {
+pub(crate) struct Done {
     /// The new ETags of the entities, in the order of the changes; `None` for a delete.
-    pub(in crate::action) etags: Vec<Option<ETag>>,
+    pub(crate) etags: Vec<Option<ETag>>,
     /// An earlier attempt got no response, and may be carried out later.
-    pub(in crate::action) is_after_ambiguous: bool,
+    pub(crate) is_after_ambiguous: bool,
 }
 
 impl<'c> BatchRequest<'c> {
     /// Refuses changes that are too large together.
-    pub(in crate::action) fn new(
+    pub(crate) fn new(
         run: &OperationRun<'_>,
         changes: impl IntoIterator<Item = &'c Change>,
     ) -> Result<Self, Error> {
@@ -43,7 +43,7 @@ impl<'c> BatchRequest<'c> {
     }
 
     /// Sends it. The error is [ambiguous](Error::is_ambiguous) when it may have been carried out all the same.
-    pub(in crate::action) async fn send(&self, run: &mut OperationRun<'_>) -> Result<Done, Error> {
+    pub(crate) async fn send(&self, run: &mut OperationRun<'_>) -> Result<Done, Error> {
         // What was read of a response, so that it is read once.
         let decoded = Mutex::new(None);
         let read_refusal = run.pipeline().refusal_reader();

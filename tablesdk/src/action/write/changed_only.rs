@@ -5,8 +5,8 @@ use tablesdk_protocol::Value;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::wire::json::{EntityMembers, read_entity};
 
+use super::encoded::EncodedEntity;
 use super::unmodelled::{left_as_is, unmodelled};
-use crate::action::EncodedEntity;
 use crate::entity::{Stored, WritableEntity, values_of, write_values};
 use crate::error::Error;
 
@@ -14,7 +14,7 @@ use crate::error::Error;
 type Update = (Mode, EncodedEntity, Option<Bytes>);
 
 /// The differences to the properties that were read; `None` if there are none.
-pub(in crate::action) fn changes<E: WritableEntity>(
+pub(crate) fn changes<E: WritableEntity>(
     mode: Mode,
     entity: &Stored<E>,
 ) -> Result<Option<Update>, Error> {
@@ -63,7 +63,7 @@ pub(in crate::action) fn changes<E: WritableEntity>(
         let body = write_values(&key, &changed).map_err(Error::input)?;
         (Mode::Merge, body)
     };
-    let encoded = EncodedEntity::standalone_of::<E>(key, body);
+    let encoded = EncodedEntity::of_properties::<E>(key, body);
     Ok(Some((mode, encoded, Some(after))))
 }
 

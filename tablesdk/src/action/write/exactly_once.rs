@@ -8,67 +8,29 @@
 //!
 //! Knows nothing of what the changes are for.
 
-use std::time::Duration;
-
 use http::StatusCode;
 use tablesdk_protocol::operation::get_entity::Response;
-use tablesdk_protocol::wire::json::{JsonEntity, read_entity};
-use tablesdk_protocol::{ETag, EntityKey, ErrorCode, Guid, IfMatch, TableName, Value};
+use tablesdk_protocol::wire::json::read_entity;
+use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch, TableName, Value};
 
-use super::ambiguous_write::{check_status, read_current};
+use super::ambiguous_write::read_current;
 use super::batch_request::BatchRequest;
 use super::change::{ChangeKind, EntityChange};
-use crate::action::{EncodedEntity, get_entity};
+use super::encoded::EncodedEntity;
+use super::keep_marker::{KEEP_SECONDS, KeepMarker, PREFIX};
+use super::response::check_status;
+use crate::action::get_entity;
 use crate::entity::write_values;
 use crate::error::{CurrentState, Error};
 use crate::pipeline::{Effect, OperationRun, SendOptions};
 use crate::random::random_guid;
-
-/// The minimum time that the marker stays after a success. Zero: it is deleted at once, unless the outcome of an attempt is
-/// ambiguous.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::action) struct KeepMarker(pub(in crate::action) Duration);
-
-impl KeepMarker {
-    pub(in crate::action) const NOT: Self = Self(Duration::ZERO);
-
-    /// The time that was chosen for the marker, or none: `exactly_once` leaves an earlier `keep_marker` as it is.
-    pub(in crate::action) const fn unless_chosen(chosen: Option<Self>) -> Option<Self> {
-        match chosen {
-            None => Some(Self::NOT),
-            chosen => chosen,
-        }
-    }
-
-    /// The time in a marker; `None` where it cannot be read.
-    pub(in crate::action) fn read(marker: &JsonEntity<'_>) -> Option<Self> {
-        let Some(property) = marker.property(KEEP_SECONDS) else {
-            return Some(Self::NOT);
-        };
-        match property.to_value().ok()? {
-            None => Some(Self::NOT),
-            Some(Value::Int64(seconds)) => {
-                let seconds = u64::try_from(seconds).ok()?;
-                Some(Self(Duration::from_secs(seconds)))
-            }
-            Some(_) => None,
-        }
-    }
-
-    /// In whole seconds, rounded up.
-    fn seconds(self) -> i64 {
-        let whole = self.0.as_secs();
-        let seconds = whole.saturating_add(u64::from(self.0.subsec_nanos() > 0));
-        i64::try_from(seconds).unwrap_or(i64::MAX)
-    }
-}
 
 /// Carries changes out exactly once, or not at all, and returns the new ETags in their order; `None` for a delete.
 ///
 /// Where the response was lost and the entity was written again since, the ETag is one that is no longer current.
 ///
 /// The error is [ambiguous](Error::is_ambiguous) only where not even the marker could be read or written.
-pub(in crate::action) async fn commit(
+pub(crate) async fn commit(
     run: &mut OperationRun<'_>,
     changes: &[EntityChange],
     keep: KeepMarker,
@@ -115,13 +77,6 @@ pub(in crate::action) async fn commit(
         Outcome::Cancelled => Err(run.annotate(error.into_not_done())),
         Outcome::Unknown => Err(run.annotate(error.with_ambiguous(true))),
     }
-}
-
-/// Whether an entity with this row key is a marker.
-pub(in crate::action) fn is_marker(row_key: &str) -> bool {
-    row_key
-        .strip_prefix(PREFIX)
-        .is_some_and(|id| id.parse::<Guid>().is_ok())
 }
 
 /// The entity that proves that the changes in its transaction were carried out.
@@ -177,7 +132,7 @@ impl<'t> Marker<'t> {
         }
         let body = write_values(&self.key, &values).map_err(Error::input)?;
         let key = self.key.clone();
-        let entity = EncodedEntity::standalone(key, body);
+        let entity = EncodedEntity::alone(key, body);
         Ok(EntityChange::of(
             self.table.clone(),
             ChangeKind::Insert,
@@ -244,7 +199,7 @@ impl State {
 }
 
 /// The ETags after changes that were carried out without a response; `None` for a delete.
-pub(in crate::action) async fn current_etags(
+pub(crate) async fn current_etags(
     run: &mut OperationRun<'_>,
     changes: &[EntityChange],
     over: &ETag,
@@ -273,12 +228,6 @@ async fn current_etag(
     })
 }
 
-/// The prefix of the row keys of all markers. It sorts after letters and digits.
-pub(in crate::action) const PREFIX: &str = "~tablesdk.once.";
-/// Sorts after the row keys of all markers, which go on with a GUID.
-pub(in crate::action) const PREFIX_END: &str = "~tablesdk.once.~";
-/// The minimum time that a marker stays after its timestamp, where the caller set one.
-pub(in crate::action) const KEEP_SECONDS: &str = "TablesdkKeepSeconds";
 const STATE: &str = "TablesdkState";
 const COMMITTED: &str = "committed";
 const CANCELLED: &str = "cancelled";

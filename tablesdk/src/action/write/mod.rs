@@ -1,12 +1,15 @@
 //! What writes have in common: one change, an entity group transaction, ambiguous outcomes, and markers.
 
-pub(super) mod ambiguous_write;
-pub(super) mod batch_request;
-pub(super) mod change;
-pub(super) mod changed_only;
-pub(super) mod exactly_once;
-pub(super) mod own_copies;
-pub(super) mod reserved;
-pub(super) mod sweep_markers;
-pub(super) mod together;
-pub(super) mod unmodelled;
+pub(crate) mod ambiguous_write;
+pub(crate) mod batch_request;
+mod carry_out;
+pub(crate) mod change;
+pub(crate) mod changed_only;
+pub(crate) mod commit;
+pub(crate) mod encoded;
+pub(crate) mod exactly_once;
+pub(crate) mod keep_marker;
+pub(crate) mod own_copies;
+pub(crate) mod response;
+pub(crate) mod sweep_markers;
+pub(crate) mod unmodelled;

@@ -6,7 +6,7 @@
 //! loop writes.
 
 use super::change::{ChangeKind, EntityChange};
-use crate::action::EncodedEntity;
+use super::encoded::EncodedEntity;
 use crate::entity::write_values;
 use crate::error::Error;
 use tablesdk_protocol::operation::update_entity::Mode;
@@ -14,7 +14,7 @@ use tablesdk_protocol::{ETag, EntityKey, IfMatch, TableName};
 
 /// What is known of the last writes of a loop, which were refused because of their conditions.
 #[derive(Default)]
-pub(in crate::action) struct OwnCopies {
+pub(crate) struct OwnCopies {
     /// How many in a row left what they sent.
     alike: u32,
     /// How many writes of no properties were refused since, and left the entities as they were.
@@ -23,7 +23,7 @@ pub(in crate::action) struct OwnCopies {
 
 /// What follows a refused write.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::action) enum Next {
+pub(crate) enum Next {
     /// Another round: another client has written.
     Round,
     /// A write of no properties, under the versions that are stored now.
@@ -34,7 +34,7 @@ pub(in crate::action) enum Next {
 
 impl OwnCopies {
     /// Says what follows a refusal, by whether the entities are now as they were sent.
-    pub(in crate::action) const fn after_refusal(&mut self, is_as_sent: bool) -> Next {
+    pub(crate) const fn after_refusal(&mut self, is_as_sent: bool) -> Next {
         if !is_as_sent {
             *self = Self {
                 alike: 0,
@@ -55,7 +55,7 @@ impl OwnCopies {
     }
 
     /// Notes whether the write of no properties was accepted: then requests arrive once. A refusal may be due to another client.
-    pub(in crate::action) const fn after_probe(&mut self, is_accepted: bool) {
+    pub(crate) const fn after_probe(&mut self, is_accepted: bool) {
         if is_accepted {
             *self = Self {
                 alike: 0,
@@ -68,14 +68,14 @@ impl OwnCopies {
 }
 
 /// A change of no properties, which is refused if the entity has another version.
-pub(in crate::action) fn unchanged(
+pub(crate) fn unchanged(
     table: &TableName,
     key: &EntityKey,
     etag: &ETag,
 ) -> Result<EntityChange, Error> {
     let body = write_values(key, &[]).map_err(|error| Error::input(error).with_key(key))?;
     let kind = ChangeKind::Update(Mode::Merge, Some(IfMatch::ETag(etag.clone())));
-    let entity = EncodedEntity::standalone(key.clone(), body);
+    let entity = EncodedEntity::alone(key.clone(), body);
     Ok(EntityChange::of(table.clone(), kind, entity))
 }
 

@@ -9,10 +9,11 @@ use tablesdk_protocol::{EntityKey, IfMatch, PartitionKey, TableName, Timestamp};
 
 use super::ambiguous_write::resolve_without_entity;
 use super::change::{ChangeKind, EntityChange};
-use super::exactly_once::{KEEP_SECONDS, KeepMarker, PREFIX, PREFIX_END, is_marker};
+use super::encoded::EncodedEntity;
+use super::keep_marker::{KEEP_SECONDS, KeepMarker, PREFIX, PREFIX_END, is_marker};
 use crate::action::query::own_pages::OwnPages;
 use crate::action::query::request::QueryRequest;
-use crate::action::{EncodedEntity, refused};
+use crate::action::refusal::refused;
 use crate::entity::EntityError;
 use crate::error::Error;
 use crate::filter::rows_in_partition;

@@ -7,7 +7,7 @@ use crate::entity::{Stored, WritableEntity, values_of};
 use crate::error::Error;
 
 /// The properties that the type neither has nor keeps: they are written back as they are.
-pub(in crate::action) fn unmodelled<E: WritableEntity>(
+pub(crate) fn unmodelled<E: WritableEntity>(
     stored: &Stored<E>,
     entity: &JsonEntity<'_>,
 ) -> Result<Vec<(String, Value)>, Error> {
@@ -28,7 +28,7 @@ pub(in crate::action) fn unmodelled<E: WritableEntity>(
 
 /// The properties that a value neither has nor writes. A value that became another variant may have properties that the one before
 /// did not have.
-pub(in crate::action) fn left_as_is<E: WritableEntity>(
+pub(crate) fn left_as_is<E: WritableEntity>(
     mut properties: Vec<(String, Value)>,
     value: &E,
     written: &[(String, Value)],

@@ -75,7 +75,7 @@ impl<T: PropertyValue> PropertyValue for Escaped<T> {
     }
 }
 
-pub(in crate::entity) fn escape(text: &str, separator: &str) -> String {
+pub(crate) fn escape(text: &str, separator: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         let forbidden = matches!(character, '/' | '\\' | '#' | '?' | '=') || character.is_control();
@@ -91,7 +91,7 @@ pub(in crate::entity) fn escape(text: &str, separator: &str) -> String {
     escaped
 }
 
-pub(in crate::entity) fn unescaped(text: &str) -> Result<String, ValueError> {
+pub(crate) fn unescaped(text: &str) -> Result<String, ValueError> {
     unescape(text).ok_or_else(|| {
         ValueError::unreadable(
             text,

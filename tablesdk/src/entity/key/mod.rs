@@ -5,6 +5,7 @@ mod argument;
 mod desc;
 mod escaped;
 mod part;
+mod reserved;
 mod rows;
 mod shard;
 mod template;
@@ -13,8 +14,9 @@ pub use access::{KeyAccess, entity_key, key_desc, key_escaped, key_number, key_p
 pub use argument::IntoKeyPart;
 pub use desc::Desc;
 pub use escaped::Escaped;
-pub(super) use escaped::{escape, unescaped};
+pub(crate) use escaped::{escape, unescaped};
 pub use part::{KeyNumber, KeyPart};
+pub(crate) use reserved::is_reserved;
 pub use rows::{Given, KeyRange, PartsBefore, RowRange, Rows};
 pub use shard::Shard;
 pub use tablesdk_protocol::{EntityKey, KeyError, KeyKind, KeyProblem, PartitionKey, RowKey};
@@ -222,7 +224,7 @@ pub trait IntoEntityKey {
     #[doc(hidden)]
     const SEAL: Seal;
 
-    /// See [`TableEntity::IS_STANDALONE`].
+    /// See [`Facts`](crate::entity::attached::Facts).
     #[doc(hidden)]
     const IS_STANDALONE: bool = true;
 
@@ -248,7 +250,7 @@ macro_rules! entity_key {
 
 impl<E: TableEntity> IntoEntityKey for Key<E> {
     const SEAL: Seal = Seal;
-    const IS_STANDALONE: bool = E::IS_STANDALONE;
+    const IS_STANDALONE: bool = E::FACTS.is_standalone;
 
     fn into_entity_key(self) -> Result<EntityKey, EntityError> {
         self.key

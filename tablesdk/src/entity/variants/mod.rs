@@ -194,27 +194,14 @@ impl Schema {
     }
 
     /// The variants of an enum, and what is true of the rows of each.
-    pub(super) fn variants(&self) -> impl Iterator<Item = (&'static Self, Option<Tree>)> {
+    pub(crate) fn variants(&self) -> impl Iterator<Item = (&'static Self, Option<Tree>)> {
         let variants = self.dispatch.iter().flat_map(|dispatch| dispatch.variants);
         variants.map(|variant| (variant.schema, self.is_variant(variant)))
     }
 
-    /// Whether it has a property with the instant at which an entity expires, or one of its variants has.
-    #[expect(
-        clippy::indexing_slicing,
-        reason = "at compile time, and within the bounds by the condition of the loop"
-    )]
-    pub(crate) const fn can_expire(&self) -> bool {
-        if let Some(dispatch) = &self.dispatch {
-            let mut index = 0;
-            while index < dispatch.variants.len() {
-                if dispatch.variants[index].schema.expires.is_some() {
-                    return true;
-                }
-                index += 1;
-            }
-        }
-        self.expires.is_some()
+    /// Whether it is that of an enum.
+    pub(crate) const fn has_variants(&self) -> bool {
+        self.dispatch.is_some()
     }
 
     /// Whether the property is one of those that the entity has, or had in an older version.

@@ -1,7 +1,7 @@
 //! Changes in several partitions and tables.
 
 use serde::{Deserialize, Serialize};
-use tablesdk::action::{Message, Outbox, Received, Step};
+use tablesdk::outbox::{Message, Outbox, Received, Step};
 use tablesdk::{DynamicEntity, TableClient};
 
 use super::Costs;

@@ -1,7 +1,7 @@
 //! The patterns.
 
 use tablesdk::action::{QueryEntities, Transaction};
-use tablesdk::entity::CopyOf;
+use tablesdk::index::CopyOf;
 use tablesdk::key::Shard;
 use tablesdk::rolling::{Period, RollingTable};
 use tablesdk::series::Series;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::stream;
 use harness::client_with;
-use tablesdk::action::{Outbox, Step};
+use tablesdk::outbox::{Outbox, Step};
 use tablesdk::{DynamicEntity, Properties, RetryPolicy, TableEntity};
 use tablesdk_server::testing::{Fault, Op};
 use tokio::time::sleep;

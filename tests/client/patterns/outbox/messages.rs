@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tablesdk::DynamicEntity;
-use tablesdk::action::{Outbox, Received};
+use tablesdk::outbox::{Outbox, Received};
 
 use super::{Renamed, company, department, outbox_rows, renamed, report};
 

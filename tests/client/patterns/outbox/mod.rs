@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use harness::client_with;
 use serde::{Deserialize, Serialize};
-use tablesdk::action::{DrainReport, Message, Step};
+use tablesdk::outbox::{DrainReport, Message, Step};
 use tablesdk::{DynamicEntity, RetryPolicy, TableClient};
 use tablesdk_server::TableServer;
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use harness::{client, client_with};
-use tablesdk::action::{Outbox, PoisonedStep, Received, Step};
+use tablesdk::outbox::{Outbox, PoisonedStep, Received, Step};
 use tablesdk::{DynamicEntity, ErrorCode, RetryPolicy, TableClient};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use harness::{client, client_with};
-use tablesdk::action::{Outbox, Received, Step};
+use tablesdk::outbox::{Outbox, Received, Step};
 use tablesdk::{DynamicEntity, RetryPolicy};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};

@@ -4,7 +4,7 @@ use std::future::IntoFuture as _;
 use std::time::Duration;
 
 use harness::client_with;
-use tablesdk::action::{Outbox, Step};
+use tablesdk::outbox::{Outbox, Step};
 use tablesdk::{DynamicEntity, ErrorKind, RetryPolicy, TableServiceClient};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};

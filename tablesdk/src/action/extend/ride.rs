@@ -1,0 +1,245 @@
+//! What goes along with a change: made by a pattern, carried by the verbs, and opened by the same pattern.
+
+use std::any::Any;
+use std::fmt;
+use std::slice;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use tablesdk_protocol::{ETag, EntityKey, PartitionKey, TableName};
+
+use crate::action::write::change::EntityChange;
+use crate::action::write::keep_marker::KeepMarker;
+use crate::entity::attached::Attach;
+use crate::error::Error;
+use crate::pipeline::{Deadline, OperationRun, Table};
+
+/// What goes along with the change of an entity, or with a batch.
+pub(crate) trait Ride: Any + Send + Sync + fmt::Debug {
+    fn clone_box(&self) -> Box<dyn Ride>;
+
+    /// What wraps the request with the change; `None` if nothing does.
+    fn layer(&self) -> Option<&'static Layer> {
+        None
+    }
+
+    /// Whether it also writes the entity with that key, so that nobody else may change it in the same request.
+    fn also_writes(&self, _key: &EntityKey) -> bool {
+        false
+    }
+
+    /// Whether a batch is committed for it alone.
+    fn is_committed_alone(&self) -> bool {
+        false
+    }
+
+    /// Makes what is sent of the content of the change, once. `None` where the content is sent as it is.
+    fn seal<'r>(
+        &'r mut self,
+        _table: &'r Table,
+        _key: &'r EntityKey,
+        _content: &'r Bytes,
+    ) -> Option<BoxFuture<'r, Result<Bytes, Error>>> {
+        None
+    }
+
+    /// The content that was made, as it was before; `None` where it is the same.
+    fn reveal(&self, _key: &EntityKey, _stored: &Bytes) -> Result<Option<Bytes>, Error> {
+        Ok(None)
+    }
+
+    /// What follows a batch that was committed.
+    fn follow_up<'r>(
+        &'r self,
+        _table: &'r Table,
+        _partition: &'r PartitionKey,
+        _deadline: Deadline,
+    ) -> Option<BoxFuture<'r, ()>> {
+        None
+    }
+}
+
+/// What goes along with a change or with a batch: nothing, for most.
+#[derive(Default)]
+pub(crate) struct Riders(Vec<Box<dyn Ride>>);
+
+impl Riders {
+    pub(crate) const NONE: Self = Self(Vec::new());
+
+    pub(crate) fn add(&mut self, rider: Box<dyn Ride>) {
+        self.0.push(rider);
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &dyn Ride> {
+        self.0.iter().map(AsRef::as_ref)
+    }
+
+    /// The rider of that type.
+    pub(crate) fn find<R: Ride>(&self) -> Option<&R> {
+        self.iter()
+            .find_map(|rider| (rider as &dyn Any).downcast_ref())
+    }
+
+    /// The rider of that type.
+    pub(crate) fn find_mut<R: Ride>(&mut self) -> Option<&mut R> {
+        self.0
+            .iter_mut()
+            .find_map(|rider| (rider.as_mut() as &mut dyn Any).downcast_mut())
+    }
+
+    /// The rider of that type, which is added if it is not there.
+    pub(crate) fn find_or_add<R: Ride>(&mut self, new: impl FnOnce() -> R) -> &mut R {
+        if self.find::<R>().is_none() {
+            self.add(Box::new(new()));
+        }
+        self.find_mut().expect("it is there, or was added")
+    }
+
+    /// What wraps the request.
+    pub(crate) fn layers(&self) -> impl Iterator<Item = &'static Layer> {
+        self.iter().filter_map(Ride::layer)
+    }
+
+    /// Whether the request is wrapped.
+    pub(crate) fn has_layers(&self) -> bool {
+        self.layers().next().is_some()
+    }
+
+    /// Whether a batch without changes is committed.
+    pub(crate) fn are_committed_alone(&self) -> bool {
+        self.iter().any(Ride::is_committed_alone)
+    }
+
+    pub(crate) fn also_write(&self, key: &EntityKey) -> bool {
+        self.iter().any(|rider| rider.also_writes(key))
+    }
+
+    /// The content as it is sent.
+    pub(crate) async fn seal(
+        &mut self,
+        table: &Table,
+        key: &EntityKey,
+        mut content: Bytes,
+    ) -> Result<Bytes, Error> {
+        for rider in &mut self.0 {
+            let sealed = match rider.seal(table, key, &content) {
+                Some(sealed) => Some(sealed.await?),
+                None => None,
+            };
+            content = sealed.unwrap_or(content);
+        }
+        Ok(content)
+    }
+
+    /// What is stored, as the program wrote it; `None` where that is the same.
+    pub(crate) fn reveal(&self, key: &EntityKey, stored: &Bytes) -> Result<Option<Bytes>, Error> {
+        let mut revealed = None;
+        for rider in self.iter() {
+            let before = rider.reveal(key, revealed.as_ref().unwrap_or(stored))?;
+            revealed = before.or(revealed);
+        }
+        Ok(revealed)
+    }
+
+    /// What follows a batch that was committed.
+    pub(crate) async fn follow_up(
+        &self,
+        table: &Table,
+        partition: &PartitionKey,
+        deadline: Deadline,
+    ) {
+        for rider in self.iter() {
+            if let Some(following) = rider.follow_up(table, partition, deadline) {
+                following.await;
+            }
+        }
+    }
+}
+
+impl Clone for Riders {
+    fn clone(&self) -> Self {
+        Self(self.iter().map(Ride::clone_box).collect())
+    }
+}
+
+impl fmt::Debug for Riders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.0).finish()
+    }
+}
+
+impl Attach<'_> {
+    /// Adds what goes along with the write.
+    pub(crate) fn add(&mut self, rider: Box<dyn Ride>) {
+        if let Some(riders) = self.sink.downcast_mut::<Riders>() {
+            riders.add(rider);
+        }
+    }
+}
+
+/// Wraps the request with changes. A program without a pattern does not contain its function.
+#[derive(Debug)]
+pub(crate) struct Layer {
+    /// The place among the layers: the least is the outermost one. It also tells layers apart, as functions cannot be compared.
+    pub(crate) order: u8,
+    pub(crate) commit: CommitBy,
+}
+
+/// The function of a layer.
+pub(crate) type CommitBy = for<'r, 'p> fn(
+    &'r mut OperationRun<'p>,
+    Commit<'r>,
+    Next<'r>,
+) -> BoxFuture<'r, Result<ETags, Error>>;
+
+/// Changes of one partition that are committed together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Commit<'r> {
+    pub(crate) table: &'r TableName,
+    pub(crate) partition: &'r PartitionKey,
+    pub(crate) changes: &'r [EntityChange],
+    /// What goes along with all of them.
+    pub(crate) riders: &'r Riders,
+    pub(crate) exactly_once: Option<KeepMarker>,
+}
+
+impl<'r> Commit<'r> {
+    /// One change.
+    pub(crate) fn one(change: &'r EntityChange, exactly_once: Option<KeepMarker>) -> Self {
+        Self {
+            table: change.table(),
+            partition: change.key.partition_key(),
+            changes: slice::from_ref(change),
+            riders: const { &Riders::NONE },
+            exactly_once,
+        }
+    }
+}
+
+/// The new ETags of the entities, in the order of the changes; `None` for a delete.
+pub(crate) type ETags = Vec<Option<ETag>>;
+
+/// The layers within a layer. A layer may call it several times.
+#[derive(Clone, Copy)]
+pub(crate) struct Next<'r> {
+    pub(crate) layers: &'r [&'static Layer],
+    /// Sends the request.
+    pub(crate) send: SendBy,
+}
+
+/// The function that sends the request.
+pub(crate) type SendBy =
+    for<'r, 'p> fn(&'r mut OperationRun<'p>, Commit<'r>) -> BoxFuture<'r, Result<ETags, Error>>;
+
+impl Next<'_> {
+    pub(crate) async fn commit(
+        self,
+        run: &mut OperationRun<'_>,
+        commit: Commit<'_>,
+    ) -> Result<ETags, Error> {
+        match self.layers.split_first() {
+            Some((layer, layers)) => (layer.commit)(run, commit, Next { layers, ..self }).await,
+            None => (self.send)(run, commit).await,
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! What the derive adds to an entity for the patterns that take part in its reads and writes. Opaque here: a pattern makes it, the verbs
+//! carry it, and the same pattern opens it.
+
+use std::any::{Any, TypeId};
+use std::fmt;
+
+use super::{EntityError, EntityProblem, Schema, TableEntity};
+
+/// What is known of a type at compile time. For a plain type, the verbs contain no code of any pattern.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    pub(crate) is_standalone: bool,
+    pub(crate) is_entry: bool,
+    pub(crate) has_riders: bool,
+    pub(crate) is_extended: bool,
+}
+
+impl Facts {
+    /// A type of no pattern.
+    pub const PLAIN: Self = Self {
+        is_standalone: true,
+        is_entry: false,
+        has_riders: false,
+        is_extended: false,
+    };
+
+    /// Other entities are written together with each entity of the type.
+    #[must_use]
+    pub const fn with_riders(mut self) -> Self {
+        self.is_standalone = false;
+        self.has_riders = true;
+        self
+    }
+
+    /// An entity of the type is written together with another one, and not by itself.
+    #[must_use]
+    pub const fn entry(mut self) -> Self {
+        self.is_standalone = false;
+        self.is_entry = true;
+        self
+    }
+
+    /// A pattern takes part in reads and writes of the type, whatever the value.
+    #[must_use]
+    pub const fn extended(mut self) -> Self {
+        self.is_extended = true;
+        self
+    }
+
+    /// Those of a type with that schema, which may encrypt properties.
+    #[must_use]
+    pub const fn of_schema(mut self, schema: &Schema) -> Self {
+        self.is_extended |= schema.encrypts();
+        self
+    }
+
+    /// Of an enum, one of whose variants has these.
+    #[must_use]
+    pub const fn or(mut self, variant: Self) -> Self {
+        self.is_standalone &= variant.is_standalone;
+        self.is_entry |= variant.is_entry;
+        self.has_riders |= variant.has_riders;
+        self.is_extended |= variant.is_extended;
+        self
+    }
+}
+
+/// What a write does to the entity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attached {
+    Insert,
+    /// The value replaces what was read.
+    Replace,
+    /// What was read is deleted.
+    Delete,
+}
+
+/// Collects what goes along with a write of an entity.
+pub struct Attach<'a> {
+    pub(crate) change: Attached,
+    /// What is known of the stored entity.
+    pub(crate) memory: &'a Memory,
+    /// What [`extend`](crate::action::extend) collects.
+    pub(crate) sink: &'a mut dyn Any,
+}
+
+impl Attach<'_> {
+    /// Refuses an enum whose variant is another one than that of the stored entity, if one of them has riders: what goes along with the
+    /// stored one is not known here.
+    pub(super) fn check_variant(&self, now: Variant) -> Result<(), EntityError> {
+        if self.change == Attached::Insert {
+            return Ok(());
+        }
+        let stored = self.memory.get::<Variant>();
+        let has_riders = now.has_riders || stored.is_some_and(|it| it.has_riders);
+        if has_riders && stored.is_none_or(|it| it.id != now.id) {
+            let stored = stored.map_or("another variant", |it| it.name);
+            let now = now.name;
+            return Err(EntityProblem::OtherVariant { stored, now }.into());
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Attach<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Attach")
+            .field("change", &self.change)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Collects the patterns that take part in all reads and writes of a type.
+pub struct Extensions<'a> {
+    /// The schema of the type, of an enum that of the enum.
+    pub(crate) schema: &'static Schema,
+    /// What [`extend`](crate::action::extend) collects.
+    pub(crate) sink: &'a mut dyn Any,
+}
+
+impl fmt::Debug for Extensions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Extensions").finish_non_exhaustive()
+    }
+}
+
+/// How a value became the one that is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "made by this crate alone")]
+pub enum Remembered {
+    /// It was read.
+    Read,
+    /// It was written.
+    Written,
+}
+
+/// What patterns keep with a value that is stored. Each has at most one note.
+#[derive(Clone, Default)]
+pub struct Memory(Option<Box<Kept<dyn Note>>>);
+
+struct Kept<N: ?Sized> {
+    next: Memory,
+    note: N,
+}
+
+/// A note of a pattern.
+trait Note: Send + Sync + 'static {
+    fn as_any(&self) -> &dyn Any;
+
+    fn kept(&self, next: Memory) -> Box<Kept<dyn Note>>;
+}
+
+impl<N: Clone + Send + Sync + 'static> Note for N {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn kept(&self, next: Memory) -> Box<Kept<dyn Note>> {
+        let note = self.clone();
+        Box::new(Kept { next, note })
+    }
+}
+
+impl Clone for Box<Kept<dyn Note>> {
+    fn clone(&self) -> Self {
+        self.note.kept(self.next.clone())
+    }
+}
+
+impl Memory {
+    pub(crate) const NONE: Self = Self(None);
+
+    /// Of a value that was read or written.
+    pub(crate) fn of<E: TableEntity>(value: &E, how: Remembered) -> Self {
+        let mut memory = Self::NONE;
+        if const { E::FACTS.has_riders } {
+            value.remember(&mut memory, how);
+        }
+        memory
+    }
+
+    /// Adds a note.
+    pub(crate) fn keep<N: Clone + Send + Sync + 'static>(&mut self, note: N) {
+        let next = std::mem::take(self);
+        self.0 = Some(Box::new(Kept { next, note }));
+    }
+
+    /// The note of that type.
+    pub(crate) fn get<N: 'static>(&self) -> Option<&N> {
+        let mut kept = self.0.as_deref();
+        while let Some(Kept { next, note }) = kept {
+            if let Some(note) = note.as_any().downcast_ref() {
+                return Some(note);
+            }
+            kept = next.0.as_deref();
+        }
+        None
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory").finish_non_exhaustive()
+    }
+}
+
+/// The variant of an enum.
+#[derive(Clone, Copy)]
+pub(super) struct Variant {
+    pub(super) id: TypeId,
+    pub(super) name: &'static str,
+    pub(super) has_riders: bool,
+}

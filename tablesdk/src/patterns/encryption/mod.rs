@@ -1,0 +1,44 @@
+//! Properties that only clients with a key can read: the keys, and the form of what is stored.
+//!
+//! A field marked `#[table(encrypt)]` is encrypted by the client before it is sent, and decrypted after it was read. See
+//! [the guide](crate::guide::encryption).
+//!
+//! Needs the feature `encryption`.
+
+#[cfg(feature = "encryption")]
+mod clients;
+pub(crate) mod column;
+#[cfg(feature = "encryption")]
+mod entity;
+#[cfg(feature = "encryption")]
+mod envelope;
+#[cfg(feature = "encryption")]
+mod keyring;
+#[cfg(feature = "encryption")]
+mod literal;
+#[cfg(feature = "encryption")]
+mod local_key;
+#[cfg(feature = "encryption")]
+mod provider;
+#[cfg(feature = "encryption")]
+pub(crate) mod rider;
+#[cfg(feature = "encryption")]
+mod stored_keys;
+
+#[cfg(feature = "encryption")]
+pub use column::EncryptedColumn;
+#[cfg(feature = "encryption")]
+pub use keyring::Keyring;
+#[cfg(feature = "encryption")]
+pub use local_key::LocalKey;
+#[cfg(feature = "encryption")]
+pub use provider::{ContentKey, KeyProvider, ProviderFuture, WrappedKey};
+
+#[cfg(feature = "encryption")]
+#[doc(hidden)]
+pub use rider::encrypts;
+
+/// The derive refuses encrypted properties without the feature.
+#[cfg(not(feature = "encryption"))]
+#[doc(hidden)]
+pub const fn encrypts(_: &mut crate::entity::attached::Extensions<'_>) {}

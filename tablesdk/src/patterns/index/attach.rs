@@ -1,0 +1,32 @@
+//! What the derive calls for an entity with indexes or copies.
+
+use super::entries::LAYER;
+use super::entry::{EntryKeys, Indexed};
+use super::indexes::Indexes;
+use super::rider::EntryRider;
+use crate::entity::EntityError;
+use crate::entity::attached::{Attach, Extensions, Memory, Remembered};
+
+/// Adds what becomes of the entries when an entity is written.
+#[doc(hidden)]
+#[expect(clippy::missing_errors_doc, reason = "called by the derive alone")]
+pub fn attach<E: Indexed>(entity: &E, attach: &mut Attach<'_>) -> Result<(), EntityError> {
+    let entries = EntryRider::of(&LAYER, entity, attach.change, attach.memory)?;
+    attach.add(Box::new(entries));
+    Ok(())
+}
+
+/// Notes which entries a stored entity has.
+#[doc(hidden)]
+pub fn remember<E: Indexed>(entity: &E, memory: &mut Memory, how: Remembered) {
+    memory.keep(match how {
+        Remembered::Read => EntryKeys::of(entity),
+        Remembered::Written => EntryKeys::of_written(entity),
+    });
+}
+
+/// Adds that queries are told of the indexes.
+#[doc(hidden)]
+pub fn extensions<E: Indexed>(extensions: &mut Extensions<'_>) {
+    extensions.add(const { &Indexes::of::<E>() });
+}

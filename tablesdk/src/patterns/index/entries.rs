@@ -1,0 +1,483 @@
+//! The entries of indexes, which are written in one transaction with their entities.
+//!
+//! The ETag of an entity protects its entries: a transaction that writes an entry also writes the entity, under the version that was
+//! read, or inserts it. So the entries that are no longer right follow from what was read, and no other client changes them meanwhile.
+//!
+//! An entry of a unique index may belong to another entity: it is read before it is changed, and changed under its own ETag. The row
+//! key of any other entry contains the whole key of its entity, so it has one owner.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
+use tablesdk_protocol::operation::update_entity::Mode;
+use tablesdk_protocol::{ETag, EntityKey, IfMatch, TableName};
+
+use super::across_partitions::Elsewhere;
+use super::entry::{AnyIndex, Entry, EntryOf, Owner};
+use super::event;
+use super::part::{NoEntityError, is_merged, joined, replaced};
+use super::read::{Found, read, read_all};
+use super::rider::{EntryChange, EntryRider, entries_of};
+use super::taken::TakenEntry;
+use crate::action::extend::ride::{Commit, ETags, Layer, Next};
+use crate::action::refusal::refused;
+use crate::action::write::change::{ChangeKind, EntityChange};
+use crate::action::write::encoded::EncodedEntity;
+use crate::action::write::keep_marker::KeepMarker;
+use crate::error::Error;
+use crate::patterns::order;
+use crate::pipeline::OperationRun;
+
+/// The state of the entry of a stored entity.
+pub(crate) enum EntryState {
+    Right,
+    Missing,
+    /// Its properties are not those of the entity.
+    Stale,
+    /// Another entity has it.
+    Taken {
+        owner: EntityKey,
+    },
+    /// It is a part of an entity that does not exist.
+    NoEntity(NoEntityError),
+}
+
+impl EntryChange {
+    /// The name of the index, the key of the entry, and its state; `None` where the entity has no entry.
+    pub(crate) async fn state(
+        &self,
+        run: &mut OperationRun<'_>,
+        table: &TableName,
+        entity: &EntityKey,
+    ) -> Result<Option<(&'static str, &EntityKey, EntryState)>, Error> {
+        let Some(entry @ Entry { key, body, .. }) = &self.after else {
+            return Ok(None);
+        };
+        let name = self.index.name();
+        let state = match read(run, table, key).await? {
+            None if self.index.is_part() => EntryState::NoEntity(NoEntityError::new(name, entry)),
+            None => EntryState::Missing,
+            Some(found) if self.index.is_part() => {
+                if is_merged(&found.content, entry) {
+                    EntryState::Right
+                } else {
+                    EntryState::Stale
+                }
+            }
+            Some(found) => {
+                let of_other = match self.index.owner_of(&found.content) {
+                    Owner::Entity(owner) if owner != *entity => {
+                        has_entry(run, table, self.index, owner, key).await?
+                    }
+                    Owner::Entity(_) | Owner::Damaged => None,
+                    Owner::NoEntry => Some(key.clone()),
+                };
+                match of_other {
+                    Some(owner) => EntryState::Taken { owner },
+                    None if found.equals(body) => EntryState::Right,
+                    None => EntryState::Stale,
+                }
+            }
+        };
+        Ok(Some((name, key, state)))
+    }
+}
+
+/// The entity, if it exists and has the entry.
+async fn has_entry(
+    run: &mut OperationRun<'_>,
+    table: &TableName,
+    index: &dyn AnyIndex,
+    entity: EntityKey,
+    entry: &EntityKey,
+) -> Result<Option<EntityKey>, Error> {
+    let found = read(run, table, &entity).await?;
+    // An entity that cannot be read may have it.
+    let has_entry =
+        found.is_some_and(|found| !matches!(index.entry_of(&found.content, entry), EntryOf::None));
+    Ok(has_entry.then_some(entity))
+}
+
+/// What an entry is that was compared with its entity.
+pub(crate) enum Compared {
+    Right,
+    /// Its entity does not exist, or does not have it.
+    Orphan,
+    /// Its entity does not have it, and may be written in a moment.
+    Recent,
+    /// It is no entry of the index, or damaged.
+    Unreadable,
+}
+
+/// Deletes an entry whose entity does not exist, or does not have it. If `is_dry`, nothing is deleted.
+pub(crate) async fn remove_orphan(
+    run: &mut OperationRun<'_>,
+    table: &TableName,
+    index: &'static dyn AnyIndex,
+    entry: &EntityKey,
+    is_dry: bool,
+) -> Result<Compared, Error> {
+    // The entry first: an entity that gains it afterwards writes it, and then it has another ETag.
+    let Some(found) = read(run, table, entry).await? else {
+        return Ok(Compared::Right);
+    };
+    let Owner::Entity(owner) = index.owner_of(&found.content) else {
+        return Ok(Compared::Unreadable);
+    };
+    if has_entry(run, table, index, owner, entry).await?.is_some() {
+        return Ok(Compared::Right);
+    }
+    if index.is_elsewhere() && !found.is_old() {
+        return Ok(Compared::Recent);
+    }
+    if is_dry {
+        return Ok(Compared::Orphan);
+    }
+    let kind = ChangeKind::Delete(IfMatch::ETag(found.etag));
+    let entity = EncodedEntity::of_key(entry.clone());
+    let change = EntityChange::of(table.clone(), kind, entity);
+    match change.write(run, None).await {
+        Ok(_) => Ok(Compared::Orphan),
+        // It was written or deleted since.
+        Err(error) if error.is_not_found() || error.is_precondition_failed() => Ok(Compared::Right),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes the entries of the entities together with them.
+pub(super) static LAYER: Layer = Layer {
+    order: order::INDEX,
+    commit: |run, commit, next| Box::pin(carry_out(run, commit, next)),
+};
+
+/// Carries out changes together with the entries of their entities, and returns the new ETags of the entities. An error is that of the
+/// entity whose entry it is about. An [ambiguous](Error::is_ambiguous) error is not resolved yet.
+async fn carry_out(
+    run: &mut OperationRun<'_>,
+    commit: Commit<'_>,
+    next: Next<'_>,
+) -> Result<ETags, Error> {
+    let slots = slots_of(commit.changes)?;
+    // Before anything is sent. An entry that is lost may already be missing, which only a read shows.
+    let certain = |slot: &&Slot| slot.after.is_some() || !slot.is_read_first();
+    let certain = slots.iter().filter(certain).count();
+    let count = commit.changes.len();
+    check_count(run, count, count + certain, commit.exactly_once)?;
+    let mut elsewhere = Elsewhere::of(run, commit.table, commit.changes);
+    if elsewhere.is_empty() {
+        return together(run, commit, slots, next).await;
+    }
+    elsewhere.prepare(run).await?;
+    let written = together(run, commit, slots, next).await;
+    match &written {
+        Ok(_) => elsewhere.complete(run).await,
+        Err(error) if error.is_ambiguous() => elsewhere.settle(run).await,
+        Err(_) => elsewhere.withdraw(run).await,
+    }
+    written
+}
+
+/// Writes the entities and their entries in the same partition, in one transaction.
+async fn together(
+    run: &mut OperationRun<'_>,
+    commit: Commit<'_>,
+    mut slots: Vec<Slot>,
+    next: Next<'_>,
+) -> Result<ETags, Error> {
+    let Commit {
+        table,
+        changes,
+        exactly_once,
+        ..
+    } = commit;
+    let read_first = slots.iter_mut().filter(|slot| slot.is_read_first());
+    let read_first: Vec<&mut Slot> = read_first.collect();
+    let keys = read_first.iter().map(|slot| slot.key.clone()).collect();
+    let found = read_all(run, table, keys).await?;
+    for (slot, found) in read_first.into_iter().zip(found) {
+        if slot.judge(run, table, changes, found).await?.is_some() {
+            // The service refuses it.
+            slot.stored = StoredEntry::Missing;
+        }
+    }
+    let mut round = 0;
+    loop {
+        round += 1;
+        let mut all = changes.to_vec();
+        let mut written = Vec::new();
+        for (position, slot) in slots.iter().enumerate() {
+            if let Some(change) = slot.change(table) {
+                written.push(position);
+                all.push(change);
+            }
+        }
+        check_count(run, changes.len(), all.len(), exactly_once)?;
+        let with_entries = Commit {
+            changes: &all,
+            ..commit
+        };
+        let error = match next.commit(run, with_entries).await {
+            Ok(mut etags) => {
+                etags.truncate(changes.len());
+                return Ok(etags);
+            }
+            Err(error) => error,
+        };
+        let of_entry = error.batch_index().and_then(|index| {
+            let position = written.get(index.checked_sub(changes.len())?)?;
+            slots.get_mut(*position)
+        });
+        let Some(slot) = of_entry else {
+            return Err(error);
+        };
+        let error = error.with_batch_index(slot.owner);
+        if error.is_ambiguous() || !error.is_out_of_date() {
+            return Err(error);
+        }
+        // The entry is not as expected: it was changed by another client, or by a program that does not know the index.
+        let found = read(run, table, &slot.key).await?;
+        if let Some(owner) = slot.judge(run, table, changes, found).await? {
+            let (noun, name) = (slot.index.noun(), slot.index.name());
+            return Err(error.with_details(TakenEntry {
+                noun,
+                index: name,
+                row_key: slot.key.row_key().as_str().to_owned(),
+                owner,
+            }));
+        }
+        if round == ROUNDS || !run.pause_before_round(round).await {
+            // Not the error of the entry: its status would be taken for that of the entity.
+            let (label, row_key) = (slot.index.label(), slot.key.row_key().as_str());
+            let message = format!("the {label} at {row_key:?} was written again and again");
+            return Err(run
+                .annotate(Error::timeout(message))
+                .with_batch_index(slot.owner));
+        }
+    }
+}
+
+fn check_count(
+    run: &OperationRun<'_>,
+    changes: usize,
+    with_entries: usize,
+    exactly_once: Option<KeepMarker>,
+) -> Result<(), Error> {
+    let max = BATCH_CHANGES_MAX - usize::from(exactly_once.is_some());
+    if with_entries <= max {
+        return Ok(());
+    }
+    let problem = Problem::Count {
+        changes,
+        with_entries,
+        max,
+    };
+    Err(run.annotate(Error::input(problem)))
+}
+
+/// A key of an index, and what the changes together do to the entry under it.
+struct Slot {
+    index: &'static dyn AnyIndex,
+    key: EntityKey,
+    /// The change that an error of the entry belongs to: the one that writes it, if any does.
+    owner: usize,
+    before: Option<usize>,
+    after: Option<(usize, Entry)>,
+    stored: StoredEntry,
+}
+
+/// What is known of the entry under a key.
+enum StoredEntry {
+    Unread,
+    Missing,
+    /// Of another entity than the one that gives it up or keeps it.
+    Foreign,
+    Present(ETag),
+    /// The entity that a part goes into has to be replaced by this content.
+    Reduced(ETag, Bytes),
+}
+
+/// The keys that the changes are about, each once. Refuses two entities that would have one entry.
+fn slots_of(changes: &[EntityChange]) -> Result<Vec<Slot>, Error> {
+    let mut slots = BTreeMap::new();
+    for (position, change) in changes.iter().enumerate() {
+        let here = entries_of(change).filter(|entry| !entry.index.is_elsewhere());
+        for entry in here {
+            let new = |key: &EntityKey| Slot {
+                index: entry.index,
+                key: key.clone(),
+                owner: position,
+                before: None,
+                after: None,
+                stored: StoredEntry::Unread,
+            };
+            if let Some(key) = &entry.before {
+                let slot = slots.entry(key.clone()).or_insert_with(|| new(key));
+                slot.before = Some(position);
+            }
+            if let Some(after @ Entry { key, .. }) = &entry.after {
+                let (label, row_key) = (entry.index.label(), key.row_key().as_str().to_owned());
+                let failed = |problem| {
+                    let error = refused(change.operation, problem).with_key(&change.key);
+                    error.with_batch_index(position)
+                };
+                if changes.iter().any(|change| change.key == *key) {
+                    return Err(failed(Problem::Changed { label, row_key }));
+                }
+                let slot = slots.entry(key.clone()).or_insert_with(|| new(key));
+                let mut after = after.clone();
+                if let Some((owner, known)) = &slot.after {
+                    let are_parts = slot.index.is_part() && entry.index.is_part();
+                    let joined = are_parts.then(|| joined(known, &after)).transpose();
+                    let joined = joined
+                        .map_err(|error| refused(change.operation, error).with_key(&change.key))?;
+                    if let Some(joined) = joined.flatten() {
+                        after = joined;
+                    } else if *owner != position {
+                        return Err(failed(Problem::Twice { label, row_key }));
+                    } else if slot.index.name() != entry.index.name() {
+                        let other = slot.index.label();
+                        return Err(failed(Problem::Meet {
+                            label,
+                            other,
+                            row_key,
+                        }));
+                    } else if known.body != after.body {
+                        return Err(failed(Problem::Different { label, row_key }));
+                    }
+                }
+                slot.after = Some((position, after));
+                slot.owner = position;
+            }
+        }
+    }
+    Ok(slots.into_values().collect())
+}
+
+impl Slot {
+    /// Whether the entry may belong to another entity than expected.
+    fn is_read_first(&self) -> bool {
+        let has_absent = |(_, after): &(usize, Entry)| !after.absent.is_empty();
+        self.index.is_unique() && self.before.is_some()
+            || self.after.as_ref().is_some_and(has_absent)
+    }
+
+    /// The change of the entry; `None` where it is left as it is.
+    fn change(&self, table: &TableName) -> Option<EntityChange> {
+        let mut body = self.after.as_ref().map(|(_, entry)| &entry.body);
+        let kind = match (&self.stored, &self.after) {
+            (StoredEntry::Unread, _) if self.index.is_part() => {
+                ChangeKind::Update(Mode::Merge, Some(IfMatch::Any))
+            }
+            (StoredEntry::Present(etag), _) if self.index.is_part() => {
+                ChangeKind::Update(Mode::Merge, Some(IfMatch::ETag(etag.clone())))
+            }
+            (StoredEntry::Reduced(etag, whole), _) => {
+                body = Some(whole);
+                ChangeKind::Update(Mode::Replace, Some(IfMatch::ETag(etag.clone())))
+            }
+            (StoredEntry::Foreign, _) | (StoredEntry::Missing, None) => return None,
+            (StoredEntry::Missing, Some(_)) => ChangeKind::Insert,
+            (StoredEntry::Present(etag), after) => {
+                let if_match = IfMatch::ETag(etag.clone());
+                match after {
+                    Some(_) => ChangeKind::Update(Mode::Replace, Some(if_match)),
+                    None => ChangeKind::Delete(if_match),
+                }
+            }
+            (StoredEntry::Unread, None) => ChangeKind::Delete(IfMatch::Any),
+            // A conflict shows that the entry exists.
+            (StoredEntry::Unread, Some(_)) if self.before.is_none() => ChangeKind::Insert,
+            // Writes a missing entry, too.
+            (StoredEntry::Unread, Some(_)) => ChangeKind::Update(Mode::Replace, None),
+        };
+        let body = body.cloned().unwrap_or_default();
+        let entity = EncodedEntity::alone(self.key.clone(), body);
+        Some(EntityChange::of(table.clone(), kind, entity))
+    }
+
+    /// Determines whether these changes may write the entry that was read. Returns the other entity that has the entry, where one of
+    /// these changes would gain it.
+    ///
+    /// An entry whose entity does not have it any more was left behind by a program that does not know the index.
+    async fn judge(
+        &mut self,
+        run: &mut OperationRun<'_>,
+        table: &TableName,
+        changes: &[EntityChange],
+        found: Option<Found>,
+    ) -> Result<Option<EntityKey>, Error> {
+        if let (true, Some((_, part))) = (self.index.is_part(), &self.after) {
+            let Some(found) = found else {
+                let problem = NoEntityError::new(self.index.name(), part);
+                let error = run.annotate(Error::input(problem));
+                return Err(error.with_batch_index(self.owner));
+            };
+            let reduced = replaced(&found.content, part).map_err(|error| run.annotate(error))?;
+            self.stored = match reduced {
+                Some(body) => StoredEntry::Reduced(found.etag, body),
+                None => StoredEntry::Present(found.etag),
+            };
+            return Ok(None);
+        }
+        let Some(found) = found else {
+            self.stored = StoredEntry::Missing;
+            return Ok(None);
+        };
+        self.stored = StoredEntry::Present(found.etag);
+        let after = self.after.as_ref().map(|(after, _)| *after);
+        let is_kept = after.is_some() && after == self.before;
+        let is_gained = after.is_some() && !is_kept;
+        let other = match self.index.owner_of(&found.content) {
+            // An entity whose entries these changes write loses or keeps its entry by them.
+            Owner::Entity(owner) if is_changed(changes, &owner) => None,
+            Owner::Entity(owner) if after.is_none() => Some(owner),
+            Owner::Entity(owner) => has_entry(run, table, self.index, owner, &self.key).await?,
+            // It is written anew by the entity that has it, and no other.
+            Owner::Damaged => (!is_kept).then(|| self.key.clone()),
+            Owner::NoEntry => Some(self.key.clone()),
+        };
+        if other.is_some() && !is_gained {
+            if is_kept {
+                event::entry_of_other(run, self.index.name());
+            }
+            self.stored = StoredEntry::Foreign;
+            return Ok(None);
+        }
+        Ok(other)
+    }
+}
+
+/// Whether the changes write the entries of an entity.
+fn is_changed(changes: &[EntityChange], entity: &EntityKey) -> bool {
+    let mut changes = changes.iter();
+    changes.any(|change| change.key == *entity && change.riders.find::<EntryRider>().is_some())
+}
+
+#[derive(Clone, Debug, thiserror::Error)]
+enum Problem {
+    #[error(
+        "a batch has at most {max} changes, and these {changes} are {with_entries} with the entries of their indexes and their copies"
+    )]
+    Count {
+        changes: usize,
+        with_entries: usize,
+        max: usize,
+    },
+    #[error(
+        "the {label} at {row_key:?} is an entity that the batch changes, or that the transaction has read"
+    )]
+    Changed { label: String, row_key: String },
+    #[error("two entities of the batch have one {label}, at {row_key:?}")]
+    Twice { label: String, row_key: String },
+    #[error("the {other} and the {label} have different values, at {row_key:?}")]
+    Meet {
+        label: String,
+        other: String,
+        row_key: String,
+    },
+    #[error("the entity has two different forms of the {label}, at {row_key:?}")]
+    Different { label: String, row_key: String },
+}
+
+const ROUNDS: u32 = 16;

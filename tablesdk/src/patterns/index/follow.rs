@@ -1,0 +1,277 @@
+//! `follow`: reads entries of an index, and then the entities that have them.
+
+use std::fmt;
+use std::future::ready;
+use std::marker::PhantomData;
+
+use futures_util::StreamExt as _;
+use tablesdk_protocol::{ETag, EntityKey};
+
+use super::entry::{EntryKeys, IndexEntry};
+use crate::action::GetEntity;
+use crate::action::extend::extension::{Extensions, LeftOut};
+use crate::action::get_entity::find;
+use crate::action::query_entities::QueryEntities;
+use crate::entity::{EntityError, Stored, TableEntity};
+use crate::error::Error;
+use crate::pipeline::{OperationRun, Table};
+use crate::query::EntityStream;
+
+impl<I: IndexEntry> GetEntity<I> {
+    /// Reads the entity that has this entry of an index: it can be written, and the entry cannot. One request more. The result is
+    /// `None` as well when the entity no longer has this entry.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/indexed.md")]
+    /// # table.insert(&Employee::new("Sales", 1, "ada@contoso.com")).await?;
+    /// let entry = ByEmail::key("Sales", "ada@contoso.com");
+    /// let mut ada = table.get(entry).follow().await?.expect("she works here");
+    /// ada.email = None;
+    /// table.replace(&mut ada).await?;
+    /// assert!(table.get(ByEmail::key("Sales", "ada@contoso.com")).await?.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn follow(self) -> FollowEntry<I> {
+        FollowEntry::new(self.table, self.key, self.left_out)
+    }
+
+    /// Reads the entry of an index as it is, without a look at its entity. In an index with entries in other partitions, it may be that of
+    /// an entity which was not written in the end, or has changed, and have the properties of an earlier version.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/indexed_elsewhere.md")]
+    /// # table.insert(&Employee::new("Sales", 1, "Jones")).await?;
+    /// let entry = table.get(ByName::key("Jones", "Sales", 1)).unverified().await?;
+    /// assert_eq!(entry.expect("was written").id, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn unverified(self) -> UnverifiedEntry<I> {
+        UnverifiedEntry::new(self.table, self.key, self.left_out)
+    }
+}
+
+impl<I: IndexEntry> QueryEntities<I> {
+    /// Reads the entities that have the entries which the query finds: they can be written, and the entries cannot. One request more for
+    /// each entity. An entity that no longer has its entry is left out.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/indexed.md")]
+    /// # table.insert(&Employee::new("Sales", 1, "ada@contoso.com")).await?;
+    /// # table.insert(&Employee::new("Sales", 2, "alan@contoso.com")).await?;
+    /// # table.insert(&Employee::new("Sales", 3, "grace@contoso.com")).await?;
+    /// let a_to_b = ByEmail::rows().email("a".."b");
+    /// let found = table.query::<ByEmail>().partition("Sales").rows(a_to_b).follow().collect().await?;
+    /// for mut employee in found {
+    ///     employee.email = None;
+    ///     table.replace(&mut employee).await?;
+    /// }
+    /// assert_eq!(table.query::<ByEmail>().partition("Sales").count().await?, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn follow(self) -> FollowEntries<I> {
+        FollowEntries::new(self)
+    }
+}
+
+/// Reads the entity that has an entry of an index. See [`GetEntity::follow`](crate::action::GetEntity::follow).
+#[must_use = "actions do nothing until awaited"]
+pub struct FollowEntry<I> {
+    table: Table,
+    key: Result<EntityKey, EntityError>,
+    left_out: LeftOut,
+    entry: PhantomData<fn() -> I>,
+}
+
+impl<I: IndexEntry> FollowEntry<I> {
+    pub(crate) const fn new(
+        table: Table,
+        key: Result<EntityKey, EntityError>,
+        left_out: LeftOut,
+    ) -> Self {
+        Self {
+            table,
+            key,
+            left_out,
+            entry: PhantomData,
+        }
+    }
+
+    async fn run(self) -> Result<Option<Stored<I::Entity>>, Error> {
+        let key = self.key.map_err(Error::input);
+        let key = key.map_err(|error| error.with_operation(OPERATION))?;
+        let mut run = self.table.pipeline.begin(OPERATION);
+        // An entry in another partition may be out of date: the entity shows whether it is hidden.
+        let entry = match read::<I>(&mut run, &self.table, &key, LeftOut::HIDING).await {
+            Ok(Some(entry)) => Followed::of(&entry, self.left_out),
+            Ok(None) => return run.end(Ok(None)),
+            Err(error) => return run.end(Err(error)),
+        };
+        let entity = entry.read::<I>(&mut run, &self.table).await;
+        run.end(entity)
+    }
+}
+
+/// Reads an entry of an index as it is. See [`GetEntity::unverified`](crate::action::GetEntity::unverified).
+#[must_use = "actions do nothing until awaited"]
+pub struct UnverifiedEntry<I> {
+    table: Table,
+    key: Result<EntityKey, EntityError>,
+    left_out: LeftOut,
+    entry: PhantomData<fn() -> I>,
+}
+
+impl<I: IndexEntry> UnverifiedEntry<I> {
+    pub(crate) const fn new(
+        table: Table,
+        key: Result<EntityKey, EntityError>,
+        left_out: LeftOut,
+    ) -> Self {
+        Self {
+            table,
+            key,
+            left_out,
+            entry: PhantomData,
+        }
+    }
+
+    async fn run(self) -> Result<Option<Stored<I>>, Error> {
+        let key = self.key.map_err(Error::input);
+        let key = key.map_err(|error| error.with_operation(READ))?;
+        let mut run = self.table.pipeline.begin(READ);
+        let entry = read::<I>(&mut run, &self.table, &key, self.left_out).await;
+        run.end(entry)
+    }
+}
+
+action!(impl[I: IndexEntry] UnverifiedEntry<I>, table.pipeline => Option<Stored<I>>);
+debug_by_fields!(UnverifiedEntry<I> { table, key });
+
+/// Reads the entities that have the entries of an index which a query finds. See
+/// [`QueryEntities::follow`](crate::action::QueryEntities::follow).
+#[must_use = "a query does nothing until it is read"]
+pub struct FollowEntries<I> {
+    query: QueryEntities<I>,
+}
+
+impl<I: IndexEntry> FollowEntries<I> {
+    pub(crate) const fn new(query: QueryEntities<I>) -> Self {
+        Self { query }
+    }
+
+    /// The entities as a stream, in the order of their entries; up to eight are read at a time. The stream yields an error for an entry or
+    /// an entity that cannot be read, and continues. Any other error ends it.
+    pub fn stream(self) -> EntityStream<Stored<I::Entity>> {
+        let table = self.query.table.clone();
+        let left_out = self.query.left_out;
+        let mut query = self.query;
+        // An entry in another partition may be out of date: the entity shows whether it is hidden.
+        if I::SCHEMA.is_elsewhere() {
+            query.left_out = LeftOut::HIDING;
+        }
+        let entities = query.unverified().stream().map(move |entry| {
+            let table = table.clone();
+            let entry = entry.map(|entry| Followed::of(&entry, left_out));
+            async move {
+                let entry = entry?;
+                let mut run = table.pipeline.begin(OPERATION);
+                let entity = entry.read::<I>(&mut run, &table).await;
+                run.end(entity)
+                    .map_err(|error| table.pipeline.locate(error))
+            }
+        });
+        let entities = entities.buffered(PARALLEL);
+        let entities = entities.filter_map(|entity| ready(entity.transpose()));
+        EntityStream::first(None, entities)
+    }
+
+    /// All entities at once.
+    ///
+    /// # Errors
+    ///
+    /// As [`QueryEntities::collect`](crate::action::QueryEntities::collect).
+    pub async fn collect(self) -> Result<Vec<Stored<I::Entity>>, Error> {
+        self.stream().collect_all().await
+    }
+}
+
+impl<I> fmt::Debug for FollowEntries<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FollowEntries").finish_non_exhaustive()
+    }
+}
+
+/// An entry, and the key of the entity to which it leads.
+struct Followed {
+    entry: EntityKey,
+    etag: ETag,
+    entity: Result<EntityKey, EntityError>,
+    left_out: LeftOut,
+}
+
+impl Followed {
+    fn of<I: IndexEntry>(entry: &Stored<I>, left_out: LeftOut) -> Self {
+        Self {
+            entry: entry.key().clone(),
+            etag: entry.etag().clone(),
+            entity: entry.key_of_entity(),
+            left_out,
+        }
+    }
+
+    /// The entity, if there is one that has the entry.
+    async fn read<I: IndexEntry>(
+        mut self,
+        run: &mut OperationRun<'_>,
+        table: &Table,
+    ) -> Result<Option<Stored<I::Entity>>, Error> {
+        for _ in 0..ROUNDS {
+            let Self {
+                entry,
+                etag,
+                entity,
+                left_out,
+            } = self;
+            let key =
+                entity.map_err(|error| run.annotate(Error::entity(error)).with_key(&entry))?;
+            let entity = read::<I::Entity>(run, table, &key, left_out).await?;
+            if let Some(entity) = entity.filter(|entity| has_entry(entity, &entry)) {
+                return Ok(Some(entity));
+            }
+            // Another entity may have got the entry since it was read.
+            self = match read::<I>(run, table, &entry, LeftOut::HIDING).await? {
+                Some(again) if *again.etag() != etag => Self::of(&again, left_out),
+                _ => break,
+            };
+        }
+        Ok(None)
+    }
+}
+
+async fn read<E: TableEntity>(
+    run: &mut OperationRun<'_>,
+    table: &Table,
+    key: &EntityKey,
+    left_out: LeftOut,
+) -> Result<Option<Stored<E>>, Error> {
+    let found = find(run, table, key, None, &Extensions::of::<E>(left_out)).await?;
+    Ok(found.map(|(entity, _)| entity))
+}
+
+action!(impl[I: IndexEntry] FollowEntry<I>, table.pipeline => Option<Stored<I::Entity>>);
+debug_by_fields!(FollowEntry<I> { table, key });
+
+/// Whether the stored entity has the entry with that key.
+fn has_entry<E>(entity: &Stored<E>, entry: &EntityKey) -> bool {
+    let entries = entity.memory().get::<EntryKeys>();
+    entries.is_some_and(|entries| entries.contains(entry))
+}
+
+const OPERATION: &str = "follow entry";
+const READ: &str = "get entity";
+/// How many entities are read at a time.
+const PARALLEL: usize = 8;
+/// How often an entry is read that other clients pass on.
+const ROUNDS: usize = 16;

@@ -1,0 +1,118 @@
+//! What the change of an entity does to its entries in indexes.
+
+use std::fmt;
+
+use tablesdk_protocol::EntityKey;
+
+use super::entry::{AnyIndex, Entry, EntryKeys, Indexed};
+use crate::action::extend::ride::{Layer, Ride};
+use crate::action::write::change::EntityChange;
+use crate::entity::EntityError;
+use crate::entity::attached::{Attached, Memory};
+
+/// What the change of an entity does to its entries.
+#[derive(Clone)]
+pub(crate) struct EntryRider {
+    /// Writes the entries.
+    layer: &'static Layer,
+    changes: Vec<EntryChange>,
+}
+
+/// What a change of an entity does to one of its entries in an index.
+#[derive(Clone)]
+pub(crate) struct EntryChange {
+    pub(super) index: &'static dyn AnyIndex,
+    pub(super) before: Option<EntityKey>,
+    pub(super) after: Option<Entry>,
+}
+
+impl EntryRider {
+    pub(super) fn of<E: Indexed>(
+        layer: &'static Layer,
+        entity: &E,
+        change: Attached,
+        memory: &Memory,
+    ) -> Result<Self, EntityError> {
+        let before = memory.get::<EntryKeys>();
+        let mut changes = Vec::new();
+        for (position, index) in E::INDEXES.iter().enumerate() {
+            let before = before.into_iter().flat_map(|keys| keys.of_index(position));
+            let mut before = before.cloned();
+            let mut after = match change {
+                Attached::Delete => Vec::new(),
+                Attached::Insert | Attached::Replace => index.entries(entity)?,
+            }
+            .into_iter();
+            loop {
+                let (before, after) = (before.next(), after.next());
+                if before.is_none() && after.is_none() {
+                    break;
+                }
+                changes.push(EntryChange {
+                    index,
+                    before,
+                    after,
+                });
+            }
+        }
+        Ok(Self { layer, changes })
+    }
+
+    /// Leaves out the entries of some indexes.
+    pub(crate) fn retain(&mut self, is_kept: impl Fn(&dyn AnyIndex) -> bool) {
+        self.changes.retain(|entry| is_kept(entry.index));
+    }
+
+    /// Leaves out the parts of these entities.
+    pub(super) fn leave_out_parts(&mut self, entities: &[EntityKey]) {
+        self.changes.retain(|entry| {
+            let after = entry.after.as_ref().filter(|_| entry.index.is_part());
+            !after.is_some_and(|part| entities.contains(&part.key))
+        });
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &EntryChange> {
+        self.changes.iter()
+    }
+}
+
+/// What a change does to the entries of its entity.
+pub(super) fn entries_of(change: &EntityChange) -> impl Iterator<Item = &EntryChange> {
+    let rider = change.riders.find::<EntryRider>();
+    rider.into_iter().flat_map(EntryRider::iter)
+}
+
+impl Ride for EntryRider {
+    fn clone_box(&self) -> Box<dyn Ride> {
+        Box::new(self.clone())
+    }
+
+    fn layer(&self) -> Option<&'static Layer> {
+        Some(self.layer)
+    }
+
+    /// A part goes into an entity that also changes without it.
+    fn also_writes(&self, key: &EntityKey) -> bool {
+        let mut entries = self.iter().filter(|entry| !entry.index.is_part());
+        entries.any(|entry| {
+            let after = entry.after.as_ref().map(|after| &after.key);
+            entry.before.as_ref() == Some(key) || after == Some(key)
+        })
+    }
+}
+
+impl fmt::Debug for EntryRider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl fmt::Debug for EntryChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EntryChange")
+            .field("index", &self.index.name())
+            .field("before", &self.before)
+            .field("after", &self.after.as_ref().map(|after| &after.key))
+            .finish()
+    }
+}

@@ -1,0 +1,291 @@
+//! `move_to` of a query: moves what the query finds, by way of a bulk run of inserts, each batch of which is followed by its deletes.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::mem::take;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use tablesdk_protocol::{ETag, IfMatch};
+
+use super::entity::{Moving, OPERATION, check_tables, move_version, remove_copy, with_options};
+use crate::action::bulk::delete_all::count;
+use crate::action::bulk::input::{Input, Inputs};
+use crate::action::bulk::pack::Item;
+use crate::action::bulk::report::{Cause, Outcome, ReportBuilder};
+use crate::action::bulk::run::{BulkRun, SentBatch};
+use crate::action::bulk::send::{BatchOutcome, MAX_REJECTIONS, Verb, batch, is_rejection, send};
+use crate::action::bulk::{BulkError, BulkProgress, BulkReport};
+use crate::action::extend::ride::Riders;
+use crate::action::query_entities::QueryEntities;
+use crate::action::refusal::refused;
+use crate::action::write::encoded::EncodedEntity;
+use crate::entity::standalone::check_standalone;
+use crate::entity::{DynamicEntity, Stored, TableEntity, write_stamped};
+use crate::error::CurrentState;
+use crate::pipeline::Table;
+use crate::query::{Keys, Resolve, Selection};
+
+/// Moves what a query finds into another table. See [`QueryEntities::move_to`](crate::action::QueryEntities::move_to).
+///
+/// ```
+#[doc = include_str!("../../docs/employees.md")]
+/// # for id in ["1", "2", "3"] {
+/// #     table.insert(&Employee::new("Sales", id, "Ada")).await?;
+/// # }
+/// let archive = service.table("Archive");
+/// archive.create_table().await?;
+/// archive.insert(&Employee::new("Sales", "1", "Grace")).await?;
+///
+/// let sales = || table.query::<Employee>().partition("Sales");
+/// let report = sales().move_to(&archive).concurrency(4).await?;
+/// assert_eq!((report.progress().written, report.progress().failed), (2, 1), "the archive has another 1");
+/// assert!(report.failures()[0].error().is_conflict());
+///
+/// let report = sales().move_to(&archive).overwrite().await?;
+/// assert_eq!(report.progress().written, 1);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "actions do nothing until awaited"]
+pub struct MoveAll<'a> {
+    table: Table,
+    /// Of the target.
+    bulk: BulkRun<'a>,
+    /// The query; the argument says whether only keys are needed.
+    find: Box<dyn FnOnce(Table, bool) -> Inputs<'a> + Send + 'a>,
+    overwrite: bool,
+    dry_run: bool,
+}
+
+impl<'a> MoveAll<'a> {
+    pub(crate) fn new<E: TableEntity, S: Selection<E>>(
+        mut query: QueryEntities<E, S>,
+        target: Table,
+    ) -> Self {
+        const { check_standalone::<E>() }
+        Self {
+            table: query.table.clone(),
+            bulk: BulkRun::new(target),
+            find: Box::new(|table, only_keys| {
+                query.table = table.at_primary();
+                if only_keys {
+                    let keys = query.map_selection(|_| Keys { with_etag: false });
+                    let keys = keys
+                        .stream()
+                        .map_ok(|(key, _)| Ok((EncodedEntity::of_key(key), None)));
+                    return keys.map_err(Into::into).boxed();
+                }
+                // Whatever the query selects, all properties are moved.
+                let whole = query.map_selection(|_| Resolve::new(Ok));
+                whole
+                    .stream()
+                    .map_ok(|entity| encode(&entity))
+                    .map_err(Into::into)
+                    .boxed()
+            }),
+            overwrite: false,
+            dry_run: false,
+        }
+    }
+
+    /// Moves nothing. The report's [`read`](BulkProgress::read) returns how many entities the query finds.
+    pub const fn dry_run(mut self) -> Self {
+        self.dry_run = true;
+        self
+    }
+
+    /// Replaces other entities that the target has under the keys. Without this option, they are failures.
+    pub const fn overwrite(mut self) -> Self {
+        self.overwrite = true;
+        self
+    }
+
+    /// How many batches are moved at a time; 16 by default. Must not be 0, not even in a dry run.
+    pub const fn concurrency(mut self, batches: usize) -> Self {
+        self.bulk.concurrency = batches;
+        self
+    }
+
+    /// Sets a function that is called with the progress after every batch; in a dry run, after every 1,000 entities.
+    pub fn progress(mut self, report: impl FnMut(&BulkProgress) + Send + 'a) -> Self {
+        self.bulk.progress = Box::new(report);
+        self
+    }
+
+    async fn run(self) -> Result<BulkReport, BulkError> {
+        let Self {
+            table,
+            mut bulk,
+            find,
+            overwrite,
+            dry_run,
+        } = self;
+        bulk.check()?;
+        check_tables(&table, &bulk.table).map_err(|error| {
+            let error = Arc::new(table.pipeline.locate(error));
+            BulkError::new(ReportBuilder::new(0).finish(0), Cause::Error(error))
+        })?;
+        let found = find(table.clone(), dry_run);
+        if dry_run {
+            return count(found, bulk.progress).await;
+        }
+        bulk.table = with_options(bulk.table, &table);
+        let target = bulk.table.clone();
+        let send = Box::new(move |items| -> SentBatch {
+            Box::pin(move_batch(table.clone(), target.clone(), items, overwrite))
+        });
+        bulk.with_sender(Verb::Insert, found, send).run().await
+    }
+}
+
+/// What is written into the target, and the ETag under which it is deleted.
+fn encode(entity: &Stored<DynamicEntity>) -> Input {
+    let key = entity.key().clone();
+    match write_stamped(&**entity, &key, None) {
+        Ok(body) => {
+            let if_match = IfMatch::ETag(entity.etag().clone());
+            Ok((EncodedEntity::alone(key, body), Some(if_match)))
+        }
+        Err(error) => Err(refused(OPERATION, error).with_key(&key)),
+    }
+}
+
+/// Inserts the entities into the target as a batch, and then deletes them. Moves those alone that the target refuses.
+async fn move_batch(
+    table: Table,
+    target: Table,
+    mut items: Vec<Item>,
+    overwrite: bool,
+) -> BatchOutcome {
+    let mut moved = BatchOutcome::default();
+    let mut alone = Vec::new();
+    while let [first, _, ..] = items.as_slice() {
+        moved.requests += 1;
+        let partition = first.key.partition_key().clone();
+        match batch(&target, Verb::Insert, partition, &items).await {
+            Ok(inserted) => {
+                delete(
+                    &table,
+                    &target,
+                    take(&mut items),
+                    inserted.etags(),
+                    &mut moved,
+                )
+                .await;
+            }
+            Err(error) if is_rejection(&error) => match error.batch_index() {
+                Some(index) if index < items.len() && alone.len() < MAX_REJECTIONS => {
+                    alone.push(items.remove(index));
+                }
+                _ => alone.append(&mut items),
+            },
+            // A response was lost, and the target has the entities.
+            Err(error) if matches!(error.current(), Some(CurrentState::Present(_))) => {
+                alone.append(&mut items);
+            }
+            Err(error) => moved.all_failed(&take(&mut items), error),
+        }
+    }
+    alone.append(&mut items);
+    one_by_one(&table, &target, &alone, overwrite, &mut moved).await;
+    moved
+}
+
+/// Deletes what was inserted into the target, and removes the copies of the entities that were changed.
+async fn delete(
+    table: &Table,
+    target: &Table,
+    items: Vec<Item>,
+    etags: &[Option<ETag>],
+    moved: &mut BatchOutcome,
+) {
+    let keys = items.iter().map(|item| (item.index, item.key.clone()));
+    let copies: HashMap<_, _> = keys
+        .zip(etags)
+        .map(|((index, key), etag)| (index, (key, etag)))
+        .collect();
+    let deleted = send(table.clone(), Verb::Delete, items, true).await;
+    let changed = deleted
+        .outcomes
+        .iter()
+        .filter(|(_, outcome)| matches!(outcome, Outcome::Changed));
+    let rejected = deleted
+        .failures
+        .iter()
+        .filter(|failure| failure.is_rejected);
+    let stay = changed
+        .map(|(index, _)| *index)
+        .chain(rejected.map(|failure| failure.index));
+    for index in stay {
+        // If a response was lost, the entity may have been deleted and then inserted anew: the copy may be all that there is of it.
+        if let Some((key, Some(etag))) = copies.get(&index).filter(|_| deleted.ambiguous.is_none())
+        {
+            moved.requests += 1;
+            remove_copy(target, EncodedEntity::of_key(key.clone()), etag.clone()).await;
+        }
+    }
+    moved.add(deleted);
+}
+
+async fn one_by_one(
+    table: &Table,
+    target: &Table,
+    items: &[Item],
+    overwrite: bool,
+    moved: &mut BatchOutcome,
+) {
+    let mut rest = items;
+    while let Some((item, others)) = rest.split_first() {
+        moved.requests += 1;
+        let moving = Moving {
+            if_match: item.if_match(),
+            inserted: item.encoded(),
+            deleted: EncodedEntity::of_key(item.key.clone()),
+        };
+        let no_riders = |_: &_| Ok(Riders::NONE);
+        match move_version(table, target, &moving, overwrite, &no_riders).await {
+            Ok(_) => moved.outcomes.push((item.index, Outcome::Written)),
+            Err(error) if is_rejection(&error) => {
+                let outcome = if error.is_precondition_failed() {
+                    Some(Outcome::Changed)
+                } else {
+                    error.is_not_found().then_some(Outcome::Missing)
+                };
+                match outcome {
+                    Some(outcome) => moved.outcomes.push((item.index, outcome)),
+                    None => moved.failed(item, &Arc::new(error), true),
+                }
+            }
+            // If the service does not respond to one request, the others are not sent.
+            Err(error) => {
+                moved.all_failed(rest, error);
+                return;
+            }
+        }
+        rest = others;
+    }
+}
+
+impl<'a> IntoFuture for MoveAll<'a> {
+    type Output = Result<BulkReport, BulkError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+call_options!(impl[] MoveAll<'_>, table.pipeline);
+
+impl fmt::Debug for MoveAll<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MoveAll")
+            .field("table", &self.table)
+            .field("bulk", &self.bulk)
+            .field("overwrite", &self.overwrite)
+            .field("dry_run", &self.dry_run)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,177 @@
+//! `Outbox::drain`: a worker, which applies the steps that writers have left.
+
+use std::collections::BTreeMap;
+
+use futures_util::{StreamExt as _, stream};
+use tablesdk_protocol::{IfMatch, PartitionKey, TableName};
+
+use super::entry::{Row, delete};
+use super::head::read_pointer;
+use super::pointers::read_pointers;
+use super::poisoned::{PoisonedStep, poisoned};
+#[cfg(feature = "json")]
+use super::report::Handler;
+use super::report::{DrainReport, Handlers};
+use super::work::{Role, Worker};
+use crate::action::Action;
+use crate::action::refusal::refused;
+use crate::client::TableClient;
+use crate::entity::EntityError;
+use crate::entity::key::IntoPartitionKey;
+use crate::error::Error;
+use crate::pipeline::Table;
+
+/// The steps that transactions of a table have left to workers. See [the guide](crate::guide::outbox).
+///
+/// Any number of workers may run at the same time, in any number of processes.
+///
+/// ```
+#[doc = include_str!("../../docs/employees.md")]
+/// use tablesdk::outbox::{Outbox, Step};
+///
+/// let names = service.table("Names");
+/// names.create_table().await?;
+/// let ada = Employee::new("Sales", "1", "Ada");
+/// let by_name = Employee::new("Ada", "Sales 1", "Ada");
+/// table.batch("Sales").insert(&ada).then(Step::upsert_replace(&names, &by_name)).later().await?;
+///
+/// let outbox = Outbox::new(&table);
+/// let report = outbox.drain().await?;
+/// assert_eq!((report.applied, report.waiting), (1, 0));
+/// assert_eq!(names.query::<Employee>().partition("Ada").count().await?, 1);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Outbox {
+    pub(super) table: Table,
+    handlers: Handlers,
+}
+
+impl Outbox {
+    /// The outbox of the transactions of a table.
+    pub fn new(table: &TableClient) -> Self {
+        Self::of(table.table().clone())
+    }
+
+    pub(crate) fn of(table: Table) -> Self {
+        Self {
+            table,
+            handlers: Handlers::default(),
+        }
+    }
+
+    #[cfg(feature = "json")]
+    pub(super) fn with_handler(mut self, name: &'static str, handler: Handler) -> Self {
+        self.handlers.set(name, handler);
+        self
+    }
+
+    /// Applies the steps that can be applied now, in the order of each partition, and returns. Call it again and again: the loop, its pauses
+    /// and its end are the program's.
+    ///
+    /// A step that fails is tried again by a later call: after 30 seconds, and then after twice the time of before, up to 10 minutes. The steps
+    /// behind it in its partition wait. After 10 attempts it is [set aside](Self::poisoned); after 100, if the service had an internal error or the connection was
+    /// lost; never, while the service is busy; and at once, if its table does not exist.
+    ///
+    /// # Errors
+    ///
+    /// Those of the service about the outbox itself, such as `TableNotFound`. What fails for one step is counted in the report, and logged
+    /// as a warning.
+    pub fn drain(&self) -> DrainOutbox {
+        DrainOutbox {
+            table: self.table.clone(),
+            handlers: self.handlers.clone(),
+            partition: None,
+        }
+    }
+
+    /// Reads the steps that were set aside, after too many attempts or because their table does not exist, and those behind them that change
+    /// the same entity.
+    ///
+    /// # Errors
+    ///
+    /// Those of the service, such as `TableNotFound`.
+    pub fn poisoned(&self) -> Action<Vec<PoisonedStep>> {
+        Action::of_table(&self.table, poisoned)
+    }
+}
+
+/// Applies steps. See [`Outbox::drain`].
+#[derive(Debug)]
+#[must_use = "actions do nothing until awaited"]
+pub struct DrainOutbox {
+    table: Table,
+    handlers: Handlers,
+    partition: Option<Result<PartitionKey, EntityError>>,
+}
+
+impl DrainOutbox {
+    /// Applies the steps of one partition only, without looking for others. A program that knows from elsewhere which partition has steps,
+    /// such as from a queue, so saves the search.
+    pub fn partition(mut self, partition: impl IntoPartitionKey) -> Self {
+        self.partition = Some(partition.into_partition_key());
+        self
+    }
+
+    async fn run(self) -> Result<DrainReport, Error> {
+        let name = self.table.checked_name(OPERATION)?;
+        let partitions = match self.partition {
+            Some(partition) => {
+                let partition = partition.map_err(|error| refused(OPERATION, error))?;
+                BTreeMap::from([(partition, Vec::new())])
+            }
+            None => read_pointers(&self.table, &name).await?,
+        };
+        let (table, handlers) = (&self.table, &self.handlers);
+        let drained = partitions.into_iter().map(|(partition, pointers)| {
+            let name = name.clone();
+            async move { drain(table, name, handlers, &partition, pointers).await }
+        });
+        // An error of one partition does not end the others.
+        let drained: Vec<_> = stream::iter(drained)
+            .buffer_unordered(CONCURRENCY)
+            .collect()
+            .await;
+        let mut report = DrainReport::default();
+        for of_partition in drained {
+            let of_partition = of_partition?;
+            report.applied += of_partition.applied;
+            report.waiting += of_partition.waiting;
+            report.failed += of_partition.failed;
+            report.set_aside += of_partition.set_aside;
+            report.missing_tables.extend(of_partition.missing_tables);
+        }
+        Ok(report)
+    }
+}
+
+async fn drain(
+    table: &Table,
+    name: TableName,
+    handlers: &Handlers,
+    partition: &PartitionKey,
+    old: Vec<Row>,
+) -> Result<DrainReport, Error> {
+    let mut worker = Worker::new(table, name.clone(), partition, Role::Worker(handlers));
+    let view = worker.work().await?;
+    let is_lost = |pointer: &&Row| {
+        read_pointer(pointer).is_some_and(|(id, _)| !view.has(id) && !worker.pointers.contains(id))
+    };
+    let lost: Vec<_> = old.iter().filter(is_lost).collect();
+    // A commit that rests on an older head is refused from now on. Its writer then writes the pointer again.
+    if view.is_complete && !lost.is_empty() && worker.replace_head(&view.head, Vec::new()).await? {
+        for pointer in lost {
+            let if_match = IfMatch::ETag(pointer.etag().clone());
+            worker
+                .send(&[delete(&name, pointer.key(), if_match)])
+                .await?;
+        }
+    }
+    Ok(worker.report)
+}
+
+action!(impl[] DrainOutbox, table.pipeline => DrainReport);
+
+const OPERATION: &str = "drain outbox";
+const CONCURRENCY: usize = 8;

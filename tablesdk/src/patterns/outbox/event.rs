@@ -1,0 +1,36 @@
+//! Events of the outbox for a log. Without the feature `tracing`, there are none.
+
+use crate::error::Error;
+use crate::pipeline::Table;
+
+/// A step failed, or the steps of a transaction were stored and could not be looked at.
+pub(super) fn step_left(table: &Table, step: Option<u64>, error: &Error) {
+    #[cfg(feature = "tracing")]
+    tracing::warn!(
+        target: crate::pipeline::event::TARGET,
+        operation = error.operation(),
+        table = table.name(),
+        step,
+        status = error.status().map(|status| status.as_u16()),
+        code = error.code().map(tablesdk_protocol::ErrorCode::as_str),
+        reason = error.reason(),
+        request_id = error.request_id(),
+        "a step of the outbox was not applied, and waits for a worker"
+    );
+    #[cfg(not(feature = "tracing"))]
+    let _ = (table, step, error);
+}
+
+/// A worker has no function for a message.
+pub(super) fn no_handler(operation: &'static str, table: &Table, message: &str) {
+    #[cfg(feature = "tracing")]
+    tracing::warn!(
+        target: crate::pipeline::event::TARGET,
+        operation,
+        table = table.name(),
+        message_name = message,
+        "a message of the outbox has no handler in this worker"
+    );
+    #[cfg(not(feature = "tracing"))]
+    let _ = (operation, table, message);
+}

@@ -1,0 +1,174 @@
+//! One step: what is to follow a transaction, checked when it is made.
+
+use std::fmt;
+
+use tablesdk_protocol::limits::KEY_UNITS_MAX;
+use tablesdk_protocol::{Endpoint, EntityKey, TableName};
+
+use super::entry::{
+    ATTEMPT, ATTEMPTS, ERROR, ERROR_MAX, Kind, PARTITION_KEY, POINTER, ROW_KEY, STAMP, STEP, TABLE,
+    is_own, stamp,
+};
+#[cfg(feature = "json")]
+use super::entry::{BODY, MESSAGE};
+use crate::action::refusal::refused;
+use crate::client::TableClient;
+use crate::entity::encrypted::check_not_encrypted;
+use crate::entity::key::{IntoEntityKey, check_standalone_key};
+use crate::entity::{
+    DynamicEntity, Properties, Standalone, WritableEntity as _, values_of, write_entity,
+};
+use crate::error::Error;
+use crate::pipeline::Table;
+
+/// What follows a transaction: a change of an entity in any partition and any table of the account, or a message. See
+/// [`Batch::then`](crate::action::Batch::then) and [the guide](crate::guide::outbox).
+///
+/// There is no insert: a step may be tried several times, and an insert that fails could be its own repetition.
+#[must_use = "a step does nothing until it is given to `then`"]
+pub struct Step {
+    prepared: Result<Prepared, Error>,
+}
+
+/// A step that can be stored.
+#[derive(Clone)]
+pub(super) struct Prepared {
+    pub(super) kind: Kind,
+    /// Where its entity is; `None` of a message, which has none.
+    endpoint: Option<Endpoint>,
+    /// The properties of its entry, without those that the commit adds.
+    pub(super) properties: Properties,
+}
+
+impl Step {
+    /// Inserts an entity, or replaces the existing one. The table may be any of the account.
+    pub fn upsert_replace<E: Standalone>(table: &TableClient, entity: &E) -> Self {
+        Self::write(table.table(), false, entity)
+    }
+
+    /// Inserts an entity, or merges it into the existing one.
+    pub fn upsert_merge<E: Standalone>(table: &TableClient, entity: &E) -> Self {
+        Self::write(table.table(), true, entity)
+    }
+
+    /// Deletes an entity, if it exists.
+    pub fn delete<K: IntoEntityKey>(table: &TableClient, key: K) -> Self {
+        const { check_standalone_key::<K>() }
+        Self::delete_of(table.table(), key)
+    }
+
+    pub(crate) fn write<E: Standalone>(table: &Table, is_merge: bool, entity: &E) -> Self {
+        const { check_not_encrypted::<E>() }
+        let kind = if is_merge { Kind::Merge } else { Kind::Replace };
+        Self::of_entity(table, kind, || {
+            let key = entity.entity_key().map_err(Error::input)?;
+            let values = values_of(entity, &key, None).map_err(Error::input)?;
+            Ok((key, values.into_iter().collect()))
+        })
+    }
+
+    pub(crate) fn delete_of(table: &Table, key: impl IntoEntityKey) -> Self {
+        Self::of_entity(table, Kind::Delete, || {
+            let key = key.into_entity_key().map_err(Error::input)?;
+            Ok((key, Properties::new()))
+        })
+    }
+
+    fn of_entity(
+        table: &Table,
+        kind: Kind,
+        encode: impl FnOnce() -> Result<(EntityKey, Properties), Error>,
+    ) -> Self {
+        Self::new(kind, || {
+            let name = TableName::new(table.name()).map_err(Error::input)?;
+            let (key, mut properties) = encode()?;
+            let reserved = properties.iter().find(|(name, _)| is_own(name));
+            if let Some((name, _)) = reserved {
+                let name = name.to_owned();
+                return Err(Error::input(Problem::Reserved { name }).with_key(&key));
+            }
+            properties.set(TABLE, name.as_str());
+            properties.set(PARTITION_KEY, key.partition_key().as_str());
+            properties.set(ROW_KEY, key.row_key().as_str());
+            let prepared = Prepared::new(kind, Some(table.endpoint().clone()), properties);
+            prepared.map_err(|error| error.with_key(&key))
+        })
+    }
+
+    #[cfg(feature = "json")]
+    pub(super) fn of_message(name: &str, body: serde_json::Result<String>) -> Self {
+        Self::new(Kind::Message, || {
+            let mut properties = Properties::new();
+            properties.set(MESSAGE, name);
+            properties.set(BODY, body.map_err(Error::input)?);
+            Prepared::new(Kind::Message, None, properties)
+        })
+    }
+
+    fn new(kind: Kind, prepare: impl FnOnce() -> Result<Prepared, Error>) -> Self {
+        Self {
+            prepared: prepare().map_err(|error| error.with_operation(kind.operation())),
+        }
+    }
+
+    /// The step, if it can be stored and its entity is in that account.
+    pub(super) fn into_prepared(self, account: &Endpoint) -> Result<Prepared, Error> {
+        let prepared = self.prepared?;
+        match &prepared.endpoint {
+            Some(other) if other != account => Err(refused(
+                prepared.kind.operation(),
+                Problem::Account {
+                    step: other.to_string(),
+                    account: account.to_string(),
+                },
+            )),
+            _ => Ok(prepared),
+        }
+    }
+}
+
+impl Prepared {
+    /// Refuses what could not be stored with all that the commit and workers add to it.
+    fn new(
+        kind: Kind,
+        endpoint: Option<Endpoint>,
+        mut properties: Properties,
+    ) -> Result<Self, Error> {
+        properties.set(STEP, kind.as_str());
+        let (guid, error) = ("-".repeat(36), "-".repeat(ERROR_MAX));
+        let longest = DynamicEntity::new("-".repeat(KEY_UNITS_MAX), "-".repeat(ROW_KEY_MAX))
+            .with_properties(properties.clone())
+            .with(STAMP, stamp(&guid, 0))
+            .with(POINTER, guid.as_str())
+            .with(ATTEMPT, guid)
+            .with(ATTEMPTS, 0)
+            .with(ERROR, error);
+        let key = longest.entity_key().map_err(Error::input)?;
+        write_entity(&longest, &key).map_err(Error::input)?;
+        Ok(Self {
+            kind,
+            endpoint,
+            properties,
+        })
+    }
+}
+
+impl fmt::Debug for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.prepared {
+            Ok(prepared) => f.debug_tuple("Step").field(&prepared.kind).finish(),
+            Err(error) => f.debug_tuple("Step").field(error).finish(),
+        }
+    }
+}
+
+#[derive(Clone, Debug, thiserror::Error)]
+enum Problem {
+    #[error("the property {name:?} of the entity has a name that is reserved for the outbox")]
+    Reserved { name: String },
+    #[error("the step is for the account {step}, and the transaction is in {account}")]
+    Account { step: String, account: String },
+}
+
+/// More than the length of the row key of an entry.
+const ROW_KEY_MAX: usize = 64;

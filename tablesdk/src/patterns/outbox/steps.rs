@@ -1,0 +1,100 @@
+//! The steps of a batch or transaction. A program without steps does not contain how they are carried out: only [`Steps::add`] names it.
+
+use std::fmt;
+
+use futures_util::future::BoxFuture;
+use tablesdk_protocol::PartitionKey;
+
+use super::commit::LAYER;
+use super::step::{Prepared, Step};
+use super::work::apply_now;
+use crate::action::extend::ride::{Layer, Ride, Riders};
+use crate::error::Error;
+use crate::pipeline::{Deadline, Table};
+use crate::random::random_guid;
+
+/// The steps that follow a transaction, in order.
+#[derive(Clone)]
+pub(super) struct Steps {
+    pub(super) prepared: Vec<Prepared>,
+    /// The id of their pointer, and of their entries.
+    pub(super) pointer: String,
+    /// Whether they are left to workers.
+    is_later: bool,
+    /// Known only with a step.
+    by: Option<By>,
+}
+
+/// How steps are carried out.
+#[derive(Clone, Copy)]
+struct By {
+    layer: &'static Layer,
+    apply: Apply,
+}
+
+type Apply = for<'r> fn(&'r str, &'r Table, &'r PartitionKey, Deadline) -> BoxFuture<'r, ()>;
+
+impl Steps {
+    /// Adds a step to what goes along with a transaction in that table.
+    pub(super) fn add(riders: &mut Riders, table: &Table, step: Step) -> Result<(), Error> {
+        let prepared = step.into_prepared(table.endpoint())?;
+        let steps = Self::of(riders);
+        steps.prepared.push(prepared);
+        if steps.by.is_none() {
+            steps.pointer = random_guid().to_string();
+            steps.by = Some(By {
+                layer: &LAYER,
+                apply: |pointer, table, partition, deadline| {
+                    Box::pin(apply_now(pointer, table, partition, deadline))
+                },
+            });
+        }
+        Ok(())
+    }
+
+    /// Leaves the steps to workers.
+    pub(super) fn leave(riders: &mut Riders) {
+        Self::of(riders).is_later = true;
+    }
+
+    fn of(riders: &mut Riders) -> &mut Self {
+        riders.find_or_add(|| Self {
+            prepared: Vec::new(),
+            pointer: String::new(),
+            is_later: false,
+            by: None,
+        })
+    }
+}
+
+impl Ride for Steps {
+    fn clone_box(&self) -> Box<dyn Ride> {
+        Box::new(self.clone())
+    }
+
+    fn layer(&self) -> Option<&'static Layer> {
+        Some(self.by?.layer)
+    }
+
+    fn is_committed_alone(&self) -> bool {
+        !self.prepared.is_empty()
+    }
+
+    /// Applies the steps, as far as this client can until the deadline of the transaction. The rest is left to workers.
+    fn follow_up<'r>(
+        &'r self,
+        table: &'r Table,
+        partition: &'r PartitionKey,
+        deadline: Deadline,
+    ) -> Option<BoxFuture<'r, ()>> {
+        let by = self.by.filter(|_| !self.is_later)?;
+        Some((by.apply)(&self.pointer, table, partition, deadline))
+    }
+}
+
+impl fmt::Debug for Steps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kinds = self.prepared.iter().map(|step| step.kind);
+        f.debug_list().entries(kinds).finish()
+    }
+}
