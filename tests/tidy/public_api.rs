@@ -49,17 +49,22 @@ fn public_names() -> BTreeSet<String> {
         .into_iter()
         .map(|name| format!("tablesdk::{name}"))
         .collect();
-    let modules = lib.lines().filter_map(|line| line.strip_prefix("pub mod "));
-    for module in modules.filter_map(|line| line.strip_suffix(';')) {
-        let file = source.join(format!("{module}.rs"));
-        let text = fs::read_to_string(file)
-            .or_else(|_| fs::read_to_string(source.join(module).join("mod.rs")))
-            .unwrap();
-        names.extend(
-            names_in(&text)
-                .into_iter()
-                .map(|name| format!("tablesdk::{module}::{name}")),
-        );
+    // The patterns are public under the name of the crate.
+    for file in ["lib.rs", "patterns/mod.rs"] {
+        let file = source.join(file);
+        let text = fs::read_to_string(&file).unwrap();
+        let modules = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("pub mod "));
+        for module in modules.filter_map(|line| line.strip_suffix(';')) {
+            let directory = file.parent().unwrap();
+            let file = directory.join(format!("{module}.rs"));
+            let text = fs::read_to_string(file)
+                .or_else(|_| fs::read_to_string(directory.join(module).join("mod.rs")))
+                .unwrap();
+            let public = names_in(&text).into_iter();
+            names.extend(public.map(|name| format!("tablesdk::{module}::{name}")));
+        }
     }
     assert!(names.len() > 50, "{names:?}");
     names
