@@ -285,7 +285,10 @@ impl<'e> Batch<'e> {
     pub fn delete_stored<E: TableEntity>(self, entity: &Stored<E>) -> Self {
         const { check_no_entry::<E>() }
         let kind = ChangeKind::Delete(IfMatch::ETag(entity.etag().clone()));
-        self.add(kind, Ok(EncodedEntity::deleted(entity)), None)
+        let deleted = EncodedEntity::deleted(entity);
+        let deleted =
+            deleted.map_err(|error| refused(kind.operation(), error).with_key(entity.key()));
+        self.add(kind, deleted, None)
     }
 
     fn delete_when(self, if_match: IfMatch, key: impl IntoEntityKey) -> Self {

@@ -49,7 +49,7 @@ impl DeleteEntity {
     pub(crate) fn of_stored<E: TableEntity>(table: Table, entity: &Stored<E>) -> Self {
         Self {
             table,
-            entity: Ok(EncodedEntity::deleted(entity)),
+            entity: EncodedEntity::deleted(entity),
             if_match: IfMatch::ETag(entity.etag().clone()),
             is_of_other_version: false,
             exactly_once: None,

@@ -64,7 +64,13 @@ pub struct QueryEntities<E, S = Whole<E>> {
 
 impl<E: TableEntity> QueryEntities<E> {
     pub(crate) fn new(table: Table) -> Self {
-        Self::of_schema(table, const { &E::SCHEMA })
+        let schema = const { &E::SCHEMA };
+        let this = Self::of_schema(table, schema);
+        // What is stored together with the variants of an enum is of no variant.
+        match schema.rows_of_variants() {
+            Some(own) if const { E::FACTS.has_riders } => this.and(Condition::Type, Ok(own)),
+            _ => this,
+        }
     }
 
     /// A query of the entities that the schema describes.

@@ -4,7 +4,6 @@
 //! [`extend`](crate::action::extend).
 
 pub mod chunked;
-mod chunked_column;
 pub mod counter;
 #[cfg(feature = "encryption")]
 pub mod encryption;

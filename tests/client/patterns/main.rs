@@ -12,6 +12,7 @@ mod doubled_entries;
 mod doubled_requests;
 mod encryption;
 mod entity;
+mod enums;
 mod expiry;
 mod expiry_removal;
 mod faults;

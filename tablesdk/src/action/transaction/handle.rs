@@ -206,7 +206,10 @@ impl Transaction {
     pub fn delete_stored<E: TableEntity>(&self, entity: &Stored<E>) -> &Self {
         const { check_no_entry::<E>() }
         let kind = ChangeKind::Delete(IfMatch::ETag(entity.etag().clone()));
-        self.push(kind, Ok(EncodedEntity::deleted(entity)))
+        let deleted = EncodedEntity::deleted(entity);
+        let deleted =
+            deleted.map_err(|error| refused(kind.operation(), error).with_key(entity.key()));
+        self.push(kind, deleted)
     }
 
     fn delete_when(&self, if_match: IfMatch, key: impl IntoEntityKey) -> &Self {

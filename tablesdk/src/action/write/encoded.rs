@@ -65,14 +65,12 @@ impl EncodedEntity {
         }
     }
 
-    /// What was read, to be deleted.
-    pub(crate) fn deleted<E: TableEntity>(entity: &Stored<E>) -> Self {
-        let riders = riders(&**entity, Attached::Delete, entity.memory());
-        Self {
-            // Nothing is written, so nothing can be refused.
-            riders: riders.unwrap_or(Riders::NONE),
+    /// What was read, to be deleted. Refuses a value that has become another variant of its enum.
+    pub(crate) fn deleted<E: TableEntity>(entity: &Stored<E>) -> Result<Self, EntityError> {
+        Ok(Self {
+            riders: riders(&**entity, Attached::Delete, entity.memory())?,
             ..Self::of_key(entity.key().clone())
-        }
+        })
     }
 
     /// A new entity.

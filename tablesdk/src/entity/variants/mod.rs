@@ -183,6 +183,15 @@ impl Schema {
         }
     }
 
+    /// What is true of the rows of all variants, unless one takes all others.
+    pub(crate) fn rows_of_variants(&self) -> Option<Tree> {
+        let dispatch = self.dispatch.as_ref()?;
+        if dispatch.has_other {
+            return None;
+        }
+        self.known_rows()
+    }
+
     /// What is true of the rows of a variant, and of no others.
     fn is_variant(&self, variant: &VariantSchema) -> Option<Tree> {
         match self.dispatch.as_ref()?.by {

@@ -131,7 +131,11 @@ impl Chunk {
     }
 
     /// Adds an entity that is expired. Returns whether it is not: it was prolonged.
-    fn add<E: Expires>(&mut self, table: &TableName, candidate: Candidate<E>) -> bool {
+    fn add<E: Expires>(
+        &mut self,
+        table: &TableName,
+        candidate: Candidate<E>,
+    ) -> Result<bool, Error> {
         let Candidate {
             entity,
             is_expired,
@@ -139,26 +143,27 @@ impl Chunk {
         } = candidate;
         let Some(entity) = entity else {
             self.left.extend(entry);
-            return false;
+            return Ok(false);
         };
         if !is_expired {
             let of_earlier = entry.filter(|entry| !has_entry(&entity, &entry.key));
             self.left.extend(of_earlier);
-            return true;
+            return Ok(true);
         }
         let [before, now] = &mut self.deleted;
         if before.contains(entity.key()) || !now.insert(entity.key().clone()) {
             self.left.extend(entry);
-            return false;
+            return Ok(false);
         }
         if is_alone(&entity, entry.as_ref()) {
             let (key, etag) = (entity.key().clone(), entity.etag().clone());
             self.alone.push((Version { key, etag }, entry));
         } else {
             let change = deletion(table, &entity, entry.as_ref());
+            let change = change.map_err(|error| refused(OPERATION, error))?;
             self.with_others.push((change, entry));
         }
-        false
+        Ok(false)
     }
 
     const fn len(&self) -> usize {
@@ -245,7 +250,7 @@ impl<'a, E: Expires> RemoveExpired<'a, E> {
                     break;
                 }
                 looked_at += 1;
-                report.postponed += u64::from(chunk.add(&removal.name, candidate));
+                report.postponed += u64::from(chunk.add(&removal.name, candidate)?);
             }
             let next = Chunk::after(&mut chunk);
             let (removed, postponed) = removal.delete(mem::replace(&mut chunk, next)).await?;
@@ -446,8 +451,8 @@ fn deletion<E: Expires>(
     table: &TableName,
     entity: &Stored<E>,
     entry: Option<&Version>,
-) -> EntityChange {
-    let mut encoded = EncodedEntity::deleted(entity);
+) -> Result<EntityChange, EntityError> {
+    let mut encoded = EncodedEntity::deleted(entity)?;
     if entry.is_some_and(|entry| has_entry(entity, &entry.key))
         && let Some(entries) = encoded.riders.find_mut::<EntryRider>()
     {
@@ -455,7 +460,7 @@ fn deletion<E: Expires>(
         entries.retain(|index| !index.is_expiry());
     }
     let kind = ChangeKind::Delete(IfMatch::ETag(entity.etag().clone()));
-    EntityChange::of(table.clone(), kind, encoded)
+    Ok(EntityChange::of(table.clone(), kind, encoded))
 }
 
 /// Reads the entity that has an entry.

@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::pipeline::{OperationRun, Table};
 use crate::query::EntityStream;
 
-impl<I: IndexEntry> GetEntity<I> {
+impl<E: TableEntity> GetEntity<E> {
     /// Reads the entity that has this entry of an index: it can be written, and the entry cannot. One request more. The result is
     /// `None` as well when the entity no longer has this entry.
     ///
@@ -32,7 +32,10 @@ impl<I: IndexEntry> GetEntity<I> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn follow(self) -> FollowEntry<I> {
+    pub fn follow(self) -> FollowEntry<E>
+    where
+        E: IndexEntry,
+    {
         FollowEntry::new(self.table, self.key, self.left_out)
     }
 
@@ -47,7 +50,10 @@ impl<I: IndexEntry> GetEntity<I> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn unverified(self) -> UnverifiedEntry<I> {
+    pub fn unverified(self) -> UnverifiedEntry<E>
+    where
+        E: IndexEntry,
+    {
         UnverifiedEntry::new(self.table, self.key, self.left_out)
     }
 }

@@ -1,4 +1,4 @@
-use tablesdk::TableEntity;
+use tablesdk::{TableClient, TableEntity};
 
 #[derive(Clone, Debug, TableEntity)]
 #[table(partition_key = "{department}", row_key = "empid_{id:06}")]
@@ -13,6 +13,11 @@ struct Employee {
 #[table(by = "row_key")]
 enum Row {
     Employee(Employee),
+}
+
+async fn store(table: &TableClient, row: &Row) {
+    table.insert(row).await.unwrap();
+    table.upsert_replace(row).await.unwrap();
 }
 
 fn main() {}

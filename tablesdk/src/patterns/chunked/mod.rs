@@ -2,6 +2,10 @@
 //!
 //! Knows nothing of requests: it is a struct that is flattened into an entity.
 
+mod column;
+
+pub use column::ChunkedColumn;
+
 use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
 
@@ -10,7 +14,6 @@ use tablesdk_protocol::limits::{BINARY_BYTES_MAX, STRING_UNITS_MAX};
 use tablesdk_protocol::wire::json::RawProperty;
 use tablesdk_protocol::{EdmType, Value, ValueRef};
 
-pub use super::chunked_column::ChunkedColumn;
 use crate::entity::flatten::TableProperties;
 use crate::entity::schema::SchemaPart;
 use crate::entity::{

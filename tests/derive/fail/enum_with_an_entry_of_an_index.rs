@@ -1,0 +1,19 @@
+use tablesdk::TableEntity;
+
+#[derive(Clone, Debug, TableEntity)]
+#[table(partition_key = "{department}", row_key = "empid_{id:06}")]
+#[table(index(ByEmail, row_key = "email_{email}", unique))]
+struct Employee {
+    department: String,
+    id: u32,
+    email: Option<String>,
+}
+
+#[derive(TableEntity)]
+#[table(by = "row_key", projection)]
+enum Row {
+    Employee(Employee),
+    Entry(ByEmail),
+}
+
+fn main() {}
