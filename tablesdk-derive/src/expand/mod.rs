@@ -53,11 +53,11 @@ pub(crate) fn expand(model: &Model<'_>, indexes: &[Model<'_>]) -> TokenStream {
                 .is_writable()
                 .then(|| impl_writable(model, is_standalone));
             let copied = impl_copied(model);
-            let indexed = impl_indexed(model, indexes);
+            let riders = impl_indexed(model, indexes);
             let expires = impl_expires(model);
             let keys = impl_keys(model);
             let indexes = indexes.iter().map(|index| expand_index(model, index));
-            quote! { #entity #writable #copied #indexed #expires #keys #columns #checks #(#indexes)* }
+            quote! { #entity #writable #copied #riders #expires #keys #columns #checks #(#indexes)* }
         }
         Target::Group => {
             let group = impl_group(model);

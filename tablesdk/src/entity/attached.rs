@@ -8,6 +8,10 @@ use super::{EntityError, EntityProblem, Schema, TableEntity};
 
 /// What is known of a type at compile time. For a plain type, the verbs contain no code of any pattern.
 #[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is asked by itself, at compile time"
+)]
 pub struct Facts {
     pub(crate) is_standalone: bool,
     pub(crate) is_entry: bool,

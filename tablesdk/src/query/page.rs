@@ -57,7 +57,7 @@ impl<T> Page<T> {
     }
 }
 
-/// The position at which a page of a query starts, or a [repair](crate::action::Repair::resume_at) resumes. Its string form fits into a URL: hand it out, and parse it when it comes back.
+/// The position at which a page of a query starts, or a [repair](crate::index::Repair::resume_at) resumes. Its string form fits into a URL: hand it out, and parse it when it comes back.
 ///
 /// The token contains a key of the table in readable form and is not signed. It grants no access: the credential and the query
 /// determine what can be read, never the token. The token does not contain the query: to continue, run the same query, even in

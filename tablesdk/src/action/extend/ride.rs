@@ -23,7 +23,7 @@ pub(crate) trait Ride: Any + Send + Sync + fmt::Debug {
         None
     }
 
-    /// Whether it also writes the entity with that key, so that nobody else may change it in the same request.
+    /// Whether it also writes the entity with that key, so that no other change of the request may be one of it.
     fn also_writes(&self, _key: &EntityKey) -> bool {
         false
     }

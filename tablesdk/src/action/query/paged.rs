@@ -225,7 +225,10 @@ impl<S> PagedQuery<S> {
     }
 
     /// The query as it is sent now.
-    async fn shaped(&self) -> Result<Cow<'_, QueryRequest>, Error> {
+    async fn shaped(&self) -> Result<Cow<'_, QueryRequest>, Error>
+    where
+        S: Sync,
+    {
         if !self.extensions.is_empty() {
             let filter = self.request.filter.as_ref();
             Box::pin(self.extensions.load(&self.table, filter)).await?;
@@ -234,7 +237,10 @@ impl<S> PagedQuery<S> {
     }
 
     /// What reads the entities of a response.
-    async fn opens(&self, content: &Bytes) -> Result<Vec<Box<dyn Open>>, Error> {
+    async fn opens(&self, content: &Bytes) -> Result<Vec<Box<dyn Open>>, Error>
+    where
+        S: Sync,
+    {
         if self.extensions.is_empty() {
             return Ok(Vec::new());
         }

@@ -9,7 +9,6 @@ use crate::entity::attached::{Attach, Extensions, Memory, Remembered};
 
 /// Adds what becomes of the entries when an entity is written.
 #[doc(hidden)]
-#[expect(clippy::missing_errors_doc, reason = "called by the derive alone")]
 pub fn attach<E: Indexed>(entity: &E, attach: &mut Attach<'_>) -> Result<(), EntityError> {
     let entries = EntryRider::of(&LAYER, entity, attach.change, attach.memory)?;
     attach.add(Box::new(entries));

@@ -16,7 +16,7 @@ use super::entry::AnyIndex;
 use super::indexes::Indexes;
 use super::rider::EntryRider;
 use crate::action::batch::as_a_whole;
-use crate::action::extend::extension::{Extensions, LeftOut};
+use crate::action::extend::extension::{Extension, Extensions, LeftOut};
 use crate::action::extend::ride::Commit;
 use crate::action::get_entity::{Found, fetch, stored};
 use crate::action::query_entities::QueryEntities;
@@ -219,7 +219,7 @@ impl<'a, E: WritableEntity> Repair<'a, E> {
         let partition = partition.map_err(|error| refused(OPERATION, error))?;
         let name = self.table.checked_name(OPERATION)?;
         let extensions = Extensions::of::<E>(LeftOut::NONE);
-        let indexes = extensions.iter().filter_map(|it| it.find::<Indexes>());
+        let indexes = extensions.iter().filter_map(Extension::find::<Indexes>);
         let indexes = indexes.flat_map(Indexes::all);
         let indexes = indexes.filter(|index| !index.is_part() && !index.is_expiry());
         let is_of_partition = partition.is_some();
