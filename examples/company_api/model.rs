@@ -36,7 +36,7 @@ pub struct EmailEntry {
     pub employee: String,
 }
 
-/// Why a change was called off.
+/// Why a change was aborted.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 pub enum Refusal {
     #[error("there is no such department")]

@@ -76,7 +76,7 @@ impl<E: TableEntity> GetEntity<E> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::CalledOff`](crate::ErrorKind::CalledOff) when the closure fails; [`Error::downcast_ref`] returns its error.
+    /// [`ErrorKind::Aborted`](crate::ErrorKind::Aborted) when the closure fails; [`Error::downcast_ref`] returns its error.
     pub fn resolve<'a, T: Send + 'a>(
         self,
         resolve: impl FnOnce(Stored<DynamicEntity>) -> Result<T, ClosureError> + Send + 'a,
@@ -132,7 +132,7 @@ impl<T> ResolveEntity<'_, T> {
         });
         let resolved = resolved.transpose();
         resolved.map_err(|error| {
-            Error::called_off(error)
+            Error::aborted(error)
                 .with_operation(OPERATION)
                 .with_key(&key)
         })

@@ -33,7 +33,7 @@ use crate::pipeline::{Effect, OperationRun, Table};
 /// });
 /// ada.rounds(3).exactly_once().await?;
 ///
-/// // An error of the closure calls it off: nothing is written.
+/// // An error of the closure aborts it: nothing is written.
 /// let refused = table.modify(key(), |e| {
 ///     if e.name.ends_with(" Lovelace") {
 ///         return Err("she has that name".into());
@@ -41,7 +41,7 @@ use crate::pipeline::{Effect, OperationRun, Table};
 ///     e.name.push_str(" Lovelace");
 ///     Ok(())
 /// });
-/// assert_eq!(refused.await.unwrap_err().kind(), ErrorKind::CalledOff);
+/// assert_eq!(refused.await.unwrap_err().kind(), ErrorKind::Aborted);
 /// # Ok(())
 /// # }
 /// ```
@@ -230,7 +230,7 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
             rest.clear();
         }
         let value = (self.change)(&mut stored);
-        let value = value.map_err(|error| failed(run, Error::called_off(error)))?;
+        let value = value.map_err(|error| failed(run, Error::aborted(error)))?;
         let rest = |written: &[_]| left_as_is::<E>(rest, &stored, written);
         let encoded = EncodedEntity::replaced_with(&stored, rest);
         let encoded = encoded.map_err(|error| failed(run, Error::input(error)))?;
@@ -253,7 +253,7 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
     ) -> Result<Modified<E, T>, Error> {
         let failed = |run: &OperationRun<'_>, error: Error| run.annotate(error).with_key(key);
         let value = (self.change)(&mut entity);
-        let value = value.map_err(|error| failed(run, Error::called_off(error)))?;
+        let value = value.map_err(|error| failed(run, Error::aborted(error)))?;
         let encoded = EncodedEntity::inserted(OPERATION, &entity)?;
         if encoded.key != *key {
             return Err(failed(run, Error::input(OtherKey { made: encoded.key })));

@@ -126,7 +126,7 @@ impl<E: TableEntity> QueryEntities<E> {
     ///
     /// # Errors
     ///
-    /// When the closure fails, the error of the entity has the kind [`ErrorKind::CalledOff`](crate::ErrorKind::CalledOff) and the key;
+    /// When the closure fails, the error of the entity has the kind [`ErrorKind::Aborted`](crate::ErrorKind::Aborted) and the key;
     /// [`Error::downcast_ref`] returns the closure's error. As other entities that cannot be read, it does not end a
     /// [`stream`](Self::stream).
     pub fn resolve<T, F>(self, resolve: F) -> QueryEntities<E, Resolve<F>>

@@ -672,7 +672,7 @@ impl TableClient {
     ///
     /// `ResourceNotFound`, `TableNotFound`. `UpdateConditionNotSatisfied` when other clients wrote the entity in every
     /// [round](Modify::rounds), until the 16 rounds (the default) or the [deadline](crate::RetryPolicy::deadline) for all rounds
-    /// were used up. [`ErrorKind::CalledOff`](crate::ErrorKind::CalledOff) when the closure fails; [`Error::downcast_ref`] returns its error.
+    /// were used up. [`ErrorKind::Aborted`](crate::ErrorKind::Aborted) when the closure fails; [`Error::downcast_ref`] returns its error.
     /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the change may have been written.
     pub fn modify<'a, E, T>(
         &self,
@@ -820,7 +820,7 @@ impl TableClient {
     /// Its future is `Send`, so that web handlers and [`tokio::spawn`](https://docs.rs/tokio/latest/tokio/fn.spawn.html) can run it.
     ///
     /// An error of the closure ends the transaction, and nothing is written. A [`tablesdk::Error`](crate::Error) that `?` passes
-    /// through is returned as it is. For any other error the kind is [`ErrorKind::CalledOff`](crate::ErrorKind::CalledOff), and
+    /// through is returned as it is. For any other error the kind is [`ErrorKind::Aborted`](crate::ErrorKind::Aborted), and
     /// [`Error::downcast_ref`](crate::Error::downcast_ref) returns it. The reads before an error are not checked, and may be of
     /// different times.
     ///

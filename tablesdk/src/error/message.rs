@@ -41,7 +41,7 @@ impl Error {
             }
             Source::Other(error) => {
                 text.push_str(match self.0.kind {
-                    ErrorKind::CalledOff => "the closure returned an error: ",
+                    ErrorKind::Aborted => "the closure returned an error: ",
                     ErrorKind::OutcomeUnknown | ErrorKind::Response | ErrorKind::Transport => {
                         "the response cannot be read: "
                     }

@@ -109,7 +109,7 @@ enum Source {
 pub enum ErrorKind {
     /// The closure that was given to the operation, such as that of [`modify`](crate::TableClient::modify), returned an error:
     /// [`Error::downcast_ref`] returns it. Nothing was written.
-    CalledOff,
+    Aborted,
     /// A connection string, endpoint or credential cannot be used.
     Configuration,
     /// The [credential](crate::credential::TokenCredential) gave no token, or the provider of a keyring gave no key:
@@ -201,8 +201,8 @@ impl Error {
     }
 
     /// What a closure of the caller returned.
-    pub(crate) fn called_off(source: Box<dyn StdError + Send + Sync>) -> Self {
-        Self::new(ErrorKind::CalledOff, Source::Other(Arc::from(source)))
+    pub(crate) fn aborted(source: Box<dyn StdError + Send + Sync>) -> Self {
+        Self::new(ErrorKind::Aborted, Source::Other(Arc::from(source)))
     }
 
     pub(crate) fn credential(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
@@ -409,7 +409,7 @@ impl Error {
 
     /// Whether the error is about one entity of a response, and says nothing about the others.
     pub(crate) fn is_about_one_entity(&self) -> bool {
-        matches!(self.kind(), ErrorKind::CalledOff | ErrorKind::Data)
+        matches!(self.kind(), ErrorKind::Aborted | ErrorKind::Data)
     }
 
     /// How many requests were sent, retries included. For an operation of several requests, all of them count. For a query, only
@@ -537,7 +537,7 @@ impl Error {
             Source::Timeout(_) => "timeout",
             Source::Transport(_) => "transport",
             Source::Message(_) | Source::Other(_) => match self.kind() {
-                ErrorKind::CalledOff => "called_off",
+                ErrorKind::Aborted => "aborted",
                 ErrorKind::Configuration => "configuration",
                 ErrorKind::Data => "data",
                 ErrorKind::Input => "input",

@@ -71,7 +71,7 @@ pub struct OperationReport {
     pub duration: Duration,
     /// The error of the operation as a whole, if there is one: the service's code, the status of a response that is not the
     /// service's, `timeout`, `transport`, `credential`, `response` for a response that cannot be read, `data` for an entity
-    /// that does not fit the type, `not_unique`, `called_off` for a closure that failed, or `cancelled` when its future or its stream was
+    /// that does not fit the type, `not_unique`, `aborted` for a closure that failed, or `cancelled` when its future or its stream was
     /// dropped while a request was in flight. A stream that is dropped between its pages has no error. A query that yielded the error of
     /// an entity, and continued, has that error, unless a later one ended it. Codes for something that does not exist, already exists or was changed are reported here as
     /// well.

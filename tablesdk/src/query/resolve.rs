@@ -61,6 +61,6 @@ where
     fn read(&self, entity: &mut EntityMembers<'_, '_>) -> Result<T, SelectionError> {
         let mut row: Stored<DynamicEntity> = Stored::read(entity, None)?;
         row.note_decrypted(self.decrypted_by);
-        (self.closure)(row).map_err(SelectionError::CalledOff)
+        (self.closure)(row).map_err(SelectionError::Aborted)
     }
 }

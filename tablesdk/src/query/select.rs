@@ -76,7 +76,7 @@ pub trait Selection<E>: sealed::Sealed + Send + Sync + 'static {
 pub enum SelectionError {
     /// The closure of the program failed.
     #[error(transparent)]
-    CalledOff(ClosureError),
+    Aborted(ClosureError),
     /// The entity is not what it should be.
     #[error(transparent)]
     Entity(#[from] EntityError),

@@ -397,7 +397,7 @@ on_both_transports! {
             if row.properties().get("title").is_some() { Ok(()) } else { Err("not a department".into()) }
         });
         let error = refused.collect().await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::CalledOff);
+        assert_eq!(error.kind(), ErrorKind::Aborted);
         assert_eq!(error.key().unwrap().row_key().as_str(), "1");
         assert!(format!("{error:?}").ends_with("not a department"), "{error:?}");
 
@@ -406,7 +406,7 @@ on_both_transports! {
         assert_eq!(name.as_deref(), Some("Ada"));
         assert!(get("7").resolve(|_| Ok(())).await.unwrap().is_none());
         let error = get("1").resolve::<()>(|_| Err("no".into())).await.unwrap_err();
-        assert_eq!((error.kind(), error.key().is_some()), (ErrorKind::CalledOff, true));
+        assert_eq!((error.kind(), error.key().is_some()), (ErrorKind::Aborted, true));
     }
 }
 

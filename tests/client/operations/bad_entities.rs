@@ -182,9 +182,9 @@ on_both_transports! {
         let [Ok(0), Err(error), Ok(2), Err(_), Ok(4)] = read.as_slice() else {
             panic!("{read:?}");
         };
-        assert_eq!((error.kind(), error.key().unwrap().row_key().as_str()), (ErrorKind::CalledOff, "1"));
+        assert_eq!((error.kind(), error.key().unwrap().row_key().as_str()), (ErrorKind::Aborted, "1"));
         assert_eq!(ages().skip_unreadable(|_| ()).collect().await.unwrap(), [0, 2, 4]);
-        assert_eq!(ages().collect().await.unwrap_err().kind(), ErrorKind::CalledOff);
+        assert_eq!(ages().collect().await.unwrap_err().kind(), ErrorKind::Aborted);
     }
 }
 

@@ -130,7 +130,7 @@ on_both_transports! {
         assert!(nested.downcast_ref::<NoBonus>().is_some());
         let repeating = refuse(|| Repeating(Spent).into()).await.unwrap_err();
         assert!(repeating.to_string().ends_with("an error: refused: the budget is spent"), "{repeating}");
-        assert_eq!(nested.kind(), ErrorKind::CalledOff);
+        assert_eq!(nested.kind(), ErrorKind::Aborted);
 
         let mut errors = vec![
             nested,

@@ -82,7 +82,7 @@ on_both_transports! {
         let table = subject.table().await;
         table.insert(&Employee::ada()).await.unwrap();
         let error = table.modify(key(), |e| Ok(retire(e, 65)?)).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::CalledOff);
+        assert_eq!(error.kind(), ErrorKind::Aborted);
         let cause = error.downcast_ref::<TooYoung>().copied();
         assert_eq!(cause, Some(TooYoung { name: "Ada", age: 36, least: 65 }));
         assert!(error.downcast_ref::<ParseIntError>().is_none());
@@ -120,9 +120,9 @@ on_both_transports! {
         assert_eq!((error.kind(), error.key().unwrap().row_key().as_str()), (ErrorKind::Input, "2"));
         assert!(error.to_string().contains("the entity to insert has another key"), "{error}");
 
-        let called_off = table.modify(Employee::key("Sales", "3"), |_| Err::<(), _>("no".into()));
-        let called_off = called_off.or_insert(|| Employee::new("3", "Alan", 41)).await.unwrap_err();
-        assert_eq!(called_off.kind(), ErrorKind::CalledOff);
+        let aborted = table.modify(Employee::key("Sales", "3"), |_| Err::<(), _>("no".into()));
+        let aborted = aborted.or_insert(|| Employee::new("3", "Alan", 41)).await.unwrap_err();
+        assert_eq!(aborted.kind(), ErrorKind::Aborted);
         assert_eq!(table.query::<Employee>().count().await.unwrap(), 1);
     }
 

@@ -70,7 +70,7 @@ on_both_transports! {
         assert!(error.is_not_found(), "{error:?}");
         table.insert(&Employee::new("1", "Ada", 0)).await.unwrap();
         let error = table.modify(key(), called(Err("too late"))).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::CalledOff);
+        assert_eq!(error.kind(), ErrorKind::Aborted);
         assert_eq!(error.attempts(), 1, "the read");
         assert!(format!("{error:?}").ends_with("the closure returned an error: too late"), "{error:?}");
         let error = table.modify(key(), called(Ok(()))).rounds(0).await.unwrap_err();

@@ -354,7 +354,7 @@ on_both_transports! {
             tx.insert(&Employee::ada()).insert(&Employee::ada());
             Err::<(), _>(NoDepartment.into())
         }).await.unwrap_err();
-        assert_eq!((error.kind(), error.operation()), (ErrorKind::CalledOff, Some("transaction")));
+        assert_eq!((error.kind(), error.operation()), (ErrorKind::Aborted, Some("transaction")));
         assert_eq!(error.downcast_ref(), Some(&NoDepartment));
 
         // An error of the client is returned as it is.

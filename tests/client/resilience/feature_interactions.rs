@@ -205,7 +205,7 @@ async fn a_failed_closure_is_an_error_of_the_caller() {
     ] {
         let resolved = query.resolve(|_| Err::<(), _>("no".into()));
         let error = resolved.collect().await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::CalledOff, "{what}: {error:?}");
+        assert_eq!(error.kind(), ErrorKind::Aborted, "{what}: {error:?}");
         assert_eq!(error.key().unwrap().row_key().as_str(), "1", "{what}");
     }
 }

@@ -369,7 +369,7 @@ fn unreadable(error: &JsonError) -> EntityError {
 /// The closure of the caller failed, or the entity does not fit the type.
 fn unselected(error: SelectionError) -> Error {
     match error {
-        SelectionError::CalledOff(error) => Error::called_off(error),
+        SelectionError::Aborted(error) => Error::aborted(error),
         SelectionError::Entity(error) => Error::entity(error),
         error @ (SelectionError::NotListed
         | SelectionError::Rows { .. }

@@ -209,7 +209,7 @@ impl<'a, T: Send + 'a> RunTransaction<'a, T> {
             }
             Some(Err(error)) => Err(match error.downcast::<Error>() {
                 Ok(error) => *error,
-                Err(error) => run.annotate(Error::called_off(error)),
+                Err(error) => run.annotate(Error::aborted(error)),
             }),
             None => {
                 let what = match unread {

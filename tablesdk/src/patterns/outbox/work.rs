@@ -215,7 +215,7 @@ impl<'w> Worker<'w> {
             Some(handler) => {
                 let result = handler(entry).await;
                 result.map(|()| true).map_err(|error| {
-                    let error = self.table.pipeline.locate(Error::called_off(error));
+                    let error = self.table.pipeline.locate(Error::aborted(error));
                     error.with_operation(OPERATION)
                 })
             }
@@ -428,7 +428,7 @@ fn attempts_max(error: &Error) -> Option<i32> {
             | StatusCode::SERVICE_UNAVAILABLE,
         ) => return None,
         Some(status) => status.is_client_error(),
-        None => matches!(error.kind(), ErrorKind::CalledOff | ErrorKind::Input),
+        None => matches!(error.kind(), ErrorKind::Aborted | ErrorKind::Input),
     };
     Some(if is_refused { ATTEMPTS_MAX } else { FAULTS_MAX })
 }

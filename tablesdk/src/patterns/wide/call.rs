@@ -122,7 +122,7 @@ impl<'t> Call<'t> {
             let entity = found.ok_or_else(missing)?.into_stored::<E>();
             let mut entity = entity.map_err(failed)?;
             let changed = change(&mut entity.value);
-            changed.map_err(|error| failed(Error::called_off(error)))?;
+            changed.map_err(|error| failed(Error::aborted(error)))?;
             let parts = self.checked(Parts::of(&entity.value))?;
             self.checked(check_unchanged(&key, &parts.key))?;
             match self.writer().put(&parts, Some(&entity.head)).await {

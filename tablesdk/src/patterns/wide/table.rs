@@ -204,7 +204,7 @@ impl<E: WideEntity> WideTable<E> {
     ///
     /// # Errors
     ///
-    /// `ResourceNotFound` when the entity does not exist; [`ErrorKind::CalledOff`](crate::ErrorKind::CalledOff) when the closure fails; and
+    /// `ResourceNotFound` when the entity does not exist; [`ErrorKind::Aborted`](crate::ErrorKind::Aborted) when the closure fails; and
     /// those of [`replace`](Self::replace), when other clients write the entity again and again.
     pub fn modify<'a>(
         &self,

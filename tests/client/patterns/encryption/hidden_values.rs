@@ -91,10 +91,7 @@ async fn an_error_of_a_read_does_not_show_an_encrypted_value() {
             .unwrap_err(),
         numbers().select(|e| e.number).collect().await.unwrap_err(),
     ] {
-        assert!(matches!(
-            error.kind(),
-            ErrorKind::Data | ErrorKind::CalledOff
-        ));
+        assert!(matches!(error.kind(), ErrorKind::Data | ErrorKind::Aborted));
         assert_hidden(&error, error.kind(), number);
     }
     let json = "property \"address\": the value (not shown) cannot be read: the reason is not shown, because the property is encrypted";

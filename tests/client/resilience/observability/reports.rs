@@ -123,7 +123,7 @@ async fn a_report_agrees_with_the_result_of_the_caller() {
     reports("get entity", 1, 1, Some("data"));
     let fails = |_: &mut Employee| Err::<(), _>("no".into());
     table.modify(key(), fails).await.unwrap_err();
-    reports("modify entity", 1, 1, Some("called_off"));
+    reports("modify entity", 1, 1, Some("aborted"));
     faults.next(Op::QueryEntity, Fault::no_response().applied());
     let get = table.get::<Employee>(key()).into_future();
     timeout(SECOND, get).await.unwrap_err();

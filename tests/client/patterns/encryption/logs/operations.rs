@@ -43,7 +43,7 @@ pub(super) async fn writes(table: &TableClient, server: &TableServer, shown: &mu
     );
     run!(
         shown,
-        table.modify(key(), |_: &mut Chart| Err::<(), _>("called off".into()))
+        table.modify(key(), |_: &mut Chart| Err::<(), _>("aborted".into()))
     );
     let both = || table.batch("Ward").upsert_replace(&ada).insert(&chart("1"));
     run!(shown, both());
