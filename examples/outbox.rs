@@ -104,14 +104,14 @@ async fn rename(
         sales.title = to.into();
         let (id, title) = (sales.id.clone(), sales.title.clone());
         tx.replace(sales)
-            .then(Step::upsert_replace(
+            .step(Step::upsert_replace(
                 titles,
                 &Title {
                     id,
                     title: title.clone(),
                 },
             ))
-            .then(Step::message(&Renamed { title }));
+            .step(Step::message(&Renamed { title }));
         Ok(())
     });
     rename.await

@@ -30,9 +30,9 @@ async fn python_reads_steps_and_messages() {
     table
         .batch("Sales")
         .insert(&DynamicEntity::new("Sales", "dept").with("Title", "Sales"))
-        .then(Step::upsert_replace(&titles, &title.with("Floor", 3_i64)))
-        .then(Step::message(&renamed))
-        .later()
+        .step(Step::upsert_replace(&titles, &title.with("Floor", 3_i64)))
+        .step(Step::message(&renamed))
+        .leave_steps()
         .await
         .unwrap();
     run_python("outbox.py", &subject.server().connection_string()).await;

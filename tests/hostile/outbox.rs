@@ -183,14 +183,14 @@ async fn write(world: &World, partition: &str, mut rng: Rng) -> Ended {
             if tx.get(Row::key(partition, id.to_string())).await?.is_some() {
                 return Err("it is written once".into());
             }
-            tx.insert(&row).then(message());
+            tx.insert(&row).step(message());
             if let Some(step) = step() {
-                tx.then(step);
+                tx.step(step);
             }
             Ok(())
         });
         let transaction = if is_later {
-            transaction.later()
+            transaction.leave_steps()
         } else {
             transaction
         };
@@ -205,12 +205,12 @@ async fn write(world: &World, partition: &str, mut rng: Rng) -> Ended {
         ];
         asked = world.ask(id, transaction.into_future()).await;
     } else {
-        let batch = table.batch(partition).insert(&row).then(message());
+        let batch = table.batch(partition).insert(&row).step(message());
         let batch = match step() {
-            Some(step) => batch.then(step),
+            Some(step) => batch.step(step),
             None => batch,
         };
-        let batch = if is_later { batch.later() } else { batch };
+        let batch = if is_later { batch.leave_steps() } else { batch };
         let batch = if write.is_once {
             batch.exactly_once()
         } else {

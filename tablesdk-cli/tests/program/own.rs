@@ -56,15 +56,15 @@ async fn fill(service: &TableServiceClient) {
     // Applied already: the next steps have the numbers after it.
     let applied = Step::upsert_replace(&titles, &title("Sales", "a"));
     let batch = company.batch("Sales").insert(&dept("Sales", "a"));
-    batch.then(applied).await.unwrap();
+    batch.step(applied).await.unwrap();
     let batch = company.batch("Sales").upsert_replace(&dept("Sales", "b"));
     let batch = batch
-        .then(Step::upsert_replace(&titles, &title("Sales", "b")))
-        .then(renamed("b"))
-        .then(Step::delete(&titles, ("Titles", "old")));
-    batch.later().await.unwrap();
+        .step(Step::upsert_replace(&titles, &title("Sales", "b")))
+        .step(renamed("b"))
+        .step(Step::delete(&titles, ("Titles", "old")));
+    batch.leave_steps().await.unwrap();
     let batch = company.batch("Service").insert(&dept("Service", "c"));
-    batch.then(renamed("c")).later().await.unwrap();
+    batch.step(renamed("c")).leave_steps().await.unwrap();
     for row in [
         "~tablesdk.once.0d5d2d5b-8c0f-4c8b-9d26-2a8c2f1c9a11",
         "~tablesdk.wide.5be0cd19137e2179",
@@ -203,7 +203,7 @@ async fn a_copied_account_delivers_the_same_messages_and_expires_the_same_entiti
         let entity = DynamicEntity::new("Sales", "dept").with("Title", "d");
         let batch = company.batch("Sales").upsert_replace(&entity);
         let step = Step::upsert_replace(&copy.table("Titles"), &title("Sales", "d"));
-        batch.then(step).then(renamed("d")).await.unwrap();
+        batch.step(step).step(renamed("d")).await.unwrap();
         let (later, _) = drain(copy).await;
         assert_eq!(later.len(), 1);
         assert!(!delivered.contains(&later[0]));

@@ -24,7 +24,7 @@ async fn commit(table: &TableClient, number: u32) {
     let entity = DynamicEntity::new("p", "a").with("Number", i64::from(number));
     let batch = table.batch("p").upsert_replace(&entity);
     batch
-        .then(Step::message(&Counted { number }))
+        .step(Step::message(&Counted { number }))
         .await
         .unwrap();
 }
@@ -124,7 +124,7 @@ async fn an_entity_that_is_restored_after_a_delete_step_stays() {
     let entity = DynamicEntity::new("p", "a");
     let batch = table.batch("p").upsert_replace(&entity);
     batch
-        .then(Step::upsert_replace(&titles, &title))
+        .step(Step::upsert_replace(&titles, &title))
         .await
         .unwrap();
     let file = String::from_utf8(export(&service, &[]).await).unwrap();
@@ -139,7 +139,7 @@ async fn an_entity_that_is_restored_after_a_delete_step_stays() {
     assert!(exported.properties().get("TablesdkStepOf").is_some());
     let batch = table.batch("p").upsert_replace(&entity);
     batch
-        .then(Step::delete(&titles, ("Titles", "Sales")))
+        .step(Step::delete(&titles, ("Titles", "Sales")))
         .await
         .unwrap();
 

@@ -59,7 +59,7 @@ use crate::pipeline::{OperationRun, Table};
 /// [`Error::operation`] its operation, and [`Error::key`] its key.
 ///
 /// [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, when the batch has neither changes nor
-/// [steps](Self::then), or more than 100 of both (99 with [`exactly_once`](Self::exactly_once)), when the request is larger
+/// [steps](Self::step), or more than 100 of both (99 with [`exactly_once`](Self::exactly_once)), when the request is larger
 /// than 4 MiB (2 MiB on Cosmos DB), when a change is in another partition, or when two changes are about the same entity.
 ///
 /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when either all changes or none may have been carried out.
@@ -117,7 +117,7 @@ impl<'e> Batch<'e> {
         }
     }
 
-    /// The number of changes in the batch, without its [steps](Self::then).
+    /// The number of changes in the batch, without its [steps](Self::step).
     pub fn len(&self) -> usize {
         self.items.len()
     }

@@ -60,17 +60,22 @@ async fn write(table: &TableClient, way: &str) -> Result<(), Error> {
     match way {
         "insert" => {
             let new = DynamicEntity::new("Sales", "new");
-            batch.insert(&new).then(message).later().await.map(drop)
+            batch
+                .insert(&new)
+                .step(message)
+                .leave_steps()
+                .await
+                .map(drop)
         }
         "upsert_replace" => {
             let new = department("b");
-            let batch = batch.upsert_replace(&new).then(message);
-            batch.later().await.map(drop)
+            let batch = batch.upsert_replace(&new).step(message);
+            batch.leave_steps().await.map(drop)
         }
         "replace" => {
             let mut old = old().await;
             old.properties_mut().set("Title", "b");
-            batch.replace(&mut old).then(message).later().await?;
+            batch.replace(&mut old).step(message).leave_steps().await?;
             // It has the ETag of the version that was written.
             table.replace(&mut old).await
         }
@@ -78,8 +83,8 @@ async fn write(table: &TableClient, way: &str) -> Result<(), Error> {
             let old = old().await;
             batch
                 .delete_stored(&old)
-                .then(message)
-                .later()
+                .step(message)
+                .leave_steps()
                 .await
                 .map(drop)
         }
@@ -91,10 +96,10 @@ async fn write(table: &TableClient, way: &str) -> Result<(), Error> {
                     .ok_or("it was inserted before")?;
                 old.properties_mut().set("Title", "b");
                 tx.replace(old);
-                tx.then(renamed("b"));
+                tx.step(renamed("b"));
                 Ok(())
             });
-            change.later().await
+            change.leave_steps().await
         }
     }
 }
@@ -133,8 +138,8 @@ async fn a_commit_whose_message_was_handled_meanwhile_is_known() {
         outbox.drain().partition("Sales").await.unwrap()
     };
     let new = department("a");
-    let batch = table.batch("Sales").upsert_replace(&new).then(renamed("a"));
-    let (written, drained) = tokio::join!(batch.later(), draining);
+    let batch = table.batch("Sales").upsert_replace(&new).step(renamed("a"));
+    let (written, drained) = tokio::join!(batch.leave_steps(), draining);
     written.unwrap();
     assert_eq!((drained.applied, slow.hits()), (1, 1));
     outbox.drain().await.unwrap();
@@ -168,11 +173,11 @@ async fn a_worker_whose_requests_all_arrive_twice_applies_each_step() {
     titles.insert(&other).await.unwrap();
     let batch = table.batch("Sales").insert(&department("a"));
     let batch = batch
-        .then(renamed("a"))
-        .then(Step::upsert_replace(&titles, &title("a")))
-        .then(Step::delete(&titles, ("Titles", "Other")))
-        .then(renamed("b"));
-    batch.later().await.unwrap();
+        .step(renamed("a"))
+        .step(Step::upsert_replace(&titles, &title("a")))
+        .step(Step::delete(&titles, ("Titles", "Other")))
+        .step(renamed("b"));
+    batch.leave_steps().await.unwrap();
     double_all(&server);
     let (outbox, handled) = worker(&table);
     let report = outbox.drain().await.unwrap();
@@ -196,7 +201,7 @@ async fn a_step_that_fails_where_all_requests_arrive_twice_is_set_aside_after_10
     let (server, service) = world().await;
     let table = service.table("Company");
     let batch = table.batch("Sales").insert(&department("a"));
-    batch.then(renamed("a")).later().await.unwrap();
+    batch.step(renamed("a")).leave_steps().await.unwrap();
     double_all(&server);
     let calls = Arc::new(Mutex::new(0));
     let counted = Arc::clone(&calls);

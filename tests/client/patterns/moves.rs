@@ -72,7 +72,7 @@ on_both_transports! {
         let (table, archive) = tables(&subject.service).await;
         let moved = async |row: &str| {
             let entity = DynamicEntity::new("Sales", row).with("version", 1);
-            table.batch("Steps").then(Step::upsert_replace(&table, &entity)).await.unwrap();
+            table.batch("Steps").step(Step::upsert_replace(&table, &entity)).await.unwrap();
             let found = table.get::<DynamicEntity>(("Sales", row)).await.unwrap().unwrap();
             assert!(found.properties().get("TablesdkStepOf").is_some());
             if row == "1" {

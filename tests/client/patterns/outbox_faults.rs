@@ -93,12 +93,12 @@ impl World {
                 }
                 tx.insert(&inserted);
                 for step in &write.steps {
-                    tx.then(self.step(&write.row, *step));
+                    tx.step(self.step(&write.row, *step));
                 }
                 Ok(())
             });
             let transaction = if how.is_later {
-                transaction.later()
+                transaction.leave_steps()
             } else {
                 transaction
             };
@@ -110,9 +110,13 @@ impl World {
         }
         let mut batch = self.table.batch("Sales").insert(&inserted);
         for step in &write.steps {
-            batch = batch.then(self.step(&write.row, *step));
+            batch = batch.step(self.step(&write.row, *step));
         }
-        let batch = if how.is_later { batch.later() } else { batch };
+        let batch = if how.is_later {
+            batch.leave_steps()
+        } else {
+            batch
+        };
         let result = if how.is_exactly_once {
             batch.exactly_once().await
         } else {

@@ -28,10 +28,10 @@ async fn outboxes_are_as_documented() {
         let batch = table
             .batch("Sales")
             .insert(&DynamicEntity::new("Sales", "dept").with("Title", "Sales and service"))
-            .then(Step::upsert_replace(table, &title.with("Floor", 3_i64)))
-            .then(Step::delete(table, old))
-            .then(Step::message(&renamed));
-        batch.later().await.unwrap();
+            .step(Step::upsert_replace(table, &title.with("Floor", 3_i64)))
+            .step(Step::delete(table, old))
+            .step(Step::message(&renamed));
+        batch.leave_steps().await.unwrap();
     };
     transcript.add("a batch with steps for later", batch).await;
     let drain = async |table: &TableClient| {

@@ -19,7 +19,7 @@ impl Batch<'_> {
     /// table
     ///     .batch("Sales")
     ///     .insert(&Employee::new("Sales", "1", "Ada"))
-    ///     .then(Step::upsert_replace(&names, &by_name))
+    ///     .step(Step::upsert_replace(&names, &by_name))
     ///     .await?;
     /// assert!(names.get(Employee::key("Ada", "Sales 1")).await?.is_some());
     /// # Ok(())
@@ -28,13 +28,13 @@ impl Batch<'_> {
     ///
     /// `Ok` means that the changes and the steps are stored, and not that the steps are applied: what is not applied before the deadline of the
     /// call is left to workers. Each step is one of the 100 changes of the batch, and so is the head of the outbox.
-    pub fn then(mut self, step: Step) -> Self {
+    pub fn step(mut self, step: Step) -> Self {
         self.ride(|table, riders| Steps::add(riders, table, step));
         self
     }
 
-    /// Leaves the steps to workers, and returns without applying them. Without [steps](Self::then), it has no effect.
-    pub fn later(mut self) -> Self {
+    /// Leaves the steps to workers, and returns without applying them. Without [steps](Self::step), it has no effect.
+    pub fn leave_steps(mut self) -> Self {
         self.ride(|_, riders| {
             Steps::leave(riders);
             Ok(())
@@ -44,7 +44,7 @@ impl Batch<'_> {
 }
 
 impl Transaction {
-    /// Adds a step that follows the transaction: see [`Batch::then`](crate::action::Batch::then).
+    /// Adds a step that follows the transaction: see [`Batch::step`](crate::action::Batch::step).
     ///
     /// ```
     #[doc = include_str!("../../docs/employees.md")]
@@ -55,7 +55,7 @@ impl Transaction {
     /// archive.create_table().await?;
     /// let retire = table.transaction("Sales", async |tx| {
     ///     let ada = tx.get(Employee::key("Sales", "1")).await?.ok_or("no such employee")?;
-    ///     tx.delete_stored(&ada).then(Step::upsert_replace(&archive, &*ada));
+    ///     tx.delete_stored(&ada).step(Step::upsert_replace(&archive, &*ada));
     ///     Ok(())
     /// });
     /// retire.await?;
@@ -63,14 +63,14 @@ impl Transaction {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn then(&self, step: Step) -> &Self {
+    pub fn step(&self, step: Step) -> &Self {
         self.add(|batch| batch.ride(|table, riders| Steps::add(riders, table, step)))
     }
 }
 
 impl<'a, T: Send + 'a> RunTransaction<'a, T> {
-    /// Leaves the [steps](Transaction::then) to workers, as [`Batch::later`](Batch::later).
-    pub fn later(mut self) -> Self {
+    /// Leaves the [steps](Transaction::step) to workers, as [`Batch::leave_steps`](Batch::leave_steps).
+    pub fn leave_steps(mut self) -> Self {
         Steps::leave(&mut self.riders);
         self
     }

@@ -33,7 +33,7 @@ use crate::pipeline::Table;
 /// names.create_table().await?;
 /// let ada = Employee::new("Sales", "1", "Ada");
 /// let by_name = Employee::new("Ada", "Sales 1", "Ada");
-/// table.batch("Sales").insert(&ada).then(Step::upsert_replace(&names, &by_name)).later().await?;
+/// table.batch("Sales").insert(&ada).step(Step::upsert_replace(&names, &by_name)).leave_steps().await?;
 ///
 /// let outbox = Outbox::new(&table);
 /// let report = outbox.drain().await?;

@@ -88,7 +88,7 @@ impl Outbox {
     /// table
     ///     .batch("Sales")
     ///     .insert(&Employee::new("Sales", "1", "Ada"))
-    ///     .then(Step::message(&hired))
+    ///     .step(Step::message(&hired))
     ///     .await?;
     ///
     /// let outbox = Outbox::new(&table).on(async |hired: Received<Hired>| {

@@ -4,7 +4,7 @@
 //! or a worker ([`Outbox::drain`](Outbox::drain)) applies them in that order. A pointer, written before the commit, leads workers to
 //! the partition.
 //!
-//! Nothing of this is contained in a program that does not call `then`, and has no [`Outbox`](Outbox).
+//! Nothing of this is contained in a program that does not call `step`, and has no [`Outbox`](Outbox).
 
 mod apply;
 mod batch;

@@ -22,10 +22,10 @@ use crate::error::Error;
 use crate::pipeline::Table;
 
 /// What follows a transaction: a change of an entity in any partition and any table of the account, or a message. See
-/// [`Batch::then`](crate::action::Batch::then) and [the guide](crate::guide::outbox).
+/// [`Batch::step`](crate::action::Batch::step) and [the guide](crate::guide::outbox).
 ///
 /// There is no insert: a step may be tried several times, and an insert that fails could be its own repetition.
-#[must_use = "a step does nothing until it is given to `then`"]
+#[must_use = "a step does nothing until a batch or a transaction has it"]
 pub struct Step {
     prepared: Result<Prepared, Error>,
 }

@@ -37,15 +37,17 @@ async fn steps(costs: &mut Costs) {
     let at_once = async {
         let batch = table.batch("Sales").insert(&department(1));
         let step = Step::upsert_replace(&titles, &title(1));
-        batch.then(step).await.unwrap();
+        batch.step(step).await.unwrap();
     };
-    costs.way("`batch` with `then`", at_once).await;
+    costs.way("`batch` with `step`", at_once).await;
     let later = async {
         let batch = table.batch("Sales").insert(&department(2));
         let step = Step::upsert_replace(&titles, &title(2));
-        batch.then(step).later().await.unwrap();
+        batch.step(step).leave_steps().await.unwrap();
     };
-    costs.way("`batch` with `then` and `later`", later).await;
+    costs
+        .way("`batch` with `step` and `leave_steps`", later)
+        .await;
     let worker = async {
         let drain = Outbox::new(&table).drain().partition("Sales");
         assert_eq!(drain.await.unwrap().applied, 1);
@@ -80,7 +82,7 @@ async fn messages(costs: &mut Costs) {
     let message = async {
         let batch = table.batch("Sales").insert(&department(1));
         let message = Step::message(&Renamed { department: 1 });
-        batch.then(message).later().await.unwrap();
+        batch.step(message).leave_steps().await.unwrap();
         let outbox = Outbox::new(&table).on(async |renamed: Received<Renamed>| {
             assert_eq!(renamed.department, 1);
             Ok(())
@@ -88,7 +90,10 @@ async fn messages(costs: &mut Costs) {
         assert_eq!(outbox.drain().partition("Sales").await.unwrap().applied, 1);
     };
     costs
-        .way("`then` and `later`, and `drain` of that partition", message)
+        .way(
+            "`step` and `leave_steps`, and `drain` of that partition",
+            message,
+        )
         .await;
 }
 

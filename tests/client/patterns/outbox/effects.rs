@@ -21,10 +21,10 @@ async fn steps_of_every_kind_follow_in_their_order() {
     let batch = table
         .batch("Sales")
         .insert(&department("Sales"))
-        .then(Step::upsert_replace(&titles, &title("Sales")))
-        .then(Step::upsert_merge(&titles, &remark))
-        .then(Step::delete(&titles, ("Titles", "Old")))
-        .then(Step::upsert_replace(&table, &other));
+        .step(Step::upsert_replace(&titles, &title("Sales")))
+        .step(Step::upsert_merge(&titles, &remark))
+        .step(Step::delete(&titles, ("Titles", "Old")))
+        .step(Step::upsert_replace(&table, &other));
     batch.await.unwrap();
     assert_eq!(stored_title(&titles).await.as_deref(), Some("Sales"));
     let key = ("Titles", "Sales");
@@ -68,20 +68,20 @@ async fn a_step_merges_into_what_the_program_has_written() {
         .unwrap();
     let renamed = |name| Step::upsert_merge(&titles, &title(name));
     let batch = table.batch("Sales").insert(&department("a"));
-    batch.then(renamed("a")).await.unwrap();
+    batch.step(renamed("a")).await.unwrap();
     let key = ("Titles", "Sales");
     assert_eq!(stored(&titles, key, "Floor").await.as_deref(), Some("3"));
     // An entity that a step has written can be written by the next one as it was read.
     let read = titles.get::<DynamicEntity>(key).await.unwrap().unwrap();
     let batch = table.batch("Sales").upsert_replace(&department("b"));
     batch
-        .then(Step::upsert_replace(&titles, &*read))
+        .step(Step::upsert_replace(&titles, &*read))
         .await
         .unwrap();
     assert_eq!(stored(&titles, key, "Floor").await.as_deref(), Some("3"));
     let batch = table.batch("Sales").upsert_replace(&department("c"));
     batch
-        .then(Step::upsert_replace(&titles, &title("c")))
+        .step(Step::upsert_replace(&titles, &title("c")))
         .await
         .unwrap();
     let read = titles.get::<DynamicEntity>(key).await.unwrap().unwrap();
@@ -97,11 +97,11 @@ async fn a_deleted_entity_that_comes_back_is_deleted_again() {
     let inserts = server.faults().on(Op::InsertEntity).table("Titles");
     let late = Fault::late_duplicate(Duration::from_secs(1_800));
     let injected = inserts.times(1).inject(late);
-    batch.then(step).await.unwrap();
+    batch.step(step).await.unwrap();
     assert_eq!(injected.hits(), 1);
     let batch = table.batch("Sales").upsert_replace(&department("b"));
     batch
-        .then(Step::delete(&titles, ("Titles", "Sales")))
+        .step(Step::delete(&titles, ("Titles", "Sales")))
         .await
         .unwrap();
     sleep(Duration::from_secs(1_801)).await;
@@ -127,7 +127,7 @@ async fn a_step_that_was_applied_is_not_applied_again() {
     let injected = deletes.inject(Fault::reset());
     let batch = table.batch("Sales").insert(&department("a"));
     batch
-        .then(Step::upsert_replace(&titles, &title("a")))
+        .step(Step::upsert_replace(&titles, &title("a")))
         .await
         .unwrap();
     assert!(injected.hits() > 0);
@@ -152,7 +152,7 @@ async fn a_deleted_entity_that_the_program_puts_back_stays() {
     let steps = async |step: &dyn Fn(&str) -> Step| {
         let mut batch = table.batch("Sales").upsert_replace(&department("a"));
         for row in keys {
-            batch = batch.then(step(row));
+            batch = batch.step(step(row));
         }
         batch.await.unwrap();
     };
@@ -195,9 +195,9 @@ async fn an_applied_step_is_removed_before_a_delete_step_begins() {
     let batch = table
         .batch("Sales")
         .insert(&department("a"))
-        .then(Step::upsert_replace(&titles, &title("a")))
-        .then(Step::delete(&titles, ("Titles", "Sales")));
-    batch.later().await.unwrap();
+        .step(Step::upsert_replace(&titles, &title("a")))
+        .step(Step::delete(&titles, ("Titles", "Sales")));
+    batch.leave_steps().await.unwrap();
     let deletes = server.faults().on(Op::DeleteEntity).table("Company");
     let injected = deletes.inject(Fault::reset());
     let outbox = Outbox::new(&table);
@@ -218,7 +218,7 @@ async fn a_worker_reads_the_log_again_after_a_long_pause() {
         Step::delete(&titles, ("Titles", "Sales")),
     ] {
         let batch = table.batch("Sales").upsert_replace(&department("a"));
-        batch.then(step).later().await.unwrap();
+        batch.step(step).leave_steps().await.unwrap();
     }
     let patient = RetryPolicy::none().try_timeout(HOUR * 3).deadline(HOUR * 3);
     let slow = client_with(&server, |builder| builder.retry(patient)).table("Company");
@@ -246,7 +246,7 @@ async fn a_step_does_not_merge_into_an_entity_that_came_back() {
     let injected = inserts.times(1).inject(late);
     let write = async |step| {
         let batch = table.batch("Sales").upsert_replace(&department("a"));
-        batch.then(step).await.unwrap();
+        batch.step(step).await.unwrap();
     };
     write(Step::upsert_replace(&titles, &title("a"))).await;
     write(Step::delete(&titles, ("Titles", "Sales"))).await;
@@ -307,7 +307,7 @@ async fn an_entity_that_gets_the_rest_of_another_is_not_that_of_its_step() {
             Step::delete(&titles, ("Titles", "new")),
         ];
         for step in steps {
-            table.batch("Sales").then(step).await.unwrap();
+            table.batch("Sales").step(step).await.unwrap();
         }
         titles.insert(&entity("new")).await.unwrap();
         let get = async |row: &str| {
@@ -373,7 +373,7 @@ async fn an_entity_that_gets_the_rest_of_another_is_not_that_of_its_step() {
 async fn an_entity_that_is_read_and_replaced_is_still_that_of_its_step() {
     let (_server, table, titles) = company().await;
     let step = Step::upsert_replace(&titles, &title("a"));
-    table.batch("Sales").then(step).await.unwrap();
+    table.batch("Sales").step(step).await.unwrap();
     let get = async || {
         let found = titles.get(Kept::key("Titles", "Sales")).tracked().await;
         found.unwrap().expect("a step wrote it")

@@ -14,8 +14,8 @@ async fn messages_are_handled_in_their_order() {
     for name in ["a", "b"] {
         let batch = table.batch("Sales").upsert_replace(&department(name));
         batch
-            .then(renamed(name))
-            .then(renamed("again"))
+            .step(renamed(name))
+            .step(renamed("again"))
             .await
             .unwrap();
     }
@@ -45,7 +45,7 @@ async fn messages_are_handled_in_their_order() {
 async fn the_id_of_a_message_can_be_a_key() {
     let (_server, table, titles) = company().await;
     let batch = table.batch("Sales").insert(&department("a"));
-    batch.then(renamed("a")).await.unwrap();
+    batch.step(renamed("a")).await.unwrap();
     let handled = titles.clone();
     let outbox = Outbox::new(&table).on(move |message: Received<Renamed>| {
         let handled = handled.clone();
@@ -64,9 +64,9 @@ async fn a_message_that_fails_is_tried_again_and_blocks_its_partition() {
     let (server, table, _titles) = company().await;
     let batch = table.batch("Sales").insert(&department("a"));
     batch
-        .then(renamed("first"))
-        .then(renamed("second"))
-        .later()
+        .step(renamed("first"))
+        .step(renamed("second"))
+        .leave_steps()
         .await
         .unwrap();
     let calls = Arc::new(Mutex::new(Vec::new()));

@@ -43,8 +43,8 @@ async fn a_message_is_set_aside_after_10_attempts_and_can_be_retried() {
     let batch = table
         .batch("Sales")
         .insert(&department("a"))
-        .then(renamed("a"))
-        .then(Step::upsert_replace(&titles, &title("a")));
+        .step(renamed("a"))
+        .step(Step::upsert_replace(&titles, &title("a")));
     batch.await.unwrap();
     let (outbox, calls) = failing(&table);
     assert_eq!(drain_for_hours(&server, &outbox).await, 1);
@@ -91,13 +91,13 @@ async fn later_steps_of_the_same_entity_are_set_aside_behind_a_poisoned_one() {
     let write = |name: &str| {
         let mut batch = table.batch("Sales").upsert_replace(&department(name));
         for step in steps(&missing, &titles, name) {
-            batch = batch.then(step);
+            batch = batch.step(step);
         }
         batch
     };
     let outbox = Outbox::new(&table);
-    write("a").later().await.unwrap();
-    write("b").later().await.unwrap();
+    write("a").leave_steps().await.unwrap();
+    write("b").leave_steps().await.unwrap();
     assert_eq!(outbox.drain().await.unwrap().set_aside, 2);
     // The second one was not tried at all.
     let poisoned = outbox.poisoned().await.unwrap();
@@ -137,9 +137,9 @@ async fn a_poisoned_step_can_be_discarded() {
     let missing = client(&server).table("Missing");
     let mut batch = table.batch("Sales").insert(&department("a"));
     for step in steps(&missing, &titles, "a") {
-        batch = batch.then(step);
+        batch = batch.step(step);
     }
-    batch.later().await.unwrap();
+    batch.leave_steps().await.unwrap();
     let outbox = Outbox::new(&table);
     assert_eq!(drain_for_hours(&server, &outbox).await, 1);
     outbox.poisoned().await.unwrap()[0].discard().await.unwrap();
@@ -150,7 +150,7 @@ async fn a_poisoned_step_can_be_discarded() {
     missing.create_table().await.unwrap();
     let batch = table.batch("Sales").upsert_replace(&department("b"));
     batch
-        .then(Step::upsert_replace(&missing, &title("b")))
+        .step(Step::upsert_replace(&missing, &title("b")))
         .await
         .unwrap();
     assert_eq!(stored_title(&missing).await.as_deref(), Some("b"));
@@ -164,12 +164,12 @@ async fn a_step_into_a_missing_table_is_set_aside_at_once() {
     let write = |name: &str| {
         let batch = table.batch("Sales").upsert_replace(&department(name));
         let entity = DynamicEntity::new("Titles", name).with("Title", name);
-        let batch = batch.then(Step::upsert_replace(&missing, &entity));
-        let batch = batch.then(Step::delete(&missing, ("Titles", "other")));
-        batch.then(Step::upsert_replace(&titles, &title(name)))
+        let batch = batch.step(Step::upsert_replace(&missing, &entity));
+        let batch = batch.step(Step::delete(&missing, ("Titles", "other")));
+        batch.step(Step::upsert_replace(&titles, &title(name)))
     };
     // By a worker.
-    write("a").later().await.unwrap();
+    write("a").leave_steps().await.unwrap();
     let outbox = Outbox::new(&table);
     let drained = outbox.drain().await.unwrap();
     assert_eq!(stored_title(&titles).await.as_deref(), Some("a"));
@@ -206,7 +206,7 @@ async fn with_failing_target(fault: Fault) -> (TableServer, Outbox) {
     titles.create_table().await.unwrap();
     let batch = table.batch("Sales").insert(&department("a"));
     let step = Step::upsert_replace(&titles, &title("a"));
-    batch.then(step).later().await.unwrap();
+    batch.step(step).leave_steps().await.unwrap();
     server.faults().on_any().table("Titles").inject(fault);
     (server, Outbox::new(&table))
 }
@@ -255,7 +255,7 @@ async fn a_message_that_ends_its_worker_is_set_aside() {
     let batch = table
         .batch("Sales")
         .insert(&department("a"))
-        .then(renamed("a"));
+        .step(renamed("a"));
     batch.await.unwrap();
     let calls = Arc::new(Mutex::new(0));
     let counted = Arc::clone(&calls);
@@ -279,7 +279,7 @@ async fn a_message_that_ends_its_worker_is_set_aside() {
 async fn a_message_that_is_set_aside_during_its_last_attempt_is_found() {
     let (server, table, _titles) = company().await;
     let batch = table.batch("Sales").insert(&department("a"));
-    batch.then(renamed("a")).later().await.unwrap();
+    batch.step(renamed("a")).leave_steps().await.unwrap();
     let (calls, goes_on) = (Arc::new(Mutex::new(0)), Arc::new(Notify::new()));
     let wait = Arc::clone(&goes_on);
     let outbox = Outbox::new(&table).on(move |_: Received<Renamed>| {

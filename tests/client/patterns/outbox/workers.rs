@@ -17,7 +17,7 @@ async fn a_step_for_later_is_applied_by_a_worker() {
     let journal = server.journal();
     let batch = table.batch("Sales").insert(&department("Sales"));
     let step = Step::upsert_replace(&titles, &title("Sales"));
-    batch.then(step).later().await.unwrap();
+    batch.step(step).leave_steps().await.unwrap();
     assert_eq!(journal.requests().count(), 3);
     assert_eq!(stored_title(&titles).await, None);
     let outbox = Outbox::new(&table);
@@ -43,8 +43,8 @@ async fn a_worker_applies_steps_on_a_page_of_their_own() {
     for department in ["dept1", "dept2"] {
         let entity = DynamicEntity::new("Sales", department);
         let step = Step::upsert_replace(&titles, &DynamicEntity::new("Titles", department));
-        let batch = table.batch("Sales").insert(&entity).then(step);
-        batch.later().await.unwrap();
+        let batch = table.batch("Sales").insert(&entity).step(step);
+        batch.leave_steps().await.unwrap();
     }
     let outbox = Outbox::new(&table);
     assert_eq!(outbox.drain().await.unwrap().applied, 2);
@@ -59,8 +59,8 @@ async fn a_worker_drains_one_partition() {
     for department in ["Sales", "Legal"] {
         let entity = DynamicEntity::new(department, "dept");
         let step = Step::upsert_replace(&titles, &DynamicEntity::new("Titles", department));
-        let batch = table.batch(department).insert(&entity).then(step);
-        batch.later().await.unwrap();
+        let batch = table.batch(department).insert(&entity).step(step);
+        batch.leave_steps().await.unwrap();
     }
     let journal = server.journal();
     let drain = Outbox::new(&table).drain().partition("Legal");
@@ -81,7 +81,7 @@ async fn a_worker_drains_one_partition() {
 async fn the_program_does_not_see_the_outbox() {
     let (server, table, _titles) = company().await;
     let batch = table.batch("Sales").insert(&department("a"));
-    batch.then(renamed("a")).await.unwrap();
+    batch.step(renamed("a")).await.unwrap();
     assert_eq!(outbox_rows(&server).len(), 3);
     assert_eq!(table.query::<DynamicEntity>().count().await.unwrap(), 1);
     assert_eq!(
@@ -120,7 +120,7 @@ async fn a_late_delete_does_not_remove_a_step_of_a_table_made_again() {
                 Step::upsert_replace(&titles, &title(name))
             };
             let batch = table.batch("Sales").insert(&department(name));
-            batch.then(step).later().await
+            batch.step(step).leave_steps().await
         };
         write("old").await.unwrap();
         let deletes = server.faults().on(Op::DeleteEntity).times(1);
@@ -157,7 +157,7 @@ async fn a_pointer_without_entries_is_deleted_when_no_commit_can_follow() {
     let injected = batches.times(1).inject(late);
     let batch = table.batch("Sales").insert(&department("a"));
     let step = Step::upsert_replace(&titles, &title("a"));
-    let error = batch.then(step).await.unwrap_err();
+    let error = batch.step(step).await.unwrap_err();
     assert!(
         error.is_outcome_unknown() && injected.hits() == 1,
         "{error}"
@@ -185,9 +185,9 @@ async fn a_long_log_is_applied_in_its_order() {
             let entity = title(&format!("{round}-{n}"))
                 .with("A", text.as_str())
                 .with("B", text.as_str());
-            batch = batch.then(Step::upsert_merge(&titles, &entity));
+            batch = batch.step(Step::upsert_merge(&titles, &entity));
         }
-        batch.later().await.unwrap();
+        batch.leave_steps().await.unwrap();
     }
     let outbox = Outbox::new(&table);
     assert_eq!(outbox.drain().await.unwrap(), report(96, 0, 0, 0));

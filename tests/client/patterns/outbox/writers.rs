@@ -21,7 +21,7 @@ async fn a_step_is_applied_at_once_and_leaves_nothing_but_the_head() {
     let journal = server.journal();
     let batch = table.batch("Sales").insert(&department("Sales"));
     let result = batch
-        .then(Step::upsert_replace(&titles, &title("Sales")))
+        .step(Step::upsert_replace(&titles, &title("Sales")))
         .await;
     assert_eq!(result.unwrap().etags().len(), 1);
     // The head, the pointer, the batch, the log, the entity twice, the log, and the pointer.
@@ -40,7 +40,7 @@ async fn entities_have_their_new_etags_before_steps_are_applied() {
     let slow = server.faults().on_writes().table("Titles");
     let injected = slow.inject(Fault::delay(HOUR));
     let step = Step::upsert_replace(&titles, &title("a"));
-    let batch = table.batch("Sales").replace(&mut sales).then(step);
+    let batch = table.batch("Sales").replace(&mut sales).step(step);
     let limited = timeout(Duration::from_secs(1), batch.into_future()).await;
     assert!(limited.is_err());
     assert_eq!(injected.hits(), 1);
@@ -54,13 +54,13 @@ async fn a_writer_does_not_apply_a_long_log_of_others() {
     for round in 0..3 {
         let mut batch = table.batch("Sales");
         for n in 0..99 {
-            batch = batch.then(by_number(&titles, round * 99 + n));
+            batch = batch.step(by_number(&titles, round * 99 + n));
         }
-        batch.later().await.unwrap();
+        batch.leave_steps().await.unwrap();
     }
     let journal = server.journal();
     let batch = table.batch("Sales").insert(&department("a"));
-    batch.then(by_number(&titles, 297)).await.unwrap();
+    batch.step(by_number(&titles, 297)).await.unwrap();
     // The head, the pointer, the batch, the log, 100 steps, their deletes, and the pointer of the first batch.
     assert_eq!(journal.requests().count(), 206);
     assert_eq!(titles.query::<DynamicEntity>().count().await.unwrap(), 100);
@@ -76,11 +76,11 @@ async fn a_writer_does_not_apply_the_steps_behind_its_own() {
     let reads = server.faults().on(Op::QueryEntities).nth(2);
     let injected = reads.inject(Fault::delay(Duration::from_secs(10)));
     let batch = table.batch("Sales").insert(&department("a"));
-    let own = batch.then(by_number(&titles, 1)).into_future();
+    let own = batch.step(by_number(&titles, 1)).into_future();
     let other = async {
         sleep(Duration::from_secs(5)).await;
-        let batch = table.batch("Sales").then(by_number(&titles, 2));
-        batch.later().await
+        let batch = table.batch("Sales").step(by_number(&titles, 2));
+        batch.leave_steps().await
     };
     let (own, other) = tokio::join!(own, other);
     own.and(other).unwrap();
@@ -97,7 +97,7 @@ async fn the_deadline_of_a_batch_limits_its_steps() {
     slow.inject(Fault::delay(Duration::from_secs(2)));
     let mut batch = table.batch("Sales").insert(&department("a"));
     for n in 0..20 {
-        batch = batch.then(by_number(&titles, n));
+        batch = batch.step(by_number(&titles, n));
     }
     // One step takes 4 seconds.
     let limit = Duration::from_secs(5);
@@ -121,14 +121,14 @@ async fn a_transaction_has_steps() {
                 .ok_or("none")?;
             found.properties_mut().set("Title", "b");
             tx.replace(found)
-                .then(Step::upsert_replace(&titles, &title("b")));
+                .step(Step::upsert_replace(&titles, &title("b")));
             Ok(())
         })
     };
     rename().await.unwrap();
     assert_eq!(stored_title(&titles).await.as_deref(), Some("b"));
     titles.delete(("Titles", "Sales")).await.unwrap();
-    rename().later().exactly_once().await.unwrap();
+    rename().leave_steps().exactly_once().await.unwrap();
     assert_eq!(stored_title(&titles).await, None);
     assert_eq!(Outbox::new(&table).drain().await.unwrap().applied, 1);
     assert_eq!(outbox_rows(&server), ["head"]);
@@ -139,7 +139,7 @@ async fn a_transaction_has_steps() {
             .await?
             .ok_or("none")?;
         let name: String = found.properties().read("Title")?;
-        tx.then(Step::upsert_replace(&titles, &title(&name)));
+        tx.step(Step::upsert_replace(&titles, &title(&name)));
         Ok(())
     });
     mirror.await.unwrap();
@@ -153,7 +153,7 @@ async fn steps_and_indexes_are_committed_together() {
     for (id, name) in [(1, "one"), (2, "two")] {
         let employee = Employee { id, ..ada.clone() };
         let step = Step::upsert_replace(&titles, &title(name));
-        let batch = table.batch("Sales").insert(&employee).then(step);
+        let batch = table.batch("Sales").insert(&employee).step(step);
         let result = if id == 1 {
             batch.await
         } else {
@@ -182,7 +182,7 @@ async fn a_refused_change_keeps_its_index_and_stores_no_step() {
         .batch("Sales")
         .insert(&DynamicEntity::new("Sales", "other"))
         .insert(&department("b"))
-        .then(Step::upsert_replace(&titles, &title("b")));
+        .step(Step::upsert_replace(&titles, &title("b")));
     let error = batch.await.unwrap_err();
     assert!(error.is_conflict(), "{error}");
     assert_eq!(error.batch_index(), Some(1));
@@ -202,7 +202,7 @@ async fn a_write_whose_pointer_is_lost_is_not_of_unknown_outcome() {
     let batch = table
         .batch("Sales")
         .insert(&department("a"))
-        .then(renamed("a"));
+        .step(renamed("a"));
     let error = batch.await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Transport, "{error}");
     assert_eq!(injected.hits(), 1);
@@ -226,7 +226,7 @@ async fn a_writer_that_was_taken_for_lost_writes_its_pointer_again() {
         .inject(Fault::delay(Duration::from_secs(20)));
     let batch = table.batch("Sales").insert(&department("a"));
     let step = Step::upsert_replace(&titles, &title("a"));
-    let write = async { batch.then(step).later().await };
+    let write = async { batch.step(step).leave_steps().await };
     let worker = async {
         sleep(Duration::from_secs(1)).await;
         server.clock().advance(Duration::from_secs(61));
@@ -250,8 +250,8 @@ async fn two_writers_of_a_partition_both_succeed() {
         table
             .batch("Sales")
             .insert(&entity)
-            .then(step)
-            .later()
+            .step(step)
+            .leave_steps()
             .await
     };
     server
@@ -271,7 +271,7 @@ async fn bad_steps_are_refused_before_anything_is_sent() {
     let journal = server.journal();
     let text = "DefaultEndpointsProtocol=https;AccountName=other;AccountKey=a2V5;EndpointSuffix=core.windows.net";
     let other = TableServiceClient::from_connection_string(text).unwrap();
-    let batch = |step| table.batch("Sales").insert(&department("a")).then(step);
+    let batch = |step| table.batch("Sales").insert(&department("a")).step(step);
     let wide = (0..245).fold(title("wide"), |entity, n| entity.with(format!("P{n}"), n));
     for (step, expected) in [
         (
@@ -292,7 +292,7 @@ async fn bad_steps_are_refused_before_anything_is_sent() {
     }
     let mut many = table.batch("Sales").insert(&department("a"));
     for _ in 0..99 {
-        many = many.then(renamed("a"));
+        many = many.step(renamed("a"));
     }
     let error = many.await.unwrap_err();
     assert!(
@@ -302,7 +302,7 @@ async fn bad_steps_are_refused_before_anything_is_sent() {
     // More than 4 MiB together.
     let mut large = table.batch("Sales").insert(&department("a"));
     for _ in 0..50 {
-        large = large.then(renamed(&"€".repeat(32_000)));
+        large = large.step(renamed(&"€".repeat(32_000)));
     }
     let error = large.await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input, "{error}");
