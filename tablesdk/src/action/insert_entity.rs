@@ -253,7 +253,7 @@ exactly_once_options!(
     /// use std::time::Duration;
     ///
     /// let grace = Employee::new("Sales", "2", "Grace");
-    /// table.insert(&grace).exactly_once().keep_marker(Duration::from_secs(600)).await?;
+    /// table.insert(&grace).exactly_once_for(Duration::from_secs(600)).await?;
     /// assert_eq!(table.sweep_markers("Sales").await?, 0);
     /// # Ok(())
     /// # }

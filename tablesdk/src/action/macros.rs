@@ -42,7 +42,7 @@ macro_rules! call_options {
     };
 }
 
-/// Adds the methods `exactly_once` and `keep_marker` to a write.
+/// Adds the methods `exactly_once` and `exactly_once_for` to a write.
 macro_rules! exactly_once_options {
     (impl[$($generics:tt)*] $action:ty; $(#[$exactly_once:meta])*) => {
         impl<$($generics)*> $action {
@@ -59,7 +59,7 @@ macro_rules! exactly_once_options {
             /// The time begins when the service stores the marker. After it, only
             /// [`sweep_markers`](crate::TableClient::sweep_markers) deletes the marker. A successful operation therefore sends one
             /// request less, and leaves one more entity in the table until the marker is deleted.
-            pub const fn keep_marker(mut self, time: std::time::Duration) -> Self {
+            pub const fn exactly_once_for(mut self, time: std::time::Duration) -> Self {
                 self.exactly_once = Some(KeepMarker(time));
                 self
             }

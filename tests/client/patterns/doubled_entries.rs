@@ -122,7 +122,10 @@ async fn a_late_duplicate_of_an_insert_is_stored_without_its_entry_until_a_repai
         server.faults().next(Op::EntityGroupTransaction, late);
         let insert = table.insert(&ada());
         let inserted = if keeps_marker {
-            insert.keep_marker(Duration::from_secs(600)).await.unwrap()
+            insert
+                .exactly_once_for(Duration::from_secs(600))
+                .await
+                .unwrap()
         } else {
             insert.await.unwrap()
         };

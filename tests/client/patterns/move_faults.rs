@@ -464,7 +464,7 @@ async fn random_step(
                 let back = Plain::new(IDS[which], found.version + 1);
                 // No late attempt of it brings back an old version.
                 let kept = Duration::from_secs(600);
-                table.insert(&back).exactly_once().keep_marker(kept).await?;
+                table.insert(&back).exactly_once_for(kept).await?;
                 let latest = &shared[which].latest;
                 latest.fetch_max(back.version, Ordering::SeqCst);
             }

@@ -520,7 +520,7 @@ async fn random_write(table: &TableClient, rng: &mut Rng) -> Result<(), Error> {
             // A duplicate of the request that arrives after a delete is not carried out.
             let insert = table
                 .insert(&employee)
-                .keep_marker(Duration::from_secs(3600));
+                .exactly_once_for(Duration::from_secs(3600));
             drop(insert.await?);
         }
         1 => {

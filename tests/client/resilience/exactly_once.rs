@@ -322,7 +322,7 @@ async fn clients_with_equal_random_numbers_have_different_markers() {
     let (subject, table, _) = start().await;
     for employee in [Employee::ada(), alan()] {
         fastrand::seed(7);
-        let insert = table.insert(&employee).keep_marker(secs(600));
+        let insert = table.insert(&employee).exactly_once_for(secs(600));
         insert.await.unwrap();
         let key = Employee::key("Sales", &*employee.id);
         assert!(table.get(key).await.unwrap().is_some());
@@ -343,12 +343,12 @@ async fn a_late_duplicate_is_executed_again_without_a_kept_marker() {
 
     other.delete(("Sales", "1")).await.unwrap();
     late();
-    let insert = table.insert(&Employee::ada()).keep_marker(secs(600));
+    let insert = table.insert(&Employee::ada()).exactly_once_for(secs(600));
     insert.await.unwrap();
     other.delete(("Sales", "1")).await.unwrap();
     late();
     let batch = table.batch("Sales").upsert_replace(&alan()).exactly_once();
-    batch.keep_marker(secs(600)).await.unwrap();
+    batch.exactly_once_for(secs(600)).await.unwrap();
     other.delete(("Sales", "2")).await.unwrap();
     sleep(secs(60)).await;
     assert_eq!(table.query::<Employee>().count().await.unwrap(), 0);
@@ -365,19 +365,19 @@ async fn a_late_duplicate_is_executed_again_without_a_kept_marker() {
 async fn every_verb_can_keep_its_marker() {
     let (subject, table, _faults) = start().await;
     let keep = secs(600);
-    let insert = table.insert(&Employee::ada()).keep_marker(keep);
+    let insert = table.insert(&Employee::ada()).exactly_once_for(keep);
     let mut ada = insert.await.unwrap();
     ada.age = 37;
-    let replace = table.replace(&mut ada).keep_marker(keep);
+    let replace = table.replace(&mut ada).exactly_once_for(keep);
     replace.exactly_once().await.unwrap();
     let get = table.get::<Employee>(("Sales", "1")).tracked();
     let mut ada = get.await.unwrap().unwrap();
     ada.age = 38;
     let merge = table.merge(&mut ada).changed_only();
-    merge.keep_marker(keep).await.unwrap();
+    merge.exactly_once_for(keep).await.unwrap();
     let modify = table.modify(("Sales", "1"), Employee::grow_older);
-    assert_eq!(modify.keep_marker(keep).await.unwrap().age, 39);
-    let delete = table.delete(("Sales", "1")).keep_marker(keep);
+    assert_eq!(modify.exactly_once_for(keep).await.unwrap().age, 39);
+    let delete = table.delete(("Sales", "1")).exactly_once_for(keep);
     assert!(delete.await.unwrap());
     assert_eq!(markers(&subject).await, 5);
 }
@@ -398,7 +398,7 @@ async fn kept_markers_are_cleaned_up_after_their_time() {
     let table = service.table("Tests");
     for (id, hours) in [("1", 3), ("2", 2)] {
         let insert = table.insert(&Employee::new(id, "Ada", 36));
-        insert.keep_marker(secs(hours * 3600)).await.unwrap();
+        insert.exactly_once_for(secs(hours * 3600)).await.unwrap();
     }
     let clean_up = async || table.sweep_markers("Sales").await.unwrap();
     assert_eq!(clean_up().await, 0);
@@ -409,7 +409,7 @@ async fn kept_markers_are_cleaned_up_after_their_time() {
     }
     // A marker is at least as old as the call demands.
     let insert = table.insert(&Employee::new("3", "Ada", 36));
-    insert.keep_marker(secs(1)).await.unwrap();
+    insert.exactly_once_for(secs(1)).await.unwrap();
     clock.advance(secs(3599));
     assert_eq!(clean_up().await, 0);
     clock.advance(secs(2));

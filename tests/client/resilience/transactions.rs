@@ -291,7 +291,11 @@ async fn a_transaction_can_keep_its_marker() {
     };
     hire().exactly_once().await.unwrap();
     assert_eq!(journal.requests().op(Op::DeleteEntity).count(), 1);
-    hire().keep_marker(secs(600)).exactly_once().await.unwrap();
+    hire()
+        .exactly_once_for(secs(600))
+        .exactly_once()
+        .await
+        .unwrap();
     assert_eq!(journal.requests().op(Op::DeleteEntity).count(), 1);
 }
 

@@ -15,7 +15,7 @@ async fn markers_are_as_documented() {
     let hour = Duration::from_secs(3600);
     let delete = async |table: &TableClient| {
         let delete = table.delete_stored(&ada).exactly_once();
-        delete.keep_marker(hour).await.unwrap()
+        delete.exactly_once_for(hour).await.unwrap()
     };
     transcript
         .add("delete, with a marker that is kept", delete)

@@ -13,7 +13,7 @@ pub(crate) struct KeepMarker(pub(crate) Duration);
 impl KeepMarker {
     pub(crate) const NOT: Self = Self(Duration::ZERO);
 
-    /// The time that was chosen for the marker, or none: `exactly_once` leaves an earlier `keep_marker` as it is.
+    /// The time that was chosen for the marker, or none: `exactly_once` leaves an earlier `exactly_once_for` as it is.
     pub(crate) const fn unless_chosen(chosen: Option<Self>) -> Option<Self> {
         match chosen {
             None => Some(Self::NOT),

@@ -41,7 +41,7 @@ impl SweepMarkers {
     /// of the table tries an operation plus the longest time that a request can be in flight. An age below the
     /// [deadline](crate::RetryPolicy::deadline) of this client plus one minute is refused; longer deadlines of single calls are not
     /// known here. The age is measured with this machine's clock. A marker that is to be
-    /// [kept](crate::action::InsertEntity::keep_marker) longer is kept for that time.
+    /// [kept](crate::action::InsertEntity::exactly_once_for) longer is kept for that time.
     pub const fn older_than(mut self, age: Duration) -> Self {
         self.older_than = age;
         self
