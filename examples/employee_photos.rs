@@ -85,7 +85,7 @@ async fn tour(table: &TableClient, folder: &Path) -> Result<(), Box<dyn Error>> 
         "\n4. A program with an old version of the entity can still read the old photo, until a clean-up:"
     );
     println!("   {} bytes before", photos.get(&photo).await?.len());
-    let clean_up = || photos.clean_up(table.query::<Employee>().select(|e| e.photo));
+    let clean_up = || photos.clean_up_objects(table.query::<Employee>().select(|e| e.photo));
     let report = clean_up().await?;
     println!("   {} of {} are recent", report.recent, report.objects);
     for object in fs::read_dir(folder.join("photos"))? {

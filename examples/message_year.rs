@@ -98,7 +98,9 @@ async fn tour(table: &TableClient) -> Result<(), Box<dyn Error>> {
     println!("   {} photos", album.properties().len());
 
     println!("\n7. What a program leaves that ends between two transactions is deleted:");
-    let left = albums.clean_up("ann", Duration::from_secs(3600)).await?;
+    let left = albums
+        .clean_up_siblings("ann", Duration::from_secs(3600))
+        .await?;
     println!("   {left} writes did not end");
     Ok(())
 }

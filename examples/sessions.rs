@@ -75,7 +75,7 @@ async fn tour(table: &TableClient) -> Result<(), Box<dyn Error>> {
     println!("   her sessions: {}", devices.join(", "));
 
     println!("\n4. What expired more than five minutes ago is removed:");
-    let report = table.remove_expired::<Session>().max(10_000).await?;
+    let report = table.clean_up_expired::<Session>().max(10_000).await?;
     println!("   {} removed, more: {}", report.removed, report.has_more);
     let stored = of_ann().including_expired().count().await?;
     println!("   {stored} are stored");

@@ -72,7 +72,7 @@ async fn python_finds_and_moves_what_expires() {
     assert_eq!(devices(&table).await, all);
 
     // Found in their buckets: two, and one that Python has prolonged without a new entry.
-    let report = table.remove_expired::<Session>().await.unwrap();
+    let report = table.clean_up_expired::<Session>().await.unwrap();
     assert_eq!((report.removed, report.postponed), (2, 1));
     let left = ["moved", "prolonged", "later", "never", "new"];
     assert_eq!(devices(&table).await, left);
@@ -85,7 +85,7 @@ async fn python_finds_and_moves_what_expires() {
         .clock()
         .advance(Duration::from_secs(4 * 3600));
     let table = subject.other().table(table.name());
-    assert!(table.remove_expired::<Session>().await.unwrap().removed >= 4);
+    assert!(table.clean_up_expired::<Session>().await.unwrap().removed >= 4);
     assert_eq!(devices(&table).await, ["never"]);
     assert_eq!(entries(&subject), 0);
     assert!(table.repair::<Session>().await.unwrap().is_right());

@@ -7,7 +7,7 @@ use std::time::Instant;
 use tablesdk::ETag;
 
 use crate::ledger::{
-    DUPLICATE_AFTER_REFUSAL, DUPLICATE_AFTER_SWEEP, DUPLICATE_REFUSED, Finding, LATE_WRITE,
+    DUPLICATE_AFTER_CLEAN_UP, DUPLICATE_AFTER_REFUSAL, DUPLICATE_REFUSED, Finding, LATE_WRITE,
     MODIFIED_TWICE, Said,
 };
 use crate::record::{Delivery, Fate, Record};
@@ -103,7 +103,7 @@ pub(crate) fn judge_write(said: &Said, is_once: bool, truth: Truth) -> Option<Fi
     match said {
         Said::Done if applied + lost == 0 => lie("said to be done, and was never carried out"),
         Said::Done if is_once && applied == 2 && copy_after == Some(Fate::Applied) => {
-            Some(Finding::Limit(DUPLICATE_AFTER_SWEEP))
+            Some(Finding::Limit(DUPLICATE_AFTER_CLEAN_UP))
         }
         Said::Done if is_once && applied > 1 => lie("said to be done once, and was done twice"),
         Said::Refused | Said::NotThere if applied > 0 && !is_duplicated => {

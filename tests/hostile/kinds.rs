@@ -66,10 +66,10 @@ pub(crate) async fn people(world: &World, rng: &mut Rng) {
 /// What becomes of all of them in the end: those that have expired are removed, and a repair mends all entries.
 pub(crate) async fn end_of_people(world: &World) {
     let later = world.later.table(Person::TABLE);
-    let removed = later.remove_expired::<Person>().await.unwrap();
+    let removed = later.clean_up_expired::<Person>().await.unwrap();
     later.repair::<Person>().await.unwrap();
     // An entity that a late copy of a request has inserted has no entry of its bucket until the repair.
-    later.remove_expired::<Person>().await.unwrap();
+    later.clean_up_expired::<Person>().await.unwrap();
     let again = later.repair::<Person>().dry_run().await.unwrap();
     let rows = later.query::<DynamicEntity>().values().stream();
     let rows: Vec<_> = rows.try_collect().await.unwrap();

@@ -94,7 +94,7 @@ pub(crate) const DUPLICATE_REFUSED: &str = "a duplicated request was reported as
 /// The guide: a late unconditional write undoes a newer one.
 pub(crate) const LATE_WRITE: &str = "a late unconditional write undid a newer one";
 /// The guide: without its marker, a late duplicate of an exactly-once write is carried out again.
-pub(crate) const DUPLICATE_AFTER_SWEEP: &str =
+pub(crate) const DUPLICATE_AFTER_CLEAN_UP: &str =
     "a late duplicate of an exactly-once write was carried out again";
 /// The guide: a duplicated request makes a plain modification change twice.
 pub(crate) const MODIFIED_TWICE: &str = "a plain modification changed twice after a duplicate";

@@ -93,7 +93,7 @@ async fn assert_expiry_follows_the_clock(server: &TableServer, table: &TableClie
     // Not what has expired a moment ago.
     clock.advance(hour);
     assert!(!is_there().await);
-    let removed = table.remove_expired::<Session>().await.unwrap();
+    let removed = table.clean_up_expired::<Session>().await.unwrap();
     assert_eq!(removed.removed, 1);
 }
 

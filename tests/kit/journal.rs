@@ -119,7 +119,7 @@ async fn a_removal_of_expired_entities_by_buckets_is_no_scan() {
         table.insert(&Session { user, id, until }).await.unwrap();
     }
     server.clock().advance(Duration::from_secs(3600));
-    let report = table.remove_expired::<Session>().await.unwrap();
+    let report = table.clean_up_expired::<Session>().await.unwrap();
     assert_eq!(report.removed, 3);
     journal.assert_no_scans();
     assert!(

@@ -124,7 +124,11 @@ async fn effects(service: &TableServiceClient) -> (Vec<String>, u64, Vec<u32>) {
         format!("{} {title}", entity.row_key())
     });
     let sessions = service.table("Sessions");
-    let removed = sessions.remove_expired::<Session>().await.unwrap().removed;
+    let removed = sessions
+        .clean_up_expired::<Session>()
+        .await
+        .unwrap()
+        .removed;
     let left = sessions.query::<Session>().including_expired();
     let left = left.collect().await.unwrap();
     (

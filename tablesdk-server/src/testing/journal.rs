@@ -96,7 +96,7 @@ impl Journal {
     }
 
     /// Asserts that no query had to read a whole table, or a range of its partitions. The range of partitions in which the Rust client keeps
-    /// the buckets of entities that expire is none of the program's: `remove_expired` with buckets is no scan.
+    /// the buckets of entities that expire is none of the program's: `clean_up_expired` with buckets is no scan.
     ///
     /// # Panics
     ///

@@ -249,12 +249,12 @@ exactly_once_options!(
     /// // No marker is left.
     /// assert_eq!(table.query::<Employee>().count().await?, 1);
     ///
-    /// // Keeps the marker for ten minutes: `sweep_markers` deletes it later.
+    /// // Keeps the marker for ten minutes: `clean_up_markers` deletes it later.
     /// use std::time::Duration;
     ///
     /// let grace = Employee::new("Sales", "2", "Grace");
     /// table.insert(&grace).exactly_once_for(Duration::from_secs(600)).await?;
-    /// assert_eq!(table.sweep_markers("Sales").await?, 0);
+    /// assert_eq!(table.clean_up_markers("Sales").await?, 0);
     /// # Ok(())
     /// # }
     /// ```

@@ -57,7 +57,7 @@ macro_rules! exactly_once_options {
             /// request. Without this option, the marker is deleted at once after a success.
             ///
             /// The time begins when the service stores the marker. After it, only
-            /// [`sweep_markers`](crate::TableClient::sweep_markers) deletes the marker. A successful operation therefore sends one
+            /// [`clean_up_markers`](crate::TableClient::clean_up_markers) deletes the marker. A successful operation therefore sends one
             /// request less, and leaves one more entity in the table until the marker is deleted.
             pub const fn exactly_once_for(mut self, time: std::time::Duration) -> Self {
                 self.exactly_once = Some(KeepMarker(time));

@@ -41,11 +41,11 @@
 //! The deadline covers all requests of an action, such as the rounds of [`modify`](crate::TableClient::modify) and the requests of
 //! `exactly_once`. Some actions are several operations, each of which has the whole deadline and all attempts: a query or a list
 //! of tables for each page, [`get_many`](crate::TableClient::get_many) for each entity,
-//! [`sweep_markers`](crate::TableClient::sweep_markers) and [`drop_before`](crate::rolling::RollingTable::drop_before) for each
+//! [`clean_up_markers`](crate::TableClient::clean_up_markers) and [`drop_before`](crate::rolling::RollingTable::drop_before) for each
 //! request, [`create_table().wait(…)`](CreateTable::wait) for each
 //! attempt to create the table, and
 //! [`delete_all`](QueryEntities::delete_all) and [`bulk`](crate::TableClient::bulk) for each page and each batch,
-//! and [`move_to`](crate::TableClient::move_to), [`remove_expired`](crate::TableClient::remove_expired) and [`drain`](crate::outbox::Outbox::drain) for
+//! and [`move_to`](crate::TableClient::move_to), [`clean_up_expired`](crate::TableClient::clean_up_expired) and [`drain`](crate::outbox::Outbox::drain) for
 //! each request.
 
 #[macro_use]
@@ -95,7 +95,7 @@ pub use query_tables::QueryTables;
 pub use simple::Action;
 pub use transaction::{RunTransaction, Transaction};
 pub use update_entity::{UpdateEntity, WriteEntity};
-pub use write::sweep_markers::SweepMarkers;
+pub use write::clean_up_markers::CleanUpMarkers;
 
 pub(crate) use delete_table::delete_table;
 pub(crate) use get_entity::{found_after, get_now};

@@ -7,9 +7,9 @@ use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, IfMatch, Timestamp};
 
 use crate::action::{
-    Action, Batch, Bulk, CreateTable, DeleteEntity, GetEntity, GetMany, InsertEntity, Modify,
-    Patch, QueryEntities, RunTransaction, SweepMarkers, Transaction, UpdateEntity, WriteEntity,
-    delete_table, get_access_policy, set_access_policy, table_exists,
+    Action, Batch, Bulk, CleanUpMarkers, CreateTable, DeleteEntity, GetEntity, GetMany,
+    InsertEntity, Modify, Patch, QueryEntities, RunTransaction, Transaction, UpdateEntity,
+    WriteEntity, delete_table, get_access_policy, set_access_policy, table_exists,
 };
 use crate::entity::key::{IntoEntityKey, IntoPartitionKey, KeyOf, check_standalone_key};
 use crate::entity::standalone::{check_no_entry, check_standalone};
@@ -895,8 +895,8 @@ impl TableClient {
     /// use std::time::Duration;
     ///
     /// let day = Duration::from_secs(24 * 60 * 60);
-    /// let swept = table.sweep_markers("Sales").older_than(day).await?;
-    /// # assert_eq!(swept, 0);
+    /// let deleted = table.clean_up_markers("Sales").older_than(day).await?;
+    /// # assert_eq!(deleted, 0);
     /// # Ok(())
     /// # }
     /// ```
@@ -904,8 +904,8 @@ impl TableClient {
     /// # Errors
     ///
     /// `TableNotFound`; and [`ErrorKind::Input`](crate::ErrorKind::Input) when the age includes markers that may still be needed.
-    pub fn sweep_markers(&self, partition: impl IntoPartitionKey) -> SweepMarkers {
-        SweepMarkers::new(self.table.clone(), partition.into_partition_key())
+    pub fn clean_up_markers(&self, partition: impl IntoPartitionKey) -> CleanUpMarkers {
+        CleanUpMarkers::new(self.table.clone(), partition.into_partition_key())
     }
 }
 

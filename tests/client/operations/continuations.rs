@@ -126,7 +126,7 @@ async fn a_token_that_does_not_advance_ends_every_scan() {
                 .is_some_and(|error| error.kind() == ErrorKind::Response)
         );
         assert_stuck("tables", subject.service.tables().collect().await);
-        assert_stuck("sweep_markers", table.sweep_markers("Sales").await);
+        assert_stuck("clean_up_markers", table.clean_up_markers("Sales").await);
         proxy.clear();
     }
 }

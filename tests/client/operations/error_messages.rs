@@ -108,7 +108,7 @@ on_both_transports! {
             (table.query::<Employee>().partition("a/b").page(None).await.unwrap_err(), "query entities"),
             (table.batch("a/b").insert(&bad).await.unwrap_err(), "batch"),
             (table.batch("Sales").upsert_merge(&bad).await.unwrap_err(), "upsert_merge entity"),
-            (table.sweep_markers("a/b").await.unwrap_err(), "sweep markers"),
+            (table.clean_up_markers("a/b").await.unwrap_err(), "clean up markers"),
         ] {
             assert_eq!(error.operation(), Some(verb), "{error}");
             let place = format!("{verb} in {:?} at {}", table.name(), host(&subject));

@@ -147,7 +147,7 @@ on_both_transports! {
             missing.query::<Employee>().exists().await.unwrap_err(),
             missing.query::<Employee>().page(None).await.unwrap_err(),
             missing.query::<Employee>().filter(|e| e.id.eq("1")).partition("Sales").one().await.unwrap_err(),
-            missing.sweep_markers("Sales").await.unwrap_err(),
+            missing.clean_up_markers("Sales").await.unwrap_err(),
         ] {
             assert_eq!(error.code(), Some(&ErrorCode::TableNotFound), "{error}");
             assert!(error.is_table_not_found() && !error.is_not_found(), "{error}");

@@ -112,7 +112,7 @@ async fn objects_in_use_are_not_deleted() {
     table.insert(&ada).await.unwrap();
     is_silent.store(true, Ordering::Relaxed);
     let named = table.query::<Employee>().select(|e| e.photo);
-    photos.clean_up(named).await.unwrap_err();
+    photos.clean_up_objects(named).await.unwrap_err();
     assert_eq!(&*photos.get(&photo).await.unwrap(), b"a photo");
 }
 
@@ -131,7 +131,7 @@ async fn what_is_to_be_deleted_is_found_at_the_primary() {
         .move_to(&service.table("Keys"))
         .await
         .unwrap_err();
-    table.remove_expired::<Employee>().await.unwrap_err();
+    table.clean_up_expired::<Employee>().await.unwrap_err();
     table.repair::<Employee>().await.unwrap_err();
 }
 

@@ -177,7 +177,10 @@ async fn buckets_are_kept_where_each_request_comes_twice() {
     let prolonged = table.modify(key, prolong).exactly_once().await.unwrap();
     assert_eq!((prolonged.until, entries()), (later, 1));
     server.clock().advance(Duration::from_secs(4 * 3600));
-    assert_eq!(table.remove_expired::<Session>().await.unwrap().removed, 1);
+    assert_eq!(
+        table.clean_up_expired::<Session>().await.unwrap().removed,
+        1
+    );
     assert_eq!(entries(), 0);
 }
 

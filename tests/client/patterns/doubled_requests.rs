@@ -249,9 +249,9 @@ async fn a_move_whose_requests_all_arrive_twice_leaves_one_entity() {
     assert_eq!(all, ["1", "2", "3", "4"].map(|id| Plain::new(id, 1)));
     moved.version = 2;
     archive.replace(&mut moved).await.unwrap();
-    // A marker that was met remains until it is swept.
+    // A marker that was met remains until it is cleaned up.
     server.clock().advance(MINUTE * 61);
-    archive.sweep_markers("Sales").await.unwrap();
+    archive.clean_up_markers("Sales").await.unwrap();
     let dump = server.dump().unwrap();
     assert!(!dump.contains("~tablesdk"), "{dump}");
 }

@@ -141,14 +141,14 @@ on_both_transports! {
             table.insert(&token(user, id, until)).await.unwrap();
         }
         table.insert(&DynamicEntity::new("ann", "other").with("until", hours(-1))).await.unwrap();
-        let report = table.remove_expired::<Token>().partition("ann").await.unwrap();
+        let report = table.clean_up_expired::<Token>().partition("ann").await.unwrap();
         assert_eq!((report.removed, report.postponed, report.has_more), (1, 0, false));
         let mut calls = Vec::new();
-        let removal = table.remove_expired::<Token>().progress(|report| calls.push(report.removed));
+        let removal = table.clean_up_expired::<Token>().progress(|report| calls.push(report.removed));
         assert_eq!(removal.await.unwrap().removed, 1);
         assert_eq!(calls, [1]);
         assert_eq!(rows(&table).await, ["other", "token_000002", "token_000004", "token_000005"]);
-        assert_eq!(table.remove_expired::<Token>().await.unwrap().removed, 0);
+        assert_eq!(table.clean_up_expired::<Token>().await.unwrap().removed, 0);
     }
 
     async fn a_bucket_is_emptied_with_all_that_belongs_to_its_entities(subject: Subject) {
@@ -157,10 +157,10 @@ on_both_transports! {
             table.insert(&visit(id, until)).await.unwrap();
         }
         assert_eq!(rows(&table).await.len(), 9);
-        let report = table.remove_expired::<Visit>().max(1).await.unwrap();
+        let report = table.clean_up_expired::<Visit>().max(1).await.unwrap();
         assert_eq!((report.removed, report.has_more), (1, true));
         assert!(table.get(Visit::key("ann", 3)).including_expired().await.unwrap().is_none(), "the oldest");
-        let report = table.remove_expired::<Visit>().max(1).await.unwrap();
+        let report = table.clean_up_expired::<Visit>().max(1).await.unwrap();
         assert_eq!((report.removed, report.has_more), (1, false));
         assert_eq!(rows(&table).await, ["page_home_000002", "seen_000002", "visit_000002"]);
         assert!(table.repair::<Visit>().await.unwrap().is_right());
@@ -176,7 +176,7 @@ async fn a_removal_by_buckets_needs_two_requests_for_each_entity() {
     table.insert(&session("ann", 200, hours(1))).await.unwrap();
     assert_eq!(buckets(&server).len(), 201);
     let journal = server.journal();
-    let report = table.remove_expired::<Session>().await.unwrap();
+    let report = table.clean_up_expired::<Session>().await.unwrap();
     assert_eq!((report.removed, report.postponed), (200, 0));
     assert_eq!(journal.requests().op(Op::QueryEntity).count(), 200);
     // The sessions are in one partition, and their entries in sixteen.
@@ -187,7 +187,10 @@ async fn a_removal_by_buckets_needs_two_requests_for_each_entity() {
     );
     assert_eq!(owners(&server), ["ann_000200"]);
     journal.clear();
-    assert_eq!(table.remove_expired::<Session>().await.unwrap().removed, 0);
+    assert_eq!(
+        table.clean_up_expired::<Session>().await.unwrap().removed,
+        0
+    );
     assert_eq!(
         journal.requests().count(),
         2,
@@ -202,7 +205,10 @@ async fn a_removal_without_buckets_deletes_in_batches() {
         table.insert(&token("ann", id, hours(-1))).await.unwrap();
     }
     let journal = server.journal();
-    assert_eq!(table.remove_expired::<Token>().await.unwrap().removed, 250);
+    assert_eq!(
+        table.clean_up_expired::<Token>().await.unwrap().removed,
+        250
+    );
     assert_eq!(journal.requests().count(), 1 + 1 + 3);
 }
 
@@ -231,7 +237,10 @@ async fn entries_lie_in_the_bucket_of_the_instant() {
     assert!(buckets(&server).is_empty());
     over.until = Some(Timestamp::MIN);
     table.replace(&mut over).await.unwrap();
-    assert_eq!(table.remove_expired::<Session>().await.unwrap().removed, 1);
+    assert_eq!(
+        table.clean_up_expired::<Session>().await.unwrap().removed,
+        1
+    );
     assert!(buckets(&server).is_empty());
 }
 
@@ -250,11 +259,11 @@ const WRITES: [&str; 3] = ["remove sessions", "remove visits", "insert over"];
 async fn write(table: &TableClient, name: &str) -> Result<(), Error> {
     match name {
         "remove sessions" => {
-            let report = table.remove_expired::<Session>().await?;
+            let report = table.clean_up_expired::<Session>().await?;
             assert_eq!((report.removed, report.postponed), (2, 0));
         }
         "remove visits" => {
-            let report = table.remove_expired::<Visit>().await?;
+            let report = table.clean_up_expired::<Visit>().await?;
             assert_eq!((report.removed, report.postponed), (2, 0));
         }
         "insert over" => {
@@ -292,16 +301,16 @@ async fn completed(server: &TableServer, table: &TableClient) {
     // As the first writer of the next removals: what is left of one is old.
     server.clock().advance(Duration::from_secs(3600 + 600));
     for _ in 0..2 {
-        table.remove_expired::<Session>().await.unwrap();
-        table.remove_expired::<Visit>().await.unwrap();
+        table.clean_up_expired::<Session>().await.unwrap();
+        table.clean_up_expired::<Visit>().await.unwrap();
     }
     check(table).await;
     let left = rows(table).await;
     assert!(!left.iter().any(|row| row.ends_with("000003")), "{left:?}");
     // An entry of an insert that failed is found when its bucket has begun.
     server.clock().advance(Duration::from_secs(4 * 3600));
-    table.remove_expired::<Session>().await.unwrap();
-    table.remove_expired::<Visit>().await.unwrap();
+    table.clean_up_expired::<Session>().await.unwrap();
+    table.clean_up_expired::<Visit>().await.unwrap();
     let left = (rows(table).await, buckets(server));
     assert_eq!(left, (Vec::new(), Vec::new()));
 }
@@ -363,7 +372,7 @@ async fn the_size_of_the_buckets_may_change() {
     table.insert(&of_yesterday).await.unwrap();
     table.insert(&session("ann", 2, hours(-24))).await.unwrap();
     assert_eq!(owners(&server), ["ann_000001", "ann_000002"]);
-    let report = table.remove_expired::<Session>().await.unwrap();
+    let report = table.clean_up_expired::<Session>().await.unwrap();
     assert_eq!(report.removed, 2);
     // Of the first session, an entry of another size might exist, too: it was looked for.
     assert_eq!(
@@ -382,7 +391,7 @@ async fn an_entry_alone_removes_nothing() {
     let prolonged = DynamicEntity::new("ann", "000001").with("until", hours(3));
     table.upsert_replace(&prolonged).await.unwrap();
     assert!(table.delete(("ann", "000002")).await.unwrap());
-    let report = table.remove_expired::<Session>().await.unwrap();
+    let report = table.clean_up_expired::<Session>().await.unwrap();
     assert_eq!((report.removed, report.postponed), (0, 1));
     assert_eq!(
         buckets(&server).len(),
@@ -390,9 +399,15 @@ async fn an_entry_alone_removes_nothing() {
         "they may be those of writes under way"
     );
     server.clock().advance(Duration::from_secs(3600 / 2));
-    assert_eq!(table.remove_expired::<Session>().await.unwrap().removed, 0);
+    assert_eq!(
+        table.clean_up_expired::<Session>().await.unwrap().removed,
+        0
+    );
     server.clock().advance(Duration::from_secs(3600 / 2 + 400));
-    assert_eq!(table.remove_expired::<Session>().await.unwrap().removed, 0);
+    assert_eq!(
+        table.clean_up_expired::<Session>().await.unwrap().removed,
+        0
+    );
     assert_eq!(owners(&server), [""; 0]);
     assert_eq!(rows(&table).await, ["000001"]);
     let repaired = table.repair::<Session>().await.unwrap();
@@ -400,7 +415,7 @@ async fn an_entry_alone_removes_nothing() {
     assert_eq!(owners(&server), ["ann_000001"]);
     server.clock().advance(Duration::from_secs(3 * 3600));
     assert_eq!(
-        table.remove_expired::<Session>().await.unwrap().removed,
+        table.clean_up_expired::<Session>().await.unwrap().removed,
         1,
         "it is over by now"
     );
@@ -415,12 +430,12 @@ async fn an_unreadable_entity_is_reported_and_does_not_hold_up_the_others() {
     }
     let odd = |row| DynamicEntity::new("ann", row).with("until", "soon");
     table.upsert_replace(&odd("000001")).await.unwrap();
-    let report = table.remove_expired::<Session>().max(1).await.unwrap();
+    let report = table.clean_up_expired::<Session>().max(1).await.unwrap();
     assert_eq!((report.removed, report.has_more), (1, false));
     assert!(report.unreadable[0].contains("until"), "{report:?}");
     // By a query, what has no instant is not found.
     table.upsert_replace(&odd("token_000001")).await.unwrap();
-    let report = table.remove_expired::<Token>().await.unwrap();
+    let report = table.clean_up_expired::<Token>().await.unwrap();
     assert_eq!((report.removed, report.unreadable.len()), (1, 0));
 }
 
@@ -433,7 +448,7 @@ async fn an_entity_with_two_entries_is_removed_once() {
     table.merge_unconditional(&later).await.unwrap();
     assert_eq!(table.repair::<Session>().await.unwrap().missing, 1);
     assert_eq!(owners(&server).len(), 2);
-    let report = table.remove_expired::<Session>().await.unwrap();
+    let report = table.clean_up_expired::<Session>().await.unwrap();
     assert_eq!((report.removed, report.postponed), (1, 0));
     assert!(owners(&server).is_empty());
 }
@@ -449,7 +464,7 @@ async fn damaged_entries_are_reported_and_do_not_hold_up_the_others() {
             .with("TablesdkExpires", hours(-1));
         table.insert(&entry).await.unwrap();
     }
-    let report = table.remove_expired::<Session>().max(1).await.unwrap();
+    let report = table.clean_up_expired::<Session>().max(1).await.unwrap();
     assert_eq!((report.removed, report.has_more), (1, false));
     let message = "its row key is not that of an entry: it does not contain the key of an entity";
     assert_eq!(report.unreadable.len(), 2);
@@ -465,7 +480,10 @@ async fn the_keys_of_an_entity_with_buckets_have_495_characters_at_most() {
     let longest = 512 - "~tablesdk.expiry._000001".len();
     let user = "u".repeat(longest);
     table.insert(&session(&user, 1, hours(-1))).await.unwrap();
-    assert_eq!(table.remove_expired::<Session>().await.unwrap().removed, 1);
+    assert_eq!(
+        table.clean_up_expired::<Session>().await.unwrap().removed,
+        1
+    );
     let error = table
         .insert(&session(&(user + "u"), 1, hours(-1)))
         .await
@@ -487,13 +505,16 @@ async fn a_client_that_denies_scans_removes_by_buckets_or_in_a_partition() {
     table.create_table().await.unwrap();
     table.insert(&token("ann", 1, hours(-1))).await.unwrap();
     table.insert(&session("ann", 1, hours(-1))).await.unwrap();
-    let error = table.remove_expired::<Token>().await.unwrap_err();
+    let error = table.clean_up_expired::<Token>().await.unwrap_err();
     assert!(
         error.kind() == ErrorKind::Input && error.to_string().contains("scan"),
         "{error}"
     );
-    assert_eq!(table.remove_expired::<Session>().await.unwrap().removed, 1);
-    let of_ann = table.remove_expired::<Token>().partition("ann");
+    assert_eq!(
+        table.clean_up_expired::<Session>().await.unwrap().removed,
+        1
+    );
+    let of_ann = table.clean_up_expired::<Token>().partition("ann");
     assert_eq!(of_ann.await.unwrap().removed, 1);
 }
 
@@ -617,7 +638,7 @@ async fn the_clock_of_the_service_decides() {
         );
         assert_eq!(
             wrong(&server, by)
-                .remove_expired::<Session>()
+                .clean_up_expired::<Session>()
                 .await
                 .unwrap()
                 .removed,
@@ -625,7 +646,7 @@ async fn the_clock_of_the_service_decides() {
         );
         assert_eq!(
             wrong(&server, by)
-                .remove_expired::<Token>()
+                .clean_up_expired::<Token>()
                 .await
                 .unwrap()
                 .removed,
@@ -635,7 +656,7 @@ async fn the_clock_of_the_service_decides() {
         // Over by the clock of the service, since five minutes.
         assert_eq!(
             wrong(&server, by)
-                .remove_expired::<Session>()
+                .clean_up_expired::<Session>()
                 .await
                 .unwrap()
                 .removed,
@@ -644,7 +665,7 @@ async fn the_clock_of_the_service_decides() {
         );
         assert_eq!(
             wrong(&server, by)
-                .remove_expired::<Token>()
+                .clean_up_expired::<Token>()
                 .await
                 .unwrap()
                 .removed,
@@ -713,7 +734,7 @@ async fn nothing_is_removed_that_has_not_expired() {
         });
         let removals = async |pause: u64| -> ! {
             loop {
-                drop(table.remove_expired::<Session>().concurrency(2).await);
+                drop(table.clean_up_expired::<Session>().concurrency(2).await);
                 sleep(Duration::from_secs(pause)).await;
             }
         };
@@ -730,7 +751,7 @@ async fn nothing_is_removed_that_has_not_expired() {
         );
         for _ in 0..2 {
             sleep(Duration::from_secs(2 * 3600)).await;
-            table.remove_expired::<Session>().await.unwrap();
+            table.clean_up_expired::<Session>().await.unwrap();
         }
         assert_eq!(
             (rows(&table).await, buckets(&server)),
@@ -744,7 +765,7 @@ async fn an_expired_entity_whose_entry_in_an_index_is_missing_is_removed() {
     let (_server, table) = start(RetryPolicy::exponential()).await;
     table.insert(&visit(1, hours(-1))).await.unwrap();
     table.delete(("ann", "page_home_000001")).await.unwrap();
-    let report = table.remove_expired::<Visit>().await.unwrap();
+    let report = table.clean_up_expired::<Visit>().await.unwrap();
     assert_eq!(report.removed, 1);
     assert_eq!(rows(&table).await, Vec::<String>::new());
 }

@@ -50,7 +50,7 @@ fn all(table: &TableClient) -> QueryEntities<Employee> {
 
 async fn clean_up(table: &TableClient, photos: &Objects) -> Result<u64, Error> {
     let entities = all(table).select(|e| e.photo);
-    let report = photos.clean_up(entities).older_than(HOUR).await?;
+    let report = photos.clean_up_objects(entities).older_than(HOUR).await?;
     Ok(report.deleted)
 }
 

@@ -128,7 +128,7 @@ async fn a_prefix_that_is_no_path_is_refused() {
             ("put object", photos.put("").await.unwrap_err()),
             (
                 "clean up objects",
-                photos.clean_up(query).await.unwrap_err(),
+                photos.clean_up_objects(query).await.unwrap_err(),
             ),
         ] {
             assert_eq!(error.kind(), ErrorKind::Input);
@@ -206,7 +206,7 @@ async fn only_old_objects_without_an_entity_are_deleted() {
 
     let mut seen = Vec::new();
     let dry = photos
-        .clean_up(both())
+        .clean_up_objects(both())
         .dry_run()
         .progress(|report| seen.push(report.clone()));
     let dry = dry.await.unwrap();
@@ -215,7 +215,7 @@ async fn only_old_objects_without_an_entity_are_deleted() {
     assert_eq!((dry.deleted, dry.deleted_bytes, dry.entities), (1, 7, 2));
     assert_eq!(store.paths().await, before, "a dry run");
 
-    let report = photos.clean_up(both()).await.unwrap();
+    let report = photos.clean_up_objects(both()).await.unwrap();
     assert_eq!(report, dry);
     assert_eq!(store.paths().await.len(), before.len() - 1);
     assert!(photos.get(&recent).await.is_ok());
@@ -229,7 +229,7 @@ async fn only_old_objects_without_an_entity_are_deleted() {
         "scan"
     );
 
-    let again = photos.clean_up(both()).await.unwrap();
+    let again = photos.clean_up_objects(both()).await.unwrap();
     assert_eq!(
         (again.deleted, again.entities),
         (0, 1),
@@ -237,7 +237,11 @@ async fn only_old_objects_without_an_entity_are_deleted() {
     );
     // The object of the entity itself.
     assert!(table.delete_stored(&ada).await.unwrap());
-    let last = photos.clean_up(both()).older_than(HOUR).await.unwrap();
+    let last = photos
+        .clean_up_objects(both())
+        .older_than(HOUR)
+        .await
+        .unwrap();
     assert_eq!((last.objects, last.deleted, last.recent), (3, 2, 1));
 }
 
@@ -246,7 +250,7 @@ async fn the_age_is_by_the_clock_of_the_store() {
     let (_server, table, store, photos) = company(Duration::ZERO).await;
     let clean_up = || {
         let query = table.query::<Employee>().select(|e| (e.photo, e.scan));
-        photos.clean_up(query)
+        photos.clean_up_objects(query)
     };
     assert_eq!(
         clean_up().await.unwrap().recent,
@@ -275,7 +279,7 @@ async fn nothing_is_deleted_when_an_entity_may_be_missed() {
     let query = || table.query::<Employee>().select(|e| (e.photo, e.scan));
     let before = store.paths().await;
     for query in [query().take(1), query().skip_unreadable(|_| ())] {
-        let error = photos.clean_up(query).await.unwrap_err();
+        let error = photos.clean_up_objects(query).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input);
         assert!(
             error.to_string().ends_with(
@@ -286,15 +290,17 @@ async fn nothing_is_deleted_when_an_entity_may_be_missed() {
     }
     let odd = DynamicEntity::new("Sales", "000002").with("Photo", "photos/other");
     table.insert(&odd).await.unwrap();
-    let error = photos.clean_up(query()).await.unwrap_err();
+    let error = photos.clean_up_objects(query()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Data);
     table.delete(("Sales", "000002")).await.unwrap();
 
     let missing = client(&server).table("Missing").query::<Employee>();
-    let clean_up = photos.clean_up(query()).also(missing.select(|e| e.photo));
+    let clean_up = photos
+        .clean_up_objects(query())
+        .also(missing.select(|e| e.photo));
     assert!(clean_up.await.unwrap_err().is_table_not_found());
     assert_eq!(store.paths().await, before);
-    assert_eq!(photos.clean_up(query()).await.unwrap().deleted, 1);
+    assert_eq!(photos.clean_up_objects(query()).await.unwrap().deleted, 1);
 }
 
 /// An employee gets another number, from behind the reader to before it. In the other table, one is moved behind the reader's back.
@@ -310,7 +316,7 @@ async fn an_entity_that_moves_during_the_read_keeps_its_object() {
     let second_page = server.faults().on(Op::QueryEntities).nth(2);
     let delayed = second_page.inject(Fault::delay(Duration::from_secs(5)));
     let query = table.query::<Employee>().page_size(1);
-    let clean_up = photos.clean_up(query.select(|e| (e.photo, e.scan)));
+    let clean_up = photos.clean_up_objects(query.select(|e| (e.photo, e.scan)));
     let renumber = async {
         sleep(Duration::from_secs(1)).await;
         let renumbered = Employee {
@@ -336,7 +342,7 @@ async fn an_entity_that_moves_during_the_read_keeps_its_object() {
     let between = server.faults().on(Op::QueryEntities).nth(1);
     let delayed = between.inject(Fault::delay(Duration::from_secs(5)));
     let clean_up = photos
-        .clean_up(table.query::<Employee>().select(|e| (e.photo, e.scan)))
+        .clean_up_objects(table.query::<Employee>().select(|e| (e.photo, e.scan)))
         .also(archive.query::<Employee>().select(|e| e.photo));
     let retire = async {
         sleep(Duration::from_secs(1)).await;
@@ -372,7 +378,7 @@ async fn an_expired_entity_keeps_its_object() {
     store.advance(25 * HOUR);
     let sessions = || table.query::<Session>().partition("ann");
     assert_eq!(sessions().count().await.unwrap(), 0);
-    let clean_up = photos.clean_up(sessions().select(|s| s.avatar));
+    let clean_up = photos.clean_up_objects(sessions().select(|s| s.avatar));
     assert_eq!(clean_up.await.unwrap().in_use, 1);
     assert_eq!(photos.get(&session.avatar).await.unwrap(), "avatar");
 }

@@ -51,7 +51,7 @@ macro_rules! each_error {
             "move_to" => table.move_to(&service.table("Other"), $stored.clone()),
             "modify" => table.modify(key(), Employee::grow_older),
             "batch" => table.batch("Sales").merge(&mut two),
-            "sweep_markers" => table.sweep_markers("Sales"),
+            "clean_up_markers" => table.clean_up_markers("Sales"),
             "create_table" => table.create_table(),
             "if_missing" => table.create_table().if_missing(),
             "delete_table" => table.delete_table(),
@@ -176,8 +176,8 @@ async fn the_rounds_of_modify_share_the_deadline_of_the_call() {
 #[tokio::test]
 async fn markers_are_kept_by_the_deadline_of_the_client() {
     let (_subject, table, _) = Subject::with_table(RetryPolicy::exponential()).await;
-    let sweep = table.sweep_markers("Sales").older_than(SECOND * 90);
-    let error = sweep.deadline(SECOND).await.unwrap_err();
+    let clean_up = table.clean_up_markers("Sales").older_than(SECOND * 90);
+    let error = clean_up.deadline(SECOND).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
 }
 

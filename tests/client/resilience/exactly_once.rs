@@ -400,7 +400,7 @@ async fn kept_markers_are_cleaned_up_after_their_time() {
         let insert = table.insert(&Employee::new(id, "Ada", 36));
         insert.exactly_once_for(secs(hours * 3600)).await.unwrap();
     }
-    let clean_up = async || table.sweep_markers("Sales").await.unwrap();
+    let clean_up = async || table.clean_up_markers("Sales").await.unwrap();
     assert_eq!(clean_up().await, 0);
     // The timestamps of the server differ within a second.
     for (after, expected) in [(2 * 3600 - 1, 0), (2, 1), (3598, 0), (2, 1)] {
@@ -436,7 +436,7 @@ async fn old_markers_are_cleaned_up() {
     lose("Sales", "4").await.unwrap();
     clock.advance(secs(1801));
 
-    let clean_up = |partition: &str| table.sweep_markers(partition);
+    let clean_up = |partition: &str| table.clean_up_markers(partition);
     let error = clean_up("Sales").older_than(secs(100)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input);
     assert_eq!(clean_up("Sales").await.unwrap(), 3);
@@ -445,7 +445,7 @@ async fn old_markers_are_cleaned_up() {
     assert_eq!(younger.unwrap(), 1);
     assert_eq!(clean_up("Legal").await.unwrap(), 1);
     assert_eq!(table.query::<Employee>().count().await.unwrap(), 6);
-    let error = service.table("Missing").sweep_markers("Sales").await;
+    let error = service.table("Missing").clean_up_markers("Sales").await;
     assert!(error.unwrap_err().is_table_not_found());
     let error = clean_up("a/b").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input);

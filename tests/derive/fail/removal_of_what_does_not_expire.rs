@@ -17,7 +17,7 @@ struct Session {
 }
 
 async fn run(table: &TableClient, session: Session) {
-    let _ = table.remove_expired::<User>().await;
+    let _ = table.clean_up_expired::<User>().await;
     let _ = table.upsert_replace(&session).await;
 }
 

@@ -184,7 +184,7 @@ impl<'t> Marker<'t> {
             attempts: Some(1),
             ..SendOptions::default()
         };
-        // A marker that remains is found by `sweep_markers`.
+        // A marker that remains is found by `clean_up_markers`.
         let _ = run.send_with(Effect::Write, &request, options).await;
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Needs the feature `object-store`. Of tables it knows the queries that a clean-up reads.
 
-mod clean_up;
+mod clean_up_objects;
 mod names_objects;
 mod object_ref;
 
@@ -14,7 +14,7 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _};
 use sha2::{Digest as _, Sha256};
 
-pub use clean_up::{CleanUp, CleanUpReport};
+pub use clean_up_objects::{CleanUpObjects, CleanUpReport};
 pub use names_objects::NamesObjects;
 pub use object_ref::ObjectRef;
 
@@ -63,7 +63,7 @@ use crate::random::random_guid;
 ///
 /// // Now and then: objects that no entity names any more.
 /// let query = table.query::<Employee>().select(|e| e.photo);
-/// let report = photos.clean_up(query).older_than(Duration::from_secs(24 * 3600)).await?;
+/// let report = photos.clean_up_objects(query).older_than(Duration::from_secs(24 * 3600)).await?;
 /// assert_eq!(report.deleted, 0);
 /// # Ok(())
 /// # }
@@ -76,7 +76,7 @@ use crate::random::random_guid;
 /// the length and the SHA-256 in the reference is an error. To change a value, put another object and write its reference into the entity.
 ///
 /// A program that ends between the two writes leaves an object that no entity names; so do a replaced or deleted entity, and a lost response to
-/// either write. Only [`clean_up`](Self::clean_up) deletes objects. A reader that has an old version of an entity may then find no object:
+/// either write. Only [`clean_up_objects`](Self::clean_up_objects) deletes objects. A reader that has an old version of an entity may then find no object:
 /// it reads the entity again.
 ///
 /// # Costs
@@ -154,8 +154,8 @@ impl Objects {
 
     /// Deletes the objects below the prefix that no entity names. The query returns what names objects, of *every* entity that does.
     ///
-    /// Without [`older_than`](CleanUp::older_than), objects of the last day stay, because their entity may be written in a moment. See
-    /// [`CleanUp`] for what else must hold, and run it as a [`dry_run`](CleanUp::dry_run) first.
+    /// Without [`older_than`](CleanUpObjects::older_than), objects of the last day stay, because their entity may be written in a moment. See
+    /// [`CleanUpObjects`] for what else must hold, and run it as a [`dry_run`](CleanUpObjects::dry_run) first.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -173,7 +173,7 @@ impl Objects {
     /// # let photos = Objects::new(object_store::memory::InMemory::new(), "employee-photos");
     /// // Two fields name objects, in two tables: employees are moved into the archive.
     /// let report = photos
-    ///     .clean_up(table.query::<Employee>().select(|e| (e.photo, e.scans)))
+    ///     .clean_up_objects(table.query::<Employee>().select(|e| (e.photo, e.scans)))
     ///     .also(archive.query::<Employee>().select(|e| (e.photo, e.scans)))
     ///     .dry_run()
     ///     .await?;
@@ -181,11 +181,11 @@ impl Objects {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn clean_up<'a, E: TableEntity, S: Selection<E, Item: NamesObjects>>(
+    pub fn clean_up_objects<'a, E: TableEntity, S: Selection<E, Item: NamesObjects>>(
         &self,
         entities: QueryEntities<E, S>,
-    ) -> CleanUp<'a> {
-        CleanUp::new(self.clone()).also(entities)
+    ) -> CleanUpObjects<'a> {
+        CleanUpObjects::new(self.clone()).also(entities)
     }
 
     fn path(&self) -> Result<Path, Error> {

@@ -3,7 +3,7 @@
 use super::ObjectRef;
 use crate::sealed::Seal;
 
-/// What a [clean-up](super::Objects::clean_up) reads of an entity: references, `Option`s and `Vec`s of them, and tuples of up to four.
+/// What a [clean-up](super::Objects::clean_up_objects) reads of an entity: references, `Option`s and `Vec`s of them, and tuples of up to four.
 ///
 /// ```
 /// use tablesdk::objects::{NamesObjects, ObjectRef};

@@ -71,7 +71,7 @@
 //! that another client preceded deletes its siblings again: an insert of an entity that exists is rejected by the last transaction. All of them
 //! share the [deadline](WideAction::deadline) of the call.
 //!
-//! A write whose program ended in between, or that met its deadline there, leaves siblings. [`clean_up`](WideTable::clean_up) finds and deletes them: the first of the
+//! A write whose program ended in between, or that met its deadline there, leaves siblings. [`clean_up_siblings`](WideTable::clean_up_siblings) finds and deletes them: the first of the
 //! transactions also stores an [intent](crate::guide::stored_forms#wide-entities), which each further one changes, and the last one deletes. A
 //! clean-up deletes an intent that is old together with its siblings. A writer that is still running is then refused and fails, however late
 //! its request arrives. So no clean-up deletes siblings that a head names.
@@ -82,7 +82,7 @@
 //! | `upsert_replace`, `modify`, `delete` | the same, and a read of the head, or of the entity |
 //! | `get` | 1 for each page of 4 MiB |
 //! | `select` | 1, and 1 for each sibling that has selected properties |
-//! | `clean_up` | 1, and 2 for each intent |
+//! | `clean_up_siblings` | 1, and 2 for each intent |
 //!
 //! # Limits
 //!

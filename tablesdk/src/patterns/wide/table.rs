@@ -308,7 +308,7 @@ impl<E: WideEntity> WideTable<E> {
     #[doc = include_str!("../../docs/report.md")]
     /// use std::time::Duration;
     ///
-    /// let left = table.wide::<Report>().clean_up("ann", Duration::from_secs(3600)).await?;
+    /// let left = table.wide::<Report>().clean_up_siblings("ann", Duration::from_secs(3600)).await?;
     /// assert_eq!(left, 0);
     /// # Ok(())
     /// # }
@@ -317,20 +317,17 @@ impl<E: WideEntity> WideTable<E> {
     /// # Errors
     ///
     /// `TableNotFound`, and other errors of the service. The clean-up can then be called again.
-    pub fn clean_up(
+    pub fn clean_up_siblings(
         &self,
         partition: impl Into<Partition<E>>,
         older_than: Duration,
     ) -> WideAction<'static, usize> {
         let partition = partition.into().into_partition_key();
-        self.action(
-            "clean up wide entities",
-            move |table, operation| async move {
-                let mut call = Call::begin(&table, operation)?;
-                let cleaned_up = call.clean_up(partition, older_than).await;
-                call.end(cleaned_up)
-            },
-        )
+        self.action("clean up siblings", move |table, operation| async move {
+            let mut call = Call::begin(&table, operation)?;
+            let cleaned_up = call.clean_up(partition, older_than).await;
+            call.end(cleaned_up)
+        })
     }
 
     fn action<'a, T, F>(

@@ -41,16 +41,16 @@ pub(super) async fn run(costs: &mut Costs) {
             .await
             .unwrap();
     }
-    let removal = table.remove_expired::<BucketedSession>().concurrency(1);
+    let removal = table.clean_up_expired::<BucketedSession>().concurrency(1);
     costs
-        .way("`remove_expired`, with buckets", async {
+        .way("`clean_up_expired`, with buckets", async {
             assert_eq!(removal.await.unwrap().removed, 100);
         })
         .await;
     let table = costs.table_with("Sessions", sessions.clone()).await;
-    let removal = table.remove_expired::<Session>().concurrency(1);
+    let removal = table.clean_up_expired::<Session>().concurrency(1);
     costs
-        .way("`remove_expired`, without: a scan", async {
+        .way("`clean_up_expired`, without: a scan", async {
             assert_eq!(removal.await.unwrap().removed, 100);
         })
         .await;

@@ -73,9 +73,9 @@ on_both_transports! {
     async fn expired_entities_are_removed(subject: Subject) {
         let raw = subject.table().await;
         let table = two(&raw).await;
-        let in_partition = table.remove_expired::<Session>().partition("bob").await.unwrap();
+        let in_partition = table.clean_up_expired::<Session>().partition("bob").await.unwrap();
         assert_eq!(in_partition.removed, 0);
-        let report = table.remove_expired::<Session>().await.unwrap();
+        let report = table.clean_up_expired::<Session>().await.unwrap();
         assert_eq!((report.removed, report.postponed, report.unreadable.len()), (1, 0, 0));
         assert_eq!(rows(&raw).await, ["session_000002"]);
     }
@@ -88,7 +88,7 @@ on_both_transports! {
         let mut name = binary(&stored, "name");
         name[40] ^= 1;
         raw.upsert_replace(&stored.into_inner().with("name", name)).await.unwrap();
-        let report = table.remove_expired::<Session>().await.unwrap();
+        let report = table.clean_up_expired::<Session>().await.unwrap();
         assert_eq!((report.removed, report.unreadable.len()), (1, 1));
         assert!(report.unreadable[0].contains("cannot be decrypted"), "{report:?}");
         assert_no_secret(&format!("{report:?}"));
@@ -101,7 +101,7 @@ on_both_transports! {
     async fn without_keys_nothing_is_removed(subject: Subject) {
         let raw = subject.table().await;
         two(&raw).await;
-        let error = raw.remove_expired::<Session>().await.unwrap_err();
+        let error = raw.clean_up_expired::<Session>().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Configuration);
         assert_eq!(rows(&raw).await.len(), 2);
     }
@@ -117,7 +117,10 @@ async fn an_entity_that_is_prolonged_is_not_removed() {
     let patch = table.patch(key(1)).set(|s| s.until, hours(3));
     patch.await.unwrap();
     server.clock().advance(Duration::from_secs(2 * 3600));
-    assert_eq!(table.remove_expired::<Session>().await.unwrap().removed, 1);
+    assert_eq!(
+        table.clean_up_expired::<Session>().await.unwrap().removed,
+        1
+    );
     let left = table.get(key(1)).await.unwrap().unwrap();
     assert_eq!(left.name, "Ada Lovelace");
     assert_eq!(rows(&raw).await, ["session_000001"]);

@@ -58,7 +58,7 @@ pub(super) async fn read(maps: &WideTable<DynamicEntity>) -> Option<StoredWide<D
 /// After a clean-up, the entity is as before, and nothing else is stored.
 async fn check_clean(server: &TableServer, maps: &WideTable<DynamicEntity>) {
     let before = read(maps).await;
-    maps.clean_up("ann", Duration::ZERO).await.unwrap();
+    maps.clean_up_siblings("ann", Duration::ZERO).await.unwrap();
     assert_eq!(read(maps).await, before);
     let parts = before.map_or(0, |found| match found.properties().len() {
         50 => 4,
@@ -231,7 +231,7 @@ async fn a_reader_sees_one_version_between_the_requests_of_a_write() {
 #[tokio::test(start_paused = true)]
 async fn a_clean_up_beside_a_slow_writer_deletes_no_committed_version() {
     let clean_up = async |maps: &WideTable<DynamicEntity>| {
-        maps.clean_up("ann", Duration::ZERO).await.unwrap();
+        maps.clean_up_siblings("ann", Duration::ZERO).await.unwrap();
     };
     at_each_request(RetryPolicy::exponential, slow, clean_up, |name, result| {
         if let Err(error) = result {

@@ -120,7 +120,7 @@ async fn random_histories_with_faults_mix_no_versions_and_lose_none() {
             let mut rng = Rng::with_seed(seed);
             loop {
                 let age = Duration::from_millis(rng.u64(..2_000));
-                if let Err(error) = cleaner.clean_up("ann", age).await {
+                if let Err(error) = cleaner.clean_up_siblings("ann", age).await {
                     assert!(is_expected(&error), "{error}");
                 }
                 sleep(Duration::from_millis(rng.u64(..500))).await;
@@ -139,7 +139,12 @@ async fn random_histories_with_faults_mix_no_versions_and_lose_none() {
             (added..=added + 75).contains(&found),
             "{found}, and {added} were added"
         );
-        while reader.clean_up("ann", Duration::ZERO).await.unwrap() > 0 {}
+        while reader
+            .clean_up_siblings("ann", Duration::ZERO)
+            .await
+            .unwrap()
+            > 0
+        {}
         let mut parts = 0;
         for row_key in ["counter", "report"] {
             let found = reader.get(("ann", row_key)).await.unwrap();

@@ -58,7 +58,7 @@ async fn a_clean_up_leaves_a_write_that_is_younger_than_its_age() {
     let (server, maps, other) = two().await;
     delay(&server, &[0, 10]);
     let entity = large(1);
-    let clean_up = other.clean_up("ann", Duration::from_secs(60));
+    let clean_up = other.clean_up_siblings("ann", Duration::from_secs(60));
     let (inserted, cleaned) = tokio::join!(maps.insert(&entity), after(5, clean_up));
     assert_eq!(cleaned.unwrap(), 0);
     inserted.unwrap();
@@ -71,7 +71,7 @@ async fn a_write_that_is_older_than_the_age_of_a_clean_up_fails_and_leaves_nothi
     let mut found = maps.insert(&small(1)).await.unwrap();
     delay(&server, &[0, 10]);
     *found = large(2);
-    let clean_up = other.clean_up("ann", Duration::from_secs(1));
+    let clean_up = other.clean_up_siblings("ann", Duration::from_secs(1));
     let (replaced, cleaned) = tokio::join!(maps.replace(&mut found), after(5, clean_up));
     assert_eq!(cleaned.unwrap(), 1);
     let error = replaced.unwrap_err();
@@ -86,7 +86,7 @@ async fn a_clean_up_beside_the_next_transaction_of_a_write_deletes_nothing() {
     let (server, maps, other) = two().await;
     delay(&server, &[0, 5, 10, 15]);
     let entity = huge(1);
-    let clean_up = other.clean_up("ann", Duration::ZERO);
+    let clean_up = other.clean_up_siblings("ann", Duration::ZERO);
     let (inserted, cleaned) = tokio::join!(maps.insert(&entity), after(1, clean_up));
     assert_eq!(cleaned.unwrap(), 0);
     inserted.unwrap();

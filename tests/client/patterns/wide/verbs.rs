@@ -91,7 +91,7 @@ on_both_transports! {
 
         assert!(years.delete(key()).await.unwrap());
         assert!(!years.delete(key()).await.unwrap());
-        assert_eq!(years.clean_up("ann", Duration::ZERO).await.unwrap(), 0);
+        assert_eq!(years.clean_up_siblings("ann", Duration::ZERO).await.unwrap(), 0);
         assert!(years.modify(key(), add).await.unwrap_err().is_not_found());
         let left = table.query::<DynamicEntity>().partition("ann").count().await.unwrap();
         assert_eq!(left, 0, "the siblings are deleted with the head");

@@ -134,8 +134,8 @@ async fn a_report_agrees_with_the_result_of_the_caller() {
     reports("table_exists", 0, 1, None);
     table.access_policy().await.unwrap();
     reports("get access policy", 0, 1, None);
-    table.sweep_markers("Sales").await.unwrap();
-    reports("sweep markers", 0, 1, None);
+    table.clean_up_markers("Sales").await.unwrap();
+    reports("clean up markers", 0, 1, None);
     assert!(!table.create_table().if_missing().await.unwrap());
     reports("create table", 0, 1, Some("TableAlreadyExists"));
 }

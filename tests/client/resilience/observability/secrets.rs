@@ -44,7 +44,7 @@ async fn suite(service: &TableServiceClient, faults: &Faults) {
     faults.next(Op::EntityGroupTransaction, Fault::lost_response());
     let _ = table.insert(&ada).exactly_once().await;
     let _ = table.modify(key(), Employee::grow_older).await;
-    let _ = table.sweep_markers("Sales").await;
+    let _ = table.clean_up_markers("Sales").await;
     let employees = (0..120).map(|id| Employee::new(&id.to_string(), "Bulk", id));
     let _ = table.bulk().upsert_replace(stream::iter(employees)).await;
     let _ = table.get_many([key(), key()]).await;
@@ -79,6 +79,7 @@ async fn suite(service: &TableServiceClient, faults: &Faults) {
 /// Every operation that the client has, by its name.
 const OPERATIONS: [&str; 23] = [
     "batch",
+    "clean up markers",
     "create table",
     "delete entity",
     "delete table",
@@ -97,7 +98,6 @@ const OPERATIONS: [&str; 23] = [
     "replace_unconditional entity",
     "set access policy",
     "set service properties",
-    "sweep markers",
     "table_exists",
     "upsert_merge entity",
     "upsert_replace entity",

@@ -1,4 +1,4 @@
-//! `remove_expired`: deletes entities that have expired, found by a query or by the entries of their buckets.
+//! `clean_up_expired`: deletes entities that have expired, found by a query or by the entries of their buckets.
 //!
 //! Each is deleted under the ETag with which it was read after its expiry, so a write that prolongs it wins. An entry is read before its
 //! entity, and deleted after it under the ETag of then, as for any other deletion: see `index/across_partitions.rs`.
@@ -36,9 +36,9 @@ use crate::patterns::index::indexes::Indexes;
 use crate::patterns::index::rider::EntryRider;
 use crate::pipeline::{Effect, Table};
 
-/// Deletes expired entities. See [`TableClient::remove_expired`](crate::TableClient::remove_expired).
+/// Deletes expired entities. See [`TableClient::clean_up_expired`](crate::TableClient::clean_up_expired).
 #[must_use = "actions do nothing until awaited"]
-pub struct RemoveExpired<'a, E> {
+pub struct CleanUpExpired<'a, E> {
     table: Table,
     partition: Option<Result<PartitionKey, EntityError>>,
     max: u64,
@@ -57,11 +57,11 @@ impl TableClient {
     /// With [buckets](derive@crate::TableEntity#buckets), it reads only what has expired, which is allowed where the client
     /// [denies scans](crate::TableServiceClientBuilder::deny_scans), and no scan for
     /// [`assert_no_scans`](crate::guide::testing#the-journal) of the test kit. Without, it scans the table, or reads one
-    /// [partition](RemoveExpired::partition).
+    /// [partition](CleanUpExpired::partition).
     ///
     /// ```
     #[doc = include_str!("../../docs/sessions.md")]
-    /// let report = table.remove_expired::<Session>().max(10_000).await?;
+    /// let report = table.clean_up_expired::<Session>().max(10_000).await?;
     /// assert_eq!((report.removed, report.has_more), (1, false));
     /// # assert_eq!(table.query::<Session>().including_expired().count().await?, 1);
     /// # Ok(())
@@ -72,12 +72,12 @@ impl TableClient {
     ///
     /// `TableNotFound`, and other errors of the service. [`ErrorKind::Input`](crate::ErrorKind::Input) where the client denies scans, and the
     /// type has no buckets.
-    pub fn remove_expired<'a, E: Expires>(&self) -> RemoveExpired<'a, E> {
-        RemoveExpired::new(self.table().clone())
+    pub fn clean_up_expired<'a, E: Expires>(&self) -> CleanUpExpired<'a, E> {
+        CleanUpExpired::new(self.table().clone())
     }
 }
 
-/// What [`remove_expired`](crate::TableClient::remove_expired) has done.
+/// What [`clean_up_expired`](crate::TableClient::clean_up_expired) has done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExpiryReport {
@@ -85,7 +85,7 @@ pub struct ExpiryReport {
     pub removed: u64,
     /// The number of entities that were found as expired, and were prolonged meanwhile. They are left as they are.
     pub postponed: u64,
-    /// Whether the call ended at its [`max`](RemoveExpired::max), so that another call may find more.
+    /// Whether the call ended at its [`max`](CleanUpExpired::max), so that another call may find more.
     pub has_more: bool,
     /// What cannot be read as an entity of this type. It is left as it is.
     pub unreadable: Vec<String>,
@@ -171,7 +171,7 @@ impl Chunk {
     }
 }
 
-impl<'a, E: Expires> RemoveExpired<'a, E> {
+impl<'a, E: Expires> CleanUpExpired<'a, E> {
     pub(crate) fn new(table: Table) -> Self {
         Self {
             table,
@@ -503,11 +503,11 @@ fn before_grace(now: Timestamp) -> Timestamp {
     Timestamp::from_unix_ticks(ticks).unwrap_or(Timestamp::MIN)
 }
 
-action!(impl['a, E: Expires] RemoveExpired<'a, E>, table.pipeline => 'a, ExpiryReport);
+action!(impl['a, E: Expires] CleanUpExpired<'a, E>, table.pipeline => 'a, ExpiryReport);
 
-impl<E> fmt::Debug for RemoveExpired<'_, E> {
+impl<E> fmt::Debug for CleanUpExpired<'_, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RemoveExpired")
+        f.debug_struct("CleanUpExpired")
             .field("table", &self.table)
             .field("partition", &self.partition)
             .field("max", &self.max)
@@ -516,7 +516,7 @@ impl<E> fmt::Debug for RemoveExpired<'_, E> {
     }
 }
 
-const OPERATION: &str = "remove expired";
+const OPERATION: &str = "clean up expired";
 const NO_OWNER: &str =
     "its row key is not that of an entry: it does not contain the key of an entity";
 const NO_ETAG: &str = "an entity of the page has no ETag";

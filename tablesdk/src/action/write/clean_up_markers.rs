@@ -1,4 +1,4 @@
-//! `sweep_markers`: deletes the markers that exactly-once operations left behind.
+//! `clean_up_markers`: deletes the markers that exactly-once operations left behind.
 
 use std::time::Duration;
 
@@ -19,16 +19,16 @@ use crate::error::Error;
 use crate::filter::rows_in_partition;
 use crate::pipeline::{Effect, Table};
 
-/// Deletes old markers of one partition. See [`TableClient::sweep_markers`](crate::TableClient::sweep_markers).
+/// Deletes old markers of one partition. See [`TableClient::clean_up_markers`](crate::TableClient::clean_up_markers).
 #[derive(Clone, Debug)]
 #[must_use = "actions do nothing until awaited"]
-pub struct SweepMarkers {
+pub struct CleanUpMarkers {
     table: Table,
     partition: Result<PartitionKey, EntityError>,
     older_than: Duration,
 }
 
-impl SweepMarkers {
+impl CleanUpMarkers {
     pub(crate) const fn new(table: Table, partition: Result<PartitionKey, EntityError>) -> Self {
         Self {
             table,
@@ -60,7 +60,7 @@ impl SweepMarkers {
         let select = Some(select.map(str::to_owned).to_vec());
         let filter = rows_in_partition(partition.as_str(), PREFIX, PREFIX_END);
         let mut pages = OwnPages::new(QueryRequest::own(table.clone(), filter, select));
-        let mut swept = 0;
+        let mut deleted_count = 0;
         loop {
             let request = pages.request(&self.table.pipeline)?;
             let sent = self
@@ -79,9 +79,9 @@ impl SweepMarkers {
                 .buffer_unordered(CONCURRENCY)
                 .try_collect()
                 .await?;
-            swept += deleted.into_iter().filter(|deleted| *deleted).count();
+            deleted_count += deleted.into_iter().filter(|deleted| *deleted).count();
             if pages.is_last() {
-                return Ok(swept);
+                return Ok(deleted_count);
             }
             let advanced = pages.advance();
             advanced.map_err(|error| error.with_operation(OPERATION))?;
@@ -89,7 +89,7 @@ impl SweepMarkers {
     }
 }
 
-action!(impl[] SweepMarkers, table.pipeline => usize);
+action!(impl[] CleanUpMarkers, table.pipeline => usize);
 
 fn marker_key(entity: &JsonEntity<'_>) -> Option<EntityKey> {
     let text = |name| entity.text(name).ok().flatten();
@@ -131,7 +131,7 @@ struct TooYoung {
     least: Duration,
 }
 
-const OPERATION: &str = "sweep markers";
+const OPERATION: &str = "clean up markers";
 const OLDER_THAN: Duration = Duration::from_secs(3600);
 /// The maximum time that a request is in flight after its client stopped waiting: the service takes 30 seconds at most.
 const IN_FLIGHT: Duration = Duration::from_secs(60);

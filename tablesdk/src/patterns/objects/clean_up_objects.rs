@@ -21,7 +21,7 @@ use crate::entity::TableEntity;
 use crate::error::Error;
 use crate::query::Selection;
 
-/// Deletes the objects that no entity names. See [`Objects::clean_up`].
+/// Deletes the objects that no entity names. See [`Objects::clean_up_objects`].
 ///
 /// It is safe beside programs that put objects and write entities, and beside itself, as long as
 ///
@@ -35,7 +35,7 @@ use crate::query::Selection;
 /// objects in a deeper folder. The age is by the clock of the store: it puts and deletes an empty object to learn its time, in a dry run, too. All objects that are
 /// old enough are held in memory, with about 300 bytes each.
 #[must_use = "actions do nothing until awaited"]
-pub struct CleanUp<'a> {
+pub struct CleanUpObjects<'a> {
     objects: Objects,
     entities: Vec<Result<Read, Error>>,
     older_than: Duration,
@@ -61,13 +61,13 @@ pub struct CleanUpReport {
     pub in_use: u64,
     /// The number of entities that were read, each of them twice.
     pub entities: u64,
-    /// The number of objects that were deleted, or would be without [`dry_run`](CleanUp::dry_run).
+    /// The number of objects that were deleted, or would be without [`dry_run`](CleanUpObjects::dry_run).
     pub deleted: u64,
     /// The length of the deleted objects in bytes.
     pub deleted_bytes: u64,
 }
 
-impl<'a> CleanUp<'a> {
+impl<'a> CleanUpObjects<'a> {
     pub(super) fn new(objects: Objects) -> Self {
         Self {
             objects,
@@ -229,7 +229,7 @@ impl<'a> CleanUp<'a> {
     }
 }
 
-impl<'a> IntoFuture for CleanUp<'a> {
+impl<'a> IntoFuture for CleanUpObjects<'a> {
     type Output = Result<CleanUpReport, Error>;
     type IntoFuture = ActionFuture<'a, CleanUpReport>;
 
@@ -241,9 +241,9 @@ impl<'a> IntoFuture for CleanUp<'a> {
     }
 }
 
-impl fmt::Debug for CleanUp<'_> {
+impl fmt::Debug for CleanUpObjects<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CleanUp")
+        f.debug_struct("CleanUpObjects")
             .field("objects", &self.objects)
             .field("older_than", &self.older_than)
             .field("is_dry", &self.is_dry)
