@@ -123,7 +123,7 @@ fn op_of(request: &Request<Bytes>) -> Op {
     let of_table = path.contains("/Tables");
     let is_conditional = request.headers().contains_key(header::IF_MATCH);
     match (request.method().as_str(), is_conditional) {
-        _ if path.ends_with("/$batch") => Op::EntityGroupTransaction,
+        _ if path.ends_with("/$batch") => Op::Batch,
         ("POST", _) if of_table => Op::CreateTable,
         ("POST", _) => Op::InsertEntity,
         ("DELETE", _) if of_table => Op::DeleteTable,

@@ -212,7 +212,7 @@ def test_recorded_requests_and_lints_fit_the_description(kit):
         kit.server.opener.open(f"{kit.server.endpoint}/Orders", timeout=60)
     _, requests = kit.call("GET", "/requests")
     seen = {request["operation"] for request in requests}
-    assert seen >= {None, "CreateTable", "EntityGroupTransaction", "InsertOrMergeEntity", "QueryEntities", "QueryEntity"}
+    assert seen >= {None, "Batch", "CreateTable", "InsertOrMergeEntity", "QueryEntities", "QueryEntity"}
     assert {None, 404, 500} <= {request["status"] for request in requests}
     _, lints = kit.call("GET", "/lints")
     assert "Scan" in {lint["kind"] for lint in lints}

@@ -34,10 +34,10 @@ over_http_and_in_process! {
                 Op::CreateTable,
                 Op::InsertEntity,
                 Op::InsertEntity,
-                Op::EntityGroupTransaction,
+                Op::Batch,
                 Op::QueryEntity,
                 Op::QueryEntities,
-                Op::EntityGroupTransaction,
+                Op::Batch,
             ]
         );
         assert!(requests.iter().all(|request| request.table.as_deref() == Some("People")));

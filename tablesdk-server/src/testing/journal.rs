@@ -383,7 +383,7 @@ mod tests {
             key: EntityKey::new("Sales", "1").unwrap(),
         };
         let info = RequestInfo {
-            op: Some(Op::EntityGroupTransaction),
+            op: Some(Op::Batch),
             table: Some("People".to_owned()),
             partition_key: Some("Sales".to_owned()),
             entities: vec![entity; entities],

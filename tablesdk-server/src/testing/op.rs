@@ -9,7 +9,8 @@ use tablesdk_protocol::operation::{update_entity, update_entity::Mode};
 
 macro_rules! operations {
     ($($(#[$doc:meta])* $name:ident $access:ident;)*) => {
-        /// An operation of the service, by the name that it has in the service's logs.
+        /// An operation of the service, by the name that it has in the service's logs. Only a batch has a name of its own: `Batch`, which
+        /// the logs call `EntityGroupTransaction`.
         ///
         /// ```
         /// use tablesdk_server::testing::Op;
@@ -48,14 +49,14 @@ macro_rules! operations {
 }
 
 operations! {
+    /// A batch: changes that are applied together, or one query. A batch of a query counts as a write.
+    Batch write;
     /// Creates a table.
     CreateTable write;
     /// Deletes an entity.
     DeleteEntity write;
     /// Deletes a table.
     DeleteTable write;
-    /// A batch: changes that are applied together, or one query. A batch of a query counts as a write.
-    EntityGroupTransaction write;
     /// Reads the model of the service.
     GetMetadata read;
     /// Reads the stored access policies of a table.
@@ -92,7 +93,7 @@ impl Op {
     /// The operation of a request. `None` for a request to a resource that does not exist.
     pub(crate) const fn of(operation: &Operation) -> Option<Self> {
         Some(match operation {
-            Operation::Batch(_) => Self::EntityGroupTransaction,
+            Operation::Batch(_) => Self::Batch,
             Operation::CreateTable(_) => Self::CreateTable,
             Operation::DeleteEntity(_) => Self::DeleteEntity,
             Operation::DeleteTable(_) => Self::DeleteTable,

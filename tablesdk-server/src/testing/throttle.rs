@@ -215,7 +215,7 @@ mod tests {
             key,
         };
         RequestInfo {
-            op: Some(Op::EntityGroupTransaction),
+            op: Some(Op::Batch),
             account: "acct".to_owned(),
             table: Some("People".to_owned()),
             entities: vec![entity; entities],

@@ -120,7 +120,7 @@ async fn an_etag_that_cannot_be_sent_is_rejected() {
         assert_eq!(error.batch_index(), Some(0));
         assert!(error.key().is_some());
     }
-    assert_eq!(proxy.count(Op::EntityGroupTransaction), 0);
+    assert_eq!(proxy.count(Op::Batch), 0);
 }
 
 #[derive(TableEntity)]
@@ -217,7 +217,7 @@ async fn a_batch_that_guarantees_a_state_is_retried() {
     let (subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
     let journal = subject.server().journal();
     faults
-        .on(Op::EntityGroupTransaction)
+        .on(Op::Batch)
         .inject_each([Fault::lost_response(), Fault::reset()]);
     let (one, two) = (Employee::ada(), Employee::new("2", "Grace", 50));
     let batch = table.batch("Sales").upsert_merge(&one);
@@ -234,7 +234,7 @@ async fn a_conditional_batch_that_was_retried_is_ambiguous() {
         let mut row = table.insert(&Employee::ada()).await.unwrap();
         let before = row.etag().clone();
         row.age = 37;
-        faults.next(Op::EntityGroupTransaction, first);
+        faults.next(Op::Batch, first);
         let journal = subject.server().journal();
         let batch = table
             .batch("Sales")
@@ -252,13 +252,10 @@ async fn a_rejection_inside_a_batch_is_that_of_the_batch() {
     let (_subject, table, proxy) = Subject::behind_proxy(RetryPolicy::exponential()).await;
     let busy = part("HTTP/1.1 503 Busy", "ServerBusy", "0:Busy.");
     let outside = refusal(503, "ServerBusy");
-    proxy.plan(
-        Op::EntityGroupTransaction,
-        [busy, outside].map(Reply::Respond),
-    );
+    proxy.plan(Op::Batch, [busy, outside].map(Reply::Respond));
     let ada = Employee::ada();
     table.batch("Sales").insert(&ada).await.unwrap();
-    assert_eq!(proxy.count(Op::EntityGroupTransaction), 3);
+    assert_eq!(proxy.count(Op::Batch), 3);
     let error = table.batch("Sales").insert(&ada).await.unwrap_err();
     assert!(error.is_conflict() && error.attempts() == 1, "{error:?}");
 }
@@ -269,7 +266,7 @@ async fn batch_responses_with_other_line_ends_are_read() {
     let ada = Employee::ada();
     for (message, index) in [("0:Exists.", 0), ("Exists.", 0), ("7:Exists.", 7)] {
         let answer = part("HTTP/1.1 409 Conflict", "EntityAlreadyExists", message);
-        proxy.plan(Op::EntityGroupTransaction, [Reply::Respond(answer)]);
+        proxy.plan(Op::Batch, [Reply::Respond(answer)]);
         let error = table.batch("Sales").insert(&ada).await.unwrap_err();
         assert!(error.is_conflict(), "{error:?}");
         assert_eq!(error.batch_index(), Some(index));
@@ -278,7 +275,7 @@ async fn batch_responses_with_other_line_ends_are_read() {
     // A response that does not fit the changes leaves the outcome ambiguous.
     for body in ["", "<html>Welcome</html>", "--b\r\n\r\n--b--"] {
         let response = accepted(body.to_owned());
-        proxy.plan(Op::EntityGroupTransaction, [Reply::Replace(response)]);
+        proxy.plan(Op::Batch, [Reply::Replace(response)]);
         let error = table.batch("Sales").upsert_merge(&ada).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error:?}");
         let text = error.to_string();

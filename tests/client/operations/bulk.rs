@@ -171,7 +171,7 @@ async fn concurrent_changes_do_not_fail_delete_all() {
         };
         let page = table.query::<DynamicEntity>().page(None).await.unwrap();
         let slow = Fault::delay(Duration::from_millis(50));
-        let mut delayed = faults.next(Op::EntityGroupTransaction, slow);
+        let mut delayed = faults.next(Op::Batch, slow);
         let delete = table.query::<DynamicEntity>().delete_all();
         let delete = if conditional {
             delete.if_unchanged()
@@ -205,7 +205,7 @@ async fn concurrent_changes_do_not_fail_delete_all() {
 #[tokio::test(start_paused = true)]
 async fn a_lost_response_is_reported_for_each_entity() {
     let (subject, table, proxy) = Subject::behind_proxy(RetryPolicy::none()).await;
-    let batch = Op::EntityGroupTransaction;
+    let batch = Op::Batch;
     proxy.plan(batch, [Reply::Forward, Reply::Forward, Reply::Refuse]);
     let busy = Fault::error(ErrorCode::ServerBusy);
     let faults = subject.server().faults();
@@ -255,7 +255,7 @@ async fn bulk_delete_succeeds_despite_a_lost_response() {
     let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
     let rows = (0..50).map(|id| row("a", &id.to_string(), 1));
     insert_all(&table, rows).await;
-    faults.next(Op::EntityGroupTransaction, Fault::lost_response());
+    faults.next(Op::Batch, Fault::lost_response());
     let keys = (0..50).map(|id| ("a", id.to_string()));
     let report = table.bulk().delete(stream::iter(keys)).await.unwrap();
     assert!(report.is_success(), "{report:?}");
@@ -272,7 +272,7 @@ async fn delete_after_a_lost_batch(
     let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
     let rows = (0..4).map(|id| row("a", &id.to_string(), 1));
     insert_all(&table, rows).await;
-    faults.next(Op::EntityGroupTransaction, Fault::lost_response());
+    faults.next(Op::Batch, Fault::lost_response());
     faults.on(Op::DeleteEntity).skip(skip).inject_each(singles);
     let keys = (0..4).map(|id| ("a", id.to_string()));
     let report = table.bulk().delete(stream::iter(keys)).await;
@@ -470,7 +470,7 @@ async fn failures_are_limited_and_bad_settings_rejected() {
     ] {
         assert_eq!(error.error().unwrap().kind(), ErrorKind::Input, "{error:?}");
     }
-    assert_eq!(journal.requests().op(Op::EntityGroupTransaction).count(), 0);
+    assert_eq!(journal.requests().op(Op::Batch).count(), 0);
     let none = table
         .bulk()
         .delete(stream::iter(Vec::<EntityKey>::new()))
@@ -496,7 +496,7 @@ async fn a_batch_size_of_1_sends_no_batches() {
     let keys = table.query::<DynamicEntity>().stream();
     let keys = keys.map(|found| found.map(|found| found.key().clone()));
     assert_eq!(run().delete(keys).await.unwrap().progress().written, 10);
-    assert_eq!(journal.requests().op(Op::EntityGroupTransaction).count(), 0);
+    assert_eq!(journal.requests().op(Op::Batch).count(), 0);
 }
 
 /// However many partitions the input has, what is read and not written is bounded.

@@ -464,10 +464,10 @@ async fn a_transaction_has_100_changes_and_checks() {
         assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
         assert!(text(&error).contains("3 checks"), "{error:?}");
     }
-    assert_eq!(journal.requests().op(Op::EntityGroupTransaction).count(), 0);
+    assert_eq!(journal.requests().op(Op::Batch).count(), 0);
     transaction(97).await.unwrap();
     transaction(96).exactly_once().await.unwrap();
-    assert_eq!(journal.requests().op(Op::EntityGroupTransaction).count(), 2);
+    assert_eq!(journal.requests().op(Op::Batch).count(), 2);
     // Without a read as well.
     let error = table.transaction("Sales", async |tx| {
         for id in 0..101 {
@@ -477,7 +477,7 @@ async fn a_transaction_has_100_changes_and_checks() {
     });
     let error = error.await.unwrap_err();
     assert!(text(&error).contains("101"), "{error:?}");
-    assert_eq!(journal.requests().op(Op::EntityGroupTransaction).count(), 2);
+    assert_eq!(journal.requests().op(Op::Batch).count(), 2);
 }
 
 #[tokio::test]
@@ -496,7 +496,7 @@ async fn a_transaction_has_four_mebibytes() {
     let error = error.await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
     assert!(text(&error).contains("is larger than 4194304"), "{error:?}");
-    assert_eq!(journal.requests().op(Op::EntityGroupTransaction).count(), 0);
+    assert_eq!(journal.requests().op(Op::Batch).count(), 0);
 }
 
 #[tokio::test]
@@ -561,7 +561,7 @@ async fn changes_that_contradict_a_read_are_refused() {
             assert!(error.batch_index().is_some(), "{error:?}");
         }
     }
-    assert_eq!(journal.requests().op(Op::EntityGroupTransaction).count(), 0);
+    assert_eq!(journal.requests().op(Op::Batch).count(), 0);
 }
 
 #[tokio::test]

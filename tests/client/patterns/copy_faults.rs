@@ -141,7 +141,7 @@ async fn a_part_does_not_undo_a_rival_write_of_its_entity() {
     let mut ada = table.get(Staff::key("Sales", 1)).await.unwrap().unwrap();
     ada.email = None;
     let slow = Fault::delay(Duration::from_secs(1));
-    let batches = server.faults().on(Op::EntityGroupTransaction);
+    let batches = server.faults().on(Op::Batch);
     let slowed = batches.times(1).inject(slow);
     let other = client(&server).table("Company");
     let rival = async {

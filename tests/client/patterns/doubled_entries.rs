@@ -119,7 +119,7 @@ async fn a_late_duplicate_of_an_insert_is_stored_without_its_entry_until_a_repai
         let (server, table) = doubling().await;
         server.faults().clear();
         let late = Fault::late_duplicate(Duration::from_secs(30));
-        server.faults().next(Op::EntityGroupTransaction, late);
+        server.faults().next(Op::Batch, late);
         let insert = table.insert(&ada());
         let inserted = if keeps_marker {
             insert

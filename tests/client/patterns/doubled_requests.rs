@@ -111,7 +111,7 @@ async fn a_commit_that_is_delivered_twice_stores_its_message_once() {
         let (server, service) = world().await;
         let table = service.table("Company");
         table.insert(&department("a")).await.unwrap();
-        let commits = server.faults().on(Op::EntityGroupTransaction);
+        let commits = server.faults().on(Op::Batch);
         let injected = commits.nth(1).inject(Fault::duplicate());
         write(&table, way).await.expect(way);
         assert_eq!(injected.hits(), 1, "{way}");
@@ -127,7 +127,7 @@ async fn a_commit_that_is_delivered_twice_stores_its_message_once() {
 async fn a_commit_whose_message_was_handled_meanwhile_is_known() {
     let (server, service) = world().await;
     let table = service.table("Company");
-    let commits = server.faults().on(Op::EntityGroupTransaction);
+    let commits = server.faults().on(Op::Batch);
     commits.nth(1).inject(Fault::duplicate());
     // The read of the head after the refusal.
     let reads = server.faults().on(Op::QueryEntities);
@@ -156,7 +156,7 @@ async fn a_batch_whose_requests_all_arrive_twice_stores_its_steps_once() {
         let journal = server.journal();
         journal.clear();
         write(&table, way).await.expect(way);
-        let commits = journal.requests().op(Op::EntityGroupTransaction).count();
+        let commits = journal.requests().op(Op::Batch).count();
         assert_eq!(commits, 2, "{way}");
         let (outbox, handled) = worker(&table);
         outbox.drain().await.unwrap();

@@ -49,7 +49,7 @@ pub(crate) async fn random_history(
 ) {
     let faults = server.faults();
     let late = Fault::reset().applied_after(Duration::from_secs(5));
-    let batches = faults.on(Op::EntityGroupTransaction);
+    let batches = faults.on(Op::Batch);
     let late = batches.probability(0.1).seed(seed).inject(late);
     let injected = faults.chaos(seed);
     let writers = (0..4_u64).map(|writer| {

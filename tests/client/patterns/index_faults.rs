@@ -158,11 +158,7 @@ async fn a_late_batch_does_not_undo_a_rival_write() {
     ours.email = None;
     rival.email = Some("rival@contoso.com".to_owned());
     let late = Fault::reset().applied_after(Duration::from_secs(30));
-    let injected = server
-        .faults()
-        .on(Op::EntityGroupTransaction)
-        .nth(1)
-        .inject(late);
+    let injected = server.faults().on(Op::Batch).nth(1).inject(late);
     table.replace(&mut ours).await.unwrap_err();
     assert_eq!(injected.hits(), 1);
     table.replace(&mut rival).await.unwrap();
@@ -186,7 +182,7 @@ async fn a_missing_entry_is_not_a_missing_entity() {
         .unwrap();
     // Nothing is left of the time for a second round.
     let slow = Fault::delayed_response(Duration::from_secs(2));
-    server.faults().on(Op::EntityGroupTransaction).inject(slow);
+    server.faults().on(Op::Batch).inject(slow);
     let delete = table
         .delete_stored(&ada)
         .deadline(Duration::from_millis(2_001));
@@ -227,10 +223,7 @@ async fn follow_finds_the_new_owner_of_an_entry() {
 async fn a_repair_without_a_response_is_of_unknown_outcome() {
     let (server, table) = company(RetryPolicy::none()).await;
     table.delete(("Sales", "name_Hopper_000002")).await.unwrap();
-    let lost = server
-        .faults()
-        .on(Op::EntityGroupTransaction)
-        .inject(Fault::lost_response());
+    let lost = server.faults().on(Op::Batch).inject(Fault::lost_response());
     let error = table.repair::<Employee>().await.unwrap_err();
     assert!(error.is_outcome_unknown(), "{error}");
     assert_eq!(error.key().unwrap().row_key().as_str(), "empid_000002");

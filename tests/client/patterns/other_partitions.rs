@@ -390,7 +390,7 @@ async fn an_entry_that_existed_stays_for_an_insert_of_unknown_outcome() {
         .with("TablesdkIndex", "Employee.ByName");
     table.insert(&left_behind).await.unwrap();
     let late = Fault::reset().applied_after(Duration::from_secs(30));
-    let late = server.faults().next(Op::EntityGroupTransaction, late);
+    let late = server.faults().next(Op::Batch, late);
     let insert = table.insert(&employee("Sales", 3, "King")).await;
     assert!(insert.unwrap_err().is_outcome_unknown());
     assert_eq!(late.hits(), 1);
@@ -432,7 +432,7 @@ async fn a_refused_write_of_unknown_outcome_leaves_the_entry_of_a_write_under_wa
         renamed.await.unwrap();
     };
     rename("King").await;
-    let batch = Op::EntityGroupTransaction;
+    let batch = Op::Batch;
     let slow = Fault::delay(Duration::from_secs(10));
     let slow = server.faults().next(batch, slow);
     let lost = server.faults().next(batch, Fault::lost_response());
@@ -453,7 +453,7 @@ async fn a_refused_write_of_unknown_outcome_leaves_the_entry_of_a_write_under_wa
 async fn an_insert_writes_the_entry_again_that_a_delete_of_the_same_entity_removed() {
     let (server, table) = company(RetryPolicy::exponential()).await;
     let slow = Fault::delay(Duration::from_secs(10));
-    let slow = server.faults().next(Op::EntityGroupTransaction, slow);
+    let slow = server.faults().next(Op::Batch, slow);
     let king = employee("Sales", 3, "King");
     let inserted_and_deleted = async {
         sleep(Duration::from_secs(1)).await;
@@ -482,7 +482,7 @@ async fn an_entry_that_may_not_have_been_written_again_is_not_relied_on() {
     let back = async {
         sleep(Duration::from_secs(1)).await;
         let slow = Fault::delay(Duration::from_secs(20));
-        let slow = faults.next(Op::EntityGroupTransaction, slow);
+        let slow = faults.next(Op::Batch, slow);
         let failed = Fault::error(ErrorCode::InternalError);
         let failed = faults.next(Op::MergeEntity, failed);
         let stopped = faults.next(Op::UpdateEntity, Fault::reset());

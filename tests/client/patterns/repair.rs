@@ -223,7 +223,7 @@ async fn after_random_foreign_writes_and_faults_a_repair_makes_it_right() {
         let faults = server.faults();
         let late = Fault::reset().applied_after(Duration::from_secs(5));
         faults
-            .on(Op::EntityGroupTransaction)
+            .on(Op::Batch)
             .probability(0.1)
             .seed(seed)
             .inject(late);

@@ -189,7 +189,7 @@ async fn a_success_without_an_etag_is_ambiguous_for_every_write() {
         replace(Op::UpdateEntity);
         let error = table.replace(&mut ada).await.unwrap_err();
         assert_eq!(found(&error), Found::Equal);
-        replace(Op::EntityGroupTransaction);
+        replace(Op::Batch);
         let batch = table.batch("Sales").upsert_merge(&Employee::ada());
         let error = batch.await.unwrap_err();
         assert_eq!(found(&error), Found::Unread);
@@ -231,7 +231,7 @@ async fn a_success_of_a_proxy_does_not_confirm_a_cancel_marker() {
     let of_a_proxy = [of_a_proxy(201), of_a_proxy(204)].concat();
     for response in of_a_proxy.into_iter().chain([odd]) {
         let (subject, table, proxy) = start().await;
-        let batches = || subject.server().faults().on(Op::EntityGroupTransaction);
+        let batches = || subject.server().faults().on(Op::Batch);
         batches().times(1).inject(Fault::lost_response());
         batches().times(6).inject(Fault::reset());
         proxy.plan(Op::InsertEntity, [Reply::Respond(response)]);
@@ -324,7 +324,7 @@ async fn a_retried_delete_may_report_another_clients_delete() {
     faults.next(Op::DeleteEntity, Fault::reset());
     // The entity never existed; the documentation says that this happens.
     assert!(table.delete(("Sales", "1")).await.unwrap());
-    faults.next(Op::EntityGroupTransaction, Fault::reset());
+    faults.next(Op::Batch, Fault::reset());
     let delete = table.delete(("Sales", "1")).exactly_once();
     assert!(!delete.await.unwrap());
 }

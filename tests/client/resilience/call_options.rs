@@ -220,7 +220,7 @@ async fn each_page_and_each_batch_of_a_bulk_run_has_the_options_of_the_call() {
         || futures::stream::iter((0..3).map(|id| Employee::new(&id.to_string(), "Ada", 36)));
     let once = || {
         faults.clear();
-        for op in [Op::EntityGroupTransaction, Op::QueryEntities] {
+        for op in [Op::Batch, Op::QueryEntities] {
             faults.next(op, Fault::reset());
         }
     };

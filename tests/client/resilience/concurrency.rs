@@ -56,7 +56,7 @@ async fn run(seed: u64, exactly_once: bool) -> Outcome {
         let changed = "UpdateConditionNotSatisfied";
         Some(Reply::Respond(match op {
             Op::UpdateEntity => refusal(412, changed),
-            Op::EntityGroupTransaction => batch_refusal(1, 412, changed),
+            Op::Batch => batch_refusal(1, 412, changed),
             _ => return None,
         }))
     });

@@ -14,7 +14,7 @@ use tokio::time::sleep;
 
 use crate::{Employee, on_both_transports};
 
-const BATCH: Op = Op::EntityGroupTransaction;
+const BATCH: Op = Op::Batch;
 
 async fn start() -> (Subject, TableClient, Faults) {
     Subject::with_table(RetryPolicy::exponential()).await

@@ -171,7 +171,7 @@ async fn changed_only_and_exactly_once_combine() {
         let get = table.get(Employee::key("Sales", "1")).tracked().await;
         let mut ada = get.unwrap().unwrap();
         ada.age = 37;
-        faults.next(Op::EntityGroupTransaction, Fault::lost_response());
+        faults.next(Op::Batch, Fault::lost_response());
         let journal = subject.server().journal();
         let merge = table.merge(&mut ada);
         let done = match order {
@@ -185,7 +185,7 @@ async fn changed_only_and_exactly_once_combine() {
             0,
             "a batch brings the marker"
         );
-        assert_eq!(sent.op(Op::EntityGroupTransaction).count(), 2);
+        assert_eq!(sent.op(Op::Batch).count(), 2);
         // Tracking goes on.
         ada.age = 38;
         let get = Employee::find(&table).await;

@@ -89,7 +89,7 @@ async fn a_duplicated_request_is_reported_as_a_failure() {
     assert!(!table.delete(("Sales", "1")).await.unwrap());
     assert_stored(&table, None).await;
 
-    twice(Op::EntityGroupTransaction);
+    twice(Op::Batch);
     let batch = table.batch("Sales").insert(&Employee::ada());
     assert!(batch.await.unwrap_err().is_conflict());
     assert_stored(&table, Some("Ada")).await;
@@ -103,6 +103,6 @@ async fn a_duplicated_write_makes_modify_change_twice() {
     faults.next(Op::UpdateEntity, Fault::duplicate());
     assert_eq!(modify().await.unwrap().age, 38);
 
-    faults.next(Op::EntityGroupTransaction, Fault::duplicate());
+    faults.next(Op::Batch, Fault::duplicate());
     assert_eq!(modify().exactly_once().await.unwrap().age, 39);
 }

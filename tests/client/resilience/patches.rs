@@ -114,7 +114,7 @@ async fn a_patch_with_an_etag_whose_response_was_lost_is_ambiguous() {
     let unsendable = unsendable.if_match(ETag::from_opaque("a\nb")).await;
     let error = unsendable.unwrap_err();
     assert_eq!((error.kind(), error.attempts()), (ErrorKind::Input, 0));
-    faults.next(Op::EntityGroupTransaction, Fault::reset());
+    faults.next(Op::Batch, Fault::reset());
     patch().exactly_once().await.unwrap();
     assert_eq!(stored(&table).await, desk(2));
 
@@ -161,10 +161,7 @@ async fn a_patch_in_a_batch_is_conditional_on_the_version_that_was_checked() {
         let batch = table.batch("A");
         batch.patch(Desk::key("A", "1"), |patch| patch.set(|e| e.floor, 2))
     };
-    faults.next(
-        Op::EntityGroupTransaction,
-        Fault::delay(Duration::from_secs(1)),
-    );
+    faults.next(Op::Batch, Fault::delay(Duration::from_secs(1)));
     let between = async {
         sleep(Duration::from_millis(500)).await;
         other.upsert_replace(&desk(9)).await
@@ -176,6 +173,6 @@ async fn a_patch_in_a_batch_is_conditional_on_the_version_that_was_checked() {
     assert_eq!(error.batch_index(), Some(0));
     assert_eq!(stored(&other).await, desk(9));
 
-    faults.next(Op::EntityGroupTransaction, Fault::lost_response());
+    faults.next(Op::Batch, Fault::lost_response());
     assert_eq!(found(&batch().await.unwrap_err()), Found::Equal);
 }

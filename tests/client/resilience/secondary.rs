@@ -122,7 +122,7 @@ async fn writes_and_their_reads_use_the_primary() {
     faults.next(Op::QueryEntity, failing());
     let error = table.insert(&Employee::new("2", "Alan", 41)).await;
     assert!(error.unwrap_err().current().is_some());
-    faults.next(Op::EntityGroupTransaction, Fault::lost_response());
+    faults.next(Op::Batch, Fault::lost_response());
     faults.next(Op::QueryEntity, failing());
     let alan = Employee::new("3", "Alan", 41);
     table.insert(&alan).exactly_once().await.unwrap();

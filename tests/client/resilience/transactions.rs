@@ -21,7 +21,7 @@ use crate::random_faults::{Counts, assert_injected, inject};
 
 const TASKS: u64 = 64;
 const TRANSFERS: u64 = 20;
-const BATCH: Op = Op::EntityGroupTransaction;
+const BATCH: Op = Op::Batch;
 
 #[derive(Debug, Clone, PartialEq, TableEntity)]
 struct Account {

@@ -72,13 +72,11 @@ async fn an_unknown_outcome_shows_the_decrypted_entity() {
 async fn exactly_once_finds_its_own_bytes() {
     let (server, _, table) = start().await;
     for fault in [Fault::lost_response(), Fault::reset()] {
-        server.faults().next(Op::EntityGroupTransaction, fault);
+        server.faults().next(Op::Batch, fault);
         let mut stored = table.insert(&Patient::ada()).exactly_once().await.unwrap();
         "Ada King".clone_into(&mut stored.name);
         table.replace(&mut stored).await.unwrap();
-        server
-            .faults()
-            .next(Op::EntityGroupTransaction, Fault::lost_response());
+        server.faults().next(Op::Batch, Fault::lost_response());
         stored.visits = 2;
         table.replace(&mut stored).exactly_once().await.unwrap();
         // The ETag is the current one.

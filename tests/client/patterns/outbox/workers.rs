@@ -152,7 +152,7 @@ async fn a_pointer_without_entries_is_deleted_when_no_commit_can_follow() {
     let (table, titles) = (service.table("Company"), service.table("Titles"));
     table.create_table().await.unwrap();
     titles.create_table().await.unwrap();
-    let batches = server.faults().on(Op::EntityGroupTransaction);
+    let batches = server.faults().on(Op::Batch);
     let late = Fault::reset().applied_after(Duration::from_secs(180));
     let injected = batches.times(1).inject(late);
     let batch = table.batch("Sales").insert(&department("a"));

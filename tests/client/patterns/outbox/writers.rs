@@ -216,7 +216,7 @@ async fn a_write_whose_pointer_is_lost_is_not_of_unknown_outcome() {
 #[tokio::test(start_paused = true)]
 async fn a_writer_that_was_taken_for_lost_writes_its_pointer_again() {
     let (server, table, titles) = company().await;
-    let batches = server.faults().on(Op::EntityGroupTransaction);
+    let batches = server.faults().on(Op::Batch);
     let slow = batches
         .times(1)
         .inject(Fault::delay(Duration::from_secs(25)));
@@ -256,7 +256,7 @@ async fn two_writers_of_a_partition_both_succeed() {
     };
     server
         .faults()
-        .on(Op::EntityGroupTransaction)
+        .on(Op::Batch)
         .times(2)
         .inject(Fault::delay(Duration::from_secs(1)));
     let (one, two, three) = tokio::join!(write("1"), write("2"), write("3"));

@@ -225,14 +225,14 @@ async fn an_upsert_between_an_insert_and_a_delete_of_others_starts_over() {
     let table = service.table("Tests");
     table.create_table().await.unwrap();
     let exists = Reply::Respond(batch_refusal(0, 409, "EntityAlreadyExists"));
-    proxy.plan(Op::EntityGroupTransaction, [exists]);
+    proxy.plan(Op::Batch, [exists]);
     let maps = table.wide::<DynamicEntity>();
     let map = DynamicEntity::new("ann", "2024").with("A", 1);
     maps.upsert_replace(&map).await.unwrap();
     assert!(maps.get(("ann", "2024")).await.unwrap().is_some());
     // An insert does not start over.
     let exists = Reply::Respond(batch_refusal(0, 409, "EntityAlreadyExists"));
-    proxy.plan(Op::EntityGroupTransaction, [exists]);
+    proxy.plan(Op::Batch, [exists]);
     let other = DynamicEntity::new("ann", "2025").with("A", 1);
     assert!(maps.insert(&other).await.unwrap_err().is_conflict());
 }

@@ -298,7 +298,7 @@ async fn a_duplicated_request_is_executed_once() {
 async fn a_rejected_change_rejects_the_batch() {
     let stage = Stage::new().await;
     for verb in Verb::ALL {
-        if verb.op() != Op::EntityGroupTransaction {
+        if verb.op() != Op::Batch {
             continue;
         }
         let index = usize::from(verb.is_exactly_once());

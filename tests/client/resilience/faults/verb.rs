@@ -118,8 +118,8 @@ impl Verb {
             Self::Query => Op::QueryEntities,
             Self::Insert => Op::InsertEntity,
             Self::Delete | Self::DeleteIf | Self::DeleteStored => Op::DeleteEntity,
-            Self::Batch => Op::EntityGroupTransaction,
-            _ if self.is_exactly_once() => Op::EntityGroupTransaction,
+            Self::Batch => Op::Batch,
+            _ if self.is_exactly_once() => Op::Batch,
             Self::UpsertMerge => Op::InsertOrMergeEntity,
             Self::UpsertReplace => Op::InsertOrReplaceEntity,
             Self::Modify | Self::Replace | Self::ReplaceIf | Self::ReplaceUnconditional => {

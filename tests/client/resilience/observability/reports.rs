@@ -89,7 +89,7 @@ async fn a_report_agrees_with_the_result_of_the_caller() {
     faults.next(Op::DeleteEntity, Fault::reset());
     table.replace(&mut stored).exactly_once().await.unwrap();
     reports("replace entity", 1, 2, None);
-    faults.next(Op::EntityGroupTransaction, Fault::lost_response());
+    faults.next(Op::Batch, Fault::lost_response());
     table.replace(&mut stored).exactly_once().await.unwrap();
     reports("replace entity", 1, 4, None);
     let key = || ("Sales", "1");

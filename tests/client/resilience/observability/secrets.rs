@@ -41,7 +41,7 @@ async fn suite(service: &TableServiceClient, faults: &Faults) {
         let _ = table.replace(&mut stored.clone()).await;
         let _ = table.delete_stored(&stored).await;
     }
-    faults.next(Op::EntityGroupTransaction, Fault::lost_response());
+    faults.next(Op::Batch, Fault::lost_response());
     let _ = table.insert(&ada).exactly_once().await;
     let _ = table.modify(key(), Employee::grow_older).await;
     let _ = table.clean_up_markers("Sales").await;

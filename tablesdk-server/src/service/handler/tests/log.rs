@@ -211,7 +211,7 @@ fn a_failed_batch_is_logged_with_the_error_and_the_index_of_its_operation() {
     assert_has(
         line,
         &[
-            "EntityGroupTransaction",
+            "Batch",
             r#"status=202 code="ResourceNotFound" batch_index=0 reason="The specified resource does not exist."#,
         ],
     );
