@@ -1,7 +1,7 @@
 //! Batches of changes of entities that one worker owns: all changes happen, or none.
 
 use fastrand::Rng;
-use tablesdk::{Stored, TableClient};
+use tablesdk::{ETag, Stored, TableClient};
 
 use crate::entity::{Row, snapshot};
 use crate::judge::{Effect, Step, Target, token};
@@ -55,7 +55,7 @@ async fn commit(
             (0, _) => (batch.upsert_replace(&whole), Effect::Replace),
             (1, _) => (batch.upsert_merge(&part), Effect::Merge),
             (_, None) => (batch.insert(&whole), Effect::Replace),
-            (2, Some(_)) => (batch.replace_unconditional(&whole), Effect::Replace),
+            (2, Some(_)) => (batch.replace_if(&whole, ETag::ANY), Effect::Replace),
             (3, Some(_)) => {
                 let key = Row::key(partition, row.as_str());
                 (batch.delete(key), Effect::Delete)

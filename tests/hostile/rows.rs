@@ -218,12 +218,12 @@ impl Subject<'_> {
             ),
             1 => ("upsert_merge", Effect::Merge, table.upsert_merge(&part)),
             2 => {
-                let replace = table.replace_unconditional(&whole);
-                ("replace_unconditional", Effect::Replace, replace)
+                let replace = table.replace_if(&whole, ETag::ANY);
+                ("replace_if any", Effect::Replace, replace)
             }
             _ => {
-                let merge = table.merge_unconditional(&part);
-                ("merge_unconditional", Effect::Merge, merge)
+                let merge = table.merge_if(&part, ETag::ANY);
+                ("merge_if any", Effect::Merge, merge)
             }
         };
         let etag = |etag: &ETag| Some(etag.clone());

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use tablesdk::ETag;
 use tablesdk::testing::TestTable;
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Flavor, Op};
@@ -27,7 +28,7 @@ async fn a_server_of_any_flavor_has_a_table() {
         let server = TableServer::builder().flavor(flavor).in_process();
         let table = TestTable::on(server.unwrap()).await;
         table.insert(&Employee::ada()).await.unwrap();
-        table.merge_unconditional(&Employee::ada()).await.unwrap();
+        table.merge_if(&Employee::ada(), ETag::ANY).await.unwrap();
         assert!(Employee::find(&table).await.is_some(), "{flavor:?}");
     }
 }

@@ -179,9 +179,9 @@ impl Worker {
             batch = match (change.effect, change.condition) {
                 (Effect::Replace, Condition::Absent) => batch.insert(&whole),
                 (Effect::Replace, Condition::Any) => batch.upsert_replace(&whole),
-                (Effect::Replace, Condition::Present) => batch.replace_unconditional(&whole),
+                (Effect::Replace, Condition::Present) => batch.replace_if(&whole, ETag::ANY),
                 (Effect::Replace, Condition::Version(_)) => batch.replace_if(&whole, etag.unwrap()),
-                (Effect::Merge, Condition::Present) => batch.merge_unconditional(&part),
+                (Effect::Merge, Condition::Present) => batch.merge_if(&part, ETag::ANY),
                 (Effect::Merge, Condition::Version(_)) => batch.merge_if(&part, etag.unwrap()),
                 (Effect::Merge, _) => batch.upsert_merge(&part),
                 (Effect::Delete, Condition::Version(_)) => {
@@ -239,10 +239,10 @@ impl Change {
         match (self.effect, self.condition) {
             (Effect::Replace, Condition::Absent) => "insert",
             (Effect::Replace, Condition::Any) => "upsert_replace",
-            (Effect::Replace, Condition::Present) => "replace_unconditional",
+            (Effect::Replace, Condition::Present) => "replace_if any",
             (Effect::Replace, Condition::Version(_)) => "replace_if",
             (Effect::Merge, Condition::Version(_)) => "merge_if",
-            (Effect::Merge, Condition::Present) => "merge_unconditional",
+            (Effect::Merge, Condition::Present) => "merge_if any",
             (Effect::Merge, _) => "upsert_merge",
             (Effect::Delete, Condition::Version(_)) => "delete_if",
             (Effect::Delete, _) => "delete",
@@ -272,10 +272,10 @@ impl Change {
                 };
             }
             (Effect::Replace, Condition::Any) => table.upsert_replace(&whole),
-            (Effect::Replace, Condition::Present) => table.replace_unconditional(&whole),
+            (Effect::Replace, Condition::Present) => table.replace_if(&whole, ETag::ANY),
             (Effect::Replace, Condition::Version(_)) => table.replace_if(&whole, etag.unwrap()),
             (Effect::Merge, Condition::Version(_)) => table.merge_if(&part, etag.unwrap()),
-            (Effect::Merge, Condition::Present) => table.merge_unconditional(&part),
+            (Effect::Merge, Condition::Present) => table.merge_if(&part, ETag::ANY),
             (Effect::Merge, _) => table.upsert_merge(&part),
         };
         Ok(Some(write.await?))

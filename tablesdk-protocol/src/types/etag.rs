@@ -34,6 +34,20 @@ enum Repr {
 const IN_PLACE_MAX: usize = "W/\"datetime'2021-09-21T01%3A04%3A37.9678478Z'\"".len();
 
 impl ETag {
+    /// `*`, the condition that any version satisfies: a write with it needs an entity that exists, whatever its version. It is the ETag
+    /// of no entity, and is not parsed from a string.
+    ///
+    /// ```
+    /// # use tablesdk_protocol::ETag;
+    /// assert_eq!(ETag::ANY.as_str(), "*");
+    /// assert!("*".parse::<ETag>().is_err());
+    /// ```
+    pub const ANY: Self = {
+        let mut bytes = [0; IN_PLACE_MAX];
+        bytes[0] = b'*';
+        Self(Repr::InPlace { len: 1, bytes })
+    };
+
     /// The ETag that the service gives an entity written at that time.
     pub fn from_timestamp(timestamp: Timestamp) -> Self {
         Self::from_printed(&timestamp.print())
@@ -180,7 +194,7 @@ impl FromStr for ETag {
 pub enum ParseETagError {
     /// `*`, the condition that every version satisfies.
     #[error(
-        "`*` is not an ETag, but the condition that any version satisfies: use a write without an ETag"
+        "`*` is not an ETag, but the condition that any version satisfies: a program that means it uses `ETag::ANY`"
     )]
     Any,
     /// A character that an ETag cannot have.
@@ -235,6 +249,17 @@ pub enum IfMatch {
     ETag(ETag),
 }
 
+/// The condition of that ETag, which of [`ETag::ANY`] is `Any`.
+impl From<&ETag> for IfMatch {
+    fn from(etag: &ETag) -> Self {
+        if *etag == ETag::ANY {
+            Self::Any
+        } else {
+            Self::ETag(etag.clone())
+        }
+    }
+}
+
 impl IfMatch {
     /// The string of the `If-Match` header.
     pub fn as_str(&self) -> &str {
@@ -277,6 +302,18 @@ mod tests {
             let weak = ETag::weak(&text);
             prop_assert_eq!(weak.as_str(), format!("W/\"{text}\""));
         }
+    }
+
+    #[test]
+    fn any_is_the_condition_that_every_version_satisfies() {
+        assert_eq!(ETag::ANY, ETag::from_opaque("*"));
+        assert_eq!(IfMatch::from(&ETag::ANY), IfMatch::Any);
+        assert_eq!(
+            (ETag::ANY.is_well_formed(), ETag::ANY.timestamp()),
+            (false, None)
+        );
+        let quoted = ETag::from_opaque("W/\"*\"");
+        assert_eq!(IfMatch::from(&quoted), IfMatch::ETag(quoted));
     }
 
     #[test]

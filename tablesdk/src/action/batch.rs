@@ -142,19 +142,6 @@ impl<'e> Batch<'e> {
         self.write(ChangeKind::Update(Mode::Merge, None), entity)
     }
 
-    /// Replaces an entity that must exist, whatever its version.
-    pub fn replace_unconditional<E: Standalone>(self, entity: &E) -> Self {
-        self.write(
-            ChangeKind::Update(Mode::Replace, Some(IfMatch::Any)),
-            entity,
-        )
-    }
-
-    /// Merges into an entity that must exist, whatever its version.
-    pub fn merge_unconditional<E: Standalone>(self, entity: &E) -> Self {
-        self.write(ChangeKind::Update(Mode::Merge, Some(IfMatch::Any)), entity)
-    }
-
     /// Replaces an entity if its stored version is the one that was read. The new ETag is put into `entity` when the batch has
     /// succeeded.
     #[rustfmt::skip] // A message about an entity that was not read shows the next line.
@@ -175,7 +162,8 @@ impl<'e> Batch<'e> {
         self.write_stored(Mode::Merge, entity)
     }
 
-    /// Replaces an entity if its stored version is the one with that ETag, which came from outside.
+    /// Replaces an entity if its stored version is the one with that ETag, which came from outside; with [`ETag::ANY`], whatever its
+    /// version.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -192,13 +180,14 @@ impl<'e> Batch<'e> {
     /// # }
     /// ```
     pub fn replace_if<E: Standalone>(self, entity: &E, etag: impl Borrow<ETag>) -> Self {
-        let if_match = IfMatch::ETag(etag.borrow().clone());
+        let if_match = IfMatch::from(etag.borrow());
         self.write(ChangeKind::Update(Mode::Replace, Some(if_match)), entity)
     }
 
-    /// Merges into an entity if its stored version is the one with that ETag, which came from outside.
+    /// Merges into an entity if its stored version is the one with that ETag, which came from outside; with [`ETag::ANY`], whatever its
+    /// version.
     pub fn merge_if<E: Standalone>(self, entity: &E, etag: impl Borrow<ETag>) -> Self {
-        let if_match = IfMatch::ETag(etag.borrow().clone());
+        let if_match = IfMatch::from(etag.borrow());
         self.write(ChangeKind::Update(Mode::Merge, Some(if_match)), entity)
     }
 
@@ -229,15 +218,15 @@ impl<'e> Batch<'e> {
         self.patch_when(IfMatch::Any, key, set)
     }
 
-    /// Sets some properties of an entity if its stored version is the one with that ETag. Checks its type as
-    /// [`patch`](Self::patch).
+    /// Sets some properties of an entity if its stored version is the one with that ETag; with [`ETag::ANY`], as
+    /// [`patch`](Self::patch). Checks its type as that.
     pub fn patch_if<E: TableEntity>(
         self,
         key: impl KeyOf<E>,
         etag: impl Borrow<ETag>,
         set: impl FnOnce(PatchProperties<E>) -> PatchProperties<E>,
     ) -> Self {
-        self.patch_when(IfMatch::ETag(etag.borrow().clone()), key, set)
+        self.patch_when(IfMatch::from(etag.borrow()), key, set)
     }
 
     fn patch_when<E: TableEntity>(
@@ -275,10 +264,11 @@ impl<'e> Batch<'e> {
         self.delete_when(IfMatch::Any, key)
     }
 
-    /// Deletes an entity if its stored version is the one with that ETag, which came from outside.
+    /// Deletes an entity if its stored version is the one with that ETag, which came from outside; with [`ETag::ANY`], whatever its
+    /// version.
     pub fn delete_if<K: IntoEntityKey>(self, key: K, etag: impl Borrow<ETag>) -> Self {
         const { check_standalone_key::<K>() }
-        self.delete_when(IfMatch::ETag(etag.borrow().clone()), key)
+        self.delete_when(IfMatch::from(etag.borrow()), key)
     }
 
     /// Deletes an entity if its stored version is the one that was read.

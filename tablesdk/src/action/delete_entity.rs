@@ -56,7 +56,7 @@ impl DeleteEntity {
         }
     }
 
-    /// Deletes the entity only if its stored version is the one with that ETag.
+    /// Deletes the entity only if its stored version is the one with that ETag; with [`ETag::ANY`], whatever its version.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -76,7 +76,7 @@ impl DeleteEntity {
     /// `UpdateConditionNotSatisfied` when the entity has another ETag. An entity that does not exist is no error: the result is
     /// `false`.
     pub fn if_match(mut self, etag: impl Borrow<ETag>) -> Self {
-        let if_match = IfMatch::ETag(etag.borrow().clone());
+        let if_match = IfMatch::from(etag.borrow());
         self.is_of_other_version = if_match != self.if_match;
         self.if_match = if_match;
         self

@@ -64,7 +64,7 @@ impl<E: TableEntity> Patch<E> {
         self
     }
 
-    /// Sets the properties only if the stored version of the entity is the one with that ETag.
+    /// Sets the properties only if the stored version of the entity is the one with that ETag; with [`ETag::ANY`], whatever its version.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -82,7 +82,7 @@ impl<E: TableEntity> Patch<E> {
     ///
     /// `UpdateConditionNotSatisfied` when the entity has another ETag. A patch with an ETag does not start over.
     pub fn if_match(mut self, etag: impl Borrow<ETag>) -> Self {
-        self.if_match = Some(etag.borrow().clone());
+        self.if_match = Some(etag.borrow().clone()).filter(|etag| *etag != ETag::ANY);
         self
     }
 

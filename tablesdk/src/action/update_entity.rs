@@ -1,4 +1,4 @@
-//! `replace`, `merge`, the upserts and the unconditional writes: Update, Merge, Insert Or Replace and Insert Or Merge Entity.
+//! `replace`, `merge`, the upserts and the writes with an ETag from outside: Update, Merge, Insert Or Replace and Insert Or Merge Entity.
 
 use std::fmt;
 
@@ -14,14 +14,15 @@ use crate::error::Error;
 use crate::pipeline::{OperationRun, Table};
 
 /// Writes an entity, and returns the new ETag. See [`TableClient::upsert_replace`](crate::TableClient::upsert_replace),
-/// [`upsert_merge`](crate::TableClient::upsert_merge), [`replace_unconditional`](crate::TableClient::replace_unconditional),
-/// [`merge_unconditional`](crate::TableClient::merge_unconditional), [`replace_if`](crate::TableClient::replace_if) and
+/// [`upsert_merge`](crate::TableClient::upsert_merge), [`replace_if`](crate::TableClient::replace_if) and
 /// [`merge_if`](crate::TableClient::merge_if).
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
+/// use tablesdk::ETag;
+///
 /// let etag = table.upsert_merge(&Employee::new("Sales", "1", "Ada")).await?;
-/// let next = table.replace_unconditional(&Employee::new("Sales", "1", "Grace")).await?;
+/// let next = table.replace_if(&Employee::new("Sales", "1", "Grace"), ETag::ANY).await?;
 /// assert_ne!(etag, next, "each write makes a version");
 ///
 /// let error = table.replace_if(&Employee::new("Sales", "1", "Alan"), etag).await.unwrap_err();
@@ -228,14 +229,23 @@ impl<E: Standalone> Stored<E> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input) when the value has no valid key.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) when the value has no valid key, and for [`ETag::ANY`], which is the ETag of no version.
     // Not deferred to the write, as that of other input: `key()` returns the key.
     pub fn from_parts(mut entity: E, etag: ETag) -> Result<Self, Error> {
         let key = entity.entity_key().map_err(Error::input)?;
+        if etag == ETag::ANY {
+            return Err(Error::input(AnyVersion).with_key(&key));
+        }
         entity.written_as(&etag);
         Ok(Self::new(entity, key, etag))
     }
 }
+
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error(
+    "`*` is the ETag of no version: write the value by `replace_if` or `merge_if` with `ETag::ANY`"
+)]
+struct AnyVersion;
 
 /// Writes an entity as a part of that run, and returns its new ETag.
 pub(crate) async fn send(

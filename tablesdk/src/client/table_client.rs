@@ -449,6 +449,20 @@ impl TableClient {
     /// # }
     /// ```
     ///
+    /// With [`ETag::ANY`], it replaces an entity that must exist, whatever its version: a concurrent change by another client is lost.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+    /// use tablesdk::ETag;
+    ///
+    /// table.replace_if(&Employee::new("Sales", "1", "Grace"), ETag::ANY).await?;
+    /// let missing = table.replace_if(&Employee::new("Sales", "2", "Alan"), ETag::ANY);
+    /// assert!(missing.await.unwrap_err().is_not_found());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// `UpdateConditionNotSatisfied` when the entity has another ETag, `ResourceNotFound` when it does not exist, `InvalidInput`
@@ -459,8 +473,8 @@ impl TableClient {
 
     /// Merges into an entity if its stored version is the one with that ETag. Returns the new ETag.
     ///
-    /// For an ETag that came from outside, as [`replace_if`](Self::replace_if). Properties that the struct does not have stay, and
-    /// so does the stored value of an `Option` that is `None`.
+    /// For an ETag that came from outside, or [`ETag::ANY`], as [`replace_if`](Self::replace_if). Properties that the struct does not
+    /// have stay, and so does the stored value of an `Option` that is `None`.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -479,7 +493,7 @@ impl TableClient {
     }
 
     fn write_if<E: Standalone>(&self, mode: Mode, entity: &E, etag: &ETag) -> WriteEntity {
-        let if_match = IfMatch::ETag(etag.clone());
+        let if_match = IfMatch::from(etag);
         WriteEntity::new(self.table.clone(), mode, Some(if_match), entity)
     }
 
@@ -519,49 +533,6 @@ impl TableClient {
         WriteEntity::new(self.table.clone(), Mode::Merge, None, entity)
     }
 
-    /// Replaces an entity that must exist, whatever its version: a concurrent change by another client is lost. Returns the new
-    /// ETag.
-    ///
-    /// ```
-    #[doc = include_str!("../docs/employees.md")]
-    /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
-    /// table.replace_unconditional(&Employee::new("Sales", "1", "Grace")).await?;
-    /// let missing = table.replace_unconditional(&Employee::new("Sales", "2", "Alan"));
-    /// assert!(missing.await.unwrap_err().is_not_found());
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// `ResourceNotFound`, `TableNotFound`.
-    pub fn replace_unconditional<E: Standalone>(&self, entity: &E) -> WriteEntity {
-        WriteEntity::new(
-            self.table.clone(),
-            Mode::Replace,
-            Some(IfMatch::Any),
-            entity,
-        )
-    }
-
-    /// Merges into an entity that must exist, whatever its version. Returns the new ETag.
-    ///
-    /// ```
-    #[doc = include_str!("../docs/employees.md")]
-    /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
-    /// table.merge_unconditional(&Employee::new("Sales", "1", "Grace")).await?;
-    /// # assert_eq!(table.get(Employee::key("Sales", "1")).await?.unwrap().name, "Grace");
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// `ResourceNotFound`, `TableNotFound`.
-    pub fn merge_unconditional<E: Standalone>(&self, entity: &E) -> WriteEntity {
-        WriteEntity::new(self.table.clone(), Mode::Merge, Some(IfMatch::Any), entity)
-    }
-
     /// Deletes an entity by its key, whatever its version. Returns `false` when it does not exist.
     ///
     /// After success the entity does not exist. `true` means that this call deleted it, with one exception: if a response was lost
@@ -591,7 +562,7 @@ impl TableClient {
     #[doc = include_str!("../docs/employees.md")]
     /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
     /// let ada = table.get(Employee::key("Sales", "1")).await?.expect("she works here");
-    /// table.merge_unconditional(&Employee::new("Sales", "1", "Grace")).await?; // another client
+    /// table.upsert_merge(&Employee::new("Sales", "1", "Grace")).await?; // another client
     /// assert!(table.delete_stored(&ada).await.unwrap_err().is_precondition_failed());
     /// # Ok(())
     /// # }

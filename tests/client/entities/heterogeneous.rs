@@ -2,7 +2,7 @@
 
 use tablesdk::entity::EntityProblem;
 use tablesdk::{
-    DynamicEntity, ErrorKind, Properties, TableClient, TableEntity, TableProperties, Value,
+    DynamicEntity, ETag, ErrorKind, Properties, TableClient, TableEntity, TableProperties, Value,
     WritableEntity,
 };
 
@@ -285,8 +285,8 @@ on_both_transports! {
         table.replace(&mut row).await.unwrap();
         table.upsert_merge(&Row::Contractor(alan())).await.unwrap();
         table.upsert_replace(&Row::Department(department())).await.unwrap();
-        table.replace_unconditional(&Row::Department(department())).await.unwrap();
-        table.merge_unconditional(&Row::Department(department())).await.unwrap();
+        table.replace_if(&Row::Department(department()), ETag::ANY).await.unwrap();
+        table.merge_if(&Row::Department(department()), ETag::ANY).await.unwrap();
         let mut stored = table.get::<Row>(("Sales", "2")).await.unwrap().unwrap();
         table
             .batch("Sales")

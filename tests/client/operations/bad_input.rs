@@ -3,7 +3,7 @@
 use harness::Subject;
 use tablesdk::transport::{Transport, TransportFuture};
 use tablesdk::{
-    Error, ErrorCode, ErrorKind, SharedKey, TableClient, TableEntity, TableServiceClient,
+    ETag, Error, ErrorCode, ErrorKind, SharedKey, TableClient, TableEntity, TableServiceClient,
 };
 
 use crate::Employee;
@@ -42,7 +42,7 @@ async fn every_verb_rejects_forbidden_characters_in_keys() {
     let entity = Employee::new("a/b", "Ada", 36);
     assert_rejected(table.insert(&entity).await, because);
     assert_rejected(table.upsert_replace(&entity).await, because);
-    assert_rejected(table.merge_unconditional(&entity).await, because);
+    assert_rejected(table.merge_if(&entity, ETag::ANY).await, because);
     assert_rejected(table.get(Employee::key("Sales", "a/b")).await, because);
     assert_rejected(table.get::<Employee>(("Sales", "a/b")).await, because);
     assert_rejected(table.delete(("Sales", "a/b")).await, because);

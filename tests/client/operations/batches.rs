@@ -6,7 +6,7 @@ use harness::Subject;
 use harness::outcome::{Found, found};
 use harness::proxy::{Reply, refusal};
 use http::Response;
-use tablesdk::{DynamicEntity, ErrorKind, RetryPolicy, TableEntity};
+use tablesdk::{DynamicEntity, ETag, ErrorKind, RetryPolicy, TableEntity};
 use tablesdk_server::testing::{Fault, Op};
 
 use crate::{Employee, on_both_transports};
@@ -28,8 +28,8 @@ on_both_transports! {
             .replace(replaced)
             .merge(merged)
             .delete_stored(deleted)
-            .replace_unconditional(&Employee::new("4", "New", 2))
-            .merge_unconditional(&Employee::new("5", "New", 2))
+            .replace_if(&Employee::new("4", "New", 2), ETag::ANY)
+            .merge_if(&Employee::new("5", "New", 2), ETag::ANY)
             .delete(Employee::key("Sales", "6"))
             .upsert_replace(&Employee::new("8", "New", 2))
             .upsert_merge(&Employee::new("O'9", "New", 2))
@@ -79,7 +79,7 @@ on_both_transports! {
         let mut row = table.insert(&Employee::ada()).await.unwrap();
         let before = row.etag().clone();
         let stale = row.clone();
-        table.merge_unconditional(&*stale).await.unwrap();
+        table.merge_if(&*stale, ETag::ANY).await.unwrap();
         row.age = 37;
         let error = table
             .batch("Sales")

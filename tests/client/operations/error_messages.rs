@@ -7,7 +7,7 @@ use futures::{StreamExt as _, stream};
 use harness::{Employee, Subject, on_both_transports};
 use tablesdk::action::ClosureError;
 use tablesdk::transport::ReqwestTransport;
-use tablesdk::{DynamicEntity, Error, ErrorKind, RetryPolicy, TableServiceClient};
+use tablesdk::{DynamicEntity, ETag, Error, ErrorKind, RetryPolicy, TableServiceClient};
 
 /// As the reporters of anyhow and eyre print an error with `{:#}`: its message and those of its sources.
 fn reported(error: &dyn StdError) -> String {
@@ -97,8 +97,8 @@ on_both_transports! {
             (table.insert(&bad).await.unwrap_err(), "insert entity"),
             (table.upsert_replace(&bad).await.unwrap_err(), "upsert_replace entity"),
             (table.upsert_merge(&bad).await.unwrap_err(), "upsert_merge entity"),
-            (table.replace_unconditional(&bad).await.unwrap_err(), "replace_unconditional entity"),
-            (table.merge_unconditional(&bad).await.unwrap_err(), "merge_unconditional entity"),
+            (table.replace_if(&bad, ETag::ANY).await.unwrap_err(), "replace entity"),
+            (table.merge_if(&bad, ETag::ANY).await.unwrap_err(), "merge entity"),
             (table.replace(&mut ada.clone()).await.unwrap_err(), "replace entity"),
             (table.merge(&mut ada).await.unwrap_err(), "merge entity"),
             (table.get::<Employee>(key()).await.unwrap_err(), "get entity"),

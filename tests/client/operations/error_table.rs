@@ -10,7 +10,7 @@ use harness::generated::assert_generated;
 use tablesdk::action::ClosureError;
 use tablesdk::transport::ReqwestTransport;
 use tablesdk::{
-    DynamicEntity, Error, ErrorCode, ErrorKind, RetryPolicy, SharedKey, TableClient,
+    DynamicEntity, ETag, Error, ErrorCode, ErrorKind, RetryPolicy, SharedKey, TableClient,
     TableServiceClient,
 };
 use tablesdk_server::TableServer;
@@ -112,7 +112,7 @@ async fn failures() -> Vec<(&'static str, Error)> {
         (
             "the entity does not exist",
             table
-                .replace_unconditional(&Employee::new("9", "Edsger", 72))
+                .replace_if(&Employee::new("9", "Edsger", 72), ETag::ANY)
                 .await
                 .unwrap_err(),
         ),

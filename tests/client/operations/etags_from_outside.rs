@@ -112,6 +112,44 @@ fn from_parts_computes_the_key_and_refuses_a_bad_one() {
     assert_eq!(stored.version.as_ref(), Some(&etag));
 }
 
+on_both_transports! {
+    async fn any_is_the_condition_of_an_entity_that_exists(subject: Subject) {
+        let table = subject.table().await;
+        let key = || Employee::key("Sales", "1");
+        let missing = table.patch(key()).set(|e| e.age, 1).if_match(ETag::ANY).await;
+        assert!(missing.unwrap_err().is_not_found());
+        assert!(!table.delete(key()).if_match(ETag::ANY).await.unwrap());
+
+        table.insert(&Employee::ada()).await.unwrap();
+        table.patch(key()).set(|e| e.age, 1).if_match(ETag::ANY).await.unwrap();
+        let batch = table.batch("Sales");
+        batch.patch_if(key(), ETag::ANY, |patch| patch.set(|e| e.age, 2)).await.unwrap();
+        let change = table.transaction("Sales", async |tx| {
+            let ada = tx.get(key()).await?.expect("she works here");
+            assert_eq!(ada.age, 2);
+            tx.merge_if(&Employee { age: 3, ..Employee::ada() }, ETag::ANY);
+            Ok(())
+        });
+        change.await.unwrap();
+        assert_eq!(table.get(key()).await.unwrap().unwrap().age, 3);
+        table.batch("Sales").delete_if(key(), ETag::ANY).await.unwrap();
+        let missing = table.batch("Sales").delete_if(key(), ETag::ANY).await;
+        assert!(missing.unwrap_err().is_not_found());
+        table.insert(&Employee::ada()).await.unwrap();
+        assert!(table.delete(key()).if_match(ETag::ANY).await.unwrap());
+    }
+}
+
+#[test]
+fn a_value_has_the_etag_of_a_version() {
+    let error = Stored::from_parts(Employee::ada(), ETag::ANY).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.key().is_some()),
+        (ErrorKind::Input, true)
+    );
+    assert!(error.to_string().contains("`replace_if`"), "{error}");
+}
+
 #[test]
 fn an_if_match_header_is_parsed_or_says_what_to_do() {
     for text in [
@@ -121,7 +159,7 @@ fn an_if_match_header_is_parsed_or_says_what_to_do() {
         assert_eq!(text.parse::<ETag>().unwrap().as_str(), text);
     }
     for (text, message) in [
-        ("*", "use a write without an ETag"),
+        ("*", "uses `ETag::ANY`"),
         ("\"1\", \"2\"", "this is a list of several"),
         (
             "0x8D",

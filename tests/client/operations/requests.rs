@@ -3,7 +3,7 @@
 use harness::client_with;
 use harness::proxy::SERVICE_HEADERS;
 use tablesdk::transport::Backend;
-use tablesdk::{ErrorKind, Guid, RetryPolicy, SharedKey, TableClient, TableServiceClient};
+use tablesdk::{ETag, ErrorKind, Guid, RetryPolicy, SharedKey, TableClient, TableServiceClient};
 use tablesdk_server::TableServer;
 use wiremock::matchers::{any, method};
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
@@ -119,7 +119,7 @@ async fn each_operation_sends_its_own_request() {
     );
 
     let replace = sent(Backend::Storage, async |table| {
-        table.replace_unconditional(&ada()).await.unwrap();
+        table.replace_if(&ada(), ETag::ANY).await.unwrap();
     });
     assert_eq!(
         replace.await,
@@ -164,7 +164,7 @@ async fn the_bundled_server_accepts_merges_as_post() {
     table.create_table().await.unwrap();
     table.upsert_merge(&ada()).await.unwrap();
     let older = Employee { age: 37, ..ada() };
-    let batch = table.batch("O'Hare & co").merge_unconditional(&older);
+    let batch = table.batch("O'Hare & co").merge_if(&older, ETag::ANY);
     batch.await.unwrap();
     let stored = table.get::<Employee>(("O'Hare & co", "1")).await.unwrap();
     assert_eq!(stored.unwrap().age, 37);

@@ -11,8 +11,8 @@ use tablesdk::sas::{
     StoredAccessPolicy, TableSasBuilder,
 };
 use tablesdk::{
-    Credential, EntraId, ErrorCode, ErrorKind, Sas, SharedKey, TableClient, TableServiceClient,
-    Timestamp,
+    Credential, ETag, EntraId, ErrorCode, ErrorKind, Sas, SharedKey, TableClient,
+    TableServiceClient, Timestamp,
 };
 use tablesdk_server::TableServer;
 
@@ -188,7 +188,7 @@ on_both_transports! {
             table.delete(Employee::key("Sales", "2")).await.unwrap();
             let guest = guest(&subject, table.sas().allow(given).expires_in(HOUR));
             let read = guest.get(Employee::key("Sales", "1")).await.map(|_| ());
-            let updated = guest.replace_unconditional(&ada).await.map(|_| ());
+            let updated = guest.replace_if(&ada, ETag::ANY).await.map(|_| ());
             let upserted = guest.upsert_merge(&ada).await.map(|_| ());
             let added = guest
                 .insert(&Employee::new("2", "Grace", 45))
@@ -232,7 +232,7 @@ on_both_transports! {
         table.insert(&ada).await.unwrap();
         let sas = table.sas().allow(Permissions::UPDATE).expires_in(HOUR);
         let guest = guest(&subject, sas);
-        guest.replace_unconditional(&ada).await.unwrap();
+        guest.replace_if(&ada, ETag::ANY).await.unwrap();
         for error in [
             guest.upsert_merge(&ada).await.unwrap_err(),
             guest.upsert_replace(&ada).await.unwrap_err(),

@@ -1,6 +1,6 @@
 //! Each verb on one entity: what it returns, and what the table holds afterwards.
 
-use tablesdk::{ErrorCode, TableEntity};
+use tablesdk::{ETag, ErrorCode, TableEntity};
 
 use crate::{Employee, on_both_transports};
 
@@ -63,7 +63,7 @@ on_both_transports! {
         ada.age = 37;
         table.merge(&mut ada).await.unwrap();
         let badge = Badge { department: "Sales".into(), id: "1".into(), badge: 7 };
-        table.merge_unconditional(&badge).await.unwrap();
+        table.merge_if(&badge, ETag::ANY).await.unwrap();
         let read = Employee::find(&table).await.unwrap();
         assert_eq!((read.age, read.email.as_deref()), (37, Some("ada@contoso.com")));
         assert_eq!(*table.get(Badge::key("Sales", "1")).await.unwrap().unwrap(), badge);
@@ -107,14 +107,14 @@ on_both_transports! {
         let table = subject.table().await;
         let ada = Employee::ada();
         for error in [
-            table.replace_unconditional(&ada).await.unwrap_err(),
-            table.merge_unconditional(&ada).await.unwrap_err(),
+            table.replace_if(&ada, ETag::ANY).await.unwrap_err(),
+            table.merge_if(&ada, ETag::ANY).await.unwrap_err(),
         ] {
             assert!(error.is_not_found(), "{error}");
             assert_eq!(error.code(), Some(&ErrorCode::ResourceNotFound));
         }
         table.insert(&ada).await.unwrap();
-        table.replace_unconditional(&Employee::new("1", "Ada", 37)).await.unwrap();
+        table.replace_if(&Employee::new("1", "Ada", 37), ETag::ANY).await.unwrap();
         assert_eq!(Employee::find(&table).await.unwrap().age, 37);
     }
 
@@ -133,7 +133,7 @@ on_both_transports! {
             missing.batch("Sales").delete(("Sales", "1")).await.unwrap_err(),
             missing.insert(&Employee::ada()).exactly_once().await.unwrap_err(),
             missing.delete(Employee::key("Sales", "1")).exactly_once().await.unwrap_err(),
-            missing.replace_unconditional(&Employee::ada()).await.unwrap_err(),
+            missing.replace_if(&Employee::ada(), ETag::ANY).await.unwrap_err(),
             missing.access_policy().await.unwrap_err(),
             missing.delete(Employee::key("Sales", "1")).await.unwrap_err(),
             missing.delete_stored(&stored).await.unwrap_err(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use harness::{client, client_with, seeds};
 use tablesdk::index::RepairReport;
-use tablesdk::{DynamicEntity, Error, RetryPolicy, TableClient};
+use tablesdk::{DynamicEntity, ETag, Error, RetryPolicy, TableClient};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
 use tokio::time::sleep;
@@ -147,7 +147,7 @@ async fn a_part_does_not_undo_a_rival_write_of_its_entity() {
     let rival = async {
         sleep(Duration::from_millis(500)).await;
         let with_budget = DynamicEntity::new("Sales", "dept_").with("Budget", 100);
-        other.merge_unconditional(&with_budget).await
+        other.merge_if(&with_budget, ETag::ANY).await
     };
     let (replaced, rival) = tokio::join!(table.replace(&mut ada), rival);
     replaced.unwrap();
@@ -293,7 +293,7 @@ async fn repair_mends_what_other_programs_left() {
 
     // The part has a property that it should not have, and nothing else is wrong.
     let email = DynamicEntity::new("Sales", "dept_").with("manager_email", "ada@contoso.com");
-    table.merge_unconditional(&email).await.unwrap();
+    table.merge_if(&email, ETag::ANY).await.unwrap();
     let report = table.repair::<Staff>().await.unwrap();
     assert_eq!(counts(&report), (0, 1, 0));
     assert_eq!(department(&table).await.manager_email, None);

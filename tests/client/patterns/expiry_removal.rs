@@ -12,7 +12,9 @@ use http::{HeaderValue, Request, header};
 use tablesdk::index::CopyOf;
 use tablesdk::sas::Permissions;
 use tablesdk::transport::{Clock, Transport, TransportFuture};
-use tablesdk::{DynamicEntity, Error, ErrorKind, RetryPolicy, TableClient, TableEntity, Timestamp};
+use tablesdk::{
+    DynamicEntity, ETag, Error, ErrorKind, RetryPolicy, TableClient, TableEntity, Timestamp,
+};
 use tablesdk_server::testing::{Fault, Op, VirtualClock};
 use tablesdk_server::{InProcess, TableServer};
 use tokio::time::sleep;
@@ -445,7 +447,7 @@ async fn an_entity_with_two_entries_is_removed_once() {
     table.insert(&session("ann", 1, hours(-5))).await.unwrap();
     // By a program that does not know the buckets.
     let later = DynamicEntity::new("ann", "000001").with("until", hours(-2));
-    table.merge_unconditional(&later).await.unwrap();
+    table.merge_if(&later, ETag::ANY).await.unwrap();
     assert_eq!(table.repair::<Session>().await.unwrap().missing, 1);
     assert_eq!(owners(&server).len(), 2);
     let report = table.clean_up_expired::<Session>().await.unwrap();

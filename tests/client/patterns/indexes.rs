@@ -1,6 +1,6 @@
 //! Indexes in the partition of their entities: every verb keeps the entries right.
 
-use tablesdk::{DynamicEntity, ErrorKind, TableClient};
+use tablesdk::{DynamicEntity, ETag, ErrorKind, TableClient};
 
 use super::entity::{ByEmail, ByName, Employee, checked, rows};
 use super::on_both_transports;
@@ -145,7 +145,7 @@ on_both_transports! {
         ada(&table).await;
         // By a program that does not know the index.
         let merged = DynamicEntity::new("Sales", "empid_000001").with("Email", "other@contoso.com");
-        table.merge_unconditional(&merged).await.unwrap();
+        table.merge_if(&merged, ETag::ANY).await.unwrap();
         assert!(table.get(ByEmail::key("Sales", "ada@contoso.com")).follow().await.unwrap().is_none());
         table.delete(("Sales", "empid_000001")).await.unwrap();
         assert!(table.get(ByName::key("Sales", 1, "Lovelace")).follow().await.unwrap().is_none());
@@ -303,7 +303,7 @@ on_both_transports! {
 
         // So does a change that does not know the index.
         let batch = table.batch("Sales");
-        let batch = batch.merge_unconditional(&DynamicEntity::new("Sales", "empid_000001").with("LastName", "Lovelace"));
+        let batch = batch.merge_if(&DynamicEntity::new("Sales", "empid_000001").with("LastName", "Lovelace"), ETag::ANY);
         let taken = batch.insert(&Employee::new(2, "Byron", Some("ada@contoso.com"))).await;
         assert_eq!(taken.unwrap_err().index(), Some("ByEmail"));
         checked(&table).await;

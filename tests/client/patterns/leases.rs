@@ -7,7 +7,7 @@ use std::time::Duration;
 use harness::client_with;
 use tablesdk::lease::{AcquireLease, Lease};
 use tablesdk::transport::Clock;
-use tablesdk::{DynamicEntity, ErrorKind, Guid, RetryPolicy, TableClient, Timestamp};
+use tablesdk::{DynamicEntity, ETag, ErrorKind, Guid, RetryPolicy, TableClient, Timestamp};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op, VirtualClock};
 use tokio::time::{Instant, sleep, timeout};
@@ -260,7 +260,7 @@ async fn work_ends_when_the_lease_was_taken_over() {
     sleep(Duration::from_secs(10)).await;
     // As an operator may do it.
     let taken = DynamicEntity::new("payroll", "lock").with("LeaseId", Guid::from_bytes([7; 16]));
-    table.merge_unconditional(&taken).await.unwrap();
+    table.merge_if(&taken, ETag::ANY).await.unwrap();
     let began = Instant::now();
     let error = slow.renew_while(sleep(MINUTE * 60)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LeaseLost);
@@ -350,7 +350,7 @@ async fn properties_that_a_program_adds_stay() {
     let (_server, table) = payroll().await;
     let mut lease = acquired(&table, "one").await;
     let note = DynamicEntity::new("payroll", "lock").with("Checkpoint", 17);
-    table.merge_unconditional(&note).await.unwrap();
+    table.merge_if(&note, ETag::ANY).await.unwrap();
     lease.renew().await.unwrap();
     lease.release().await.unwrap();
     acquired(&table, "two").await;

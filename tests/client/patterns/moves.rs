@@ -4,7 +4,7 @@ use futures::{StreamExt as _, stream};
 use harness::client;
 use tablesdk::action::CurrentState;
 use tablesdk::outbox::Step;
-use tablesdk::{DynamicEntity, ErrorCode, ErrorKind, Stored, TableClient, TableEntity};
+use tablesdk::{DynamicEntity, ETag, ErrorCode, ErrorKind, Stored, TableClient, TableEntity};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
 
@@ -115,7 +115,7 @@ on_both_transports! {
     async fn an_entity_that_was_changed_or_deleted_is_not_moved(subject: Subject) {
         let (table, archive) = tables(&subject.service).await;
         let stale = table.insert(&Plain::new("1", 1)).await.unwrap();
-        table.replace_unconditional(&Plain::new("1", 2)).await.unwrap();
+        table.replace_if(&Plain::new("1", 2), ETag::ANY).await.unwrap();
         let error = table.move_to(&archive, stale.clone()).overwrite().await.unwrap_err();
         assert!(error.is_precondition_failed());
         assert_eq!((error.table(), error.operation()), (Some("Company"), Some("move entity")));

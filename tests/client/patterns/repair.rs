@@ -5,7 +5,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use harness::{client_with, seeds};
 use tablesdk::index::RepairReport;
-use tablesdk::{DynamicEntity, RetryPolicy, TableClient, TableEntity};
+use tablesdk::{DynamicEntity, ETag, RetryPolicy, TableClient, TableEntity};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
 use tokio::time::sleep;
@@ -52,10 +52,10 @@ on_both_transports! {
 
         table.insert(&foreign(5, "Dijkstra", "5@contoso.com")).await.unwrap(); // 2 are missing
         table.delete(("Sales", "empid_000002")).await.unwrap(); // 2 have no entity
-        table.merge_unconditional(&foreign(3, "Turing", "alan@contoso.com")).await.unwrap(); // 1 is missing, 1 has no entity, 1 is stale
+        table.merge_if(&foreign(3, "Turing", "alan@contoso.com"), ETag::ANY).await.unwrap(); // 1 is missing, 1 has no entity, 1 is stale
         let older = DynamicEntity::new("Sales", "empid_000004").with("Age", 37);
-        table.merge_unconditional(&older).await.unwrap(); // 2 are stale
-        table.merge_unconditional(&DynamicEntity::new("Sales", "name_Turing_000003").with("Age", 1)).await.unwrap(); // it is stale already
+        table.merge_if(&older, ETag::ANY).await.unwrap(); // 2 are stale
+        table.merge_if(&DynamicEntity::new("Sales", "name_Turing_000003").with("Age", 1), ETag::ANY).await.unwrap(); // it is stale already
 
         let stored = rows(&table).await;
         let dry = table.repair::<Employee>().dry_run().await.unwrap();
@@ -105,7 +105,7 @@ on_both_transports! {
         let table = subject.table().await;
         table.insert(&Employee::new(1, "Lovelace", Some("ada@contoso.com"))).await.unwrap();
         let unreadable = DynamicEntity::new("Sales", "empid_000001").with("Age", "thirty-six");
-        table.merge_unconditional(&unreadable).await.unwrap();
+        table.merge_if(&unreadable, ETag::ANY).await.unwrap();
         let report = table.repair::<Employee>().await.unwrap();
         assert_eq!((report.entities, counts(&report)), (0, (0, 0, 0)));
         assert!(report.unreadable[0].contains("empid_000001"), "{report:?}");
@@ -129,7 +129,7 @@ on_both_transports! {
 
         // A damaged entry is written again.
         let damaged = DynamicEntity::new("Sales", "email_ada@contoso.com").with("Id", "one");
-        table.merge_unconditional(&damaged).await.unwrap();
+        table.merge_if(&damaged, ETag::ANY).await.unwrap();
         let report = table.repair::<Employee>().await.unwrap();
         assert_eq!(counts(&report), (0, 1, 0));
         table.delete(("Sales", "email_letter")).await.unwrap();

@@ -12,7 +12,8 @@ use http::Response;
 use tablesdk::action::CurrentState;
 use tablesdk::transport::{Clock, ReqwestTransport};
 use tablesdk::{
-    Error, ErrorCode, ErrorKind, RetryPolicy, Stored, TableClient, TableServiceClient, Timestamp,
+    ETag, Error, ErrorCode, ErrorKind, RetryPolicy, Stored, TableClient, TableServiceClient,
+    Timestamp,
 };
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Faults, Op};
@@ -142,9 +143,9 @@ async fn upserts_and_unconditional_writes_are_retried() {
     assert_eq!(*Employee::find(&table).await.unwrap().etag(), etag);
     faults.next(Op::UpdateEntity, Fault::lost_response());
     let other = Employee::new("1", "A", 1);
-    table.replace_unconditional(&other).await.unwrap();
+    table.replace_if(&other, ETag::ANY).await.unwrap();
     faults.next(Op::MergeEntity, Fault::lost_response());
-    table.merge_unconditional(&Employee::ada()).await.unwrap();
+    table.merge_if(&Employee::ada(), ETag::ANY).await.unwrap();
     // Seven writes, and the read of the test.
     assert_eq!(journal.requests().count(), 8);
     assert_eq!(name_of(&table).await.as_deref(), Some("Ada"));

@@ -1,4 +1,4 @@
-use tablesdk::{TableClient, TableEntity};
+use tablesdk::{ETag, TableClient, TableEntity};
 
 #[derive(Clone, Debug, TableEntity)]
 #[table(partition_key = "{department}", row_key = "empid_{id:06}")]
@@ -11,7 +11,7 @@ struct Employee {
 
 async fn write(table: &TableClient, ada: Employee) -> tablesdk::Result<()> {
     table.upsert_replace(&ada).await?;
-    table.merge_unconditional(&ada).await?;
+    table.merge_if(&ada, ETag::ANY).await?;
     let mut stored = table.insert(&ada).await?;
     table.merge(&mut stored).await?;
     table.batch("Sales").upsert_merge(&ada).await?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use harness::{Employee, client, client_with};
 use tablesdk::sas::Permissions;
 use tablesdk::transport::Backend;
-use tablesdk::{DynamicEntity, ErrorCode, ErrorKind, RetryPolicy, TableClient};
+use tablesdk::{DynamicEntity, ETag, ErrorCode, ErrorKind, RetryPolicy, TableClient};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Flavor, Op, Throttle};
 use tokio::time::Instant;
@@ -29,7 +29,7 @@ async fn assert_verbs_work(table: &TableClient) {
 
     let grace = Employee::grace();
     table.upsert_merge(&grace).await.unwrap();
-    table.merge_unconditional(&grace).await.unwrap();
+    table.merge_if(&grace, ETag::ANY).await.unwrap();
     table.upsert_replace(&ada).await.unwrap();
     let conflict = table.replace(&mut inserted).await.unwrap_err();
     assert_eq!(
@@ -45,7 +45,7 @@ async fn assert_verbs_work(table: &TableClient) {
 
     let mut batch = table.batch("Sales");
     batch = batch.insert(&Employee::new("2", "Barbara", 40));
-    batch = batch.merge_unconditional(&grace);
+    batch = batch.merge_if(&grace, ETag::ANY);
     batch = batch.upsert_merge(&Employee::new("3", "Jean", 60));
     batch.await.unwrap();
     let repeated = table
@@ -85,7 +85,7 @@ async fn a_client_of_storage_cannot_merge_on_cosmos_db() {
     let service = client_with(&server, |builder| builder.backend(Backend::Storage));
     let table = service.table("People");
     let error = table
-        .merge_unconditional(&Employee::ada())
+        .merge_if(&Employee::ada(), ETag::ANY)
         .await
         .unwrap_err();
     assert_eq!(

@@ -177,15 +177,17 @@ impl Transaction {
         self.write_stored(Mode::Merge, &entity)
     }
 
-    /// Replaces an entity if its stored version is the one with that ETag, which came from outside.
+    /// Replaces an entity if its stored version is the one with that ETag, which came from outside. With [`ETag::ANY`], an entity that
+    /// was read is replaced if its version is still that one, and another one whatever its version.
     pub fn replace_if<E: Standalone>(&self, entity: &E, etag: impl Borrow<ETag>) -> &Self {
-        let if_match = IfMatch::ETag(etag.borrow().clone());
+        let if_match = IfMatch::from(etag.borrow());
         self.write(ChangeKind::Update(Mode::Replace, Some(if_match)), entity)
     }
 
-    /// Merges into an entity if its stored version is the one with that ETag, which came from outside.
+    /// Merges into an entity if its stored version is the one with that ETag, which came from outside. With [`ETag::ANY`], as
+    /// [`replace_if`](Self::replace_if).
     pub fn merge_if<E: Standalone>(&self, entity: &E, etag: impl Borrow<ETag>) -> &Self {
-        let if_match = IfMatch::ETag(etag.borrow().clone());
+        let if_match = IfMatch::from(etag.borrow());
         self.write(ChangeKind::Update(Mode::Merge, Some(if_match)), entity)
     }
 
@@ -196,10 +198,11 @@ impl Transaction {
         self.delete_when(IfMatch::Any, key)
     }
 
-    /// Deletes an entity if its stored version is the one with that ETag, which came from outside.
+    /// Deletes an entity if its stored version is the one with that ETag, which came from outside. With [`ETag::ANY`], as
+    /// [`delete`](Self::delete).
     pub fn delete_if<K: IntoEntityKey>(&self, key: K, etag: impl Borrow<ETag>) -> &Self {
         const { check_standalone_key::<K>() }
-        self.delete_when(IfMatch::ETag(etag.borrow().clone()), key)
+        self.delete_when(IfMatch::from(etag.borrow()), key)
     }
 
     /// Deletes an entity if its stored version is the one that was read.

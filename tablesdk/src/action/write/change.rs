@@ -27,11 +27,9 @@ impl ChangeKind {
             Self::Delete(_) => "delete entity",
             Self::Insert => "insert entity",
             Self::Update(Mode::Merge, None) => "upsert_merge entity",
-            Self::Update(Mode::Merge, Some(IfMatch::Any)) => "merge_unconditional entity",
-            Self::Update(Mode::Merge, Some(IfMatch::ETag(_))) => "merge entity",
+            Self::Update(Mode::Merge, Some(_)) => "merge entity",
             Self::Update(Mode::Replace, None) => "upsert_replace entity",
-            Self::Update(Mode::Replace, Some(IfMatch::Any)) => "replace_unconditional entity",
-            Self::Update(Mode::Replace, Some(IfMatch::ETag(_))) => "replace entity",
+            Self::Update(Mode::Replace, Some(_)) => "replace entity",
         }
     }
 

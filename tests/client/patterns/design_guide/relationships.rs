@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tablesdk::key::RowRange;
-use tablesdk::{DynamicEntity, TableEntity};
+use tablesdk::{DynamicEntity, ETag, TableEntity};
 
 use super::Costs;
 
@@ -153,7 +153,7 @@ async fn one_to_many(costs: &mut Costs) {
     let single = async || {
         many.insert(&new).await.unwrap();
         let headcount = DynamicEntity::new("Sales", "dept").with("Headcount", 101);
-        one.merge_unconditional(&headcount).await.unwrap();
+        one.merge_if(&headcount, ETag::ANY).await.unwrap();
     };
     costs.way("naive: two writes, not together", single()).await;
 }

@@ -4,7 +4,7 @@ use futures::stream;
 use harness::proxy::Proxy;
 use harness::{client, client_with};
 use tablesdk::encryption::Keyring;
-use tablesdk::{DynamicEntity, ErrorKind, TableClient, TableEntity, Value};
+use tablesdk::{DynamicEntity, ETag, ErrorKind, TableClient, TableEntity, Value};
 use tablesdk_server::TableServer;
 
 use super::{Patient, assert_no_secret, binary, february, january, keyring, stored, tables};
@@ -141,8 +141,8 @@ on_both_transports! {
         table.merge(&mut found).exactly_once().await.unwrap();
         ada = found.into_inner();
         assert_is(&table, &ada).await;
-        table.merge_unconditional(&ada).await.unwrap();
-        table.replace_unconditional(&ada).await.unwrap();
+        table.merge_if(&ada, ETag::ANY).await.unwrap();
+        table.replace_if(&ada, ETag::ANY).await.unwrap();
         assert_is(&table, &ada).await;
     }
 
@@ -288,7 +288,7 @@ async fn requests_and_debug_show_no_value_and_no_key() {
     shown.push(format!("{error:?}"));
     table
         .batch("Ward")
-        .merge_unconditional(&ada)
+        .merge_if(&ada, ETag::ANY)
         .insert(&other)
         .await
         .unwrap();

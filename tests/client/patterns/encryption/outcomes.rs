@@ -3,7 +3,7 @@
 use harness::client_with;
 use harness::proxy::Proxy;
 use tablesdk::action::CurrentState;
-use tablesdk::{DynamicEntity, ErrorKind, TableClient};
+use tablesdk::{DynamicEntity, ETag, ErrorKind, TableClient};
 use tablesdk_server::testing::{Fault, Op};
 use tablesdk_server::{InProcess, TableServer};
 
@@ -53,7 +53,7 @@ async fn an_unknown_outcome_shows_the_decrypted_entity() {
     // The same value, encrypted by another client, is not what was sent.
     let (server, _, table) = start().await;
     let mut stored = table.insert(&Patient::ada()).await.unwrap();
-    table.replace_unconditional(&Patient::ada()).await.unwrap();
+    table.replace_if(&Patient::ada(), ETag::ANY).await.unwrap();
     server
         .faults()
         .next(Op::UpdateEntity, Fault::lost_response());

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::stream;
 use harness::client_with;
 use tablesdk::outbox::{Outbox, Step};
-use tablesdk::{DynamicEntity, Properties, RetryPolicy, TableEntity};
+use tablesdk::{DynamicEntity, ETag, Properties, RetryPolicy, TableEntity};
 use tablesdk_server::testing::{Fault, Op};
 use tokio::time::sleep;
 
@@ -292,8 +292,8 @@ async fn an_entity_that_gets_the_rest_of_another_is_not_that_of_its_step() {
         "merge",
         "replace_if",
         "merge_if",
-        "replace_unconditional",
-        "merge_unconditional",
+        "replace_if any",
+        "merge_if any",
         "changed_only",
         "modify",
         "batch",
@@ -325,8 +325,8 @@ async fn an_entity_that_gets_the_rest_of_another_is_not_that_of_its_step() {
             "changed_only" => titles.merge(&mut new).changed_only().await.unwrap(),
             "replace_if" => drop(titles.replace_if(&*new, etag).await.unwrap()),
             "merge_if" => drop(titles.merge_if(&*new, etag).await.unwrap()),
-            "replace_unconditional" => drop(titles.replace_unconditional(&*new).await.unwrap()),
-            "merge_unconditional" => drop(titles.merge_unconditional(&*new).await.unwrap()),
+            "replace_if any" => drop(titles.replace_if(&*new, ETag::ANY).await.unwrap()),
+            "merge_if any" => drop(titles.merge_if(&*new, ETag::ANY).await.unwrap()),
             "modify" => {
                 let change = |e: &mut Kept| {
                     e.rest = rest.clone();

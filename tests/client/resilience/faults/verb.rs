@@ -1,6 +1,6 @@
 //! The verbs, each on the same entity: its state before, its expected state after, and how often the verb may write it.
 
-use tablesdk::{Error, Stored, TableClient};
+use tablesdk::{ETag, Error, Stored, TableClient};
 use tablesdk_server::testing::Op;
 
 use super::State;
@@ -22,7 +22,7 @@ pub(super) enum Verb {
     MergeIf,
     MergeIfOnce,
     MergeOnce,
-    MergeUnconditional,
+    MergeIfAny,
     Modify,
     ModifyOnce,
     Patch,
@@ -33,7 +33,7 @@ pub(super) enum Verb {
     ReplaceIf,
     ReplaceIfOnce,
     ReplaceOnce,
-    ReplaceUnconditional,
+    ReplaceIfAny,
     UpsertMerge,
     UpsertReplace,
     UpsertReplaceOnce,
@@ -65,7 +65,7 @@ impl Verb {
         Self::MergeIf,
         Self::MergeIfOnce,
         Self::MergeOnce,
-        Self::MergeUnconditional,
+        Self::MergeIfAny,
         Self::Modify,
         Self::ModifyOnce,
         Self::Patch,
@@ -76,7 +76,7 @@ impl Verb {
         Self::ReplaceIf,
         Self::ReplaceIfOnce,
         Self::ReplaceOnce,
-        Self::ReplaceUnconditional,
+        Self::ReplaceIfAny,
         Self::UpsertMerge,
         Self::UpsertReplace,
         Self::UpsertReplaceOnce,
@@ -85,9 +85,9 @@ impl Verb {
     pub(super) fn class(self) -> Class {
         match self {
             Self::Get | Self::Query => Class::Read,
-            Self::MergeUnconditional
+            Self::MergeIfAny
             | Self::Patch
-            | Self::ReplaceUnconditional
+            | Self::ReplaceIfAny
             | Self::UpsertMerge
             | Self::UpsertReplace => Class::State,
             _ => Class::Once,
@@ -122,9 +122,7 @@ impl Verb {
             _ if self.is_exactly_once() => Op::Batch,
             Self::UpsertMerge => Op::InsertOrMergeEntity,
             Self::UpsertReplace => Op::InsertOrReplaceEntity,
-            Self::Modify | Self::Replace | Self::ReplaceIf | Self::ReplaceUnconditional => {
-                Op::UpdateEntity
-            }
+            Self::Modify | Self::Replace | Self::ReplaceIf | Self::ReplaceIfAny => Op::UpdateEntity,
             _ => Op::MergeEntity,
         }
     }
@@ -188,7 +186,7 @@ impl Verb {
                 merge.exactly_once().await.map(drop)
             }
             Self::MergeOnce => table.merge(&mut row).exactly_once().await,
-            Self::MergeUnconditional => table.merge_unconditional(&new).await.map(drop),
+            Self::MergeIfAny => table.merge_if(&new, ETag::ANY).await.map(drop),
             Self::Modify => table.modify(key(), Employee::grow_older).await.map(drop),
             Self::ModifyOnce => table
                 .modify(key(), Employee::grow_older)
@@ -212,7 +210,7 @@ impl Verb {
                 replace.exactly_once().await.map(drop)
             }
             Self::ReplaceOnce => table.replace(&mut row).exactly_once().await,
-            Self::ReplaceUnconditional => table.replace_unconditional(&new).await.map(drop),
+            Self::ReplaceIfAny => table.replace_if(&new, ETag::ANY).await.map(drop),
             Self::UpsertMerge => table.upsert_merge(&new).await.map(drop),
             Self::UpsertReplace => table.upsert_replace(&new).await.map(drop),
             Self::UpsertReplaceOnce => {

@@ -11,7 +11,7 @@ use tablesdk::credential::{AccessToken, TokenRequest};
 use tablesdk::sas::{AccountPermissions, ResourceTypes};
 use tablesdk::transport::{ReqwestTransport, Transport};
 use tablesdk::{
-    Credential, DynamicEntity, EntraId, ErrorCode, RetryPolicy, Sas, TableClient,
+    Credential, DynamicEntity, ETag, EntraId, ErrorCode, RetryPolicy, Sas, TableClient,
     TableServiceClient, Timestamp,
 };
 use tablesdk_server::testing::{Fault, Faults, Op};
@@ -33,8 +33,8 @@ async fn suite(service: &TableServiceClient, faults: &Faults) {
     let _ = table.upsert_replace(&ada).await;
     let _ = table.upsert_merge(&ada).await;
     let _ = table.patch(key()).set(|e| e.age, 37).await;
-    let _ = table.merge_unconditional(&ada).await;
-    let _ = table.replace_unconditional(&ada).await;
+    let _ = table.merge_if(&ada, ETag::ANY).await;
+    let _ = table.replace_if(&ada, ETag::ANY).await;
     if let Ok(Some(mut stored)) = table.get(key()).tracked().await {
         stored.age += 1;
         let _ = table.merge(&mut stored).changed_only().await;
@@ -77,7 +77,7 @@ async fn suite(service: &TableServiceClient, faults: &Faults) {
 }
 
 /// Every operation that the client has, by its name.
-const OPERATIONS: [&str; 23] = [
+const OPERATIONS: [&str; 21] = [
     "batch",
     "clean up markers",
     "create table",
@@ -89,13 +89,11 @@ const OPERATIONS: [&str; 23] = [
     "get service stats",
     "insert entity",
     "merge entity",
-    "merge_unconditional entity",
     "modify entity",
     "patch entity",
     "query entities",
     "query tables",
     "replace entity",
-    "replace_unconditional entity",
     "set access policy",
     "set service properties",
     "table_exists",

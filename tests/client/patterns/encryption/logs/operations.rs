@@ -3,7 +3,7 @@
 use futures::{StreamExt as _, stream};
 use harness::proxy::{Proxy, Reply, service_response};
 use tablesdk::transport::Transport;
-use tablesdk::{DynamicEntity, Guid, TableClient, TableEntity as _, Value};
+use tablesdk::{DynamicEntity, ETag, Guid, TableClient, TableEntity as _, Value};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
 
@@ -18,8 +18,8 @@ pub(super) async fn writes(table: &TableClient, server: &TableServer, shown: &mu
     run!(shown, table.insert(&ada));
     run!(shown, table.upsert_merge(&ada));
     run!(shown, table.upsert_replace(&ada));
-    run!(shown, table.merge_unconditional(&ada));
-    run!(shown, table.replace_unconditional(&ada));
+    run!(shown, table.merge_if(&ada, ETag::ANY));
+    run!(shown, table.replace_if(&ada, ETag::ANY));
     run!(
         shown,
         table
@@ -47,7 +47,7 @@ pub(super) async fn writes(table: &TableClient, server: &TableServer, shown: &mu
     );
     let both = || table.batch("Ward").upsert_replace(&ada).insert(&chart("1"));
     run!(shown, both());
-    if let Some(result) = run!(shown, table.batch("Ward").merge_unconditional(&ada)) {
+    if let Some(result) = run!(shown, table.batch("Ward").merge_if(&ada, ETag::ANY)) {
         shown.debug(&result);
     }
     let read = table.transaction("Ward", async |tx| {
