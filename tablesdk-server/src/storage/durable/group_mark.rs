@@ -36,6 +36,27 @@ pub(super) fn last<E>(
     Ok(check(&found))
 }
 
+/// Where the marks of groups after `required` are in the bytes of a journal: of each group, the one under its own key. That under the key of
+/// the group before is just in front of it.
+pub(super) fn find(bytes: &[u8], required: u64) -> impl Iterator<Item = usize> {
+    let windows = bytes.windows(MARK_BYTES).enumerate();
+    windows.filter_map(move |(index, mark)| {
+        let (own, record) = mark.split_first_chunk()?;
+        let number = u64::from_be_bytes(record.try_into().ok()?);
+        if number <= required || *own != key(number) {
+            return None;
+        }
+        // Other bytes may look like one mark by chance.
+        let [(before, record), _] = of(number);
+        let mut in_front = bytes
+            .get(index.saturating_sub(MARK_DISTANCE)..index)?
+            .windows(MARK_BYTES);
+        in_front
+            .any(|mark| mark.starts_with(&before) && mark.ends_with(&record))
+            .then_some(index)
+    })
+}
+
 /// The marks are in the order of their slots.
 fn check(marks: &[(u32, u64)]) -> Result<u64, String> {
     let Some(last) = marks.iter().map(|(_, number)| *number).max() else {
@@ -66,6 +87,11 @@ fn key(group: u64) -> [u8; 5] {
 fn slot(group: u64) -> u32 {
     u32::try_from(group % MARKED).unwrap_or_default()
 }
+
+/// The key and the record of a mark.
+const MARK_BYTES: usize = 5 + 8;
+/// From the first mark of a group to the second, with what the store writes between them, or more.
+const MARK_DISTANCE: usize = 64;
 
 /// So many groups are marked. The store keeps up to three memory tables of 16 MiB that are in no table yet, and a group takes more than 350
 /// bytes of them.

@@ -17,6 +17,7 @@ mod private;
 mod recovery;
 mod reopening;
 mod store;
+mod torn_tail;
 mod watermark;
 mod writer;
 

@@ -13,6 +13,7 @@ use fjall::{Database, Keyspace, KeyspaceCreateOptions};
 
 use super::directory::Directory;
 use super::group_mark;
+use super::torn_tail::TornTail;
 use super::watermark::Watermark;
 use crate::storage::files::tables_kept_open;
 
@@ -57,17 +58,31 @@ fn open_store(directory: &Directory) -> io::Result<Opened> {
     directory.make_records()?;
     let explain = |error| directory.explain(error);
     // The store panics for some kinds of damage.
-    let opening = AssertUnwindSafe(|| {
-        let builder = Database::builder(directory.records());
-        builder
-            .max_cached_files(Some(tables_kept_open()))
-            .cache_size(CACHE_BYTES)
-            .worker_threads(BACKGROUND_THREADS)
-            .open()
-    });
-    let database = catch_unwind(opening)
-        .map_err(|_| directory.damaged("the store in it cannot be read"))?
-        .map_err(explain)?;
+    let open = || {
+        let opening = AssertUnwindSafe(|| {
+            let builder = Database::builder(directory.records());
+            builder
+                .max_cached_files(Some(tables_kept_open()))
+                .cache_size(CACHE_BYTES)
+                .worker_threads(BACKGROUND_THREADS)
+                .open()
+        });
+        catch_unwind(opening).map_err(|_| directory.damaged("the store in it cannot be read"))
+    };
+    let mut database = open()?;
+    // Without the number, it is unknown which groups must be there.
+    if is_torn(&database) && acknowledged.is_some() {
+        let cannot_be = |what| move |error| directory.io(what, &error);
+        let tail = TornTail::read(&directory.records(), required);
+        let mut tail = tail.map_err(cannot_be("cannot be read"))?;
+        while let Some(torn) = &mut tail
+            && is_torn(&database)
+            && torn.cut().map_err(cannot_be("cannot be written to"))?
+        {
+            database = open()?;
+        }
+    }
+    let database = database.map_err(explain)?;
     if required > 0 && !database.keyspace_exists(RECORDS) {
         return Err(directory.damaged("none of its records are there"));
     }
@@ -107,6 +122,11 @@ fn open_store(directory: &Directory) -> io::Result<Opened> {
     })
 }
 
+/// Whether the store has read a group of writes in a journal to its end, and it is not as it was written.
+const fn is_torn(opened: &fjall::Result<Database>) -> bool {
+    matches!(opened, Err(fjall::Error::JournalRecovery(_)))
+}
+
 const RECORDS: &str = "records";
 
 /// How much the store keeps only in memory and in its journal until it writes a table. After a crash, the server reads all of it
@@ -119,3 +139,101 @@ const CACHE_BYTES: u64 = 256 * 1024 * 1024;
 /// After each table, the store orders as many compactions as it has threads. The first of its threads takes none, but puts them back and
 /// spins as long as all others are busy. With two threads, that is throughout each compaction.
 const BACKGROUND_THREADS: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use xxhash_rust::xxh3::xxh3_64;
+
+    use super::super::overlay::Writes;
+    use super::super::store::Store;
+    use super::*;
+    use crate::storage::{Durability, WriteBatch};
+
+    const GROUPS: u64 = 20;
+
+    /// Of several pages, and none that is compressed.
+    fn record(number: u64) -> Vec<u8> {
+        let word = |index: u64| xxh3_64(&(number << 32 | index).to_le_bytes());
+        let words = (0..2500_u64).map(word);
+        words.flat_map(u64::to_le_bytes).collect()
+    }
+
+    fn key(number: u64) -> Vec<u8> {
+        format!("k{number:03}").into_bytes()
+    }
+
+    /// Writes groups of one record, and returns the journal.
+    fn written(path: &Path) -> (std::path::PathBuf, Vec<u8>) {
+        let (_directory, opened) = open(path).unwrap();
+        let mut store = Store::new(opened, Durability::Sync);
+        for number in 1..=GROUPS {
+            let mut batch = WriteBatch::default();
+            batch.put(key(number), record(number));
+            let mut writes = Writes::default();
+            writes.add(&batch);
+            assert!(store.write(&writes, number).is_ok());
+        }
+        let entries = fs::read_dir(path.join("records")).unwrap();
+        let mut paths = entries.map(|entry| entry.unwrap().path());
+        let journal = paths.find(|path| path.extension().is_some_and(|name| name == "jnl"));
+        let journal = journal.unwrap();
+        let mut bytes = fs::read(&journal).unwrap();
+        // The rest is not used yet.
+        bytes.truncate(1024 * 1024);
+        (journal, bytes)
+    }
+
+    /// Loses a page in the middle of the record of a group.
+    fn tear(bytes: &mut [u8], group: u64) {
+        let record = record(group);
+        let part = &record[10_000..10_100];
+        let found = bytes.windows(part.len()).position(|bytes| bytes == part);
+        let page = found.unwrap() / 4096 * 4096;
+        bytes[page..page + 4096].fill(0);
+    }
+
+    #[test]
+    fn a_group_that_lost_a_page_when_the_power_went_does_not_prevent_the_start() {
+        for (torn, acknowledged) in [
+            (GROUPS, GROUPS - 1),
+            (GROUPS, 3),
+            (GROUPS - 6, GROUPS - 7),
+            (1, 0),
+        ] {
+            let place = tempfile::tempdir().unwrap();
+            let path = place.path().join("data");
+            let (journal, mut bytes) = written(&path);
+            tear(&mut bytes, torn);
+            fs::write(&journal, &bytes).unwrap();
+            Watermark::open(&path, acknowledged).unwrap();
+            let (_directory, opened) = open(&path).unwrap();
+            let last = opened.group_number;
+            assert!((acknowledged..torn).contains(&last), "{last}");
+            if torn == GROUPS {
+                assert_eq!(last, torn - 1, "no other group is lost");
+            }
+            for number in 1..=GROUPS {
+                let found = opened.records.get(key(number)).unwrap();
+                let expected = (number <= last).then(|| record(number));
+                assert_eq!(found.as_deref(), expected.as_deref(), "{number}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_acknowledged_group_that_is_damaged_is_missed_and_nothing_is_cut_off() {
+        for (damaged, acknowledged) in [(GROUPS, GROUPS), (GROUPS - 6, GROUPS - 5), (2, 2)] {
+            let place = tempfile::tempdir().unwrap();
+            let path = place.path().join("data");
+            let (journal, mut bytes) = written(&path);
+            tear(&mut bytes, damaged);
+            fs::write(&journal, &bytes).unwrap();
+            Watermark::open(&path, acknowledged).unwrap();
+            let error = open(&path).err().unwrap();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
+            assert!(fs::read(&journal).unwrap() == bytes, "it is as it was");
+        }
+    }
+}
