@@ -33,6 +33,8 @@ pub(super) struct Store {
     tables_due: u32,
     /// How often a table has waited for a merge.
     waits: u32,
+    /// About how many bytes went to the journal since the store was last made to look at its length, or was opened.
+    journaled: usize,
 }
 
 /// Why a group was not acknowledged.
@@ -55,6 +57,7 @@ impl Store {
             merged: 0,
             tables_due: 0,
             waits: 0,
+            journaled: 0,
         }
     }
 
@@ -95,7 +98,7 @@ impl Store {
 
     /// Writes a group as a whole, with its number.
     pub(super) fn write(&mut self, writes: &Writes, number: u64) -> Result<(), WriteError> {
-        self.wait_for_room()?;
+        self.wait_for_room(number)?;
         let mode = match self.durability {
             Durability::Relaxed => PersistMode::Buffer,
             // The length of a journal and the times of its last change need no sync: it is created at its full length, and otherwise a sync
@@ -103,13 +106,17 @@ impl Store {
             Durability::Sync => PersistMode::SyncData,
         };
         let mut batch = self.database.batch().durability(Some(mode));
+        let mut bytes = 3 * ITEM_BYTES;
         for (key, record) in writes.records() {
             batch.insert(&self.records, key, record);
+            bytes += key.len() + record.len() + ITEM_BYTES;
         }
         for key in writes.removed() {
             batch.remove(&self.records, key);
+            bytes += key.len() + ITEM_BYTES;
             self.removed += 1;
         }
+        self.journaled = self.journaled.saturating_add(bytes);
         for (key, record) in group_mark::of(number) {
             batch.insert(&self.records, key, record);
         }
@@ -125,25 +132,31 @@ impl Store {
         }
     }
 
-    /// Waits until the background threads have caught up. The store waits itself within a write, but waits for ever if its background
-    /// threads have stopped, or have nothing to do: they look whether there is something to merge once for each table that they write.
-    fn wait_for_room(&self) -> Result<(), WriteError> {
-        let (mut looks, mut next) = (0, MERGE_LOOKS_MIN);
+    /// Waits, before the group with that number, until the background threads have caught up. The store waits itself within a write, but
+    /// waits for ever if its background threads have stopped, or have nothing to do: they look whether there is something to merge once for
+    /// each table that they write, and do not know of a memory table that could not be written by an ingestion.
+    fn wait_for_room(&self, number: u64) -> Result<(), WriteError> {
+        let (mut looks, mut next) = (0, LOOKS_MIN);
         loop {
             let has_many_tables = self.records.l0_table_count() >= FIRST_LEVEL_MAX;
-            if !has_many_tables && self.records.sealed_memtable_count() < SEALED_MEMTABLES_MAX {
+            let has_many_in_memory = self.records.sealed_memtable_count() >= SEALED_MEMTABLES_MAX;
+            if !has_many_tables && !has_many_in_memory {
                 return Ok(());
             }
             self.is_running()?;
             thread::sleep(ROOM_INTERVAL);
             looks += 1;
-            if has_many_tables
-                && looks >= next
-                && let Ok(nothing) = self.records.start_ingestion()
-            {
+            if looks < next {
+                continue;
+            }
+            next = looks * 2;
+            if has_many_in_memory {
+                let written = self.write_tables(number.saturating_sub(1));
+                // Nothing of the group is written.
+                written.map_err(|_| WriteError::Stopped)?;
+            } else if let Ok(nothing) = self.records.start_ingestion() {
                 // An ingestion of nothing makes them look again. An error means that the store has stopped.
                 let _ = nothing.finish();
-                next = looks * 2;
             }
         }
     }
@@ -174,15 +187,23 @@ impl Store {
             return true;
         }
         (self.tables_due, self.waits) = (self.tables_due - 1, 0);
-        // What is in memory becomes a table, and the mark of the last group, which is written again, another one.
-        let [_, (key, record)] = group_mark::of(number);
-        let written = self.records.start_ingestion().and_then(|mut table| {
-            table.write(key, record)?;
-            table.finish()
-        });
-        // After an error, the store has stopped, or will.
-        self.tables_due = written.map_or(0, |()| self.tables_due);
+        if self.journaled >= JOURNAL_BYTES {
+            // The store begins a new journal only when a memory table is full, which may never happen between two clean-ups. An error means
+            // that it has stopped.
+            let _ = self.records.rotate_memtable();
+            self.journaled = 0;
+        }
+        // After an error, the records stay in memory and in the journal.
+        self.tables_due = self.write_tables(number).map_or(0, |()| self.tables_due);
         self.tables_due > 0
+    }
+
+    /// Makes a table of what is in memory, and another one of the mark of the last group, which is written again.
+    fn write_tables(&self, number: u64) -> fjall::Result<()> {
+        let [_, (key, record)] = group_mark::of(number);
+        let mut table = self.records.start_ingestion()?;
+        table.write(key, record)?;
+        table.finish()
     }
 
     /// Syncs all groups up to this number.
@@ -289,8 +310,8 @@ const SEALED_MEMTABLES_MAX: usize = 2;
 /// The same, from 30 on.
 const FIRST_LEVEL_MAX: usize = 28;
 const ROOM_INTERVAL: Duration = Duration::from_millis(1);
-/// After so many intervals, the threads are made to look.
-const MERGE_LOOKS_MIN: u32 = 1000;
+/// After so many intervals, the threads are helped.
+const LOOKS_MIN: u32 = 1000;
 
 /// If one entry of so many is a removal, the removals are merged with what they hide.
 const ENTRIES_PER_REMOVAL: usize = 8;
@@ -303,6 +324,10 @@ const HIDDEN_BYTES_MAX: u64 = 16 * 1024 * 1024;
 const TABLES_PER_CLEAN_UP: u32 = 12;
 /// The store merges the first level when it has so many tables.
 const MERGED_MIN: usize = 4;
+/// The store begins another journal when one is so long and a memory table is written.
+const JOURNAL_BYTES: usize = 64 * 1024 * 1024;
+/// What a journal has for each item, or more.
+const ITEM_BYTES: usize = 32;
 /// After so many looks, the next table makes the store look again.
 const WAITS_MAX: u32 = 100;
 
@@ -310,9 +335,11 @@ const WAITS_MAX: u32 = 100;
 mod tests {
     use std::collections::BTreeMap;
     use std::ops::ControlFlow;
+    use std::path::Path;
 
     use proptest::prelude::*;
 
+    use super::super::directory::Directory;
     use super::super::recovery;
     use super::*;
     use crate::storage::WriteBatch;
@@ -399,9 +426,80 @@ mod tests {
         drop((records, idle));
         let (_directory, opened) = recovery::open(&directory).unwrap();
         let store = Store::new(opened, Durability::Relaxed);
-        assert!(store.wait_for_room().is_ok());
+        assert!(store.wait_for_room(1).is_ok());
         assert!(store.records.l0_table_count() < FIRST_LEVEL_MAX);
         assert_eq!(&*store.records.get("a").unwrap().unwrap(), b"record");
+    }
+
+    fn open(directory: &Path) -> (Directory, Store, u64) {
+        let (directory, opened) = recovery::open(directory).unwrap();
+        let number = opened.group_number;
+        (directory, Store::new(opened, Durability::Relaxed), number)
+    }
+
+    fn put(key: &str, record: &[u8]) -> Writes {
+        let mut batch = WriteBatch::default();
+        batch.put(key, record);
+        let mut writes = Writes::default();
+        writes.add(&batch);
+        writes
+    }
+
+    #[test]
+    fn journals_do_not_grow_while_removals_are_merged() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("data");
+        let (_directory, mut store, _) = open(&path);
+        // The store compresses larger ones.
+        let record = [7; 4000];
+        let mut number = 0;
+        // Less than a memory table each time, and more than three journals in the end.
+        for _ in 0..30 {
+            for index in 0..2000 {
+                number += 1;
+                let writes = put(&format!("k{index}"), &record);
+                assert!(store.write(&writes, number).is_ok());
+            }
+            (store.tables_due, store.waits) = (1, WAITS_MAX);
+            assert!(!store.tidy(number, false));
+        }
+        let bytes = || {
+            let entries = std::fs::read_dir(path.join("records")).unwrap();
+            let paths = entries.map(|entry| entry.unwrap().path());
+            let journals = paths.filter(|path| path.extension().is_some_and(|name| name == "jnl"));
+            // One may be removed at this moment.
+            journals
+                .map(|path| std::fs::metadata(path).map_or(0, |file| file.len()))
+                .sum::<u64>()
+        };
+        let is_small = || bytes() <= 3 * 64 * 1024 * 1024;
+        let waits = (0..500).take_while(|_| {
+            thread::sleep(Duration::from_millis(10));
+            !is_small()
+        });
+        assert!(waits.count() < 500, "{} bytes of journals", bytes());
+    }
+
+    /// As after two moments at which the disk was full.
+    #[test]
+    fn a_write_does_not_wait_for_ever_for_memory_tables_that_nobody_writes() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("data");
+        let (_directory, mut store, _) = open(&path);
+        let tables = path.join("records/keyspaces/1/tables");
+        let away = place.path().join("away");
+        for number in 1..=2 {
+            assert!(store.write(&put("a", b"1"), number).is_ok());
+            let mut table = store.records.start_ingestion().unwrap();
+            table.write("b", "2").unwrap();
+            std::fs::rename(&tables, &away).unwrap();
+            assert!(table.finish().is_err());
+            std::fs::rename(&away, &tables).unwrap();
+        }
+        assert_eq!(store.records.sealed_memtable_count(), SEALED_MEMTABLES_MAX);
+        assert!(store.write(&put("a", b"3"), 3).is_ok());
+        assert_eq!(&*store.records.get("a").unwrap().unwrap(), b"3");
+        assert_eq!(store.records.sealed_memtable_count(), 0);
     }
 
     proptest! {
