@@ -30,8 +30,8 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 
-use super::stopped;
 use super::test_port::{self, TestPort};
+use crate::http::stopped;
 use crate::request::metrics::Gauge;
 use crate::service::Service;
 use crate::storage::Connections;
@@ -391,8 +391,8 @@ const STALL_MAX: Duration = Duration::from_secs(30);
 #[cfg(feature = "durable")]
 const PART_BYTES: usize = 256 * 1024;
 
-#[cfg(test)]
 #[cfg(feature = "durable")]
+#[cfg(test)]
 mod tests {
     use tablesdk_protocol::{EntityKey, TableName, ValueRef};
     use tokio::time::{Instant, advance};

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::Shared;
+use super::state::Shared;
 use super::writer::PoisonOnExit;
 
 /// A pending write for which the writing thread was not woken.
@@ -63,9 +63,10 @@ mod tests {
     use tempfile::TempDir;
     use tokio::sync::oneshot;
 
+    use super::super::state::Group;
     use super::super::watermark::Watermark;
     use super::super::writer::{GroupWriter, Turn};
-    use super::super::{Durability, DurableStorage, Group};
+    use super::super::{Durability, DurableStorage};
     use super::*;
     use crate::storage::{Commit, Storage as _, WriteBatch};
 

@@ -10,12 +10,14 @@
 //! This module does not know the meaning of the records; see `FORMAT.md` for that.
 
 mod directory;
+mod durability;
 mod group_mark;
 mod lone;
 mod overlay;
 mod private;
 mod recovery;
 mod reopening;
+mod state;
 mod store;
 mod torn_tail;
 mod watermark;
@@ -24,42 +26,20 @@ mod writer;
 use std::fmt;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 
 use tokio::sync::{oneshot, watch};
 
 use self::directory::Directory;
 pub(crate) use self::directory::sync_parent;
+pub use self::durability::Durability;
 pub(in crate::storage) use self::lone::LoneCommit;
 use self::overlay::{Overlay, Writes};
-use self::store::{Store, StoredRecords, Unreadable};
+use self::state::{Group, Shared, State};
+use self::store::{Store, Unreadable};
 use self::writer::{GroupWriter, LOOKS, Turn};
 use super::{Closed, Commit, Snapshot, Storage, StorageError, WriteBatch, is_exhausted};
-
-/// Which failures an acknowledged write survives.
-///
-/// ```
-/// use tablesdk_server::{Durability, TableServer};
-///
-/// # fn main() -> std::io::Result<()> {
-/// # let place = tempfile::tempdir()?;
-/// # let directory = place.path().join("tables");
-/// let server = TableServer::builder().data(directory, Durability::Sync).in_process()?;
-/// # drop(server);
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Durability {
-    /// A write survives a crash of the process, but not a crash or power loss of the machine: it is passed to the operating system,
-    /// which keeps it in memory for some seconds before it is on the disk. Several times faster with few writers.
-    Relaxed,
-    /// A write survives a crash or power loss of the machine, too: it is acknowledged after it is synced to the disk.
-    #[default]
-    Sync,
-}
 
 /// A storage in a data directory.
 pub(crate) struct DurableStorage {
@@ -69,53 +49,6 @@ pub(crate) struct DurableStorage {
     /// Dropped last. The drop notifies the tasks that wait for the data directory to be free.
     closing: watch::Sender<()>,
 }
-
-struct Shared {
-    state: Mutex<State>,
-    /// Notified when a write is pending, or when the storage is closing.
-    changed: Condvar,
-    durability: Durability,
-    /// Held until the embedded store is closed.
-    directory: Directory,
-}
-
-struct State {
-    /// Whose turn it is to write.
-    turn: Turn,
-    /// How often the writing thread still checks, after the last write, whether the embedded store has stopped.
-    looks: u32,
-    /// How many writers waited for the last group of writes.
-    last_writers: usize,
-    /// Decided writes that are in no group yet.
-    pending: Group,
-    /// The group that is being written.
-    writing: Writes,
-    /// The size of `writing` in bytes.
-    writing_bytes: usize,
-    /// The epoch that the last write in `writing` starts, if one does.
-    writing_epoch: Option<u64>,
-    /// The last epoch that a batch has started, whether it became durable or not.
-    last_epoch: u64,
-    /// The epoch of the durable records.
-    durable_epoch: u64,
-    /// The durable records; `None` while the embedded store is closed and about to be opened again.
-    durable: Option<StoredRecords>,
-    /// Why writes are refused.
-    failed: Option<StorageError>,
-    is_closing: bool,
-}
-
-/// Writes that share a sync.
-struct Group {
-    writes: Writes,
-    bytes: usize,
-    /// The last epoch that a batch of the group starts, if one does.
-    epoch: Option<u64>,
-    waiting: Vec<Waiting>,
-}
-
-/// Notifies a writer that waits until its write is durable.
-type Waiting = oneshot::Sender<Result<(), StorageError>>;
 
 impl DurableStorage {
     /// Opens a data directory, which is created if it does not exist.
@@ -283,81 +216,6 @@ impl fmt::Debug for DurableStorage {
     }
 }
 
-impl Group {
-    fn new() -> Self {
-        Self {
-            writes: Writes::default(),
-            bytes: 0,
-            epoch: None,
-            waiting: Vec::new(),
-        }
-    }
-
-    fn add(&mut self, batch: &WriteBatch) {
-        self.bytes = self.bytes.saturating_add(batch.bytes());
-        self.writes.add(batch);
-    }
-}
-
-impl State {
-    /// Refuses all writes from now on. Only the first reason is logged, unless it was temporary and this one is not.
-    fn fail(&mut self, error: StorageError) {
-        let is_new = match &self.failed {
-            None => true,
-            Some(failed) => failed.is_temporary() && !error.is_temporary(),
-        };
-        if is_new {
-            tracing::error!(%error, "the data directory takes no more writes");
-            self.failed = Some(error);
-        }
-    }
-
-    /// Whether the next write would be in a group of its own, as was the last one. Otherwise the group would keep the writers waiting
-    /// that are about to come.
-    fn is_lone(&self) -> bool {
-        self.turn.is_free() && self.pending.waiting.is_empty() && self.last_writers <= 1
-    }
-
-    fn has_temporary_failure(&self) -> bool {
-        let failed = self.failed.as_ref();
-        failed.is_some_and(StorageError::is_temporary)
-    }
-
-    /// Why nothing can be read while the embedded store is closed.
-    fn unreadable(&self) -> StorageError {
-        match &self.failed {
-            Some(StorageError::Exhausted { .. }) => StorageError::Exhausted { what: "read" },
-            Some(StorageError::Stopped { .. }) => StorageError::Stopped { what: "read" },
-            Some(failed) => failed.clone(),
-            None => StorageError::Closed,
-        }
-    }
-
-    fn has_backpressure(&self) -> bool {
-        // After a failure no write is in flight, and the next writer must get the error instead of waiting.
-        self.failed.is_none() && self.pending.bytes.saturating_add(self.writing_bytes) >= BYTES_MAX
-    }
-}
-
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing that holds the lock panics half way through a change.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Refuses all writes from now on if the data directory was removed, moved or replaced.
-    fn check_in_place(&self) {
-        if let Err(error) = self.look_in_place() {
-            self.state().fail(error);
-        }
-    }
-
-    fn look_in_place(&self) -> Result<(), StorageError> {
-        let in_place = self.directory.check_in_place();
-        in_place.map_err(|error| store::failed("write", &error))
-    }
-}
-
 /// Adds the path of the data directory to an error if the cause is too many open files.
 fn too_many_files(path: &Path, error: io::Error) -> io::Error {
     if !is_exhausted(&error) {
@@ -370,13 +228,9 @@ fn too_many_files(path: &Path, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), message)
 }
 
-/// The maximum size of the writes in flight, written or pending, before writers have to wait. A writer waits before it decides its
-/// batch, there is one writer at a time, and one more batch is always accepted. So the size never exceeds this value plus the
-/// largest batch, which is a hundred merges into entities of 1 MiB, with their JSON.
-const BYTES_MAX: usize = 64 * 1024 * 1024;
-
 #[cfg(test)]
 mod tests {
+    use super::state::BYTES_MAX;
     use super::writer::PoisonOnExit;
     use super::*;
 

@@ -13,8 +13,9 @@ use std::io;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use super::store::Store;
-use super::{Shared, recovery};
+use super::recovery;
+use super::state::{Shared, State};
+use super::store::{Store, failed};
 use crate::storage::is_exhausted;
 
 impl Shared {
@@ -91,14 +92,14 @@ impl Shared {
     }
 
     fn give_up(&self, error: &io::Error) {
-        let error = super::store::failed("be opened again", error);
+        let error = failed("be opened again", error);
         self.state().fail(error);
     }
 
     /// Waits, and returns whether the data directory is being closed, or has failed permanently.
     fn is_over_after(&self, pause: Duration) -> bool {
         let state = self.state();
-        let is_over = |state: &super::State| state.is_closing || !state.has_temporary_failure();
+        let is_over = |state: &State| state.is_closing || !state.has_temporary_failure();
         let woken = self
             .changed
             .wait_timeout_while(state, pause, |state| !is_over(state));

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use fjall::{Database, Keyspace, PersistMode, Readable as _};
 
-use super::Durability;
+use super::durability::Durability;
 use super::group_mark;
 use super::overlay::Writes;
 use super::recovery::Opened;

@@ -6,8 +6,9 @@ use std::thread;
 use std::time::Duration;
 
 use super::overlay::Writes;
+use super::state::{Group, Shared, State};
 use super::store::{Store, WriteError, failed};
-use super::{Group, Shared, State, StorageError, is_exhausted};
+use crate::storage::{StorageError, is_exhausted};
 
 /// What the thread that writes a group needs.
 pub(super) struct GroupWriter {
