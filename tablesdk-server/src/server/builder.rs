@@ -260,7 +260,7 @@ impl TableServerBuilder {
     /// * `GET /health` responds as long as the server runs.
     /// * `GET /ready` responds with 503 when writes are not possible any more.
     /// * `GET /metrics` returns metrics in the text format of Prometheus.
-    /// * `POST /backup` returns a backup of all data, as [`TableServer::backup`] writes it.
+    /// * `POST /backup` returns a backup of all data, as `TableServer::backup` writes it.
     ///
     /// There is no authentication: a client that can reach the loopback address of this machine can read all tables. Web pages
     /// cannot, because requests with an origin or for another host are refused.

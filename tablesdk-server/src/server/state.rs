@@ -43,7 +43,7 @@ impl TableServer {
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::Unsupported`] for a server with a data directory, which has [backups](Self::backup).
+    /// [`io::ErrorKind::Unsupported`] for a server with a data directory, which has backups.
     pub fn snapshot(&self) -> io::Result<ServerSnapshot> {
         let checkpoint = self.service.engine().checkpoint();
         let snapshot = checkpoint.map(|checkpoint| ServerSnapshot {

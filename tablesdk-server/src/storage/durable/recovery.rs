@@ -124,7 +124,9 @@ fn open_store(directory: &Directory) -> io::Result<Opened> {
 
 /// Whether the store has read a group of writes in a journal to its end, and it is not as it was written.
 const fn is_torn(opened: &fjall::Result<Database>) -> bool {
-    matches!(opened, Err(fjall::Error::JournalRecovery(_)))
+    use fjall::JournalRecoveryError::InvalidFileName;
+
+    matches!(opened, Err(fjall::Error::JournalRecovery(why)) if !matches!(why, InvalidFileName))
 }
 
 const RECORDS: &str = "records";
