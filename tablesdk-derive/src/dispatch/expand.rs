@@ -437,7 +437,7 @@ fn checks(rows: &Rows<'_>) -> Vec<TokenStream> {
     let entries = rows.known.iter().map(|known| {
         let span = generated_span(known.ty.span());
         let access = access(&private, known);
-        quote_spanned! { span=> #access.check_no_entry() }
+        quote_spanned! { span=> #access.check_held() }
     });
     checks.chain(entries).chain(other).collect()
 }

@@ -16,7 +16,7 @@ pub(super) fn attached(model: &Model<'_>, indexes: &[Model<'_>]) -> TokenStream 
     let facts = [
         is_entry.then(|| quote! { .entry() }),
         has_entries.then(|| quote! { .with_riders() }),
-        (has_entries || expires).then(|| quote! { .extended() }),
+        expires.then(|| quote! { .extended() }),
         may_encrypt.then(|| quote! { .of_schema(&Self::SCHEMA) }),
     ];
     let facts: Vec<_> = facts.into_iter().flatten().collect();

@@ -261,8 +261,8 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
         let change = EntityChange::new(OPERATION, &self.table, ChangeKind::Insert, encoded).await;
         let change = sent.insert(change.map_err(|error| run.annotate(error))?);
         let etag = change.write_entity(run, self.exactly_once).await?;
-        entity.written_as(&etag);
-        let stored = Stored::new(entity, key.clone(), etag);
+        let mut stored = Stored::new(entity, key.clone(), etag.clone());
+        stored.written(etag);
         Ok(Modified { stored, value })
     }
 }

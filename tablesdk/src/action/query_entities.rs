@@ -309,7 +309,10 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     fn explained(&self) -> Result<Explanation, Error> {
         let request = self.whole_request()?;
         let extensions = self.extensions();
-        let (access, advice) = (request.access(), extensions.advise(request.filter.as_ref()));
+        let (access, advice) = (
+            request.access(),
+            Extensions::all::<E>().advise(request.filter.as_ref()),
+        );
         let pipeline = &self.table.pipeline;
         let point = request.point().filter(|_| !extensions.can_hide());
         let request = request.shaped(&self.table, &extensions)?;
@@ -414,7 +417,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         let filter = self.conditions.take();
         let request = self.request(filter.map_err(|error| error.with_operation(OPERATION))?)?;
         if request.access() == AccessClass::Scan && self.table.pipeline.denies_scans {
-            let advice = extensions.advise(request.filter.as_ref());
+            let advice = Extensions::all::<E>().advise(request.filter.as_ref());
             return Err(refused(OPERATION, ScanError { advice }));
         }
         let query = PagedQuery::new(self.table, request, extensions, self.selection, self.skip);

@@ -8,12 +8,7 @@ use super::{EntityError, EntityProblem, Schema, TableEntity};
 
 /// What is known of a type at compile time. For a plain type, the verbs contain no code of any pattern.
 #[derive(Clone, Copy, Debug)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is asked by itself, at compile time"
-)]
 pub struct Facts {
-    pub(crate) is_standalone: bool,
     pub(crate) is_entry: bool,
     pub(crate) has_riders: bool,
     pub(crate) is_extended: bool,
@@ -22,7 +17,6 @@ pub struct Facts {
 impl Facts {
     /// A type of no pattern.
     pub const PLAIN: Self = Self {
-        is_standalone: true,
         is_entry: false,
         has_riders: false,
         is_extended: false,
@@ -31,7 +25,6 @@ impl Facts {
     /// Other entities are written together with each entity of the type.
     #[must_use]
     pub const fn with_riders(mut self) -> Self {
-        self.is_standalone = false;
         self.has_riders = true;
         self
     }
@@ -39,7 +32,6 @@ impl Facts {
     /// An entity of the type is written together with another one, and not by itself.
     #[must_use]
     pub const fn entry(mut self) -> Self {
-        self.is_standalone = false;
         self.is_entry = true;
         self
     }
@@ -58,10 +50,14 @@ impl Facts {
         self
     }
 
+    /// Whether each write of an entity is complete by itself.
+    pub(crate) const fn is_standalone(&self) -> bool {
+        !self.is_entry && !self.has_riders
+    }
+
     /// Of an enum, one of whose variants has these.
     #[must_use]
     pub const fn or(mut self, variant: Self) -> Self {
-        self.is_standalone &= variant.is_standalone;
         self.is_entry |= variant.is_entry;
         self.has_riders |= variant.has_riders;
         self.is_extended |= variant.is_extended;
@@ -214,4 +210,13 @@ pub(super) struct Variant {
     pub(super) id: TypeId,
     pub(super) name: &'static str,
     pub(super) has_riders: bool,
+}
+
+/// Refuses at compile time a type without the patterns of its schema: its `TableEntity` is written by hand, and would store in plain text what
+/// another type encrypts, and show what another type hides.
+pub(crate) const fn check_extended<E: TableEntity>() {
+    assert!(
+        E::FACTS.is_extended || !(E::SCHEMA.encrypts() || E::SCHEMA.expires.is_some()),
+        "a type whose `TableEntity` is written by hand cannot have the schema of a type with encrypted properties, or of one that expires: derive it"
+    );
 }

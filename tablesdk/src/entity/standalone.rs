@@ -15,7 +15,7 @@ pub trait Standalone: WritableEntity {}
 /// Refuses at compile time to write some properties of an entity with indexes, or of an entry.
 pub(crate) const fn check_standalone<E: TableEntity>() {
     assert!(
-        E::FACTS.is_standalone,
+        E::FACTS.is_standalone(),
         "this write does not know which entries of indexes and copies are stale: use `modify`, or get the entity and then use `replace` or `delete_stored`"
     );
 }

@@ -6,6 +6,7 @@ use std::any::TypeId;
 use tablesdk_protocol::{ETag, EntityKey};
 
 use super::attached::{Attach, Extensions, Facts, Memory, Remembered, Variant};
+use super::encrypted::check_no_plain_text;
 use super::{
     ColumnScope, DynamicEntity, EntityError, EntityProblem, PropertyReader, PropertyWriter, Schema,
     TableEntity, WritableEntity,
@@ -140,12 +141,13 @@ impl<V> VariantAccess<V> {
         }
     }
 
-    /// Refuses at compile time an entry of an index, which an enum would not verify.
-    pub const fn check_no_entry(&self) {
+    /// Refuses at compile time an entry of an index, which an enum would not verify, and a type whose entries would have plain text.
+    pub const fn check_held(&self) {
         assert!(
             !self.facts.is_entry,
             "an enum of entities cannot hold an entry of an index: query the entries by themselves"
         );
+        check_no_plain_text(self.facts, self.schema);
     }
 
     /// Its key. An enum with a variant that cannot be written has been refused at compile time.

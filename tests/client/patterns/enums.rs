@@ -211,6 +211,13 @@ on_both_transports! {
 
         table.insert(&visitor("18", Some(hours(1)))).await.unwrap();
         assert_eq!(row_keys(&table).await, ["badge_18_2", "row_2", "row_4"], "the entry of the expired one is gone");
+
+        // Another variant takes the place of an expired one, too.
+        let mut read = table.get::<Row>(("Sales", "row_2")).await.unwrap().unwrap();
+        *read = visitor("18", Some(hours(-1)));
+        table.replace(&mut read).await.unwrap();
+        table.insert(&room("2")).await.unwrap();
+        assert_eq!(row_keys(&table).await, ["row_2", "row_4"]);
     }
 
     async fn an_encrypted_variant_is_encrypted(subject: Subject) {

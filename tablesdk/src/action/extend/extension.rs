@@ -9,6 +9,7 @@ use tablesdk_protocol::wire::json::JsonEntity;
 use tablesdk_protocol::{EntityKey, Timestamp};
 
 use super::ride::Ride;
+use crate::entity::attached::check_extended;
 use crate::entity::{EntityError, Schema, TableEntity, attached};
 use crate::error::Error;
 use crate::pipeline::Table;
@@ -19,7 +20,12 @@ pub(crate) trait Extend: Any + Sync {
     /// The place among the extensions of a type, by which a verb leaves it out. Several of one place are those of the variants of an enum.
     fn order(&self) -> u8;
 
-    /// Called when an operation begins.
+    /// Whether it only [advises](Self::advise), and takes no part in reads and writes.
+    fn only_advises(&self) -> bool {
+        false
+    }
+
+    /// Called before one entity is read.
     fn begin(&self, _table: &Table) {}
 
     /// Loads what [`shape`](Self::shape) and [`prints`](Self::prints) need; `None` where that is nothing.
@@ -135,21 +141,21 @@ pub(crate) struct Extensions(Vec<Extension>);
 impl attached::Extensions<'_> {
     /// Adds what a pattern does with the type.
     pub(crate) fn add(&mut self, by: &'static dyn Extend) {
-        let extension = Extension {
-            schema: self.schema,
-            by,
-        };
-        if let Some(Extensions(all)) = self.sink.downcast_mut() {
-            all.push(extension);
-        }
+        let schema = self.schema;
+        self.all().push(Extension { schema, by });
     }
 
     /// As [`add`](Self::add), for what asks the schema of an enum, and not the schemas of its variants.
     pub(crate) fn add_once(&mut self, by: &'static dyn Extend) {
-        let known = self.sink.downcast_ref::<Extensions>();
-        if known.is_none_or(|known| known.iter().all(|it| it.by.order() != by.order())) {
+        let id = Any::type_id(by);
+        if self.all().iter().all(|it| Any::type_id(it.by) != id) {
             self.add(by);
         }
+    }
+
+    fn all(&mut self) -> &mut Vec<Extension> {
+        let all = self.sink.downcast_mut::<Extensions>();
+        &mut all.expect("only `Extensions` collects them").0
     }
 }
 
@@ -176,12 +182,25 @@ impl LeftOut {
 impl Extensions {
     pub(crate) const NONE: Self = Self(Vec::new());
 
+    /// Those that take part in reads and writes, but for those that are left out.
     pub(crate) fn of<E: TableEntity>(left_out: LeftOut) -> Self {
+        const { check_extended::<E>() }
         let mut extensions = Self::NONE;
         if const { E::FACTS.is_extended } {
+            extensions = Self::all::<E>();
+            extensions
+                .0
+                .retain(|it| !it.by.only_advises() && !left_out.has(it.by));
+        }
+        extensions
+    }
+
+    /// All of a type.
+    pub(crate) fn all<E: TableEntity>() -> Self {
+        let mut extensions = Self::NONE;
+        if const { E::FACTS.is_extended || E::FACTS.has_riders } {
             let (schema, sink) = (const { &E::SCHEMA }, &mut extensions);
             E::extensions(&mut attached::Extensions { schema, sink });
-            extensions.0.retain(|it| !left_out.has(it.by));
             extensions.0.sort_by_key(|it| it.by.order());
         }
         extensions

@@ -76,8 +76,18 @@ impl Riders {
 
     /// The rider of that type.
     pub(crate) fn find<R: Ride>(&self) -> Option<&R> {
+        self.all().next()
+    }
+
+    /// The riders of that type: of one change there may be several, where the value becomes another variant of an enum.
+    pub(crate) fn all<R: Ride>(&self) -> impl Iterator<Item = &R> {
         self.iter()
-            .find_map(|rider| (rider as &dyn Any).downcast_ref())
+            .filter_map(|rider| (rider as &dyn Any).downcast_ref())
+    }
+
+    /// Adds those of another.
+    pub(crate) fn append(&mut self, mut other: Self) {
+        self.0.append(&mut other.0);
     }
 
     /// The rider of that type.
@@ -171,16 +181,15 @@ impl fmt::Debug for Riders {
 impl Attach<'_> {
     /// Adds what goes along with the write.
     pub(crate) fn add(&mut self, rider: Box<dyn Ride>) {
-        if let Some(riders) = self.sink.downcast_mut::<Riders>() {
-            riders.add(rider);
-        }
+        let riders = self.sink.downcast_mut::<Riders>();
+        riders.expect("only `Riders` collects them").add(rider);
     }
 }
 
 /// Wraps the request with changes. A program without a pattern does not contain its function.
 #[derive(Debug)]
 pub(crate) struct Layer {
-    /// The place among the layers: the least is the outermost one. It also tells layers apart, as functions cannot be compared.
+    /// The place among the layers: the least is the outermost one.
     pub(crate) order: u8,
     pub(crate) commit: CommitBy,
 }

@@ -1,5 +1,7 @@
 //! Commits changes: one request with all of them, wrapped by the layers of what goes along with them.
 
+use std::ptr;
+
 use super::batch_request::BatchRequest;
 use super::change::EntityChange;
 use super::exactly_once;
@@ -21,7 +23,7 @@ pub(crate) async fn carry_out(
         return send_together(run, commit.changes, commit.exactly_once).await;
     }
     layers.sort_by_key(|layer| layer.order);
-    layers.dedup_by_key(|layer| layer.order);
+    layers.dedup_by(|one, other| ptr::eq(*one, *other));
     let next = Next {
         layers: &layers,
         send: |run, commit| Box::pin(send_together(run, commit.changes, commit.exactly_once)),

@@ -15,9 +15,10 @@ use super::change::{ChangeKind, EntityChange};
 use crate::action::extend::extension::{Extensions, LeftOut};
 use crate::action::extend::ride::Riders;
 use crate::action::refusal::refused;
-use crate::entity::attached::{Attach, Attached, Memory};
+use crate::entity::attached::{Attach, Attached, Memory, check_extended};
 use crate::entity::{
-    EntityError, Stored, TableEntity, WritableEntity, values_of, write_stamped, write_values,
+    EntityError, EntityProblem, Stored, TableEntity, WritableEntity, values_of, write_stamped,
+    write_values,
 };
 use crate::error::Error;
 use crate::pipeline::Table;
@@ -181,6 +182,22 @@ impl EntityChange {
     }
 }
 
+/// What goes along with a value that is written over a stored one, which counts as missing. The value may be another variant of an enum.
+pub(crate) fn riders_over<E: WritableEntity>(
+    mut stored: Stored<E>,
+    value: E,
+) -> Result<Riders, EntityError> {
+    let mut removed = riders(&*stored, Attached::Delete, stored.memory())?;
+    *stored = value;
+    match riders(&*stored, Attached::Replace, stored.memory()) {
+        Err(error) if matches!(error.problem(), EntityProblem::OtherVariant { .. }) => {
+            removed.append(riders(&*stored, Attached::Insert, &Memory::NONE)?);
+            Ok(removed)
+        }
+        riders => riders,
+    }
+}
+
 /// What goes along with a change of an entity.
 pub(crate) fn riders<E: TableEntity>(
     entity: &E,
@@ -205,6 +222,7 @@ pub(crate) fn riders<E: TableEntity>(
 /// What goes along with each write of a type.
 fn riders_of_type<E: TableEntity>() -> Riders {
     let mut riders = Riders::NONE;
+    const { check_extended::<E>() }
     if const { E::FACTS.is_extended } {
         let extensions = Extensions::of::<E>(LeftOut::NONE);
         let of_type = extensions.iter().filter_map(|it| it.by.rider(it.schema));

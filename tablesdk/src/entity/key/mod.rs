@@ -250,7 +250,7 @@ macro_rules! entity_key {
 
 impl<E: TableEntity> IntoEntityKey for Key<E> {
     const SEAL: Seal = Seal;
-    const IS_STANDALONE: bool = E::FACTS.is_standalone;
+    const IS_STANDALONE: bool = E::FACTS.is_standalone();
 
     fn into_entity_key(self) -> Result<EntityKey, EntityError> {
         self.key

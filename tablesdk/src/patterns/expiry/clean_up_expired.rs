@@ -17,7 +17,7 @@ use tablesdk_protocol::{ETag, EntityKey, IfMatch, PartitionKey, TableName, Times
 
 use super::entry::{Expires, PREFIX, entries_until, owner_of_key};
 use crate::action::bulk::{delete_unchanged, is_missing};
-use crate::action::extend::extension::{Extension, Extensions, LeftOut};
+use crate::action::extend::extension::{Extension, Extensions};
 use crate::action::get_entity::{Found, fetch, stored};
 use crate::action::query::conditions::Condition;
 use crate::action::query::own_pages::OwnPages;
@@ -440,7 +440,7 @@ fn has_entry<E>(entity: &Stored<E>, entry: &EntityKey) -> bool {
 
 /// The index by which expired entities are found.
 fn index_of_buckets<E: Expires>() -> Option<&'static dyn AnyIndex> {
-    let extensions = Extensions::of::<E>(LeftOut::NONE);
+    let extensions = Extensions::all::<E>();
     let indexes = extensions.iter().filter_map(Extension::find::<Indexes>);
     let mut indexes = indexes.flat_map(Indexes::all);
     indexes.find(|index| index.is_expiry())

@@ -38,8 +38,15 @@ impl Extend for Indexes {
         order::INDEX
     }
 
-    /// The first of the indexes that narrow a query with that filter most.
-    fn advise(&self, _: &'static Schema, filter: Option<&Tree>) -> Option<Advice> {
+    fn only_advises(&self) -> bool {
+        true
+    }
+
+    /// The first of the indexes that narrow a query with that filter most. Those of a variant do not answer a query of its enum.
+    fn advise(&self, schema: &'static Schema, filter: Option<&Tree>) -> Option<Advice> {
+        if schema.has_variants() {
+            return None;
+        }
         let own = self.schema.own_rows();
         let own = own.as_ref().map(terms).unwrap_or_default();
         let terms = terms(filter?).iter().filter(|term| !own.contains(term));

@@ -218,7 +218,7 @@ impl<'a, E: WritableEntity> Repair<'a, E> {
         let partition = self.partition.take().transpose();
         let partition = partition.map_err(|error| refused(OPERATION, error))?;
         let name = self.table.checked_name(OPERATION)?;
-        let extensions = Extensions::of::<E>(LeftOut::NONE);
+        let extensions = Extensions::all::<E>();
         let indexes = extensions.iter().filter_map(Extension::find::<Indexes>);
         let indexes = indexes.flat_map(Indexes::all);
         let indexes = indexes.filter(|index| !index.is_part() && !index.is_expiry());

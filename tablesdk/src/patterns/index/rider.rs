@@ -78,8 +78,7 @@ impl EntryRider {
 
 /// What a change does to the entries of its entity.
 pub(super) fn entries_of(change: &EntityChange) -> impl Iterator<Item = &EntryChange> {
-    let rider = change.riders.find::<EntryRider>();
-    rider.into_iter().flat_map(EntryRider::iter)
+    change.riders.all::<EntryRider>().flat_map(EntryRider::iter)
 }
 
 impl Ride for EntryRider {
