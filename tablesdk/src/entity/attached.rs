@@ -51,7 +51,7 @@ impl Facts {
     }
 
     /// Whether each write of an entity is complete by itself.
-    pub(crate) const fn is_standalone(&self) -> bool {
+    pub(crate) const fn is_standalone(self) -> bool {
         !self.is_entry && !self.has_riders
     }
 
