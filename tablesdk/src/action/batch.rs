@@ -309,13 +309,16 @@ impl<'e> Batch<'e> {
             return Err(refused(OPERATION, problem));
         }
         let mut run = table.pipeline.begin(OPERATION);
-        if let Err(error) = check_types(&mut run, &table, &mut items).await {
-            return run.end(Err(error));
-        }
-        let (changes, writes) = match changes(&table, items).await {
+        let owners = items.iter().enumerate();
+        let owners = owners.filter_map(|(index, item)| Some((index, item.owner?)));
+        let owners: Vec<_> = owners.collect();
+        let (mut changes, writes) = match changes(&table, items).await {
             Ok(changes) => changes,
             Err(error) => return run.end(Err(error)),
         };
+        if let Err(error) = check_types(&mut run, &table, &mut changes, owners).await {
+            return run.end(Err(error));
+        }
         let commit = Commit {
             table: &name,
             partition: &partition,
@@ -490,17 +493,18 @@ impl BatchResult {
 async fn check_types(
     run: &mut OperationRun<'_>,
     table: &Table,
-    items: &mut [Item<'_>],
+    changes: &mut [EntityChange],
+    owners: Vec<(usize, ColumnOwner)>,
 ) -> Result<(), Error> {
-    for (index, item) in items.iter_mut().enumerate() {
-        let Some(owner) = item.owner else { continue };
-        let checked = patch::check(run, table, &item.entity.key, owner).await;
+    for (index, owner) in owners {
+        let Some(change) = changes.get_mut(index) else {
+            continue;
+        };
+        let checked = patch::check(run, table, &change.key, owner).await;
         let checked =
-            checked.map_err(|error| error.for_change(item.operation).with_batch_index(index))?;
-        if let (Some(etag), ChangeKind::Update(_, if_match @ Some(IfMatch::Any))) =
-            (checked, &mut item.kind)
-        {
-            *if_match = Some(IfMatch::ETag(etag));
+            checked.map_err(|error| error.for_change(change.operation).with_batch_index(index))?;
+        if let (Some(etag), Some(IfMatch::Any)) = (checked, change.condition()) {
+            change.set_condition(IfMatch::ETag(etag));
         }
     }
     Ok(())

@@ -28,7 +28,7 @@ use crate::pipeline::Table;
 #[must_use = "actions do nothing until awaited"]
 pub struct DeleteEntity {
     table: Table,
-    entity: Result<EncodedEntity, EntityError>,
+    entity: Result<EncodedEntity, (EntityError, Option<EntityKey>)>,
     if_match: IfMatch,
     /// Whether the ETag is not that of the entity that was read.
     is_of_other_version: bool,
@@ -39,7 +39,9 @@ impl DeleteEntity {
     pub(crate) fn new(table: Table, key: Result<EntityKey, EntityError>) -> Self {
         Self {
             table,
-            entity: key.map(EncodedEntity::of_key),
+            entity: key
+                .map(EncodedEntity::of_key)
+                .map_err(|error| (error, None)),
             if_match: IfMatch::Any,
             is_of_other_version: false,
             exactly_once: None,
@@ -49,7 +51,8 @@ impl DeleteEntity {
     pub(crate) fn of_stored<E: TableEntity>(table: Table, entity: &Stored<E>) -> Self {
         Self {
             table,
-            entity: EncodedEntity::deleted(entity),
+            entity: EncodedEntity::deleted(entity)
+                .map_err(|error| (error, Some(entity.key().clone()))),
             if_match: IfMatch::ETag(entity.etag().clone()),
             is_of_other_version: false,
             exactly_once: None,
@@ -83,7 +86,13 @@ impl DeleteEntity {
     }
 
     async fn run(self) -> Result<bool, Error> {
-        let entity = self.entity.map_err(|error| refused(OPERATION, error))?;
+        let entity = self.entity.map_err(|(error, key)| {
+            let error = refused(OPERATION, error);
+            match key {
+                Some(key) => error.with_key(&key),
+                None => error,
+            }
+        })?;
         if self.is_of_other_version && entity.riders.has_layers() {
             return Err(refused(OPERATION, OtherVersion).with_key(&entity.key));
         }

@@ -11,7 +11,7 @@ use super::extend::extension::{Extensions, LeftOut};
 use super::future::ActionFuture;
 use super::get_entity::{fetch, is_hidden, read_content};
 use super::write::change::{ChangeKind, EntityChange};
-use super::write::encoded::{EncodedEntity, riders_over};
+use super::write::encoded::{EncodedEntity, riders_instead, riders_removed};
 use super::write::keep_marker::KeepMarker;
 use super::write::response::malformed_success;
 use crate::entity::encrypted::without_secrets;
@@ -162,7 +162,7 @@ impl Over<'_> {
     /// The replacement of a hidden entity: it has what goes along with the one, and gets the value of the other.
     fn replacing<E: WritableEntity>(
         &self,
-        hidden: Stored<E>,
+        mut hidden: Stored<E>,
     ) -> Result<(ChangeKind, EncodedEntity), Error> {
         let if_match = IfMatch::ETag(hidden.etag().clone());
         let kind = ChangeKind::Update(Mode::Replace, Some(if_match));
@@ -171,9 +171,10 @@ impl Over<'_> {
         }
         let no_etag = ETag::from_timestamp(Timestamp::UNIX_EPOCH);
         let value = read_back::<E>(&self.inserted.body, &no_etag);
-        let (value, _) = value.map_err(Error::input)?;
+        let removed = riders_removed(&hidden).map_err(Error::input)?;
+        (*hidden, _) = value.map_err(Error::input)?;
         let replaced = EncodedEntity {
-            riders: riders_over(hidden, value).map_err(Error::input)?,
+            riders: riders_instead(&hidden, removed).map_err(Error::input)?,
             ..self.inserted.clone()
         };
         Ok((kind, replaced))

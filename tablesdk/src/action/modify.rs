@@ -11,7 +11,7 @@ use super::extend::extension::{Extensions, LeftOut};
 use super::get_entity::{Found, fetch, is_hidden, opened};
 use super::write::ambiguous_write::compare;
 use super::write::change::{ChangeKind, EntityChange};
-use super::write::encoded::EncodedEntity;
+use super::write::encoded::{EncodedEntity, riders_removed};
 use super::write::keep_marker::KeepMarker;
 use super::write::own_copies::{Next, OwnCopies, unchanged};
 use super::write::unmodelled::{left_as_is, unmodelled};
@@ -216,7 +216,7 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
         sent: &mut Option<EntityChange>,
     ) -> Result<Modified<E, T>, Error> {
         let failed = |run: &OperationRun<'_>, error: Error| run.annotate(error).with_key(key);
-        let (mut stored, mut rest) = {
+        let (mut stored, rest) = {
             let entity =
                 read_entity(content).map_err(|error| failed(run, Error::response(error)))?;
             let mut input = EntityMembers::Listed(&entity);
@@ -225,14 +225,20 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
             let rest = unmodelled(&stored, &entity).map_err(|error| failed(run, error))?;
             (stored, rest)
         };
+        let mut removed = None;
         if let Some(instead) = instead {
+            let of_hidden = riders_removed(&stored);
+            removed = Some(of_hidden.map_err(|error| failed(run, Error::input(error)))?);
             *stored = instead;
-            rest.clear();
         }
         let value = (self.change)(&mut stored);
         let value = value.map_err(|error| failed(run, Error::aborted(error)))?;
-        let rest = |written: &[_]| left_as_is::<E>(rest, &stored, written);
-        let encoded = EncodedEntity::replaced_with(&stored, rest);
+        let encoded = match removed {
+            Some(removed) => EncodedEntity::instead(&stored, removed),
+            None => EncodedEntity::replaced_with(&stored, |written| {
+                left_as_is::<E>(rest, &stored, written)
+            }),
+        };
         let encoded = encoded.map_err(|error| failed(run, Error::input(error)))?;
         let if_match = IfMatch::ETag(stored.etag().clone());
         let kind = ChangeKind::Update(Mode::Replace, Some(if_match));

@@ -141,7 +141,7 @@ impl Commit {
                 IfMatch::Any => false,
                 IfMatch::ETag(etag) => Some(etag) == read.etag(),
             };
-            origin.depends_on_read = if_match(&change.change).is_none_or(is_of_read);
+            origin.depends_on_read = change.condition().is_none_or(is_of_read);
             all.push((change, origin));
         }
         for read in only_read {
@@ -206,21 +206,21 @@ impl Commit {
 
     /// Whether the rejection shows that another client has written what was read.
     fn is_conflict(&self, error: &Error) -> bool {
-        let may_cause: fn(&Change) -> bool = if error.is_precondition_failed() {
-            |change| matches!(if_match(change), Some(IfMatch::ETag(_)))
+        let may_cause: fn(&EntityChange) -> bool = if error.is_precondition_failed() {
+            |change| matches!(change.condition(), Some(IfMatch::ETag(_)))
         } else if error.is_not_found() {
-            |change| if_match(change).is_some()
+            |change| change.condition().is_some()
         } else if error.has_details() {
             // It is one of what goes along with an inserted entity.
             return false;
         } else if error.code() == Some(&ErrorCode::EntityAlreadyExists) {
-            |change| matches!(change, Change::Insert(_))
+            |change| matches!(change.change, Change::Insert(_))
         } else {
             return false;
         };
         let depends = self.origins.iter().map(|origin| origin.depends_on_read);
         let changes = self.changes.iter().zip(depends).enumerate();
-        let mut causes = changes.filter(|(_, (change, _))| may_cause(&change.change));
+        let mut causes = changes.filter(|(_, (change, _))| may_cause(change));
         // Not every backend names the change that it refuses.
         let named = causes
             .clone()
@@ -269,15 +269,6 @@ impl Commit {
     }
 }
 
-/// The condition of a change that needs an existing entity.
-const fn if_match(change: &Change) -> Option<&IfMatch> {
-    match change {
-        Change::Delete(request) => Some(&request.if_match),
-        Change::Insert(_) => None,
-        Change::Update(request) => request.if_match.as_ref(),
-    }
-}
-
 /// The same change, which succeeds only if the entity is still as it was read. A change that has an ETag keeps it. Its error names the verb of
 /// the closure.
 fn conditional(change: EntityChange, read: Option<&ETag>) -> Result<EntityChange, Error> {
@@ -299,7 +290,7 @@ fn conditional(change: EntityChange, read: Option<&ETag>) -> Result<EntityChange
         (Change::Update(_) | Change::Delete(_), None) => failed(&change, Problem::Missing),
         (Change::Update(_) | Change::Delete(_), Some(etag)) => {
             let mut change = change;
-            if !matches!(if_match(&change.change), Some(IfMatch::ETag(_))) {
+            if !matches!(change.condition(), Some(IfMatch::ETag(_))) {
                 change.set_condition(IfMatch::ETag(etag.clone()));
             }
             Ok(change)

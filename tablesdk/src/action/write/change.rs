@@ -56,6 +56,15 @@ pub(crate) struct EntityChange {
 }
 
 impl EntityChange {
+    /// The condition of a change that needs an existing entity.
+    pub(crate) const fn condition(&self) -> Option<&IfMatch> {
+        match &self.change {
+            Change::Delete(request) => Some(&request.if_match),
+            Change::Insert(_) => None,
+            Change::Update(request) => request.if_match.as_ref(),
+        }
+    }
+
     /// Sets the condition of a change that needs an existing entity.
     pub(crate) fn set_condition(&mut self, if_match: IfMatch) {
         match &mut self.change {

@@ -69,7 +69,7 @@ impl EncodedEntity {
     /// What was read, to be deleted. Refuses a value that has become another variant of its enum.
     pub(crate) fn deleted<E: TableEntity>(entity: &Stored<E>) -> Result<Self, EntityError> {
         Ok(Self {
-            riders: riders(&**entity, Attached::Delete, entity.memory())?,
+            riders: riders_removed(entity)?,
             ..Self::of_key(entity.key().clone())
         })
     }
@@ -112,6 +112,19 @@ impl EncodedEntity {
         let rest = rest(&values);
         values.extend(rest);
         Self::with_content_of(entity, write_values(key, &values)?)
+    }
+
+    /// A value that is written over a stored one, which counts as missing.
+    pub(crate) fn instead<E: WritableEntity>(
+        stored: &Stored<E>,
+        removed: Riders,
+    ) -> Result<Self, EntityError> {
+        let key = stored.unchanged_key()?;
+        Ok(Self {
+            body: write_stamped::<E>(stored, key, stored.step_of())?,
+            riders: riders_instead(stored, removed)?,
+            key: key.clone(),
+        })
     }
 
     /// The entity with the content that is sent.
@@ -182,20 +195,24 @@ impl EntityChange {
     }
 }
 
-/// What goes along with a value that is written over a stored one, which counts as missing. The value may be another variant of an enum.
-pub(crate) fn riders_over<E: WritableEntity>(
-    mut stored: Stored<E>,
-    value: E,
+/// What goes along with a value that is written over a stored one, which counts as missing. The value may be another variant of an enum: then
+/// what is `removed` with the one goes along, and what is added with the other.
+pub(crate) fn riders_instead<E: WritableEntity>(
+    stored: &Stored<E>,
+    mut removed: Riders,
 ) -> Result<Riders, EntityError> {
-    let mut removed = riders(&*stored, Attached::Delete, stored.memory())?;
-    *stored = value;
-    match riders(&*stored, Attached::Replace, stored.memory()) {
+    match riders(&**stored, Attached::Replace, stored.memory()) {
         Err(error) if matches!(error.problem(), EntityProblem::OtherVariant { .. }) => {
-            removed.append(riders(&*stored, Attached::Insert, &Memory::NONE)?);
+            removed.append(riders(&**stored, Attached::Insert, &Memory::NONE)?);
             Ok(removed)
         }
         riders => riders,
     }
+}
+
+/// What is removed with a stored value.
+pub(crate) fn riders_removed<E: TableEntity>(stored: &Stored<E>) -> Result<Riders, EntityError> {
+    riders(&**stored, Attached::Delete, stored.memory())
 }
 
 /// What goes along with a change of an entity.
