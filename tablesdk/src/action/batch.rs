@@ -297,7 +297,7 @@ impl<'e> Batch<'e> {
     async fn carried_out(self) -> Result<BatchResult, Error> {
         let (table, exactly_once) = (self.table.clone(), self.exactly_once);
         let name = table.checked_name(OPERATION)?;
-        let (partition, mut items, riders) = self.into_items()?;
+        let (partition, items, riders) = self.into_items()?;
         let count = items.len();
         let problem = match count {
             0 if riders.are_committed_alone() => None,
