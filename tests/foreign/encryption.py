@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 SECRET = bytes(range(32))
-VECTORS = pathlib.Path(__file__).parent / "../../tablesdk/src/encryption/vectors.json"
+VECTORS = pathlib.Path(__file__).parent / "../../tablesdk/src/patterns/encryption/vectors.json"
 TYPES = {
     1: ("Edm.String", bytes.decode),
     2: ("Edm.Binary", bytes.hex),
