@@ -152,7 +152,7 @@ impl TableEntity for AsStored {
         DynamicEntity::columns()
     }
 
-    fn read(reader: &mut PropertyReader<'_>) -> Result<Self, EntityError> {
+    fn read(reader: &mut PropertyReader<'_, '_>) -> Result<Self, EntityError> {
         DynamicEntity::read(reader).map(Self)
     }
 }

@@ -149,7 +149,7 @@ macro_rules! __stub {
 
         fn columns() -> Self::Columns { ::core::panic!() }
 
-        fn read(_: &mut $crate::entity::PropertyReader<'_>) -> $crate::__private::Stub<Self> {
+        fn read(_: &mut $crate::entity::PropertyReader<'_, '_>) -> $crate::__private::Stub<Self> {
             ::core::panic!()
         }
     };

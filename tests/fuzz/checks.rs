@@ -21,7 +21,7 @@ use tablesdk_protocol::operation::{
     EntityBody, EntityInput, Operation, QueryOptions, ReceivedRequest, RequestRules,
 };
 use tablesdk_protocol::wire::json::{
-    EntityFormat, EntityHead, EntityMembers, EntityStyle, EntityWriter, JsonError, MetadataLevel,
+    EntityFormat, EntityHead, EntityStyle, EntityWriter, JsonError, MetadataLevel,
     StoredProperty, read_entity, read_page, read_page_by, read_table_name, read_tables,
     write_stored_property,
 };
@@ -233,18 +233,12 @@ fn page_by(data: &[u8], lists: bool) -> (Vec<Vec<String>>, bool) {
     let read = read_page_by::<_, JsonError>(
         data,
         lists,
-        |entity| match entity {
-            EntityMembers::Scanned(entity) => {
-                let mut properties = Vec::new();
-                while entity.advance() {
-                    properties.push(format!("{:?}", entity.member()));
-                }
-                properties
+        |mut entity| {
+            let mut properties = Vec::new();
+            while let Some(property) = entity.next_property() {
+                properties.push(format!("{property:?}"));
             }
-            EntityMembers::Listed(entity) => {
-                let properties = entity.properties();
-                properties.map(|property| format!("{property:?}")).collect()
-            }
+            properties
         },
         |entity| {
             entities.push(entity);

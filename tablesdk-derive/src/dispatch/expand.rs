@@ -211,7 +211,7 @@ fn fn_read(rows: &Rows<'_>) -> TokenStream {
     let checks = generic_checks(rows);
     quote! {
         fn read(
-            #reader: &mut #private::PropertyReader<'_>,
+            #reader: &mut #private::PropertyReader<'_, '_>,
         ) -> ::core::result::Result<Self, #private::EntityError> {
             #checks
             match #reader.variant(#schema)? {

@@ -103,7 +103,7 @@ pub(super) fn fn_read(model: &Model<'_>) -> TokenStream {
     let read_keys = read_keys(model, &reader);
     quote! {
         fn read(
-            #reader: &mut #private::PropertyReader<'_>,
+            #reader: &mut #private::PropertyReader<'_, '_>,
         ) -> ::core::result::Result<Self, #private::EntityError> {
             #entity_type
             #read_keys

@@ -183,9 +183,9 @@ impl Over<'_> {
 
 /// The value of an entity that was written, as it is read. Also whether it depends on the ETag.
 fn read_back<E: TableEntity>(body: &Bytes, etag: &ETag) -> Result<(E, bool), Cause> {
-    let read = read_entity_by(body, |mut sent| {
+    let read = read_entity_by(body, |sent| {
         let schema = const { &E::SCHEMA };
-        let mut reader = PropertyReader::of_members(&mut sent, schema, Some(etag));
+        let mut reader = PropertyReader::with_schema(sent, schema, Some(etag));
         let value = E::read(&mut reader).map_err(without_secrets::<E>)?;
         Ok((value, reader.has_given_etag()))
     })?;

@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 
 use bytes::Bytes;
 use tablesdk_protocol::operation::update_entity::Mode;
-use tablesdk_protocol::wire::json::{EntityMembers, read_entity};
+use tablesdk_protocol::wire::json::{EntityCursor, read_entity};
 use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch};
 
 use super::extend::extension::{Extensions, LeftOut};
@@ -219,7 +219,7 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
         let (mut stored, rest) = {
             let entity =
                 read_entity(content).map_err(|error| failed(run, Error::response(error)))?;
-            let mut input = EntityMembers::Listed(&entity);
+            let mut input = EntityCursor::new(&entity);
             let stored = Stored::<E>::read(&mut input, Some(etag))
                 .map_err(|error| failed(run, Error::entity(error)))?;
             let rest = unmodelled(&stored, &entity).map_err(|error| failed(run, error))?;

@@ -127,7 +127,7 @@ impl DynamicEntity {
 
     /// Reads an entity; `push` takes its properties.
     pub(crate) fn read_with(
-        reader: &mut PropertyReader<'_>,
+        reader: &mut PropertyReader<'_, '_>,
         push: impl Fn(&mut Properties, &RawProperty<'_>) -> Result<(), EntityError>,
     ) -> Result<Self, EntityError> {
         let mut properties = Properties::with_capacity(reader.expected_properties());
@@ -195,9 +195,9 @@ fn convert<A: WritableEntity, B: TableEntity>(
     etag: Option<&ETag>,
 ) -> Result<B, EntityError> {
     let body = write_entity(entity, &entity.entity_key()?)?;
-    let read = read_entity_by(&body, |mut entity| {
-        B::read(&mut PropertyReader::of_members(
-            &mut entity,
+    let read = read_entity_by(&body, |entity| {
+        B::read(&mut PropertyReader::with_schema(
+            entity,
             const { &B::SCHEMA },
             etag,
         ))
@@ -216,7 +216,7 @@ impl TableEntity for DynamicEntity {
         Self::columns_of(ColumnScope::ROOT)
     }
 
-    fn read(reader: &mut PropertyReader<'_>) -> Result<Self, EntityError> {
+    fn read(reader: &mut PropertyReader<'_, '_>) -> Result<Self, EntityError> {
         Self::read_with(reader, Properties::push)
     }
 

@@ -266,10 +266,10 @@ where
 }
 
 /// What the code of a struct with an entity type calls before it reads a property.
-impl PropertyReader<'_> {
+impl PropertyReader<'_, '_> {
     /// Which of the older versions the entity is of; `None` when of none.
     #[doc(hidden)]
-    pub fn older_version(&self, schema: &Schema) -> Result<Option<usize>, EntityError> {
+    pub fn older_version(&mut self, schema: &Schema) -> Result<Option<usize>, EntityError> {
         let Some(entity_type) = schema.entity_type else {
             return Ok(None);
         };

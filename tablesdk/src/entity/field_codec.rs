@@ -143,7 +143,7 @@ impl<F> FieldAccess<F> {
     }
 
     /// The value of a field marked `timestamp`.
-    pub fn read_timestamp(self, reader: &PropertyReader<'_>) -> Result<F, EntityError> {
+    pub fn read_timestamp(self, reader: &PropertyReader<'_, '_>) -> Result<F, EntityError> {
         let value = reader.timestamp()?.map(Value::DateTime);
         convert("Timestamp", self.edm_type, (self.from_value)(value))
     }
@@ -284,7 +284,7 @@ pub const fn rest_field<F: RestField>() -> RestAccess<F> {
 
 impl<F> RestAccess<F> {
     /// The field, before any property came.
-    pub fn empty(self, reader: &PropertyReader<'_>) -> F {
+    pub fn empty(self, reader: &PropertyReader<'_, '_>) -> F {
         (self.empty)(reader.decrypted_by())
     }
 

@@ -4,12 +4,12 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use bytes::Bytes;
-use tablesdk_protocol::wire::json::EntityMembers;
+use tablesdk_protocol::wire::json::EntityCursor;
 use tablesdk_protocol::{ETag, EntityKey, KeyKind, Timestamp};
 
 use super::attached::{Memory, Remembered};
 use super::encrypted::without_secrets;
-use super::reader::key_of_members;
+use super::reader::key_text;
 use super::{EntityError, EntityProblem, PropertyReader, TableEntity, WritableEntity};
 
 /// An entity as the service stores it: the value, and the key, ETag and timestamp it was read with.
@@ -136,23 +136,20 @@ impl<E: TableEntity> Stored<E> {
 
     /// Reads an entity of an answer; `header` is the ETag that came beside it.
     pub(crate) fn read(
-        entity: &mut EntityMembers<'_, '_>,
+        entity: &mut EntityCursor<'_, '_>,
         header: Option<&ETag>,
     ) -> Result<Self, EntityError> {
         let key = key_of(entity)?;
-        let (timestamp, of_body) = match entity {
-            EntityMembers::Listed(entity) => (entity.timestamp()?, entity.etag()),
-            EntityMembers::Scanned(entity) => (entity.timestamp(), entity.etag()),
-        };
+        let timestamp = entity.timestamp()?;
         // Some backends leave the ETag out of the body; it is the timestamp in another spelling.
-        let etag = match header.or(of_body) {
+        let etag = match header.or(entity.etag()) {
             Some(etag) => etag.clone(),
             None => timestamp
                 .map(ETag::from_timestamp)
                 .ok_or(EntityProblem::NoETag)?,
         };
         let schema = const { &E::SCHEMA };
-        let mut reader = PropertyReader::of_members(entity, schema, Some(&etag));
+        let mut reader = PropertyReader::with_schema(entity.reborrow(), schema, Some(&etag));
         let value = E::read(&mut reader).map_err(without_secrets::<E>)?;
         let step_of = reader.step_of();
         Ok(Self {
@@ -206,27 +203,24 @@ pub(crate) fn check_unchanged(stored: &EntityKey, now: &EntityKey) -> Result<(),
     .into())
 }
 
-fn key_of(entity: &EntityMembers<'_, '_>) -> Result<EntityKey, EntityError> {
+fn key_of(entity: &EntityCursor<'_, '_>) -> Result<EntityKey, EntityError> {
     Ok(EntityKey::new(
-        key_of_members(entity, KeyKind::PartitionKey)?,
-        key_of_members(entity, KeyKind::RowKey)?,
+        key_text(entity, KeyKind::PartitionKey)?,
+        key_text(entity, KeyKind::RowKey)?,
     )?)
 }
 
 /// The key of an entity of an answer, and its version if that is wanted.
 pub(crate) fn read_key(
-    entity: &EntityMembers<'_, '_>,
+    entity: &EntityCursor<'_, '_>,
     with_etag: bool,
 ) -> Result<(EntityKey, Option<ETag>), EntityError> {
     let key = key_of(entity)?;
     if !with_etag {
         return Ok((key, None));
     }
-    let (timestamp, etag) = match entity {
-        EntityMembers::Listed(entity) => (entity.timestamp()?, entity.etag()),
-        EntityMembers::Scanned(entity) => (entity.timestamp(), entity.etag()),
-    };
-    let etag = etag.cloned();
+    let timestamp = entity.timestamp()?;
+    let etag = entity.etag().cloned();
     let etag = etag.or_else(|| timestamp.map(ETag::from_timestamp));
     Ok((key, Some(etag.ok_or(EntityProblem::NoETag)?)))
 }

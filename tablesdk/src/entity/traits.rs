@@ -54,7 +54,7 @@ pub trait TableEntity: Sized + Send + 'static {
     /// # Errors
     ///
     /// When a property is missing, or is of another type than its field.
-    fn read(reader: &mut PropertyReader<'_>) -> Result<Self, EntityError>;
+    fn read(reader: &mut PropertyReader<'_, '_>) -> Result<Self, EntityError>;
 
     /// Notes in the value as which version it was written, where it has a field for that.
     #[doc(hidden)]

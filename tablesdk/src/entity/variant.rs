@@ -40,7 +40,7 @@ pub trait EntityVariant: Sized {
 pub struct VariantAccess<V> {
     schema: &'static Schema,
     facts: Facts,
-    read: fn(&mut PropertyReader<'_>) -> Result<V, EntityError>,
+    read: fn(&mut PropertyReader<'_, '_>) -> Result<V, EntityError>,
     written_as: fn(&mut V, &ETag),
     id: fn() -> TypeId,
     attach: fn(&V, &mut Attach<'_>) -> Result<(), EntityError>,
@@ -97,7 +97,7 @@ impl<V> VariantAccess<V> {
     }
 
     /// Reads it.
-    pub fn read(&self, reader: &mut PropertyReader<'_>) -> Result<V, EntityError> {
+    pub fn read(&self, reader: &mut PropertyReader<'_, '_>) -> Result<V, EntityError> {
         (self.read)(reader)
     }
 

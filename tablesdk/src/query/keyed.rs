@@ -1,10 +1,10 @@
 //! Items with their row keys, which a projection need not have: for a read that merges partitions.
 
-use tablesdk_protocol::wire::json::EntityMembers;
+use tablesdk_protocol::wire::json::EntityCursor;
 use tablesdk_protocol::{KeyKind, RowKey};
 
 use super::{Selection, SelectionError};
-use crate::entity::{EntityError, EntityProblem, key_of_members};
+use crate::entity::{EntityError, EntityProblem, key_text};
 
 /// A selection, and the row key of each item.
 #[derive(Clone, Copy, Debug)]
@@ -28,8 +28,8 @@ impl<E, S: Selection<E>> Selection<E> for Keyed<S> {
         self.0.names()
     }
 
-    fn read(&self, entity: &mut EntityMembers<'_, '_>) -> Result<Self::Item, SelectionError> {
-        let row_key = RowKey::new(key_of_members(entity, KeyKind::RowKey)?);
+    fn read(&self, entity: &mut EntityCursor<'_, '_>) -> Result<Self::Item, SelectionError> {
+        let row_key = RowKey::new(key_text(entity, KeyKind::RowKey)?);
         let row_key = row_key.map_err(|error| EntityError::from(EntityProblem::Key(error)))?;
         Ok((row_key, self.0.read(entity)?))
     }

@@ -40,7 +40,7 @@ pub(crate) use resolve::Resolve;
 pub use select::Selection;
 pub(crate) use select::column;
 pub(crate) use select::{Keys, Presence};
-pub(crate) use select::{SelectionError, Whole};
+pub(crate) use select::{SelectionError, Whole, list};
 pub(crate) use set_column::SetColumn;
 pub use stream::EntityStream;
 pub(crate) use stream::Pages;

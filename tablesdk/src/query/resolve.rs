@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tablesdk_protocol::wire::json::EntityMembers;
+use tablesdk_protocol::wire::json::EntityCursor;
 
 use super::{Selection, SelectionError};
 use crate::entity::{DynamicEntity, Schema, Stored};
@@ -58,7 +58,7 @@ where
         self.names.clone()
     }
 
-    fn read(&self, entity: &mut EntityMembers<'_, '_>) -> Result<T, SelectionError> {
+    fn read(&self, entity: &mut EntityCursor<'_, '_>) -> Result<T, SelectionError> {
         let mut row: Stored<DynamicEntity> = Stored::read(entity, None)?;
         row.note_decrypted(self.decrypted_by);
         (self.closure)(row).map_err(SelectionError::Aborted)

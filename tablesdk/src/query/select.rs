@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use tablesdk_protocol::filter::Filter as Tree;
-use tablesdk_protocol::wire::json::{EntityMembers, JsonEntity};
+use tablesdk_protocol::wire::json::{EntityCursor, JsonEntity};
 use tablesdk_protocol::{ETag, EntityKey};
 
 use super::{Column, JsonColumn, KeyPartColumn};
@@ -66,7 +66,7 @@ pub trait Selection<E>: sealed::Sealed + Send + Sync + 'static {
 
     /// Reads an item from an entity of the answer. What it does may be done again for the same entity, unless it needs a list.
     #[doc(hidden)]
-    fn read(&self, entity: &mut EntityMembers<'_, '_>) -> Result<Self::Item, SelectionError>;
+    fn read(&self, entity: &mut EntityCursor<'_, '_>) -> Result<Self::Item, SelectionError>;
 }
 
 /// Why nothing can be selected.
@@ -123,15 +123,9 @@ pub(crate) fn common_rows<'r>(
 
 /// The list of all members.
 pub(crate) fn list<'e, 'a>(
-    entity: &'e EntityMembers<'_, 'a>,
+    entity: &EntityCursor<'e, 'a>,
 ) -> Result<&'e JsonEntity<'a>, SelectionError> {
-    match entity {
-        EntityMembers::Listed(entity) => Ok(entity),
-        EntityMembers::Scanned(entity) => {
-            entity.give_up();
-            Err(SelectionError::NotListed)
-        }
-    }
+    entity.list().ok_or(SelectionError::NotListed)
 }
 
 /// The whole entity, or of a projection its properties: the query yields [`Stored<E>`].
@@ -164,7 +158,7 @@ impl<E: TableEntity> Selection<E> for Whole<E> {
         E::SCHEMA.select()
     }
 
-    fn read(&self, entity: &mut EntityMembers<'_, '_>) -> Result<Stored<E>, SelectionError> {
+    fn read(&self, entity: &mut EntityCursor<'_, '_>) -> Result<Stored<E>, SelectionError> {
         Ok(Stored::read(entity, None)?)
     }
 }
@@ -181,7 +175,7 @@ impl<E, S: Selection<E>> Selection<E> for Arc<S> {
 
     const IS_UNVERIFIED: bool = S::IS_UNVERIFIED;
 
-    fn read(&self, entity: &mut EntityMembers<'_, '_>) -> Result<S::Item, SelectionError> {
+    fn read(&self, entity: &mut EntityCursor<'_, '_>) -> Result<S::Item, SelectionError> {
         S::read(self, entity)
     }
 }
@@ -199,7 +193,7 @@ impl<E> Selection<E> for Presence {
         Some(vec!["RowKey".to_owned()])
     }
 
-    fn read(&self, _: &mut EntityMembers<'_, '_>) -> Result<(), SelectionError> {
+    fn read(&self, _: &mut EntityCursor<'_, '_>) -> Result<(), SelectionError> {
         Ok(())
     }
 }
@@ -219,7 +213,7 @@ impl<E> Selection<E> for Keys {
         Some(names.map(str::to_owned).collect())
     }
 
-    fn read(&self, entity: &mut EntityMembers<'_, '_>) -> Result<Self::Item, SelectionError> {
+    fn read(&self, entity: &mut EntityCursor<'_, '_>) -> Result<Self::Item, SelectionError> {
         Ok(read_key(entity, self.with_etag)?)
     }
 }
@@ -284,7 +278,7 @@ macro_rules! selection {
 
             const LISTS: bool = true;
 
-            fn read(&self, entity: &mut tablesdk_protocol::wire::json::EntityMembers<'_, '_>) -> Result<F, $crate::query::select::SelectionError> {
+            fn read(&self, entity: &mut tablesdk_protocol::wire::json::EntityCursor<'_, '_>) -> Result<F, $crate::query::select::SelectionError> {
                 Ok($crate::query::select::SelectColumn::<E>::read_column(*self, $crate::query::select::list(entity)?)?)
             }
         }
@@ -329,7 +323,7 @@ impl Selection<DynamicEntity> for DynamicSelection {
 
     fn read(
         &self,
-        entity: &mut EntityMembers<'_, '_>,
+        entity: &mut EntityCursor<'_, '_>,
     ) -> Result<Stored<DynamicEntity>, SelectionError> {
         Ok(Stored::read(entity, None)?)
     }
@@ -350,7 +344,7 @@ macro_rules! tuple {
 
             const LISTS: bool = true;
 
-            fn read(&self, entity: &mut EntityMembers<'_, '_>) -> Result<Self::Item, SelectionError> {
+            fn read(&self, entity: &mut EntityCursor<'_, '_>) -> Result<Self::Item, SelectionError> {
                 let entity = list(entity)?;
                 Ok(($(self.$index.read_column(entity)?,)+))
             }

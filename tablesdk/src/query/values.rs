@@ -1,6 +1,6 @@
 //! Entities without their keys, ETags and timestamps.
 
-use tablesdk_protocol::wire::json::EntityMembers;
+use tablesdk_protocol::wire::json::EntityCursor;
 
 use super::{Selection, SelectionError};
 use crate::entity::Stored;
@@ -26,7 +26,7 @@ impl<E, T: Send + 'static, S: Selection<E, Item = Stored<T>>> Selection<E> for V
         self.0.names()
     }
 
-    fn read(&self, entity: &mut EntityMembers<'_, '_>) -> Result<T, SelectionError> {
+    fn read(&self, entity: &mut EntityCursor<'_, '_>) -> Result<T, SelectionError> {
         Ok(self.0.read(entity)?.into_inner())
     }
 }

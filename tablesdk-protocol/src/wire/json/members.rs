@@ -19,7 +19,7 @@ use crate::types::{ETag, Timestamp};
 ///
 /// If the scanner gives up, the members end early, and the entity is passed again, as a list.
 #[derive(Debug)]
-pub struct ScannedEntity<'a> {
+pub(super) struct ScannedEntity<'a> {
     scanner: Scanner<'a>,
     state: State<'a>,
     gave_up: Cell<bool>,
@@ -127,33 +127,23 @@ impl<'a> ScannedEntity<'a> {
     }
 
     /// The entity's ETag, if the JSON contains one.
-    pub const fn etag(&self) -> Option<&ETag> {
+    pub(super) const fn etag(&self) -> Option<&ETag> {
         self.etag.as_ref()
     }
 
-    /// The partition key, if the JSON contains it.
-    pub const fn partition_key(&self) -> Option<&'a str> {
-        self.partition_key
-    }
-
-    /// The row key, if the JSON contains it.
-    pub const fn row_key(&self) -> Option<&'a str> {
-        self.row_key
-    }
-
     /// The time of the entity's last write, if the JSON contains it.
-    pub const fn timestamp(&self) -> Option<Timestamp> {
+    pub(super) const fn timestamp(&self) -> Option<Timestamp> {
         self.timestamp
     }
 
     /// How many properties the entity probably has.
-    pub fn expected_properties(&self) -> usize {
+    pub(super) fn expected_properties(&self) -> usize {
         let leads = self.leads.iter();
         leads.filter(|lead| lead.kind == Kind::Property).count()
     }
 
     /// Scans the next of the user's properties. `false` after the last one, and after the scanner gave up.
-    pub fn advance(&mut self) -> bool {
+    pub(super) fn advance(&mut self) -> bool {
         if self.gave_up.get() {
             return false;
         }
@@ -167,23 +157,29 @@ impl<'a> ScannedEntity<'a> {
     }
 
     /// The property that was scanned last.
-    pub const fn member(&self) -> &RawProperty<'a> {
+    pub(super) const fn member(&self) -> &RawProperty<'a> {
         &self.member
     }
 
     /// Ends the members here: the entity is passed again as a list.
-    pub fn give_up(&self) {
+    pub(super) fn give_up(&self) {
         self.gave_up.set(true);
     }
 
-    /// The string of one of the user's properties, wherever it is among those that were not scanned yet. Only the first property of the
-    /// name is found.
-    pub fn text_ahead(&self, property: &str) -> Option<&'a str> {
-        let mut found = None;
-        if self.find_text(property, &mut found).is_none() {
-            self.give_up();
+    /// The text of a key, or of another string among the properties that were not scanned yet. Only the first property of the name is
+    /// found.
+    pub(super) fn text(&self, name: &str) -> Option<&'a str> {
+        match name {
+            "PartitionKey" => self.partition_key,
+            "RowKey" => self.row_key,
+            _ => {
+                let mut found = None;
+                if self.find_text(name, &mut found).is_none() {
+                    self.give_up();
+                }
+                found
+            }
         }
-        found
     }
 
     fn find_text(&self, property: &str, found: &mut Option<&'a str>) -> Option<()> {
@@ -369,30 +365,23 @@ mod tests {
     use proptest::sample::select;
 
     use super::super::error::JsonError;
-    use super::super::reader::{EntityMembers, read_entity, read_entity_by, read_page_by};
+    use super::super::cursor::EntityCursor;
+    use super::super::reader::{read_entity, read_entity_by, read_page_by};
     use super::super::scan::tests::{members, pieces};
     use super::*;
 
     /// All of an entity, or what stands before one of its properties.
-    fn shown(entity: EntityMembers<'_, '_>, properties: usize) -> String {
-        match entity {
-            EntityMembers::Scanned(entity) => {
-                let keys = [entity.partition_key(), entity.row_key()];
-                let head = format!("{:?} {keys:?} {:?}", entity.etag(), entity.timestamp());
-                let mut all = Vec::new();
-                while all.len() < properties && entity.advance() {
-                    all.push(format!("{:?}", entity.member()));
-                }
-                format!("{head} {all:?}")
-            }
-            EntityMembers::Listed(entity) => {
-                let keys = ["PartitionKey", "RowKey"].map(|key| entity.text(key).ok().flatten());
-                let timestamp = entity.timestamp().ok().flatten();
-                let all = entity.properties().take(properties);
-                let all: Vec<_> = all.map(|property| format!("{property:?}")).collect();
-                format!("{:?} {keys:?} {timestamp:?} {all:?}", entity.etag())
-            }
+    fn shown(mut entity: EntityCursor<'_, '_>, properties: usize) -> String {
+        let keys = ["PartitionKey", "RowKey"].map(|key| entity.find(key).ok().flatten());
+        let timestamp = entity.timestamp().ok().flatten();
+        let head = format!("{:?} {keys:?} {timestamp:?}", entity.etag());
+        let mut all = Vec::new();
+        while all.len() < properties
+            && let Some(property) = entity.next_property()
+        {
+            all.push(format!("{property:?}"));
         }
+        format!("{head} {all:?}")
     }
 
     /// The entities of a page, and the error at its end; also how many entities had to be listed.
@@ -402,7 +391,7 @@ mod tests {
             body.as_bytes(),
             lists,
             |entity| {
-                listed += usize::from(matches!(entity, EntityMembers::Listed(_)));
+                listed += usize::from(entity.is_listed());
                 shown(entity, properties)
             },
             |entity| {
@@ -426,7 +415,7 @@ mod tests {
         for entity in entities {
             let scanned = read_entity_by(entity.as_bytes(), |entity| shown(entity, usize::MAX));
             let listed = read_entity(entity.as_bytes());
-            let listed = listed.map(|entity| shown(EntityMembers::Listed(&entity), usize::MAX));
+            let listed = listed.map(|entity| shown(EntityCursor::new(&entity), usize::MAX));
             let text =
                 |result: Result<String, JsonError>| result.map_err(|error| error.to_string());
             assert_eq!(text(scanned), text(listed), "{entity}");
@@ -504,14 +493,15 @@ mod tests {
         let read = read_page_by::<_, JsonError>(
             body,
             false,
-            |entity| match entity {
-                EntityMembers::Scanned(entity) => {
-                    assert!(entity.advance());
-                    entity.give_up();
-                    assert!(!entity.advance());
-                    None
+            |mut entity| {
+                if !entity.is_listed() {
+                    assert!(entity.next_property().is_some());
                 }
-                EntityMembers::Listed(entity) => Some(entity.members().len()),
+                let list = entity.list();
+                if list.is_none() {
+                    assert!(entity.next_property().is_none());
+                }
+                list.map(|entity| entity.members().len())
             },
             |members| {
                 accepted.push(members);
@@ -570,19 +560,19 @@ mod tests {
         fn a_string_is_found_ahead(head in head(), properties in properties(), read in 0_usize..3) {
             let entity = format!("{{{}}}", format!("{head}{properties}").trim_end_matches(','));
             let list = read_entity(entity.as_bytes());
-            let found = read_entity_by(entity.as_bytes(), |entity| match entity {
-                EntityMembers::Scanned(entity) => {
-                    for _ in 0..read {
-                        entity.advance();
-                    }
-                    let before = format!("{:?}", entity.member());
-                    let found = entity.text_ahead("b").map(str::to_owned);
-                    assert_eq!(before, format!("{:?}", entity.member()));
-                    Some(found)
+            let found = read_entity_by(entity.as_bytes(), |mut entity| {
+                if entity.is_listed() {
+                    return None;
                 }
-                EntityMembers::Listed(_) => None,
+                for _ in 0..read {
+                    entity.next_property();
+                }
+                let found = entity.find("b").ok()?.map(str::to_owned);
+                Some((found, entity.next_property().map(|property| format!("{property:?}"))))
             });
-            if let (Ok(Some(found)), Ok(list)) = (found, list) {
+            if let (Ok(Some((found, next))), Ok(list)) = (found, list) {
+                let expected = list.properties().nth(read);
+                prop_assert_eq!(next, expected.map(|property| format!("{property:?}")));
                 let mut ahead = list.properties().skip(read);
                 let expected = ahead.find(|property| property.name() == "b");
                 prop_assert_eq!(found.as_deref(), expected.and_then(RawProperty::string));

@@ -3,6 +3,7 @@
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/payload-format-for-table-service-operations>.
 
+mod cursor;
 mod entity;
 mod error;
 mod members;
@@ -16,13 +17,13 @@ mod table;
 mod value;
 mod writer;
 
+pub use cursor::EntityCursor;
 pub use entity::{JsonEntity, RawProperty};
 pub use error::{JsonError, PropertyError, PropertyProblem};
-pub use members::ScannedEntity;
 pub use metadata::MetadataLevel;
 pub use page::PageWriter;
 pub use reader::{
-    EntityMembers, has_other_key, read_entity, read_entity_by, read_page, read_page_by,
+    has_other_key, read_entity, read_entity_by, read_page, read_page_by,
 };
 pub use stored::{StoredProperty, write_stored_property};
 pub use table::{

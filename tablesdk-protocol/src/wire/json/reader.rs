@@ -15,6 +15,7 @@ use serde::de::{
 };
 use serde_json::value::RawValue;
 
+use super::cursor::EntityCursor;
 use super::entity::JsonEntity;
 use super::error::JsonError;
 use super::members::ScannedEntity;
@@ -66,7 +67,7 @@ pub fn has_other_key(body: &[u8], key: &EntityKey) -> Result<bool, JsonError> {
         scanner.space();
         // The keys usually come first: the rest is not read.
         if entity.begin(&scanner)
-            && let (Some(partition), Some(row)) = (entity.partition_key(), entity.row_key())
+            && let (Some(partition), Some(row)) = (entity.text("PartitionKey"), entity.text("RowKey"))
         {
             return Ok(partition != partition_key || row != row_key);
         }
@@ -122,16 +123,6 @@ where
     })
 }
 
-/// An entity as it is passed to a function that makes a value of it.
-#[derive(Debug)]
-#[expect(clippy::exhaustive_enums, reason = "there are these two ways to read")]
-pub enum EntityMembers<'r, 'a> {
-    /// Its members are scanned when they are asked for.
-    Scanned(&'r mut ScannedEntity<'a>),
-    /// All its members are in a list.
-    Listed(&'r JsonEntity<'a>),
-}
-
 /// Reads a JSON object as an entity, of which a function makes a value. If the scanner gives up, the function is called again, and only
 /// its last value counts.
 ///
@@ -140,21 +131,21 @@ pub enum EntityMembers<'r, 'a> {
 /// Those of [`read_entity`].
 pub fn read_entity_by<'de, T>(
     body: &'de [u8],
-    mut read: impl FnMut(EntityMembers<'_, 'de>) -> T,
+    mut read: impl FnMut(EntityCursor<'_, 'de>) -> T,
 ) -> Result<T, JsonError> {
     if let Ok(text) = std::str::from_utf8(body) {
         let mut scanner = Scanner::new(text);
         let mut entity = ScannedEntity::single(text);
         scanner.space();
         if entity.begin(&scanner) {
-            let value = read(EntityMembers::Scanned(&mut entity));
+            let value = read(EntityCursor::scanned(&mut entity));
             if entity.finish(&mut scanner) && scanner.end().is_some() {
                 return Ok(value);
             }
         }
     }
     let entity = read_entity(body)?;
-    Ok(read(EntityMembers::Listed(&entity)))
+    Ok(read(EntityCursor::new(&entity)))
 }
 
 /// Reads a response with many entities. `read` makes a value of each, and `accept` gets the values one by one. If the scanner gives up,
@@ -167,7 +158,7 @@ pub fn read_entity_by<'de, T>(
 pub fn read_page_by<'de, T, E>(
     body: &'de [u8],
     lists: bool,
-    mut read: impl FnMut(EntityMembers<'_, 'de>) -> T,
+    mut read: impl FnMut(EntityCursor<'_, 'de>) -> T,
     mut accept: impl FnMut(T) -> Result<(), E>,
 ) -> Result<(), E>
 where
@@ -180,13 +171,13 @@ where
         let scanned = scan::page(text, |scanner| {
             let value = 'value: {
                 if !lists && entity.begin(scanner) {
-                    let value = read(EntityMembers::Scanned(&mut entity));
+                    let value = read(EntityCursor::scanned(&mut entity));
                     if entity.finish(scanner) {
                         break 'value value;
                     }
                 }
                 scanner.entity(&mut list)?;
-                read(EntityMembers::Listed(&list))
+                read(EntityCursor::new(&list))
             };
             accepted += 1;
             Some(accept(value))
@@ -196,7 +187,7 @@ where
         }
     }
     read_rest_of_page(body, accepted, |entity| {
-        accept(read(EntityMembers::Listed(entity)))
+        accept(read(EntityCursor::new(entity)))
     })
 }
 

@@ -9,7 +9,7 @@ use tablesdk_protocol::continuation::EntityContinuation;
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 use tablesdk_protocol::operation::{get_entity, query_entities};
 use tablesdk_protocol::wire::json::{
-    EntityMembers, JsonEntity, JsonError, read_entity, read_entity_by, read_page_by,
+    EntityCursor, JsonEntity, JsonError, read_entity, read_entity_by, read_page_by,
 };
 use tablesdk_protocol::{EntityKey, KeyKind};
 
@@ -22,7 +22,7 @@ use crate::entity::key::is_reserved;
 use crate::entity::{EntityError, EntityProblem, TableEntity};
 use crate::error::Error;
 use crate::pipeline::{Effect, OperationRun, PagedOperation, Table};
-use crate::query::{Continuations, Selection, SelectionError};
+use crate::query::{Continuations, Selection, SelectionError, list};
 
 /// A query that is read page by page.
 pub(crate) struct PagedQuery<S> {
@@ -169,7 +169,7 @@ impl<S> PagedQuery<S> {
         let content = get_entity::Response::decode(response).content;
         let item = if S::LISTS || !opens.is_empty() {
             let entity = read_entity(&content);
-            entity.map(|entity| self.read_item::<E>(EntityMembers::Listed(&entity), opens))
+            entity.map(|entity| self.read_item::<E>(EntityCursor::new(&entity), opens))
         } else {
             read_entity_by(&content, |entity| self.read_item::<E>(entity, &[]))
         };
@@ -254,17 +254,16 @@ impl<S> PagedQuery<S> {
 
     fn read_item<E: TableEntity>(
         &self,
-        mut entity: EntityMembers<'_, '_>,
+        mut entity: EntityCursor<'_, '_>,
         opens: &[Box<dyn Open>],
     ) -> Read<S::Item>
     where
         S: Selection<E>,
     {
-        let item = match &entity {
-            EntityMembers::Listed(stored) if !opens.is_empty() => {
-                self.read_opened::<E>(stored, opens)
-            }
-            _ => self.selection.read(&mut entity),
+        let item = if opens.is_empty() {
+            self.selection.read(&mut entity)
+        } else {
+            list(&entity).and_then(|stored| self.read_opened::<E>(stored, opens))
         };
         item.map_err(|error| {
             let key = self.key_of(&entity);
@@ -292,7 +291,7 @@ impl<S> PagedQuery<S> {
         }
         let content = opened.unwrap_or_default();
         let opened = parsed(&content)?;
-        let item = self.selection.read(&mut EntityMembers::Listed(&opened));
+        let item = self.selection.read(&mut EntityCursor::new(&opened));
         item.map_err(|error| match error {
             SelectionError::Entity(error) => without_secrets::<E>(error).into(),
             error => error,
@@ -300,7 +299,7 @@ impl<S> PagedQuery<S> {
     }
 
     /// The key of an entity that cannot be read, if the response contains it.
-    fn key_of(&self, entity: &EntityMembers<'_, '_>) -> Option<EntityKey> {
+    fn key_of(&self, entity: &EntityCursor<'_, '_>) -> Option<EntityKey> {
         let partition = key_text(entity, KeyKind::PartitionKey);
         let partition = partition.or_else(|| self.request.partition())?;
         EntityKey::new(partition, key_text(entity, KeyKind::RowKey)?).ok()
@@ -349,12 +348,8 @@ struct Unread {
 }
 
 /// The text of a key, if it is one.
-fn key_text<'e>(entity: &'e EntityMembers<'_, '_>, part: KeyKind) -> Option<&'e str> {
-    match (entity, part) {
-        (EntityMembers::Listed(entity), _) => entity.text(part.property()).ok().flatten(),
-        (EntityMembers::Scanned(entity), KeyKind::PartitionKey) => entity.partition_key(),
-        (EntityMembers::Scanned(entity), KeyKind::RowKey) => entity.row_key(),
-    }
+fn key_text<'e>(entity: &EntityCursor<'e, '_>, part: KeyKind) -> Option<&'e str> {
+    entity.find(part.property()).ok().flatten()
 }
 
 fn parsed(content: &Bytes) -> Result<JsonEntity<'_>, EntityError> {

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use tablesdk_protocol::Value;
 use tablesdk_protocol::operation::update_entity::Mode;
-use tablesdk_protocol::wire::json::{EntityMembers, read_entity};
+use tablesdk_protocol::wire::json::{EntityCursor, read_entity};
 
 use super::encoded::EncodedEntity;
 use super::unmodelled::{left_as_is, unmodelled};
@@ -27,7 +27,7 @@ pub(crate) fn changes<E: WritableEntity>(
     let fetched = read_entity(fetched).map_err(Error::input)?;
     // The response is kept and not the value, because the value has no place for properties that the struct does not model, and a
     // replace must write those back. It is compared as it would be written: a difference that the type does not keep is no change.
-    let before = Stored::<E>::read(&mut EntityMembers::Listed(&fetched), Some(entity.etag()));
+    let before = Stored::<E>::read(&mut EntityCursor::new(&fetched), Some(entity.etag()));
     let before = before.map_err(Error::input)?;
     let unmodelled = unmodelled(&before, &fetched)?;
     let before = values_of::<E>(&before, &key, before.step_of()).map_err(Error::input)?;

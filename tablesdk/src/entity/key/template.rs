@@ -8,7 +8,7 @@
 use std::fmt;
 
 use tablesdk_protocol::KeyKind;
-use tablesdk_protocol::wire::json::JsonEntity;
+use tablesdk_protocol::wire::json::{EntityCursor, JsonEntity};
 
 use super::access::KeyAccess;
 use crate::entity::reader::key_text;
@@ -83,7 +83,7 @@ impl KeyTemplate {
 
     /// Takes a key of an answer apart.
     #[doc(hidden)]
-    pub fn read<'a>(self, reader: &PropertyReader<'a>) -> Result<KeyReader<'a>, EntityError> {
+    pub fn read<'a>(self, reader: &PropertyReader<'a, '_>) -> Result<KeyReader<'a>, EntityError> {
         Ok(KeyReader::new(self, reader.key(self.part)?))
     }
 }
@@ -96,7 +96,7 @@ impl KeyTemplate {
         name: &str,
         access: KeyAccess<P>,
     ) -> Result<P, EntityError> {
-        let mut reader = KeyReader::new(self, key_text(entity, self.part)?);
+        let mut reader = KeyReader::new(self, key_text(&EntityCursor::new(entity), self.part)?);
         loop {
             let (field, text) = reader.part_text()?;
             if field == name {
@@ -111,7 +111,7 @@ impl KeyTemplate {
         entity: &JsonEntity<'_>,
         access: KeyAccess<P>,
     ) -> Result<P, EntityError> {
-        KeyReader::new(self, key_text(entity, self.part)?).part(access)
+        KeyReader::new(self, key_text(&EntityCursor::new(entity), self.part)?).part(access)
     }
 }
 

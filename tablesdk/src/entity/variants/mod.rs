@@ -289,7 +289,7 @@ impl VariantRows {
 }
 
 /// What an enum calls before it reads a variant.
-impl PropertyReader<'_> {
+impl PropertyReader<'_, '_> {
     /// Which variant the entity is of; `None` for the one that takes all others.
     #[doc(hidden)]
     pub fn variant(&mut self, schema: &Schema) -> Result<Option<usize>, EntityError> {

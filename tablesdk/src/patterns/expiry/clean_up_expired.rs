@@ -12,7 +12,7 @@ use futures_util::stream::BoxStream;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
-use tablesdk_protocol::wire::json::EntityMembers;
+use tablesdk_protocol::wire::json::EntityCursor;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, PartitionKey, TableName, Timestamp};
 
 use super::entry::{Expires, PREFIX, entries_until, owner_of_key};
@@ -329,7 +329,7 @@ impl<E: Expires> Removal<E> {
                 let request = pages.request(&pipeline)?;
                 let sent = pipeline.send(OPERATION, Effect::ReadNow, &request);
                 let entries = pages.read(sent.await?, |entity| {
-                    read_key(&EntityMembers::Listed(entity), true)
+                    read_key(&EntityCursor::new(entity), true)
                 });
                 for entry in entries.map_err(of_call)? {
                     let (key, etag) = entry.map_err(|error| malformed(OPERATION, error))?;

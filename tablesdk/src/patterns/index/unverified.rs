@@ -1,6 +1,6 @@
 //! The entries of an index as they are, without a look at their entities.
 
-use tablesdk_protocol::wire::json::EntityMembers;
+use tablesdk_protocol::wire::json::EntityCursor;
 
 use super::entry::IndexEntry;
 use crate::action::QueryEntities;
@@ -28,7 +28,7 @@ impl<E, S: Selection<E>> Selection<E> for Unverified<S> {
         self.0.names()
     }
 
-    fn read(&self, entity: &mut EntityMembers<'_, '_>) -> Result<S::Item, SelectionError> {
+    fn read(&self, entity: &mut EntityCursor<'_, '_>) -> Result<S::Item, SelectionError> {
         self.0.read(entity)
     }
 }

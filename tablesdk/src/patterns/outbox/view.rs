@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tablesdk_protocol::wire::json::EntityMembers;
+use tablesdk_protocol::wire::json::EntityCursor;
 use tablesdk_protocol::{PartitionKey, TableName, Timestamp};
 
 use super::entry::{Entry, Row, State};
@@ -159,7 +159,7 @@ pub(super) async fn read(
         // A server without a network sends no time: its client has its clock.
         let now = date_of(response.headers()).unwrap_or_else(|| run.pipeline().now());
         let rows = own_pages.read(response, |entity| {
-            Row::read(&mut EntityMembers::Listed(entity), None)
+            Row::read(&mut EntityCursor::new(entity), None)
         });
         let rows = rows.and_then(|rows| {
             let rows = rows.into_iter().collect::<Result<Vec<_>, _>>();

@@ -62,7 +62,7 @@ pub trait WideEntity: Sized + Send + 'static {
     /// # Errors
     ///
     /// When a property is missing, or is of another type than its field.
-    fn read(reader: &mut PropertyReader<'_>) -> Result<Self, EntityError>;
+    fn read(reader: &mut PropertyReader<'_, '_>) -> Result<Self, EntityError>;
 
     /// Notes in the value as which version it was written, where it has a field for that.
     #[doc(hidden)]
@@ -92,7 +92,7 @@ impl WideEntity for DynamicEntity {
         <Self as TableEntity>::columns()
     }
 
-    fn read(reader: &mut PropertyReader<'_>) -> Result<Self, EntityError> {
+    fn read(reader: &mut PropertyReader<'_, '_>) -> Result<Self, EntityError> {
         Self::read_with(reader, Properties::append)
     }
 

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use tablesdk_protocol::limits::PROPERTIES_MAX;
-use tablesdk_protocol::wire::json::{EntityMembers, JsonEntity, JsonError, read_entity};
+use tablesdk_protocol::wire::json::{EntityCursor, JsonEntity, JsonError, read_entity};
 use tablesdk_protocol::{ETag, EntityKey, TableName, Timestamp, Value, ValueRef};
 
 use super::StoredWide;
@@ -60,7 +60,7 @@ impl Found {
 
     pub(super) fn select<E, S: Selection<E>>(&self, selection: &S) -> Result<S::Item, Error> {
         self.read(|entity| {
-            let selected = selection.read(&mut EntityMembers::Listed(entity));
+            let selected = selection.read(&mut EntityCursor::new(entity));
             selected.map_err(|error| match error {
                 SelectionError::Entity(error) => Error::entity(error),
                 error => Error::input(error),

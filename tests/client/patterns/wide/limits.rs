@@ -21,7 +21,7 @@ impl WideEntity for Numbers {
 
     fn columns() {}
 
-    fn read(reader: &mut PropertyReader<'_>) -> Result<Self, EntityError> {
+    fn read(reader: &mut PropertyReader<'_, '_>) -> Result<Self, EntityError> {
         let mut count = 0;
         while let Some(property) = reader.next_property() {
             assert_eq!(property.name(), format!("P{count:05}"));
