@@ -127,7 +127,7 @@ pub mod __private {
     pub use crate::query::key_part_column::KeyPartColumn;
     pub use crate::query::resolve::Resolve;
     pub use crate::query::select::{SelectColumn, SelectionError, Whole};
-    pub use crate::query::values::Values;
+    pub use crate::query::selections::Values;
     pub use crate::sealed::Derived;
     pub use crate::stub::Stub;
     pub use std::string::String;

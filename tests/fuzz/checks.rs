@@ -21,9 +21,8 @@ use tablesdk_protocol::operation::{
     EntityBody, EntityInput, Operation, QueryOptions, ReceivedRequest, RequestRules,
 };
 use tablesdk_protocol::wire::json::{
-    EntityFormat, EntityHead, EntityStyle, EntityWriter, JsonError, MetadataLevel,
-    StoredProperty, read_entity, read_page, read_page_by, read_table_name, read_tables,
-    write_stored_property,
+    EntityFormat, EntityHead, EntityStyle, EntityWriter, JsonError, MetadataLevel, StoredProperty,
+    read_entity, read_page, read_page_by, read_table_name, read_tables, write_stored_property,
 };
 use tablesdk_protocol::wire::{error_body, http_message, multipart, xml};
 use tablesdk_protocol::{

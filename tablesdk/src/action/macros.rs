@@ -1,4 +1,4 @@
-//! What actions have in common, as macros: `.await`, the options of a single call and of `exactly_once`, and `Debug`.
+//! What actions have in common, as macros: `.await`, the options of a single call, of `exactly_once` and of bulk runs, and `Debug`.
 
 /// Makes an action awaitable: `.await` calls its method `run`. Adds the options of a single call.
 macro_rules! action {
@@ -62,6 +62,61 @@ macro_rules! exactly_once_options {
             pub const fn exactly_once_for(mut self, time: std::time::Duration) -> Self {
                 self.exactly_once = Some(KeepMarker(time));
                 self
+            }
+        }
+    };
+}
+
+/// Adds the options of every bulk run, which its [`BulkRun`](crate::action::bulk::run::BulkRun) keeps.
+macro_rules! bulk_options {
+    (impl[$lifetime:lifetime $($generics:tt)*] $action:ty, $run:tt) => {
+        impl<$lifetime $($generics)*> $action {
+            /// How many batches are in flight at a time; 16 by default. Must not be 0, not even in a dry run.
+            pub const fn concurrency(mut self, batches: usize) -> Self {
+                self.$run.concurrency = batches;
+                self
+            }
+
+            /// Sets a function that is called with the progress after every batch; in a dry run, after every 1,000 entities.
+            pub fn progress(
+                mut self,
+                report: impl FnMut(&crate::action::BulkProgress) + Send + $lifetime,
+            ) -> Self {
+                self.$run.progress = Box::new(report);
+                self
+            }
+        }
+    };
+}
+
+/// Makes a bulk run over what a query finds awaitable: `.await` calls its method `run`.
+macro_rules! bulk_over_query {
+    ($action:ident { $($field:ident),+ }; $(#[$dry_run:meta])*) => {
+        bulk_options!(impl['a] $action<'a>, bulk);
+
+        impl $action<'_> {
+            $(#[$dry_run])*
+            /// The report's [`read`](crate::action::BulkProgress::read) returns how many entities the query finds.
+            pub const fn dry_run(mut self) -> Self {
+                self.bulk.dry_run = true;
+                self
+            }
+        }
+
+        impl<'a> IntoFuture for $action<'a> {
+            type Output = Result<crate::action::BulkReport, crate::action::BulkError>;
+            type IntoFuture = std::pin::Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
+
+            fn into_future(self) -> Self::IntoFuture {
+                Box::pin(self.run())
+            }
+        }
+
+        impl std::fmt::Debug for $action<'_> {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($action))
+                    $(.field(stringify!($field), &self.$field))+
+                    .finish_non_exhaustive()
             }
         }
     };

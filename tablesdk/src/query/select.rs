@@ -6,12 +6,11 @@ use std::sync::Arc;
 
 use tablesdk_protocol::filter::Filter as Tree;
 use tablesdk_protocol::wire::json::{EntityCursor, JsonEntity};
-use tablesdk_protocol::{ETag, EntityKey};
 
 use super::{Column, JsonColumn, KeyPartColumn};
 use crate::entity::{
     DynamicEntity, DynamicSelection, EntityError, Field, JsonField, Stored, TableEntity,
-    VariantRows, read_key,
+    VariantRows,
 };
 use crate::error::ClosureError;
 
@@ -180,44 +179,6 @@ impl<E, S: Selection<E>> Selection<E> for Arc<S> {
     }
 }
 
-/// Nothing but that it is there: for queries that count.
-pub(crate) struct Presence;
-
-impl<E> Selection<E> for Presence {
-    type Item = ();
-
-    // It is made of another selection, which is checked before.
-    const IS_UNVERIFIED: bool = true;
-
-    fn names(&self) -> Option<Vec<String>> {
-        Some(vec!["RowKey".to_owned()])
-    }
-
-    fn read(&self, _: &mut EntityCursor<'_, '_>) -> Result<(), SelectionError> {
-        Ok(())
-    }
-}
-
-/// Keys, and versions if they are wanted: for what deletes.
-pub(crate) struct Keys {
-    pub(crate) with_etag: bool,
-}
-
-impl<E> Selection<E> for Keys {
-    type Item = (EntityKey, Option<ETag>);
-
-    fn names(&self) -> Option<Vec<String>> {
-        // If the response has no ETag, it follows from the timestamp.
-        let names = ["PartitionKey", "RowKey", "Timestamp"];
-        let names = names.into_iter().take(if self.with_etag { 3 } else { 2 });
-        Some(names.map(str::to_owned).collect())
-    }
-
-    fn read(&self, entity: &mut EntityCursor<'_, '_>) -> Result<Self::Item, SelectionError> {
-        Ok(read_key(entity, self.with_etag)?)
-    }
-}
-
 /// A column that a query can read: one of any kind.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a column of `{E}`",
@@ -372,11 +333,7 @@ pub(crate) mod sealed {
 }
 
 impl<F> sealed::Sealed for super::Resolve<F> {}
-impl<S> sealed::Sealed for super::Keyed<S> {}
-impl<S> sealed::Sealed for super::Values<S> {}
 impl<S: sealed::Sealed> sealed::Sealed for Arc<S> {}
-impl sealed::Sealed for Keys {}
-impl sealed::Sealed for Presence {}
 impl<E> sealed::Sealed for Whole<E> {}
 impl<E, F> sealed::Sealed for Column<E, F> {}
 impl<E, F> sealed::Sealed for JsonColumn<E, F> {}

@@ -364,8 +364,8 @@ mod tests {
     use proptest::prelude::*;
     use proptest::sample::select;
 
-    use super::super::error::JsonError;
     use super::super::cursor::EntityCursor;
+    use super::super::error::JsonError;
     use super::super::reader::{read_entity, read_entity_by, read_page_by};
     use super::super::scan::tests::{members, pieces};
     use super::*;

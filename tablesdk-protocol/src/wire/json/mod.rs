@@ -22,9 +22,7 @@ pub use entity::{JsonEntity, RawProperty};
 pub use error::{JsonError, PropertyError, PropertyProblem};
 pub use metadata::MetadataLevel;
 pub use page::PageWriter;
-pub use reader::{
-    has_other_key, read_entity, read_entity_by, read_page, read_page_by,
-};
+pub use reader::{has_other_key, read_entity, read_entity_by, read_page, read_page_by};
 pub use stored::{StoredProperty, write_stored_property};
 pub use table::{
     TableJsonError, read_table_name, read_tables, write_table, write_table_name, write_tables,

@@ -67,7 +67,8 @@ pub fn has_other_key(body: &[u8], key: &EntityKey) -> Result<bool, JsonError> {
         scanner.space();
         // The keys usually come first: the rest is not read.
         if entity.begin(&scanner)
-            && let (Some(partition), Some(row)) = (entity.text("PartitionKey"), entity.text("RowKey"))
+            && let (Some(partition), Some(row)) =
+                (entity.text("PartitionKey"), entity.text("RowKey"))
         {
             return Ok(partition != partition_key || row != row_key);
         }

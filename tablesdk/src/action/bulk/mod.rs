@@ -78,6 +78,7 @@ use crate::pipeline::Table;
 pub struct Bulk<'a, const HAS_INPUT: bool = true>(BulkRun<'a>);
 
 call_options!(impl[const HAS_INPUT: bool] Bulk<'_, HAS_INPUT>, 0.table.pipeline);
+bulk_options!(impl['a, const HAS_INPUT: bool] Bulk<'a, HAS_INPUT>, 0);
 
 impl<'a> Bulk<'a, false> {
     pub(crate) fn new(table: Table) -> Self {
@@ -123,13 +124,7 @@ impl<'a> Bulk<'a, false> {
     }
 }
 
-impl<'a, const HAS_INPUT: bool> Bulk<'a, HAS_INPUT> {
-    /// How many batches are in flight at a time; 16 by default. Must not be 0.
-    pub const fn concurrency(mut self, batches: usize) -> Self {
-        self.0.concurrency = batches;
-        self
-    }
-
+impl<const HAS_INPUT: bool> Bulk<'_, HAS_INPUT> {
     /// The maximum number of entities in a batch, from 1 to 100; 100 by default. With 1, each entity is a request of its own, for
     /// services that do not support batches or misread them.
     pub const fn batch_size(mut self, entities: usize) -> Self {
@@ -156,12 +151,6 @@ impl<'a, const HAS_INPUT: bool> Bulk<'a, HAS_INPUT> {
     /// count from the start of the whole input.
     pub const fn resume_at(mut self, index: u64) -> Self {
         self.0.first = index;
-        self
-    }
-
-    /// Sets a function that is called with the progress of the run after every batch.
-    pub fn progress(mut self, report: impl FnMut(&BulkProgress) + Send + 'a) -> Self {
-        self.0.progress = Box::new(report);
         self
     }
 }

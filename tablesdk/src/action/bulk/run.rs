@@ -12,7 +12,7 @@ use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
 use super::input::{Input, Inputs, SourceError};
 use super::pack::{Item, Keys, Packer};
 use super::report::{BulkError, BulkFailure, BulkProgress, BulkReport};
-use super::report::{Cause, ReportBuilder};
+use super::report::{Cause, Outcome, ReportBuilder};
 use super::send::{BatchOutcome, Sizes, Verb, send};
 use crate::error::Error;
 use crate::pipeline::Table;
@@ -24,6 +24,8 @@ pub(crate) struct BulkRun<'a> {
     inputs: Inputs<'a>,
     /// Sends a batch instead of [`send`].
     send: Option<SendBatch>,
+    /// Counts the input, and sends nothing.
+    pub(crate) dry_run: bool,
     pub(crate) concurrency: usize,
     pub(crate) batch_size: usize,
     pub(crate) buffer: usize,
@@ -46,6 +48,7 @@ impl<'a> BulkRun<'a> {
             verb: Verb::Insert,
             inputs: empty().boxed(),
             send: None,
+            dry_run: false,
             concurrency: 16,
             batch_size: BATCH_CHANGES_MAX,
             buffer: 10_000,
@@ -72,7 +75,7 @@ impl<'a> BulkRun<'a> {
     }
 
     /// Rejects a name or an option with which no run is possible.
-    pub(crate) fn check(&self) -> Result<(), BulkError> {
+    fn check(&self) -> Result<(), BulkError> {
         let locate = |error: Error| self.table.pipeline.locate(error);
         let rejected = |problem: String| locate(Error::input(problem).with_operation(OPERATION));
         let error = match self {
@@ -92,6 +95,9 @@ impl<'a> BulkRun<'a> {
 
     pub(crate) async fn run(mut self) -> Result<BulkReport, BulkError> {
         self.check()?;
+        if self.dry_run {
+            return self.count().await;
+        }
         let (verb, first, concurrency) = (self.verb, self.first, self.concurrency);
         let mut report = ReportBuilder::new(first);
         let sizes = Sizes::new(self.table.clone(), verb);
@@ -186,6 +192,27 @@ impl<'a> BulkRun<'a> {
             None => Ok(report),
         }
     }
+
+    async fn count(mut self) -> Result<BulkReport, BulkError> {
+        let mut report = ReportBuilder::new(0);
+        let mut count = 0;
+        loop {
+            match self.inputs.next().await {
+                Some(Ok(_)) => {
+                    report.read(count);
+                    report.outcome(count, Outcome::Found);
+                    count += 1;
+                    if count % COUNTED_PER_PROGRESS == 0 {
+                        (self.progress)(report.progress(count));
+                    }
+                }
+                None => return Ok(report.finish(count)),
+                Some(Err(error)) => {
+                    return Err(BulkError::new(report.finish(count), Cause::Source(error)));
+                }
+            }
+        }
+    }
 }
 
 impl fmt::Debug for BulkRun<'_> {
@@ -193,6 +220,7 @@ impl fmt::Debug for BulkRun<'_> {
         f.debug_struct("Bulk")
             .field("table", &self.table)
             .field("verb", &self.verb)
+            .field("dry_run", &self.dry_run)
             .field("concurrency", &self.concurrency)
             .field("resume_at", &self.first)
             .finish_non_exhaustive()
@@ -215,4 +243,5 @@ enum Event {
 }
 
 const OPERATION: &str = "bulk";
+const COUNTED_PER_PROGRESS: u64 = 1_000;
 const BUFFER_BYTES: usize = 16 * 1024 * 1024;

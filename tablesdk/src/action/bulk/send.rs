@@ -1,14 +1,17 @@
 //! Sends one batch of a bulk run; if entities of it are rejected, sends it again without them. Knows nothing about other batches.
 
 use std::collections::HashSet;
+use std::iter;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use http::StatusCode;
+use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch, PartitionKey};
 
-use super::pack::{Item, Measure};
+use super::pack::{Item, Measure, Packer};
 use super::report::{BulkFailure, Outcome};
 use crate::action::extend::ride::Riders;
 use crate::action::write::change::ChangeKind;
@@ -196,20 +199,37 @@ async fn send_one(table: &Table, verb: Verb, item: &Item, batches: bool) -> Resu
     Ok(true)
 }
 
-/// Deletes entities of one partition under their ETags, together where that is possible. Returns of each whether it is gone.
+/// Deletes different entities under their ETags, those of a partition together where that is possible. Returns of each whether it is
+/// gone.
 pub(crate) async fn delete_unchanged(
-    table: Table,
-    versions: impl Iterator<Item = (EntityKey, ETag)>,
+    table: &Table,
+    versions: impl IntoIterator<Item = (EntityKey, ETag)>,
+    concurrency: usize,
 ) -> Result<Vec<bool>, Error> {
-    let items = (0..).zip(versions).map(|(index, (key, etag))| Item {
-        index,
-        key,
-        body: Bytes::new(),
-        riders: Riders::NONE,
-        if_match: Some(IfMatch::ETag(etag)),
-    });
-    let items: Vec<_> = items.collect();
-    let indexes = 0..items.len() as u64;
+    let sizes = Sizes::new(table.clone(), Verb::Delete);
+    let mut packer = Packer::new(sizes, BATCH_CHANGES_MAX, usize::MAX, usize::MAX);
+    let mut count = 0;
+    for (key, etag) in versions {
+        packer.push(Item {
+            index: count,
+            key,
+            body: Bytes::new(),
+            riders: Riders::NONE,
+            if_match: Some(IfMatch::ETag(etag)),
+        });
+        count += 1;
+    }
+    while packer.close_oldest() {}
+    let batches = iter::from_fn(|| packer.take());
+    let batches = batches.map(|batch| delete_batch(table.clone(), batch.items));
+    let changed = stream::iter(batches).buffer_unordered(concurrency);
+    let changed: Vec<_> = changed.try_collect().await?;
+    let changed: HashSet<_> = changed.into_iter().flatten().collect();
+    Ok((0..count).map(|index| !changed.contains(&index)).collect())
+}
+
+/// Deletes a batch of entities. Returns the indexes of those that have changed, and are left as they are.
+async fn delete_batch(table: Table, items: Vec<Item>) -> Result<Vec<u64>, Error> {
     let BatchOutcome {
         outcomes, failures, ..
     } = send(table, Verb::Delete, items, true).await;
@@ -225,8 +245,7 @@ pub(crate) async fn delete_unchanged(
     let changed = outcomes
         .into_iter()
         .filter(|(_, outcome)| matches!(outcome, Outcome::Changed));
-    let changed: HashSet<_> = changed.map(|(index, _)| index).collect();
-    Ok(indexes.map(|index| !changed.contains(&index)).collect())
+    Ok(changed.map(|(index, _)| index).collect())
 }
 
 /// Whether a delete failed because the entity does not exist, perhaps since an attempt whose response was lost.

@@ -3,7 +3,7 @@
 //! Each is deleted under the ETag with which it was read after its expiry, so a write that prolongs it wins. An entry is read before its
 //! entity, and deleted after it under the ETag of then, as for any other deletion: see `index/across_partitions.rs`.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::marker::PhantomData;
 use std::pin::pin;
 use std::{fmt, mem};
@@ -11,7 +11,6 @@ use std::{fmt, mem};
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
-use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
 use tablesdk_protocol::wire::json::EntityCursor;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, PartitionKey, TableName, Timestamp};
 
@@ -360,7 +359,7 @@ impl<E: Expires> Removal<E> {
             postponed += u64::from(!is_gone);
             entries.extend(entry.filter(|_| is_gone).map(|entry| (entry, ())));
         };
-        let alone = self.delete_in_batches(alone).await?;
+        let alone = self.delete_versions(alone).await?;
         alone.into_iter().for_each(&mut note);
         let with_others = with_others.into_iter().map(|(change, entry)| async move {
             Ok::<_, Error>((self.delete_with_others(change).await?, entry))
@@ -368,7 +367,7 @@ impl<E: Expires> Removal<E> {
         let with_others = stream::iter(with_others).buffer_unordered(self.concurrency);
         let with_others: Vec<_> = with_others.try_collect().await?;
         with_others.into_iter().for_each(&mut note);
-        self.delete_in_batches(entries).await?;
+        self.delete_versions(entries).await?;
         if let Some(index) = index_of_buckets::<E>() {
             let left = left.into_iter().map(|entry| async move {
                 let mut run = self.table.pipeline.begin(OPERATION);
@@ -393,35 +392,15 @@ impl<E: Expires> Removal<E> {
         run.end(is_gone)
     }
 
-    /// Deletes versions, those of a partition together. Returns of each whether it is gone.
-    async fn delete_in_batches<T>(
+    /// Deletes versions, each of which comes once. Returns of each whether it is gone.
+    async fn delete_versions<T>(
         &self,
-        versions: impl IntoIterator<Item = (Version, T)>,
+        versions: Vec<(Version, T)>,
     ) -> Result<Vec<(bool, T)>, Error> {
-        let mut partitions: BTreeMap<PartitionKey, Vec<_>> = BTreeMap::new();
-        for (version, with) in versions {
-            let partition = version.key.partition_key().clone();
-            partitions
-                .entry(partition)
-                .or_default()
-                .push((version, with));
-        }
-        let mut batches = Vec::new();
-        for mut of_partition in partitions.into_values() {
-            while !of_partition.is_empty() {
-                let rest = of_partition.split_off(of_partition.len().min(BATCH_CHANGES_MAX));
-                batches.push(mem::replace(&mut of_partition, rest));
-            }
-        }
-        let batches = batches.into_iter().map(|batch| async move {
-            let (versions, with): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
-            let versions = versions.into_iter().map(|it| (it.key, it.etag));
-            let gone = delete_unchanged(self.table.clone(), versions).await?;
-            Ok::<_, Error>(gone.into_iter().zip(with))
-        });
-        let gone = stream::iter(batches).buffer_unordered(self.concurrency);
-        let gone: Vec<_> = gone.try_collect().await?;
-        Ok(gone.into_iter().flatten().collect())
+        let (versions, with): (Vec<_>, Vec<_>) = versions.into_iter().unzip();
+        let versions = versions.into_iter().map(|it| (it.key, it.etag));
+        let gone = delete_unchanged(&self.table, versions, self.concurrency).await?;
+        Ok(gone.into_iter().zip(with).collect())
     }
 }
 

@@ -1,22 +1,19 @@
 //! `move_to` of a query: moves what the query finds, by way of a bulk run of inserts, each batch of which is followed by its deletes.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::mem::take;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use tablesdk_protocol::{ETag, IfMatch};
 
 use super::entity::{Moving, OPERATION, check_tables, move_version, remove_copy, with_options};
-use crate::action::bulk::delete_all::count;
 use crate::action::bulk::input::{Input, Inputs};
 use crate::action::bulk::pack::Item;
 use crate::action::bulk::report::{Cause, Outcome, ReportBuilder};
 use crate::action::bulk::run::{BulkRun, SentBatch};
 use crate::action::bulk::send::{BatchOutcome, MAX_REJECTIONS, Verb, batch, is_rejection, send};
-use crate::action::bulk::{BulkError, BulkProgress, BulkReport};
+use crate::action::bulk::{BulkError, BulkReport};
 use crate::action::extend::ride::Riders;
 use crate::action::query_entities::QueryEntities;
 use crate::action::refusal::refused;
@@ -56,7 +53,6 @@ pub struct MoveAll<'a> {
     /// The query; the argument says whether only keys are needed.
     find: Box<dyn FnOnce(Table, bool) -> Inputs<'a> + Send + 'a>,
     overwrite: bool,
-    dry_run: bool,
 }
 
 impl<'a> MoveAll<'a> {
@@ -86,31 +82,12 @@ impl<'a> MoveAll<'a> {
                     .boxed()
             }),
             overwrite: false,
-            dry_run: false,
         }
-    }
-
-    /// Moves nothing. The report's [`read`](BulkProgress::read) returns how many entities the query finds.
-    pub const fn dry_run(mut self) -> Self {
-        self.dry_run = true;
-        self
     }
 
     /// Replaces other entities that the target has under the keys. Without this option, they are failures.
     pub const fn overwrite(mut self) -> Self {
         self.overwrite = true;
-        self
-    }
-
-    /// How many batches are moved at a time; 16 by default. Must not be 0, not even in a dry run.
-    pub const fn concurrency(mut self, batches: usize) -> Self {
-        self.bulk.concurrency = batches;
-        self
-    }
-
-    /// Sets a function that is called with the progress after every batch; in a dry run, after every 1,000 entities.
-    pub fn progress(mut self, report: impl FnMut(&BulkProgress) + Send + 'a) -> Self {
-        self.bulk.progress = Box::new(report);
         self
     }
 
@@ -120,17 +97,12 @@ impl<'a> MoveAll<'a> {
             mut bulk,
             find,
             overwrite,
-            dry_run,
         } = self;
-        bulk.check()?;
         check_tables(&table, &bulk.table).map_err(|error| {
             let error = Arc::new(table.pipeline.locate(error));
             BulkError::new(ReportBuilder::new(0).finish(0), Cause::Error(error))
         })?;
-        let found = find(table.clone(), dry_run);
-        if dry_run {
-            return count(found, bulk.progress).await;
-        }
+        let found = find(table.clone(), bulk.dry_run);
         bulk.table = with_options(bulk.table, &table);
         let target = bulk.table.clone();
         let send = Box::new(move |items| -> SentBatch {
@@ -268,24 +240,8 @@ async fn one_by_one(
     }
 }
 
-impl<'a> IntoFuture for MoveAll<'a> {
-    type Output = Result<BulkReport, BulkError>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.run())
-    }
-}
-
+bulk_over_query!(
+    MoveAll { table, bulk, overwrite };
+    /// Moves nothing.
+);
 call_options!(impl[] MoveAll<'_>, table.pipeline);
-
-impl fmt::Debug for MoveAll<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MoveAll")
-            .field("table", &self.table)
-            .field("bulk", &self.bulk)
-            .field("overwrite", &self.overwrite)
-            .field("dry_run", &self.dry_run)
-            .finish_non_exhaustive()
-    }
-}
