@@ -6,12 +6,13 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens as _, quote};
 
 use super::access::named_groups;
+use super::attached::attached;
 use super::bounds::with_bounds;
 use super::checks::generic_checks;
 use super::columns::columns_value;
 use super::keys::fn_entity_key;
 use super::read::{fn_read, fn_written_as};
-use super::schema::schema;
+use super::schema::{row_keys_of_entries, schema};
 use super::write::fn_write;
 use crate::check::Model;
 use crate::tokens::{columns_ident, entity_param, local, with_entity_param};
@@ -24,7 +25,7 @@ impl Model<'_> {
     }
 }
 
-pub(super) fn impl_entity(model: &Model<'_>, attached: &TokenStream) -> TokenStream {
+pub(super) fn impl_entity(model: &Model<'_>, indexes: &[Model<'_>]) -> TokenStream {
     let Model {
         ident,
         krate,
@@ -39,6 +40,8 @@ pub(super) fn impl_entity(model: &Model<'_>, attached: &TokenStream) -> TokenStr
     let with_param = with_entity_param(model.generics);
     let (_, column_generics, _) = with_param.split_for_impl();
     let schema = schema(model);
+    let entries = row_keys_of_entries(indexes);
+    let attached = attached(model, indexes);
     let scope = local("scope");
     let columns_value = columns_value(model, &scope.to_token_stream());
     let checks = generic_checks(model);
@@ -68,7 +71,7 @@ pub(super) fn impl_entity(model: &Model<'_>, attached: &TokenStream) -> TokenStr
         impl #impl_generics #krate::TableEntity for #ident #type_generics #where_clause {
             type Columns = #columns #type_generics;
 
-            const SCHEMA: #private::Schema = #schema;
+            const SCHEMA: #private::Schema = #schema #entries;
 
             #attached
 

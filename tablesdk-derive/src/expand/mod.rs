@@ -26,7 +26,6 @@ pub(crate) use keys::{KeyOwner, rows_ident};
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use self::attached::attached;
 use self::checks::const_checks;
 use self::columns::columns_struct;
 use self::entity::{impl_entity, impl_wide, impl_writable};
@@ -47,7 +46,7 @@ pub(crate) fn expand(model: &Model<'_>, indexes: &[Model<'_>]) -> TokenStream {
             quote! { #entity #keys #columns #checks }
         }
         Target::Entity => {
-            let entity = impl_entity(model, &attached(model, indexes));
+            let entity = impl_entity(model, indexes);
             let is_standalone = model.is_standalone(indexes);
             let writable = model
                 .is_writable()

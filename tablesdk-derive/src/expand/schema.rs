@@ -10,7 +10,8 @@ use super::access::{aliases, of_group, property_access, stored_type};
 use super::keys::schema_keys;
 use crate::check::{Form, Kind, Model};
 use crate::input::{InputField, Target};
-use crate::name::RenameRule;
+use crate::name::{KeyName, RenameRule};
+use crate::template::Template;
 
 pub(super) fn schema(model: &Model<'_>) -> TokenStream {
     let private = model.private();
@@ -70,6 +71,15 @@ pub(super) fn schema(model: &Model<'_>) -> TokenStream {
         }
     });
     quote! { #private::Schema::new(#name, &[#(#parts),*]) #keys #projection #entity_type #unrenamed #entry #expires }
+}
+
+/// With what the row keys of the entries of indexes begin.
+pub(super) fn row_keys_of_entries(indexes: &[Model<'_>]) -> Option<TokenStream> {
+    let keys = indexes
+        .iter()
+        .filter_map(|index| index.keys.get(KeyName::Row));
+    let prefixes: Vec<_> = keys.map(Template::literal_prefix).collect();
+    (!prefixes.is_empty()).then(|| quote! { .row_keys_of_entries(&[#(#prefixes),*]) })
 }
 
 /// Of a flattened struct without `rename_all`: the rules that its names do not follow.

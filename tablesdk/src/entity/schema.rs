@@ -48,6 +48,8 @@ pub struct Schema {
     pub(crate) expires: Option<&'static str>,
     /// Of the entries of an index.
     pub(super) entry: Option<EntryPlace>,
+    /// With what the row keys of its entries in indexes begin.
+    pub(super) row_keys_of_entries: &'static [&'static str],
     /// Of a type with a mistake, of which nothing is known.
     pub(super) stub: bool,
     /// Of a flattened struct without `rename_all`: the set of the rules that its names do not follow.
@@ -86,6 +88,7 @@ impl Schema {
             dispatch: None,
             expires: None,
             entry: None,
+            row_keys_of_entries: &[],
             stub: false,
             unrenamed: 0,
         }
@@ -147,6 +150,13 @@ impl Schema {
     #[must_use]
     pub const fn entry(mut self) -> Self {
         self.entry = Some(EntryPlace::Together);
+        self
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn row_keys_of_entries(mut self, beginnings: &'static [&'static str]) -> Self {
+        self.row_keys_of_entries = beginnings;
         self
     }
 

@@ -64,12 +64,16 @@ impl Schema {
                         refuse(&[
                             "the row keys of `",
                             variant.name,
-                            "` begin with \"",
-                            one,
+                            "`",
+                            one.of_entries(),
+                            " begin with \"",
+                            one.text,
                             "\" and those of `",
                             other.name,
-                            "` with \"",
-                            another,
+                            "`",
+                            another.of_entries(),
+                            " with \"",
+                            another.text,
                             "\", so a key could belong to both: neither prefix may begin with the other",
                         ]);
                     }
@@ -107,12 +111,57 @@ impl Schema {
     }
 
     /// Beginnings of row keys, one of this and one of the other, of which one begins with the other.
-    const fn shared_prefix(&self, other: &Self) -> Option<(&'static str, &'static str)> {
-        let (one, another) = (self.row_key_prefix(), other.row_key_prefix());
-        if begins_with(one, another) || begins_with(another, one) {
-            return Some((one, another));
+    const fn shared_prefix(&self, other: &Self) -> Option<(Beginning, Beginning)> {
+        let mut index = 0;
+        while let Some(one) = self.beginning(index) {
+            index += 1;
+            let mut of_other = 0;
+            while let Some(another) = other.beginning(of_other) {
+                of_other += 1;
+                if begins_with(one.text, another.text) || begins_with(another.text, one.text) {
+                    return Some((one, another));
+                }
+            }
         }
         None
+    }
+
+    /// The beginning of the row keys of the entities, and then those of their entries in indexes.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "at compile time, and within the bounds by the condition"
+    )]
+    const fn beginning(&self, index: usize) -> Option<Beginning> {
+        let is_of_entries = index > 0;
+        let text = if !is_of_entries {
+            self.row_key_prefix()
+        } else if index <= self.row_keys_of_entries.len() {
+            self.row_keys_of_entries[index - 1]
+        } else {
+            return None;
+        };
+        Some(Beginning {
+            text,
+            is_of_entries,
+        })
+    }
+}
+
+/// With what row keys of a variant begin.
+#[derive(Clone, Copy)]
+struct Beginning {
+    text: &'static str,
+    /// Those of entries in an index.
+    is_of_entries: bool,
+}
+
+impl Beginning {
+    const fn of_entries(self) -> &'static str {
+        if self.is_of_entries {
+            " in an index"
+        } else {
+            ""
+        }
     }
 }
 
