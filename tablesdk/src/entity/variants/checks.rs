@@ -42,7 +42,8 @@ impl Schema {
         while before < index {
             let other = &dispatch.variants[before];
             before += 1;
-            if other.schema.stub {
+            // An entry of an index is no variant, and refused as that.
+            if other.schema.stub || other.schema.entry.is_some() || variant.schema.entry.is_some() {
                 continue;
             }
             match dispatch.by {
