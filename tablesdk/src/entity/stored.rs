@@ -142,7 +142,7 @@ impl<E: TableEntity> Stored<E> {
         let key = key_of(entity)?;
         let timestamp = entity.timestamp()?;
         // Some backends leave the ETag out of the body; it is the timestamp in another spelling.
-        let etag = match header.or(entity.etag()) {
+        let etag = match header.or_else(|| entity.etag()) {
             Some(etag) => etag.clone(),
             None => timestamp
                 .map(ETag::from_timestamp)

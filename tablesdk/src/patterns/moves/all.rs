@@ -55,7 +55,7 @@ pub struct MoveAll<'a> {
     overwrite: bool,
 }
 
-impl<'a> MoveAll<'a> {
+impl MoveAll<'_> {
     pub(crate) fn new<E: TableEntity, S: Selection<E>>(
         mut query: QueryEntities<E, S>,
         target: Table,
