@@ -181,16 +181,24 @@ fn print_counts(out: &mut impl io::Write, title: &str, counts: &[(u64, &str)]) -
     writeln!(out, "{title}: {}", texts.join(", "))
 }
 
-/// An error with its causes.
+/// An error with those causes that its message does not contain. An error of the client contains all of them, in one line.
 pub(crate) fn with_causes(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
+        let message = in_one_line(&cause.to_string());
+        if !in_one_line(&text).contains(message.trim_end_matches('.')) {
+            text.push_str(": ");
+            text.push_str(&message);
+        }
         source = cause.source();
     }
     text
+}
+
+fn in_one_line(text: &str) -> String {
+    let lines: Vec<_> = text.lines().map(str::trim).collect();
+    lines.join(" ")
 }
 
 /// A progress bar on standard error, if that is a terminal. It disappears when it is dropped.
@@ -237,3 +245,24 @@ pub(crate) struct UsageError(pub(crate) AnyError);
 
 const INVALID_ARGUMENTS: u8 = 2;
 const PARTLY_FAILED: u8 = 3;
+
+#[cfg(test)]
+mod tests {
+    use tablesdk::ErrorCode;
+
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("the table cannot be copied")]
+    struct Outer(#[source] tablesdk::Error);
+
+    #[test]
+    fn a_cause_is_printed_once() {
+        let inner = tablesdk::Error::service(ErrorCode::TableNotFound);
+        let text = inner.to_string();
+        assert!(text.contains("does not exist;"), "{text}");
+        assert_eq!(with_causes(&inner), text);
+        let outer = with_causes(&Outer(inner));
+        assert_eq!(outer, format!("the table cannot be copied: {text}"));
+    }
+}

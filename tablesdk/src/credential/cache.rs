@@ -191,7 +191,7 @@ impl TokenCache {
             // The runtime of the task has ended: the next request starts a new task.
             Err(_) => match cache.upgrade() {
                 Some(cache) => cache.finish(&asked, Err(Gone.into())),
-                None => Err(NoToken::new(Gone.into())),
+                None => Err(NoToken::from(TokenError::from(Gone))),
             },
         });
         let renewal = renewal.boxed().shared();
@@ -209,7 +209,7 @@ impl TokenCache {
         let mut state = self.lock();
         if state.request != *request {
             // The service has asked for another one in the meantime.
-            return fetched.map_err(NoToken::new);
+            return fetched.map_err(NoToken::from);
         }
         state.renewal = None;
         match fetched {
@@ -223,7 +223,7 @@ impl TokenCache {
             }
             Err(error) => {
                 state.retry_at = Some(now.saturating_add(PAUSE));
-                Err(NoToken::new(error))
+                Err(error.into())
             }
         }
     }
@@ -269,33 +269,8 @@ fn renew_at(now: Timestamp, expires_at: Timestamp) -> Timestamp {
     now.saturating_add(lifetime.saturating_sub(ahead))
 }
 
-/// Why there is no token, for every request that waits for it.
-#[derive(Clone)]
-struct NoToken(Arc<dyn StdError + Send + Sync>);
-
-impl NoToken {
-    fn new(error: TokenError) -> Self {
-        Self(error.into())
-    }
-}
-
-impl fmt::Debug for NoToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
-    }
-}
-
-impl fmt::Display for NoToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
-}
-
-impl StdError for NoToken {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        Some(self.0.as_ref())
-    }
-}
+/// The reason why there is no token, for every request that waits for it.
+type NoToken = Arc<dyn StdError + Send + Sync>;
 
 #[derive(Debug, thiserror::Error)]
 #[error("the credential returned a malformed token")]

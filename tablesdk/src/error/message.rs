@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 use std::fmt::{self, Write as _};
+use std::iter;
 
 use tablesdk_protocol::{Endpoint, EntityKey};
 
@@ -112,9 +113,17 @@ impl fmt::Debug for Error {
     }
 }
 
-/// Without a source: the message contains all causes, and a report of error and sources must not repeat them.
-/// [`Error::downcast_ref`] returns a cause.
-impl StdError for Error {}
+/// The source is the cause, whose message is a part of `{}`.
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match &self.0.source {
+            Source::Credential(error) | Source::Other(error) => Some(error.as_ref()),
+            Source::Service(error) => Some(error),
+            Source::Transport(error) => Some(error.as_ref()),
+            Source::Foreign(_) | Source::Message(_) | Source::Timeout(_) => None,
+        }
+    }
+}
 
 /// Between an operation and its table.
 fn preposition(operation: &str) -> &'static str {
@@ -150,16 +159,19 @@ impl fmt::Display for Excerpt<'_> {
 /// Appends an error and its causes. A cause that the messages before it contain is left out.
 pub(crate) fn push_causes(text: &mut String, error: &(dyn StdError + 'static)) {
     let mut causes = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
+    for cause in chain(error).skip(1) {
         let message = cause.to_string();
-        if !causes.contains(&message) {
+        if !is_in(&message, &causes) {
             causes.push_str(": ");
             causes.push_str(&message);
         }
-        next = cause.source();
     }
     text.push_str(&one_line(&causes));
+}
+
+/// Whether a message contains that of a cause. An [`Error`] has it in one line, and a hint after it replaces its full stop.
+fn is_in(cause: &str, message: &str) -> bool {
+    one_line(message).contains(one_line(cause).trim_end_matches('.'))
 }
 
 /// A message is one line of a log, whatever the service or a closure says.
@@ -172,18 +184,14 @@ fn one_line(text: &str) -> String {
 pub(crate) fn find_cause<'e, T: StdError + 'static>(
     error: &'e (dyn StdError + 'static),
 ) -> Option<&'e T> {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(found) = error.downcast_ref() {
-            return Some(found);
-        }
-        // A cause of this crate has no source, and causes nevertheless.
-        next = match error.downcast_ref::<Error>() {
-            Some(error) => error.cause(),
-            None => error.source(),
-        };
-    }
-    None
+    chain(error).find_map(|error| error.downcast_ref())
+}
+
+/// An error and its causes.
+fn chain<'e>(
+    error: &'e (dyn StdError + 'static),
+) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
+    iter::successors(Some(error), |error| (*error).source())
 }
 
 const KEY_CHARACTERS_MAX: usize = 80;

@@ -26,8 +26,10 @@ pub type ClosureError = Box<dyn StdError + Send + Sync>;
 /// Why an operation failed.
 ///
 /// The message (`{}`) is one line: the verb that was called, the table, the account, the key, and why it failed, with all causes. The
-/// [guide](crate::guide::errors_and_retries#what-an-error-says) shows the messages of real failures. `{:?}` is the same message, and
-/// [`source`](std::error::Error::source) returns nothing: [`downcast_ref`](Error::downcast_ref) finds a cause.
+/// [guide](crate::guide::errors_and_retries#what-an-error-says) shows the messages of real failures. `{:?}` is the same message.
+///
+/// [`source`](std::error::Error::source) returns the cause, if there is one, and [`downcast_ref`](Error::downcast_ref) finds a cause by its
+/// type. The message contains those of all causes: a program that prints an error need not append its sources.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -205,11 +207,8 @@ impl Error {
         Self::new(ErrorKind::Aborted, Source::Other(Arc::from(source)))
     }
 
-    pub(crate) fn credential(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        Self::new(
-            ErrorKind::Credential,
-            Source::Credential(Arc::from(source.into())),
-        )
+    pub(crate) fn credential(source: impl Into<Arc<dyn StdError + Send + Sync>>) -> Self {
+        Self::new(ErrorKind::Credential, Source::Credential(source.into()))
     }
 
     /// A response of the service.
@@ -520,7 +519,7 @@ impl Error {
     /// # }
     /// ```
     pub fn downcast_ref<T: StdError + 'static>(&self) -> Option<&T> {
-        find_cause(self.cause()?)
+        find_cause(self.source()?)
     }
 
     /// The service may or may not have carried out the write.
@@ -581,16 +580,6 @@ impl Error {
     /// Whether the service itself responded with that status.
     fn is_service_response(&self, status: StatusCode) -> bool {
         self.has_status(status) && self.service_error().is_some()
-    }
-
-    /// What the message was made of.
-    fn cause(&self) -> Option<&(dyn StdError + 'static)> {
-        match &self.0.source {
-            Source::Credential(error) | Source::Other(error) => Some(error.as_ref()),
-            Source::Service(error) => Some(error),
-            Source::Transport(error) => Some(error.as_ref()),
-            Source::Foreign(_) | Source::Message(_) | Source::Timeout(_) => None,
-        }
     }
 
     fn service_error(&self) -> Option<&ServiceError> {

@@ -1,19 +1,55 @@
 //! What an error says: the verb that was called, where, and why; all of it once.
 
 use std::error::Error as StdError;
-use std::fmt;
+use std::sync::Mutex;
+use std::time::Duration;
+use std::{fmt, iter};
 
 use futures::{StreamExt as _, stream};
+use harness::proxy::{Reply, foreign, service_response};
 use harness::{Employee, Subject, on_both_transports};
+use object_store::memory::InMemory;
 use tablesdk::action::ClosureError;
+use tablesdk::credential::{AccessToken, TokenRequest};
+use tablesdk::lease::Lease;
+use tablesdk::objects::Objects;
 use tablesdk::transport::ReqwestTransport;
-use tablesdk::{DynamicEntity, ETag, Error, ErrorKind, RetryPolicy, TableServiceClient};
+use tablesdk::{
+    DynamicEntity, ETag, EntraId, Error, ErrorKind, RetryPolicy, TableClient, TableServiceClient,
+};
+use tablesdk_server::TableServer;
+use tablesdk_server::testing::{Fault, Op};
+
+/// An error and its sources.
+fn chain<'e>(error: &'e (dyn StdError + 'static)) -> impl Iterator<Item = &'e dyn StdError> {
+    let chain = iter::successors(Some(error), |error| (*error).source());
+    chain.map(|error| error as &dyn StdError)
+}
+
+/// The messages of the sources of an error.
+fn causes(error: &(dyn StdError + 'static)) -> Vec<String> {
+    chain(error).skip(1).map(ToString::to_string).collect()
+}
 
 /// As the reporters of anyhow and eyre print an error with `{:#}`: its message and those of its sources.
-fn reported(error: &dyn StdError) -> String {
-    let causes = std::iter::successors(Some(error), |error| (*error).source());
-    let messages: Vec<_> = causes.map(ToString::to_string).collect();
+fn reported(error: &(dyn StdError + 'static)) -> String {
+    let messages: Vec<_> = chain(error).map(ToString::to_string).collect();
     messages.join(": ")
+}
+
+/// The message of each cause is in that of the error, and no cause repeats another one.
+fn assert_causes_are_shown(error: &(dyn StdError + 'static)) {
+    let (shown, causes) = (error.to_string(), causes(error));
+    for (position, cause) in causes.iter().enumerate() {
+        let lines: Vec<_> = cause.lines().map(str::trim).collect();
+        // A hint replaces the full stop.
+        let cause = lines.join(" ");
+        assert!(
+            shown.contains(cause.trim_end_matches('.')),
+            "{cause}: {shown}"
+        );
+        assert!(!causes[..position].contains(&cause), "{cause}: {causes:?}");
+    }
 }
 
 /// The host of the service, with the path to the account.
@@ -118,7 +154,7 @@ on_both_transports! {
         }
     }
 
-    async fn each_cause_is_said_once_to_every_reporter(subject: Subject) {
+    async fn the_message_says_each_cause_once(subject: Subject) {
         let table = subject.table().await;
         table.insert(&Employee::ada()).await.unwrap();
         let key = || Employee::key("Sales", "1");
@@ -145,7 +181,7 @@ on_both_transports! {
         errors.extend(table.get::<DynamicEntity>(("Sales", "\n")).await.err());
         for error in errors {
             let message = error.to_string();
-            assert_eq!(reported(&error), message);
+            assert_causes_are_shown(&error);
             assert_eq!(format!("{error:#}"), message);
             assert_eq!(format!("{error:?}"), message, "what unwrap prints");
             assert!(!message.contains('\n'), "{message}");
@@ -218,7 +254,7 @@ async fn errors_before_anything_is_sent_say_where() {
     };
     let bulk = bulk(0).await.unwrap_err();
     assert_eq!(bulk.error().unwrap().table(), Some("Tests"));
-    assert_eq!(reported(&bulk), bulk.to_string());
+    assert_causes_are_shown(&bulk);
     for error in [
         query().page_size(0).collect().await.unwrap_err(),
         query().odata("Age gt").count().await.unwrap_err(),
@@ -271,7 +307,163 @@ async fn a_bulk_failure_says_its_index_and_key_once() {
         "{error}"
     );
     assert_eq!(error.downcast_ref(), Some(&Spent));
-    assert_eq!(reported(&error), error.to_string());
+    assert_eq!(causes(&error), ["no bonus", "the budget\nis spent"]);
+}
+
+/// A table whose requests get no credential.
+fn without_token(server: &TableServer) -> TableClient {
+    let refuse =
+        |_: TokenRequest| async { Err::<AccessToken, _>("the issuer is not there".into()) };
+    let builder = TableServiceClient::builder("https://devstoreaccount1.table.core.windows.net")
+        .transport(server.transport())
+        .credential(EntraId::new(refuse));
+    builder.build().unwrap().table("Tests")
+}
+
+#[tokio::test]
+async fn the_source_of_each_kind_of_error_is_its_cause() {
+    let (subject, table, faults) = Subject::with_table(RetryPolicy::none()).await;
+    let (ada, grace) = (Employee::ada(), Employee::new("2", "Grace", 50));
+    table.insert(&ada).await.unwrap();
+    table.insert(&grace).await.unwrap();
+    let mut odd = DynamicEntity::new("Legal", "1");
+    odd.properties_mut().set("Age", "old");
+    table.insert(&odd).await.unwrap();
+    let key = || Employee::key("Sales", "1");
+
+    let refused = table.modify(key(), |_| Err::<(), ClosureError>(NoBonus(Spent).into()));
+    let many = table.query::<Employee>().partition("Sales").one();
+    let mut lease = Lease::acquire(&table, ("locks", "1"), Duration::from_secs(60)).await;
+    let lease = lease.as_mut().unwrap().as_mut().unwrap();
+    table.delete(("locks", "1")).await.unwrap();
+    let [here, there] = [(), ()].map(|()| Objects::new(InMemory::new(), "photos"));
+    let photo = there.put("a photo").await.unwrap();
+    let mut errors = vec![
+        refused.await.unwrap_err(),
+        TableServiceClient::from_connection_string("AccountName=a").unwrap_err(),
+        without_token(subject.server())
+            .get(key())
+            .await
+            .unwrap_err(),
+        table.get(Employee::key("Legal", "1")).await.unwrap_err(),
+        table.get(Employee::key("a/b", "1")).await.unwrap_err(),
+        lease.renew().await.unwrap_err(),
+        many.await.unwrap_err(),
+        here.get(&photo).await.unwrap_err(),
+    ];
+    faults.next(Op::InsertEntity, Fault::lost_response());
+    let lost = table.insert(&Employee::new("3", "Alan", 41));
+    errors.push(lost.await.unwrap_err());
+    faults.next(Op::QueryEntity, Fault::corrupted_response());
+    errors.push(table.get(key()).await.unwrap_err());
+    errors.push(table.insert(&ada).await.unwrap_err());
+    faults.next(Op::QueryEntity, Fault::reset());
+    errors.push(table.get(key()).await.unwrap_err());
+
+    let kinds: Vec<_> = errors.iter().map(Error::kind).collect();
+    let every_kind = [
+        ErrorKind::Aborted,
+        ErrorKind::Configuration,
+        ErrorKind::Credential,
+        ErrorKind::Data,
+        ErrorKind::Input,
+        ErrorKind::LeaseLost,
+        ErrorKind::NotUnique,
+        ErrorKind::ObjectStore,
+        ErrorKind::OutcomeUnknown,
+        ErrorKind::Response,
+        ErrorKind::Service,
+        ErrorKind::Transport,
+    ];
+    assert_eq!(kinds, every_kind);
+    for error in errors {
+        assert!(error.source().is_some(), "{error}");
+        assert_causes_are_shown(&error);
+    }
+
+    // There is no error below these.
+    faults.next(Op::QueryEntity, Fault::no_response());
+    let slow = table.get(key()).deadline(Duration::from_millis(20)).await;
+    assert!(slow.unwrap_err().source().is_none());
+    let (_subject, table, proxy) = Subject::behind_proxy(RetryPolicy::none()).await;
+    proxy.plan(Op::QueryEntity, [Reply::Respond(foreign(502))]);
+    assert!(table.get(key()).await.unwrap_err().source().is_none());
+}
+
+#[tokio::test]
+async fn a_reporter_shows_the_causes_after_the_message() {
+    let table = Subject::in_process().table().await;
+    table.insert(&Employee::ada()).await.unwrap();
+    let key = || Employee::key("Sales", "1");
+    let refuse = |error: fn() -> ClosureError| table.modify(key(), move |_| Err::<(), _>(error()));
+    for (error, causes) in [
+        (
+            refuse(|| NoBonus(Spent).into()).await.unwrap_err(),
+            ": no bonus: the budget\nis spent",
+        ),
+        (
+            refuse(|| Repeating(Spent).into()).await.unwrap_err(),
+            ": refused: the budget\nis spent: the budget\nis spent",
+        ),
+        (
+            table.insert(&Employee::ada()).await.unwrap_err(),
+            ": 409 EntityAlreadyExists: The specified entity already exists.",
+        ),
+        (
+            table.get(Employee::key("a/b", "1")).await.unwrap_err(),
+            ": partition key \"a/b\": the character '/' at byte 1 is forbidden in keys, as are / \\ # ? and controls",
+        ),
+    ] {
+        assert_eq!(reported(&error), format!("{error}{causes}"));
+    }
+}
+
+/// An error of this client within that of a closure: its message and its hint are not followed by its causes.
+#[tokio::test]
+async fn an_error_within_an_error_is_said_once() {
+    let subject = Subject::in_process();
+    let table = subject.table().await;
+    table.insert(&Employee::ada()).await.unwrap();
+    for (message, shown) in [
+        (
+            None,
+            "404 TableNotFound: The table specified does not exist; `create_table().if_missing()` creates it",
+        ),
+        (Some("busy\n  now.\n"), "503 ServerBusy: busy now."),
+    ] {
+        let inner = match message {
+            None => {
+                let missing = subject.service.table("Missing");
+                missing.get(Employee::key("Sales", "1")).await.unwrap_err()
+            }
+            Some(message) => multi_line(message).await,
+        };
+        let (words, inner) = (inner.to_string(), Mutex::new(Some(inner)));
+        assert!(words.contains(shown), "{words}");
+        let key = Employee::key("Sales", "1");
+        let modify = table.modify(key, move |_| {
+            Err::<(), ClosureError>(inner.lock().unwrap().take().unwrap().into())
+        });
+        let outer = modify.await.unwrap_err().to_string();
+        assert!(outer.ends_with(&words), "{outer}");
+        assert_eq!(outer.matches(shown).count(), 1, "{outer}");
+        assert_eq!(
+            outer.matches(" now.").count(),
+            words.matches(" now.").count(),
+            "{outer}"
+        );
+    }
+}
+
+/// The error of a response whose message has several lines.
+async fn multi_line(message: &str) -> Error {
+    let (_subject, table, proxy) = Subject::behind_proxy(RetryPolicy::none()).await;
+    let body = serde_json::json!({
+        "odata.error": { "code": "ServerBusy", "message": { "lang": "en-US", "value": message } }
+    });
+    let response = service_response(503).body(body.to_string().into()).unwrap();
+    proxy.plan(Op::QueryEntity, [Reply::Respond(response)]);
+    table.get(Employee::key("Sales", "1")).await.unwrap_err()
 }
 
 /// A client over HTTP, without proxies.
@@ -305,7 +497,7 @@ async fn the_reason_of_the_transport_is_part_of_the_message() {
     let error = table.get::<Employee>(("Sales", "1")).await.unwrap_err();
     let words = " at acct.table.core.invalid (\"Sales\", \"1\"): the request could not be sent: dns error: ";
     assert!(error.to_string().contains(words), "{error}");
-    assert_eq!(reported(&error), error.to_string());
+    assert_causes_are_shown(&error);
 }
 
 /// A signature in the URL of requests is in no message.
@@ -333,6 +525,7 @@ async fn no_message_has_a_key_or_a_signature() {
     assert_eq!(gone.kind(), ErrorKind::Transport, "{gone}");
     for error in [denied, gone] {
         let shown = format!("{error} {error:?} {error:#} {}", reported(&error));
+        let shown = chain(&error).fold(shown, |shown, cause| format!("{shown} {cause:?}"));
         assert!(
             !shown.contains(signature) && !shown.contains(key),
             "{shown}"

@@ -248,8 +248,12 @@ impl fmt::Debug for BulkError {
     }
 }
 
-/// Without a source: the message contains the cause, as that of an [`Error`] does.
-impl StdError for BulkError {}
+/// The source is the cause, whose message is a part of `{}`, as it is for [`Error`].
+impl StdError for BulkError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        Some(self.cause())
+    }
+}
 
 /// The result of one entity of the input.
 #[derive(Clone, Copy)]

@@ -232,13 +232,13 @@ enum Problem {
         "object {object:?} is not what was put: it does not have the length and the checksum of its reference"
     )]
     Differs { object: String },
-    #[error("object {object:?}: {error}")]
+    #[error("object {object:?}")]
     Failed {
         object: String,
         #[source]
         error: object_store::Error,
     },
-    #[error("the objects below {prefix:?} cannot be listed or deleted: {error}")]
+    #[error("the objects below {prefix:?} cannot be listed or deleted")]
     List {
         prefix: String,
         #[source]

@@ -1,6 +1,7 @@
 //! What a program can write to a log itself.
 
 use std::collections::BTreeSet;
+use std::error::Error as _;
 use std::fmt::{Debug, Display};
 
 use tablesdk::{Error, ErrorKind};
@@ -28,6 +29,11 @@ impl Shown {
     pub(super) fn error(&mut self, error: &Error) {
         self.errors.push(error.kind());
         self.display(error);
+        let mut source = error.source();
+        while let Some(cause) = source {
+            self.display(&cause);
+            source = cause.source();
+        }
         if let Some(current) = error.current() {
             self.display(current);
         }
