@@ -115,7 +115,7 @@ async fn tour(table: &TableClient) -> Result<(), Box<dyn Error>> {
     match table.merge(&mut theirs).await {
         Err(error) if error.is_precondition_failed() => println!("   refused: {error}"),
         Err(error) => return Err(error.into()),
-        Ok(()) => return Err("a stale version was written".into()),
+        Ok(_) => return Err("a stale version was written".into()),
     }
     Ok(())
 }

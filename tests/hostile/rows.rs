@@ -247,14 +247,12 @@ impl Subject<'_> {
             (effect, write) = (Effect::Merge, table.merge(&mut stored));
         }
         let write = if is_once { write.exactly_once() } else { write };
+        let etag = |etag: &ETag| Some(etag.clone());
         let written = self
-            .run(call, (effect, true), Said::of, write.into_future(), |()| {
-                None
-            })
+            .run(call, (effect, true), Said::of, write.into_future(), etag)
             .await;
-        if written.is_ok() {
-            let step = self.steps.last_mut().unwrap();
-            step.targets[0].etag = Some(stored.etag().clone());
+        if let Ok(etag) = written {
+            assert_eq!(*stored.etag(), etag);
         }
         self.stored = Some(stored);
     }

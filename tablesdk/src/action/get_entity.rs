@@ -50,7 +50,7 @@ impl<E: TableEntity> GetEntity<E> {
         }
     }
 
-    /// Keeps the properties that were read together with the value, so that [`changed_only`](super::UpdateEntity::changed_only)
+    /// Keeps the properties that were read together with the value, so that [`changed_only`](super::Write::changed_only)
     /// can determine which ones differ.
     pub const fn tracked(mut self) -> Self
     where

@@ -94,7 +94,7 @@ pub use query_entities::QueryEntities;
 pub use query_tables::QueryTables;
 pub use simple::Action;
 pub use transaction::{RunTransaction, Transaction};
-pub use update_entity::{UpdateEntity, WriteEntity};
+pub use update_entity::Write;
 pub use write::clean_up_markers::CleanUpMarkers;
 
 pub(crate) use delete_table::delete_table;

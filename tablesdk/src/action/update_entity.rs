@@ -1,7 +1,6 @@
 //! `replace`, `merge`, the upserts and the writes with an ETag from outside: Update, Merge, Insert Or Replace and Insert Or Merge Entity.
 
-use std::fmt;
-
+use bytes::Bytes;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, IfMatch};
 
@@ -9,13 +8,16 @@ use super::write::change::{ChangeKind, EntityChange};
 use super::write::changed_only::changes;
 use super::write::encoded::EncodedEntity;
 use super::write::keep_marker::KeepMarker;
-use crate::entity::{Standalone, Stored, WritableEntity};
+use crate::entity::{Standalone, Stored, TableEntity, WritableEntity};
 use crate::error::Error;
 use crate::pipeline::{OperationRun, Table};
 
-/// Writes an entity, and returns the new ETag. See [`TableClient::upsert_replace`](crate::TableClient::upsert_replace),
+/// Writes an entity, and returns its new ETag.
+///
+/// A `Write` is the action of [`TableClient::upsert_replace`](crate::TableClient::upsert_replace),
 /// [`upsert_merge`](crate::TableClient::upsert_merge), [`replace_if`](crate::TableClient::replace_if) and
-/// [`merge_if`](crate::TableClient::merge_if).
+/// [`merge_if`](crate::TableClient::merge_if); a `Write<&mut Stored<E>>` is the action of [`replace`](crate::TableClient::replace) and
+/// [`merge`](crate::TableClient::merge), and puts the new ETag into the [`Stored`], too.
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -27,120 +29,64 @@ use crate::pipeline::{OperationRun, Table};
 ///
 /// let error = table.replace_if(&Employee::new("Sales", "1", "Alan"), etag).await.unwrap_err();
 /// assert!(error.is_precondition_failed());
+///
+/// let mut grace = table.get(Employee::key("Sales", "1")).await?.expect("she works here");
+/// grace.name.push_str(" Hopper");
+/// let etag = table.replace(&mut grace).exactly_once().await?;
+/// assert_eq!(grace.etag(), &etag);
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug)]
 #[must_use = "actions do nothing until awaited"]
-pub struct WriteEntity {
+pub struct Write<T = ()> {
     table: Table,
-    kind: ChangeKind,
-    entity: Result<EncodedEntity, Error>,
+    mode: Mode,
+    if_match: Option<IfMatch>,
+    /// The entity to send, or the result of a write that sends nothing.
+    entity: Result<EncodedEntity, Result<ETag, Error>>,
+    stored: T,
+    /// The content of the entity after the write, if it is tracked.
+    tracked: Option<Bytes>,
     exactly_once: Option<KeepMarker>,
 }
 
-impl WriteEntity {
-    pub(crate) fn new<E: WritableEntity>(
+impl Write {
+    pub(crate) fn of_value<E: WritableEntity>(
         table: Table,
         mode: Mode,
         if_match: Option<IfMatch>,
         entity: &E,
     ) -> Self {
-        let kind = ChangeKind::Update(mode, if_match);
+        let kind = ChangeKind::Update(mode, if_match.clone());
         let entity = EncodedEntity::inserted(kind.operation(), entity);
-        Self {
-            table,
-            kind,
-            entity,
-            exactly_once: None,
-        }
+        Self::new(table, mode, if_match, entity, ())
     }
 
-    pub(crate) const fn encoded(
-        table: Table,
-        mode: Mode,
-        if_match: Option<IfMatch>,
-        entity: Result<EncodedEntity, Error>,
-    ) -> Self {
-        Self {
-            table,
-            kind: ChangeKind::Update(mode, if_match),
-            entity,
-            exactly_once: None,
-        }
+    pub(crate) fn encoded(table: Table, mode: Mode, entity: EncodedEntity) -> Self {
+        Self::new(table, mode, None, Ok(entity), ())
     }
 
     async fn run(self) -> Result<ETag, Error> {
-        let entity = self.entity?;
-        let mut run = self.table.pipeline.begin(self.kind.operation());
-        let etag = send(&mut run, &self.table, self.kind, entity, self.exactly_once).await;
-        run.end(etag)
+        let entity = match self.entity {
+            Ok(entity) => entity,
+            Err(result) => return result,
+        };
+        let kind = ChangeKind::Update(self.mode, self.if_match);
+        send_alone(&self.table, kind, entity, self.exactly_once).await
     }
 }
 
-action!(impl[] WriteEntity, table.pipeline => ETag);
-exactly_once_options!(
-    impl[] WriteEntity;
-    /// Determines the outcome even when responses are lost. See [the guide](crate::guide::errors_and_retries#exactly-once) for what
-    /// it costs.
-    ///
-    /// ```
-    #[doc = include_str!("../docs/employees.md")]
-    /// let etag = table.upsert_replace(&Employee::new("Sales", "1", "Ada")).exactly_once().await?;
-    /// table.replace_if(&Employee::new("Sales", "1", "Grace"), etag).exactly_once().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-);
-
-/// Writes an entity if its stored version is the one that was read, and puts the new ETag into it. See
-/// [`TableClient::replace`](crate::TableClient::replace) and [`TableClient::merge`](crate::TableClient::merge).
-///
-/// ```
-#[doc = include_str!("../docs/employees.md")]
-/// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
-/// let mut ada = table.get(Employee::key("Sales", "1")).await?.expect("she works here");
-/// ada.name = "Ada Lovelace".to_owned();
-/// table.replace(&mut ada).exactly_once().await?;
-/// # Ok(())
-/// # }
-/// ```
-#[must_use = "actions do nothing until awaited"]
-pub struct UpdateEntity<'e, E> {
-    table: Table,
-    mode: Mode,
-    entity: &'e mut Stored<E>,
-    changed_only: bool,
-    exactly_once: Option<KeepMarker>,
-}
-
-/// Without the values, which are private.
-impl<E> fmt::Debug for UpdateEntity<'_, E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UpdateEntity")
-            .field("table", &self.table)
-            .field("mode", &self.mode)
-            .field("key", self.entity.key())
-            .field("changed_only", &self.changed_only)
-            .field("exactly_once", &self.exactly_once)
-            .finish()
-    }
-}
-
-impl<'e, E: WritableEntity> UpdateEntity<'e, E> {
-    pub(crate) const fn new(table: Table, mode: Mode, entity: &'e mut Stored<E>) -> Self {
-        Self {
-            table,
-            mode,
-            entity,
-            changed_only: false,
-            exactly_once: None,
-        }
+impl<'e, E: WritableEntity> Write<&'e mut Stored<E>> {
+    pub(crate) fn of_stored(table: Table, mode: Mode, stored: &'e mut Stored<E>) -> Self {
+        let if_match = Some(IfMatch::ETag(stored.etag().clone()));
+        let kind = ChangeKind::Update(mode, if_match.clone());
+        let entity = EncodedEntity::replaced(kind.operation(), stored);
+        Self::new(table, mode, if_match, entity, stored)
     }
 
     /// For a merge: sends only the properties that differ from what was read with [`tracked`](super::GetEntity::tracked). A value
     /// that became `None` turns the merge into a replace of the whole entity under its ETag, including the properties that the
-    /// struct does not have. When nothing differs, nothing is sent, and the version is not compared.
+    /// struct does not have. When nothing differs, nothing is sent, the version is not compared, and the ETag that was read is returned.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -161,55 +107,81 @@ impl<'e, E: WritableEntity> UpdateEntity<'e, E> {
     ///
     /// As [`merge`](crate::TableClient::merge); and [`ErrorKind::Input`](crate::ErrorKind::Input) when the entity was not read with
     /// `tracked`, when it was written in another way since, or when this is a replace.
-    pub const fn changed_only(mut self) -> Self {
-        self.changed_only = true;
+    pub fn changed_only(mut self) -> Self {
+        if self.tracked.is_some() {
+            // It was called before.
+            return self;
+        }
+        self.entity = match changes(self.mode, self.stored) {
+            Ok(Some((mode, entity, content))) => {
+                self.mode = mode;
+                self.tracked = Some(content);
+                Ok(entity)
+            }
+            Ok(None) => Err(Ok(self.stored.etag().clone())),
+            Err(error) => {
+                let kind = ChangeKind::Update(self.mode, self.if_match.clone());
+                let error = error.with_operation(kind.operation());
+                Err(Err(error.with_key(self.stored.key())))
+            }
+        };
         self
     }
+}
 
-    /// Encodes before the future is made: the future then holds no shared borrow of the value, for which the value would have to
-    /// be `Sync`.
-    fn run(self) -> impl Future<Output = Result<(), Error>> + Send + 'e {
-        let Self {
+impl<E: TableEntity> Write<&mut Stored<E>> {
+    async fn run(self) -> Result<ETag, Error> {
+        let entity = match self.entity {
+            Ok(entity) => entity,
+            Err(result) => return result,
+        };
+        let kind = ChangeKind::Update(self.mode, self.if_match);
+        let etag = send_alone(&self.table, kind, entity, self.exactly_once).await?;
+        self.stored.written(etag.clone());
+        if let Some(content) = self.tracked {
+            self.stored.track(content);
+        }
+        Ok(etag)
+    }
+}
+
+impl<T> Write<T> {
+    fn new(
+        table: Table,
+        mode: Mode,
+        if_match: Option<IfMatch>,
+        entity: Result<EncodedEntity, Error>,
+        stored: T,
+    ) -> Self {
+        Self {
             table,
             mode,
-            entity,
-            changed_only,
-            exactly_once,
-        } = self;
-        let if_match = IfMatch::ETag(entity.etag().clone());
-        let kind = ChangeKind::Update(mode, Some(if_match.clone()));
-        let update = if changed_only {
-            changes(mode, entity)
-        } else {
-            let encoded = EncodedEntity::replaced(kind.operation(), entity);
-            encoded.map(|encoded| Some((mode, encoded, None)))
-        };
-        let update = update.map_err(|error| {
-            let error = error.with_operation(kind.operation());
-            error.with_key(entity.key())
-        });
-        async move {
-            let Some((mode, encoded, after)) = update? else {
-                return Ok(());
-            };
-            let kind = ChangeKind::Update(mode, Some(if_match));
-            let mut run = table.pipeline.begin(kind.operation());
-            let etag = send(&mut run, &table, kind, encoded, exactly_once).await;
-            entity.written(run.end(etag)?);
-            if let Some(content) = after {
-                entity.track(content);
-            }
-            Ok(())
+            if_match,
+            entity: entity.map_err(Err),
+            stored,
+            tracked: None,
+            exactly_once: None,
         }
     }
 }
 
-action!(impl['e, E: WritableEntity] UpdateEntity<'e, E>, table.pipeline => 'e, ());
+action!(impl[] Write, table.pipeline => ETag);
+action!(impl['e, E: TableEntity] Write<&'e mut Stored<E>>, table.pipeline => 'e, ETag);
 exactly_once_options!(
-    impl[E: WritableEntity] UpdateEntity<'_, E>;
+    impl[T] Write<T>;
     /// Determines the outcome even when responses are lost. See [the guide](crate::guide::errors_and_retries#exactly-once) for what
     /// it costs.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// let etag = table.upsert_replace(&Employee::new("Sales", "1", "Ada")).exactly_once().await?;
+    /// table.replace_if(&Employee::new("Sales", "1", "Grace"), etag).exactly_once().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
 );
+
+debug_by_fields!(Write<T> { table, mode, if_match, entity, exactly_once });
 
 // Here, because `Error` is above the entities.
 impl<E: Standalone> Stored<E> {
@@ -246,6 +218,18 @@ impl<E: Standalone> Stored<E> {
     "`*` is the ETag of no version: write the value by `replace_if` or `merge_if` with `ETag::ANY`"
 )]
 struct AnyVersion;
+
+/// Writes an entity as an operation of its own, and returns its new ETag.
+async fn send_alone(
+    table: &Table,
+    kind: ChangeKind,
+    entity: EncodedEntity,
+    exactly_once: Option<KeepMarker>,
+) -> Result<ETag, Error> {
+    let mut run = table.pipeline.begin(kind.operation());
+    let etag = send(&mut run, table, kind, entity, exactly_once).await;
+    run.end(etag)
+}
 
 /// Writes an entity as a part of that run, and returns its new ETag.
 pub(crate) async fn send(

@@ -8,8 +8,8 @@ use tablesdk_protocol::{ETag, IfMatch, Timestamp};
 
 use crate::action::{
     Action, Batch, Bulk, CleanUpMarkers, CreateTable, DeleteEntity, GetEntity, GetMany,
-    InsertEntity, Modify, Patch, QueryEntities, RunTransaction, Transaction, UpdateEntity,
-    WriteEntity, delete_table, get_access_policy, set_access_policy, table_exists,
+    InsertEntity, Modify, Patch, QueryEntities, RunTransaction, Transaction, Write, delete_table,
+    get_access_policy, set_access_policy, table_exists,
 };
 use crate::entity::key::{IntoEntityKey, IntoPartitionKey, KeyOf, check_standalone_key};
 use crate::entity::standalone::{check_no_entry, check_standalone};
@@ -357,7 +357,7 @@ impl TableClient {
         QueryEntities::new(self.table.clone())
     }
 
-    /// Replaces an entity if its stored version is the one that was read. The new ETag is put into `entity`.
+    /// Replaces an entity if its stored version is the one that was read. Returns the new ETag, which is put into `entity`, too.
     ///
     /// Properties that the struct does not have are removed.
     ///
@@ -384,12 +384,12 @@ impl TableClient {
     pub fn replace<'e, E: WritableEntity>( // a plain entity was not read: write it by `replace_if` or `upsert_replace`
         &self,
         entity: &'e mut Stored<E>,
-    ) -> UpdateEntity<'e, E> {
-        UpdateEntity::new(self.table.clone(), Mode::Replace, entity)
+    ) -> Write<&'e mut Stored<E>> {
+        Write::of_stored(self.table.clone(), Mode::Replace, entity)
     }
 
     /// Merges an entity if its stored version is the one that was read. Properties that the struct does not have stay, and so does
-    /// the stored value of an `Option` that is `None`. The new ETag is put into `entity`.
+    /// the stored value of an `Option` that is `None`. Returns the new ETag, which is put into `entity`, too.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -408,8 +408,8 @@ impl TableClient {
     pub fn merge<'e, E: Standalone>( // a plain entity was not read: write it by `merge_if` or `upsert_merge`
         &self,
         entity: &'e mut Stored<E>,
-    ) -> UpdateEntity<'e, E> {
-        UpdateEntity::new(self.table.clone(), Mode::Merge, entity)
+    ) -> Write<&'e mut Stored<E>> {
+        Write::of_stored(self.table.clone(), Mode::Merge, entity)
     }
 
     /// Replaces an entity if its stored version is the one with that ETag. Returns the new ETag.
@@ -467,7 +467,7 @@ impl TableClient {
     ///
     /// `UpdateConditionNotSatisfied` when the entity has another ETag, `ResourceNotFound` when it does not exist, `InvalidInput`
     /// when the service cannot read the ETag, `TableNotFound`.
-    pub fn replace_if<E: Standalone>(&self, entity: &E, etag: impl Borrow<ETag>) -> WriteEntity {
+    pub fn replace_if<E: Standalone>(&self, entity: &E, etag: impl Borrow<ETag>) -> Write {
         self.write_if(Mode::Replace, entity, etag.borrow())
     }
 
@@ -488,13 +488,13 @@ impl TableClient {
     /// # Errors
     ///
     /// As [`replace_if`](Self::replace_if).
-    pub fn merge_if<E: Standalone>(&self, entity: &E, etag: impl Borrow<ETag>) -> WriteEntity {
+    pub fn merge_if<E: Standalone>(&self, entity: &E, etag: impl Borrow<ETag>) -> Write {
         self.write_if(Mode::Merge, entity, etag.borrow())
     }
 
-    fn write_if<E: Standalone>(&self, mode: Mode, entity: &E, etag: &ETag) -> WriteEntity {
+    fn write_if<E: Standalone>(&self, mode: Mode, entity: &E, etag: &ETag) -> Write {
         let if_match = IfMatch::from(etag);
-        WriteEntity::new(self.table.clone(), mode, Some(if_match), entity)
+        Write::of_value(self.table.clone(), mode, Some(if_match), entity)
     }
 
     /// Inserts an entity, or replaces the existing one, whatever its version. Returns the new ETag.
@@ -511,8 +511,8 @@ impl TableClient {
     /// # Errors
     ///
     /// `TableNotFound`.
-    pub fn upsert_replace<E: Standalone>(&self, entity: &E) -> WriteEntity {
-        WriteEntity::new(self.table.clone(), Mode::Replace, None, entity)
+    pub fn upsert_replace<E: Standalone>(&self, entity: &E) -> Write {
+        Write::of_value(self.table.clone(), Mode::Replace, None, entity)
     }
 
     /// Inserts an entity, or merges it into the existing one, whatever its version. Returns the new ETag.
@@ -529,8 +529,8 @@ impl TableClient {
     /// # Errors
     ///
     /// `TableNotFound`.
-    pub fn upsert_merge<E: Standalone>(&self, entity: &E) -> WriteEntity {
-        WriteEntity::new(self.table.clone(), Mode::Merge, None, entity)
+    pub fn upsert_merge<E: Standalone>(&self, entity: &E) -> Write {
+        Write::of_value(self.table.clone(), Mode::Merge, None, entity)
     }
 
     /// Deletes an entity by its key, whatever its version. Returns `false` when it does not exist.

@@ -28,7 +28,7 @@ impl Employees for TableClient {
     }
 
     async fn replace(&self, employee: &mut Stored<Employee>) -> Result<(), Error> {
-        self.replace(employee).await
+        self.replace(employee).await.map(drop)
     }
 
     async fn page(&self, token: Option<PageToken>) -> Result<Page<Stored<Employee>>, Error> {

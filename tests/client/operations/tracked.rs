@@ -39,11 +39,15 @@ async fn only_changed_properties_are_sent() {
         .unwrap();
 
     take();
-    table.merge(&mut narrow).changed_only().await.unwrap();
+    let read = narrow.etag().clone();
+    let etag = table.merge(&mut narrow).changed_only().await.unwrap();
     assert!(take().is_empty(), "nothing differs");
+    assert_eq!((&etag, narrow.etag()), (&read, &read));
 
     narrow.age = 37;
-    table.merge(&mut narrow).changed_only().await.unwrap();
+    let etag = table.merge(&mut narrow).changed_only().await.unwrap();
+    assert_eq!(narrow.etag(), &etag);
+    assert_ne!(etag, read);
     let keys = r#""PartitionKey":"Sales","RowKey":"1""#;
     let sent = take();
     assert_eq!((sent.len(), sent[0].op), (1, Op::MergeEntity));
@@ -53,7 +57,8 @@ async fn only_changed_properties_are_sent() {
     table.merge(&mut narrow).changed_only().await.unwrap();
     assert!(take().is_empty());
     (narrow.age, narrow.email) = (38, None);
-    table.merge(&mut narrow).changed_only().await.unwrap();
+    let merge = table.merge(&mut narrow).changed_only();
+    merge.changed_only().await.unwrap();
     let sent = take();
     assert_eq!((sent.len(), sent[0].op), (1, Op::UpdateEntity));
     assert_eq!(sent[0].body, format!(r#"{{{keys},"Age":38,"Name":"Ada"}}"#));

@@ -98,7 +98,7 @@ macro_rules! cost {
         journal.clear();
         match ($name, &mut stored) {
             ("`insert`", _) => drop(table.insert(&ada()).await.unwrap()),
-            ("`replace`, same email", Some(stored)) => table.replace(stored).await.unwrap(),
+            ("`replace`, same email", Some(stored)) => drop(table.replace(stored).await.unwrap()),
             ("`replace`, other email", Some(stored)) => {
                 stored.email = Some("lovelace@contoso.com".into());
                 table.replace(stored).await.unwrap();

@@ -77,7 +77,7 @@ async fn write(table: &TableClient, way: &str) -> Result<(), Error> {
             old.properties_mut().set("Title", "b");
             batch.replace(&mut old).step(message).leave_steps().await?;
             // It has the ETag of the version that was written.
-            table.replace(&mut old).await
+            table.replace(&mut old).await.map(drop)
         }
         "delete_stored" => {
             let old = old().await;

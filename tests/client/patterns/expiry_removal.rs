@@ -709,7 +709,7 @@ async fn nothing_is_removed_that_has_not_expired() {
                     let written = match read {
                         Ok(Some(mut found)) if rng.bool() => {
                             found.until = Some(until);
-                            table.replace(&mut found).await
+                            table.replace(&mut found).await.map(drop)
                         }
                         Ok(None) => table.insert(&session("ann", id, until)).await.map(drop),
                         Ok(Some(_)) => {

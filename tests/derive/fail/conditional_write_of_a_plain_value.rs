@@ -1,4 +1,4 @@
-use tablesdk::TableEntity;
+use tablesdk::{ETag, TableEntity};
 
 #[derive(TableEntity)]
 struct Employee {
@@ -8,7 +8,7 @@ struct Employee {
     row: String,
 }
 
-async fn replace(table: &tablesdk::TableClient, mut plain: Employee) -> Result<(), tablesdk::Error> {
+async fn replace(table: &tablesdk::TableClient, mut plain: Employee) -> Result<ETag, tablesdk::Error> {
     table.replace(&mut plain).await
 }
 

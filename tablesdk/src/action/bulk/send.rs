@@ -16,7 +16,7 @@ use super::report::{BulkFailure, Outcome};
 use crate::action::extend::ride::Riders;
 use crate::action::write::change::ChangeKind;
 use crate::action::write::encoded::EncodedEntity;
-use crate::action::{Batch, DeleteEntity, InsertEntity, WriteEntity};
+use crate::action::{Batch, DeleteEntity, InsertEntity, Write};
 use crate::entity::DynamicEntity;
 use crate::error::{CurrentState, Error, ErrorKind};
 use crate::pipeline::Table;
@@ -193,7 +193,7 @@ async fn send_one(table: &Table, verb: Verb, item: &Item, batches: bool) -> Resu
             InsertEntity::<DynamicEntity>::encoded(table, Ok(item.encoded())).await?;
         }
         Verb::Upsert(mode) => {
-            WriteEntity::encoded(table, mode, None, Ok(item.encoded())).await?;
+            Write::encoded(table, mode, item.encoded()).await?;
         }
     }
     Ok(true)

@@ -10,14 +10,14 @@ use super::unmodelled::{left_as_is, unmodelled};
 use crate::entity::{Stored, WritableEntity, values_of, write_values};
 use crate::error::Error;
 
-/// What an update sends: how, the entity, and the content that is stored after it, if the entity is tracked.
-type Update = (Mode, EncodedEntity, Option<Bytes>);
+/// How the differences are sent, the differences, and the content of the entity after that.
+type Changes = (Mode, EncodedEntity, Bytes);
 
 /// The differences to the properties that were read; `None` if there are none.
 pub(crate) fn changes<E: WritableEntity>(
     mode: Mode,
     entity: &Stored<E>,
-) -> Result<Option<Update>, Error> {
+) -> Result<Option<Changes>, Error> {
     if mode == Mode::Replace {
         return Err(Error::input(Problem::Replace));
     }
@@ -64,7 +64,7 @@ pub(crate) fn changes<E: WritableEntity>(
         (Mode::Merge, body)
     };
     let encoded = EncodedEntity::of_properties::<E>(key, body);
-    Ok(Some((mode, encoded, Some(after))))
+    Ok(Some((mode, encoded, after)))
 }
 
 #[derive(Clone, Copy, Debug, thiserror::Error)]

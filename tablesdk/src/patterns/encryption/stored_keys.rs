@@ -101,7 +101,7 @@ impl StoredKeys {
             Some(mut current) => {
                 let before = self.effective(&current)?;
                 *current = next.with(BEFORE, before);
-                self.table.replace(&mut current).await
+                self.table.replace(&mut current).await.map(drop)
             }
         };
         match written {
@@ -166,7 +166,7 @@ impl StoredKeys {
             let key = self.unwrap(id, &row).await?;
             *row = self.wrapped(id, &key).await?;
             match self.table.replace(&mut row).await {
-                Ok(()) => wrapped += 1,
+                Ok(_) => wrapped += 1,
                 // Another client has wrapped it.
                 Err(error) if error.is_precondition_failed() => {}
                 Err(error) => return Err(error),

@@ -122,7 +122,9 @@ async fn change(costs: &mut Costs, table: &TableClient) {
     read.age = 39;
     let replace = table.replace(&mut read);
     costs
-        .way("`replace`", async { replace.await.unwrap() })
+        .way("`replace`", async {
+            replace.await.unwrap();
+        })
         .await;
 
     costs.task("Managing concurrency", "a year more for one of 1,000");

@@ -94,7 +94,8 @@ async fn random_write(
             };
             sent.borrow().check(&found);
             found.name = patient.name;
-            table.merge(&mut found).changed_only().await
+            let merge = table.merge(&mut found).changed_only();
+            merge.await.map(drop)
         }
         6 => {
             let other = random(&rng.u64(..IDS).to_string(), rng);

@@ -179,13 +179,13 @@ impl Verb {
                 let batch = table.batch("Sales").replace(&mut row).exactly_once();
                 batch.await.map(drop)
             }
-            Self::Merge => table.merge(&mut row).await,
+            Self::Merge => table.merge(&mut row).await.map(drop),
             Self::MergeIf => table.merge_if(&new, row.etag()).await.map(drop),
             Self::MergeIfOnce => {
                 let merge = table.merge_if(&new, row.etag());
                 merge.exactly_once().await.map(drop)
             }
-            Self::MergeOnce => table.merge(&mut row).exactly_once().await,
+            Self::MergeOnce => table.merge(&mut row).exactly_once().await.map(drop),
             Self::MergeIfAny => table.merge_if(&new, ETag::ANY).await.map(drop),
             Self::Modify => table.modify(key(), Employee::grow_older).await.map(drop),
             Self::ModifyOnce => table
@@ -203,13 +203,13 @@ impl Verb {
                 let patch = patch.if_match(row.etag());
                 patch.exactly_once().await.map(drop)
             }
-            Self::Replace => table.replace(&mut row).await,
+            Self::Replace => table.replace(&mut row).await.map(drop),
             Self::ReplaceIf => table.replace_if(&new, row.etag()).await.map(drop),
             Self::ReplaceIfOnce => {
                 let replace = table.replace_if(&new, row.etag());
                 replace.exactly_once().await.map(drop)
             }
-            Self::ReplaceOnce => table.replace(&mut row).exactly_once().await,
+            Self::ReplaceOnce => table.replace(&mut row).exactly_once().await.map(drop),
             Self::ReplaceIfAny => table.replace_if(&new, ETag::ANY).await.map(drop),
             Self::UpsertMerge => table.upsert_merge(&new).await.map(drop),
             Self::UpsertReplace => table.upsert_replace(&new).await.map(drop),
