@@ -175,7 +175,7 @@ pub(crate) async fn find<E: TableEntity>(
         Ok(found) if extensions.can_hide() && is_hidden(run, extensions, &found.content) => {
             Ok(None)
         }
-        Ok(Found { content, etag }) => {
+        Ok(RawEntity { content, etag }) => {
             let read = opened(table, extensions, key, content).await;
             let read = read.and_then(|content| Ok((stored(&content, &etag)?, content)));
             let read = read.map_err(|error| run.annotate(error).with_key(key));
@@ -218,7 +218,7 @@ pub(crate) async fn read_content<E: TableEntity>(
     table: &Table,
     extensions: &Extensions,
     key: &EntityKey,
-    found: Found,
+    found: RawEntity,
 ) -> Result<Stored<E>, Error> {
     let content = opened(table, extensions, key, found.content).await?;
     stored(&content, &found.etag)
@@ -231,7 +231,7 @@ pub(crate) async fn get_now(
 ) -> Result<Option<Stored<DynamicEntity>>, Error> {
     let mut run = table.pipeline.begin(OPERATION);
     let found = match fetch(&mut run, Effect::ReadNow, table, key, None).await {
-        Ok(Found { content, etag }) => stored(&content, &etag)
+        Ok(RawEntity { content, etag }) => stored(&content, &etag)
             .map(Some)
             .map_err(|error| run.annotate(error).with_key(key)),
         Err(error) if error.is_not_found() => {
@@ -273,7 +273,7 @@ pub(crate) fn stored<E: TableEntity>(content: &Bytes, etag: &ETag) -> Result<Sto
 
 /// The content and the ETag of an entity, as they are stored.
 #[derive(Clone)]
-pub(crate) struct Found {
+pub(crate) struct RawEntity {
     pub(crate) content: Bytes,
     pub(crate) etag: ETag,
 }
@@ -285,14 +285,14 @@ pub(crate) async fn fetch(
     table: &Table,
     key: &EntityKey,
     select: Option<Vec<String>>,
-) -> Result<Found, Error> {
+) -> Result<RawEntity, Error> {
     let table = table.checked_name(run.operation())?;
     run.report().access = Some(AccessClass::Point);
     let fetched = request(run, effect, table, key, select).await;
     let Response { etag, content } = fetched.map_err(|error| error.with_key(key))?;
     run.report().entities = 1;
     let etag = entity_etag(etag, &content).map_err(|error| run.annotate(error).with_key(key))?;
-    Ok(Found { content, etag })
+    Ok(RawEntity { content, etag })
 }
 
 /// The ETag of an entity that was read: the header of the response, or what the body has where a backend sends no header.

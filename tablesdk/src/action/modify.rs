@@ -8,7 +8,7 @@ use tablesdk_protocol::wire::json::{EntityCursor, read_entity};
 use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch};
 
 use super::extend::extension::{Extensions, LeftOut};
-use super::get_entity::{Found, fetch, is_hidden, opened};
+use super::get_entity::{RawEntity, fetch, is_hidden, opened};
 use super::write::ambiguous_write::compare;
 use super::write::change::{ChangeKind, EntityChange};
 use super::write::encoded::{EncodedEntity, riders_removed};
@@ -148,7 +148,7 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
             };
             round += 1;
             let mut sent = None;
-            let is_hidden = |found: &Found| {
+            let is_hidden = |found: &RawEntity| {
                 extensions.can_hide() && is_hidden(run, &extensions, &found.content)
             };
             let fetched = match fetched {
@@ -162,7 +162,7 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
                 fetched => fetched.map(|found| (found, None)),
             };
             let done = match fetched {
-                Ok((Found { content, etag }, instead)) => {
+                Ok((RawEntity { content, etag }, instead)) => {
                     match opened(&self.table, &extensions, key, content).await {
                         Ok(content) => {
                             let replace =
@@ -283,7 +283,7 @@ struct OtherKey {
 type Refused = (Error, EntityChange);
 
 /// What was read of an entity; an error if it does not exist.
-type Read = Result<Found, Error>;
+type Read = Result<RawEntity, Error>;
 
 /// Reads the entity after a refused round. Fails where the refusal may be that of a copy of the round's own request.
 async fn read_again(

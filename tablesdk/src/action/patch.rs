@@ -9,7 +9,7 @@ use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::wire::json::read_entity;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, KeyKind, Value};
 
-use super::get_entity::{Found, fetch};
+use super::get_entity::{RawEntity, fetch};
 use super::refusal::check_condition;
 use super::write::change::{ChangeKind, EntityChange};
 use super::write::encoded::EncodedEntity;
@@ -188,7 +188,7 @@ pub(crate) async fn check(
     };
     let names = ["PartitionKey", "RowKey", "Timestamp", property];
     let names = names.map(str::to_owned).to_vec();
-    let Found { content, etag } = fetch(run, Effect::ReadNow, table, key, Some(names)).await?;
+    let RawEntity { content, etag } = fetch(run, Effect::ReadNow, table, key, Some(names)).await?;
     let checked = read_entity(&content)
         .map_err(Error::response)
         .and_then(|entity| {

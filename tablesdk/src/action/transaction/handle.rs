@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use super::commit::OPERATION;
 use crate::action::batch::{Batch, check_partition};
 use crate::action::extend::extension::{Extensions, LeftOut};
-use crate::action::get_entity::Found;
+use crate::action::get_entity::RawEntity;
 use crate::action::refusal::refused;
 use crate::action::write::change::ChangeKind;
 use crate::action::write::encoded::EncodedEntity;
@@ -64,7 +64,7 @@ pub(super) struct ReadRequest {
 }
 
 /// Gets what was read, and what adds the key and the attempts to an error.
-type Respond = Box<dyn FnOnce(Result<Option<&Found>, Error>, &dyn Fn(Error) -> Error) + Send>;
+type Respond = Box<dyn FnOnce(Result<Option<&RawEntity>, Error>, &dyn Fn(Error) -> Error) + Send>;
 
 impl Transaction {
     pub(super) fn new(
@@ -121,7 +121,7 @@ impl Transaction {
             let (reply, read) = oneshot::channel();
             let respond: Respond = Box::new(|found, annotate| {
                 let decoded = found.and_then(|found| {
-                    let decoded = found.map(Found::decode).transpose();
+                    let decoded = found.map(RawEntity::decode).transpose();
                     decoded.map_err(annotate)
                 });
                 // The closure may have dropped its future.

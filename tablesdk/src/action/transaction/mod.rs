@@ -23,7 +23,7 @@ use self::handle::ReadRequest;
 use self::read::Read;
 use super::batch::Batch;
 use super::extend::ride::Riders;
-use super::get_entity::{Found, fetch, opened};
+use super::get_entity::{RawEntity, fetch, opened};
 use super::refusal::refused;
 use super::write::change::EntityChange;
 use super::write::keep_marker::KeepMarker;
@@ -265,7 +265,7 @@ async fn read_for(
                 match opened(table, &extensions, &key, found.content.clone()).await {
                     Ok(content) => {
                         let etag = found.etag.clone();
-                        opened_here = Found { content, etag };
+                        opened_here = RawEntity { content, etag };
                         Ok(Some(&opened_here))
                     }
                     Err(error) => Err(run.annotate(error)),

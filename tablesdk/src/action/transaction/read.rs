@@ -2,7 +2,7 @@
 
 use tablesdk_protocol::{ETag, EntityKey};
 
-use crate::action::get_entity::{Found, stored};
+use crate::action::get_entity::{RawEntity, stored};
 use crate::action::write::ambiguous_write::compare;
 use crate::action::write::change::EntityChange;
 use crate::entity::{Stored, TableEntity};
@@ -12,7 +12,7 @@ use crate::error::{CurrentState, Error};
 pub(super) struct Read {
     pub(super) key: EntityKey,
     /// `None` if no entity has the key.
-    pub(super) found: Option<Found>,
+    pub(super) found: Option<RawEntity>,
 }
 
 impl Read {
@@ -22,7 +22,7 @@ impl Read {
     }
 }
 
-impl Found {
+impl RawEntity {
     /// It, compared with what a change sent.
     pub(super) fn compared_with(&self, change: &EntityChange) -> CurrentState {
         compare(change, self.content.clone(), Some(self.etag.clone()))

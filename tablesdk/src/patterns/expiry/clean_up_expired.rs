@@ -17,7 +17,7 @@ use tablesdk_protocol::{ETag, EntityKey, IfMatch, PartitionKey, TableName, Times
 use super::entry::{Expires, PREFIX, entries_until, owner_of_key};
 use crate::action::bulk::{delete_unchanged, is_missing};
 use crate::action::extend::extension::{Extension, Extensions};
-use crate::action::get_entity::{Found, fetch, stored};
+use crate::action::get_entity::{RawEntity, fetch, stored};
 use crate::action::query::conditions::Condition;
 use crate::action::query::own_pages::OwnPages;
 use crate::action::query::request::QueryRequest;
@@ -455,7 +455,7 @@ async fn read_candidate<E: Expires>(table: &Table, entry: Version) -> Result<Can
     let key = owner.ok_or_else(damaged)?;
     let mut run = table.pipeline.begin(OPERATION);
     let found = match fetch(&mut run, Effect::ReadNow, table, &key, None).await {
-        Ok(Found { content, etag }) => stored::<E>(&content, &etag)
+        Ok(RawEntity { content, etag }) => stored::<E>(&content, &etag)
             .map(Some)
             .map_err(|error| run.annotate(error).with_key(&key)),
         Err(error) if error.is_not_found() => Ok(None),

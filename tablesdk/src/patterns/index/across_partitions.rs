@@ -28,7 +28,7 @@ use tablesdk_protocol::{ETag, EntityKey, Guid, IfMatch, TableName, Timestamp, Va
 
 use super::entry::{AnyIndex, Entry, EntryOf, Owner};
 use super::event;
-use super::read::{CONCURRENCY, Found, GRACE, WRITE_ID, handle_of, read};
+use super::read::{CONCURRENCY, DatedEntity, GRACE, WRITE_ID, handle_of, read};
 use super::rider::entries_of;
 use super::taken::TakenEntry;
 use crate::action::refusal::refused;
@@ -272,7 +272,7 @@ impl Pending {
     }
 
     /// Whether another program stores something else under the key. It is left as it is.
-    fn is_of_other_type(&self, found: &Found) -> bool {
+    fn is_of_other_type(&self, found: &DatedEntity) -> bool {
         matches!(self.index.owner_of(&found.content), Owner::NoEntry)
     }
 
@@ -322,7 +322,7 @@ impl Pending {
         loop {
             round += 1;
             let entry = read(run, table, &self.key).await?;
-            let is_left = |it: &Found| self.is_of_other_type(it) || it.was_written_by(&id);
+            let is_left = |it: &DatedEntity| self.is_of_other_type(it) || it.was_written_by(&id);
             if entry.as_ref().is_some_and(is_left) {
                 return Ok(());
             }

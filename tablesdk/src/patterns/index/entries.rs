@@ -17,7 +17,7 @@ use super::across_partitions::Elsewhere;
 use super::entry::{AnyIndex, Entry, EntryOf, Owner};
 use super::event;
 use super::part::{NoEntityError, is_merged, joined, replaced};
-use super::read::{Found, read, read_all};
+use super::read::{DatedEntity, read, read_all};
 use super::rider::{EntryChange, EntryRider, entries_of};
 use super::taken::TakenEntry;
 use crate::action::extend::ride::{Commit, ETags, Layer, Next};
@@ -405,7 +405,7 @@ impl Slot {
         run: &mut OperationRun<'_>,
         table: &TableName,
         changes: &[EntityChange],
-        found: Option<Found>,
+        found: Option<DatedEntity>,
     ) -> Result<Option<EntityKey>, Error> {
         if let (true, Some((_, part))) = (self.index.is_part(), &self.after) {
             let Some(found) = found else {

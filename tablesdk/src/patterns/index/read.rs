@@ -15,14 +15,14 @@ use crate::error::Error;
 use crate::pipeline::{Effect, OperationRun, PipelineHandle, date_of};
 
 /// An entity as it is stored.
-pub(super) struct Found {
+pub(super) struct DatedEntity {
     pub(super) content: Bytes,
     pub(super) etag: ETag,
     /// The time of the service.
     now: Timestamp,
 }
 
-impl Found {
+impl DatedEntity {
     /// Whether it has the properties that were sent, and no others but the id of a write.
     pub(super) fn equals(&self, body: &Bytes) -> bool {
         let (Ok(mut found), Ok(sent)) = (values_in(&self.content), values_in(body)) else {
@@ -51,7 +51,7 @@ pub(super) async fn read(
     run: &mut OperationRun<'_>,
     table: &TableName,
     key: &EntityKey,
-) -> Result<Option<Found>, Error> {
+) -> Result<Option<DatedEntity>, Error> {
     let response = match send(run, Effect::ReadNow, table.clone(), key, None).await {
         Ok(response) => response,
         Err(error) if error.is_not_found() => return Ok(None),
@@ -67,7 +67,7 @@ pub(super) async fn read(
         Ok(etag)
     });
     let etag = etag.map_err(|error| run.annotate(error).with_key(key))?;
-    Ok(Some(Found { content, etag, now }))
+    Ok(Some(DatedEntity { content, etag, now }))
 }
 
 /// Reads entities, several at a time.
@@ -75,7 +75,7 @@ pub(super) async fn read_all(
     run: &mut OperationRun<'_>,
     table: &TableName,
     keys: Vec<EntityKey>,
-) -> Result<Vec<Option<Found>>, Error> {
+) -> Result<Vec<Option<DatedEntity>>, Error> {
     if let [key] = keys.as_slice() {
         return Ok(vec![read(run, table, key).await?]);
     }

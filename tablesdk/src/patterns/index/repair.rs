@@ -18,7 +18,7 @@ use super::rider::EntryRider;
 use crate::action::batch::as_a_whole;
 use crate::action::extend::extension::{Extension, Extensions, LeftOut};
 use crate::action::extend::ride::Commit;
-use crate::action::get_entity::{Found, fetch, stored};
+use crate::action::get_entity::{RawEntity, fetch, stored};
 use crate::action::query_entities::QueryEntities;
 use crate::action::refusal::refused;
 use crate::action::write::change::{ChangeKind, EntityChange};
@@ -432,7 +432,7 @@ async fn in_rounds<E: WritableEntity>(
             return Err(error.with_key(&key));
         }
         entity = match fetch(run, Effect::ReadNow, table, &key, None).await {
-            Ok(Found { content, etag }) => match stored(&content, &etag) {
+            Ok(RawEntity { content, etag }) => match stored(&content, &etag) {
                 Ok(entity) => entity,
                 Err(error) => {
                     let error = run.annotate(error).with_key(&key);

@@ -12,7 +12,7 @@ use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch};
 
 use crate::action::extend::ride::Riders;
-use crate::action::get_entity::{Found, fetch, stored};
+use crate::action::get_entity::{RawEntity, fetch, stored};
 use crate::action::refusal::refused;
 use crate::action::write::change::{ChangeKind, EntityChange};
 use crate::action::write::encoded::{EncodedEntity, riders};
@@ -56,7 +56,7 @@ impl<E: WritableEntity> MoveEntity<E> {
         let target = with_options(target, &table);
         let key = self.entity.key();
         // What is stored, with the properties that the type does not have.
-        let Found { content, etag } = read(&table, key).await?;
+        let RawEntity { content, etag } = read(&table, key).await?;
         let failed = |error: Error| error.with_operation(OPERATION).with_key(key);
         let found: Stored<E> = stored(&content, &etag).map_err(failed)?;
         if !is_same_version(found.etag(), self.entity.etag()) {
@@ -253,7 +253,7 @@ async fn put(
 /// The entity of a table, compared with what is written into the target.
 async fn current(table: &Table, inserted: &EncodedEntity) -> Result<CurrentEntity, Error> {
     let EncodedEntity { key, body, .. } = inserted;
-    let Found { content, etag } = read(table, key).await?;
+    let RawEntity { content, etag } = read(table, key).await?;
     let current =
         CurrentEntity::new(content, Some(etag), Some(body), true).map_err(Error::response);
     let current = current.and_then(|it| it.ok_or_else(|| Error::response("it has no ETag")));
@@ -263,7 +263,7 @@ async fn current(table: &Table, inserted: &EncodedEntity) -> Result<CurrentEntit
     })
 }
 
-async fn read(table: &Table, key: &EntityKey) -> Result<Found, Error> {
+async fn read(table: &Table, key: &EntityKey) -> Result<RawEntity, Error> {
     let mut run = table.pipeline.begin(OPERATION);
     let content = fetch(&mut run, Effect::ReadNow, table, key, None).await;
     run.end(content)

@@ -6,7 +6,7 @@ use tablesdk_protocol::{ETag, EntityKey, ErrorCode, PartitionKey, TableName, Tim
 
 use super::entity::WideEntity;
 use super::layout::{Head, Parts};
-use super::read::{Found, read_head, selected, whole};
+use super::read::{WideContent, read_head, selected, whole};
 use super::write::{Failure, Writer};
 use super::{StoredWide, intent};
 use crate::action::insert_entity::{Unreadable, Unshown};
@@ -65,7 +65,7 @@ impl<'t> Call<'t> {
     ) -> Result<Option<StoredWide<E>>, Error> {
         let key = self.checked(key)?;
         let found = whole(&mut self.run, &self.name, &key, Effect::Read).await?;
-        let found = found.map(Found::into_stored).transpose();
+        let found = found.map(WideContent::into_stored).transpose();
         found.map_err(|error| self.run.annotate(error))
     }
 

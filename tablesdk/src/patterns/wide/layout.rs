@@ -10,7 +10,7 @@ use tablesdk_protocol::wire::json::SYSTEM_PROPERTIES;
 use tablesdk_protocol::{ETag, EdmType, EntityKey, KeyError, Timestamp, Value, ValueRef};
 
 use super::entity::{PARTS, SIBLINGS_MAX, VERSION, WideEntity};
-use super::read::Found;
+use super::read::WideContent;
 use crate::entity::{
     EntityError, EntityProblem, ValueError, entity_bytes, property_bytes, whole_values, write_whole,
 };
@@ -131,14 +131,14 @@ impl Parts {
     }
 
     /// The entity as it is read with that head.
-    pub(super) fn found(&self, head: Head) -> Found {
+    pub(super) fn found(&self, head: Head) -> WideContent {
         let row = Row {
             key: self.key.clone(),
             etag: head.etag.clone(),
             timestamp: head.etag.timestamp(),
             values: self.values.iter().flatten().cloned().collect(),
         };
-        Found::new(row, head)
+        WideContent::new(row, head)
     }
 
     /// What the head of that version says.

@@ -22,14 +22,14 @@ use crate::pipeline::{Effect, OperationRun, Table};
 use crate::query::{Selection, SelectionError};
 
 /// A wide entity as it is stored, or the selected properties of it.
-pub(super) struct Found {
+pub(super) struct WideContent {
     pub(super) key: EntityKey,
     pub(super) head: Head,
     timestamp: Option<Timestamp>,
     values: Vec<(String, Value)>,
 }
 
-impl Found {
+impl WideContent {
     pub(super) fn new(row: Row, head: Head) -> Self {
         Self {
             key: row.key,
@@ -106,7 +106,7 @@ pub(super) async fn whole(
     table: &TableName,
     key: &EntityKey,
     effect: Effect,
-) -> Result<Option<Found>, Error> {
+) -> Result<Option<WideContent>, Error> {
     let mut incomplete = Incomplete::new(effect);
     loop {
         let (from, to) = range(key);
@@ -124,7 +124,7 @@ pub(super) async fn whole(
             let more = rows_between(run, table, key, (from, &to), None, incomplete.effect).await?;
             siblings.extend(more.into_iter().map(|row| (row.key, row.values)));
         }
-        let mut found = Found::new(row, head);
+        let mut found = WideContent::new(row, head);
         let keys = found.head.siblings.clone();
         let missing = keys.iter().position(|key| match siblings.remove(key) {
             Some(values) => {
@@ -149,7 +149,7 @@ pub(super) async fn selected(
     table: &Table,
     key: &EntityKey,
     names: &[String],
-) -> Result<Option<Found>, Error> {
+) -> Result<Option<WideContent>, Error> {
     let mut incomplete = Incomplete::new(Effect::Read);
     loop {
         let Some((mut found, head)) = head_with(run, table, key, names, incomplete.effect).await?
@@ -182,7 +182,7 @@ pub(super) async fn selected(
             }
         }
         match missing {
-            None => return Ok(Some(Found::new(found, head))),
+            None => return Ok(Some(WideContent::new(found, head))),
             Some(part) => incomplete.again(run, key, &head, part).await?,
         }
     }

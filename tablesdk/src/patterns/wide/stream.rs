@@ -8,7 +8,7 @@ use tablesdk_protocol::{EntityKey, PartitionKey, Value};
 use super::StoredWide;
 use super::entity::WideEntity;
 use super::layout::{Head, Row, SEPARATOR};
-use super::read::{Found, whole};
+use super::read::{WideContent, whole};
 use crate::action::QueryEntities;
 use crate::entity::{DynamicEntity, EntityError, EntityProblem, Stored};
 use crate::error::Error;
@@ -58,7 +58,7 @@ pub(super) fn stream<E: WideEntity>(
 struct Assembly(Vec<Open>);
 
 struct Open {
-    head: Found,
+    head: WideContent,
     siblings: HashMap<EntityKey, Vec<(String, Value)>>,
 }
 
@@ -71,7 +71,7 @@ impl Assembly {
     }
 
     /// Takes the next entity, and returns the one that is complete with it.
-    fn push(&mut self, mut row: Row) -> Result<Option<Found>, Error> {
+    fn push(&mut self, mut row: Row) -> Result<Option<WideContent>, Error> {
         let open = if row.is_sibling() {
             // One without a head is of a write that did not end, or of an earlier version.
             let of = |open: &Open| open.head.head.siblings.contains(&row.key);
@@ -85,7 +85,7 @@ impl Assembly {
             let head = Head::take(&mut row);
             let head = head.map_err(|error| Error::entity(error).with_key(&row.key))?;
             Open {
-                head: Found::new(row, head),
+                head: WideContent::new(row, head),
                 siblings: HashMap::new(),
             }
         };
@@ -114,7 +114,7 @@ impl Open {
 }
 
 /// Reads an entity by a query of its own.
-async fn read_alone(table: &Table, key: &EntityKey) -> Result<Option<Found>, Error> {
+async fn read_alone(table: &Table, key: &EntityKey) -> Result<Option<WideContent>, Error> {
     let name = table.checked_name(OPERATION)?;
     let mut run = table.pipeline.begin(OPERATION);
     let found = whole(&mut run, &name, key, Effect::Read).await;
@@ -122,12 +122,12 @@ async fn read_alone(table: &Table, key: &EntityKey) -> Result<Option<Found>, Err
 }
 
 /// The entity of a stream. The partition may also have entities of other types, if the type of each is stored.
-fn item<E: WideEntity>(found: Option<Found>) -> Result<Option<StoredWide<E>>, Error> {
+fn item<E: WideEntity>(found: Option<WideContent>) -> Result<Option<StoredWide<E>>, Error> {
     let is_of_other_type = |error: &Error| {
         let error = error.downcast_ref::<EntityError>();
         error.is_some_and(|error| matches!(error.problem(), EntityProblem::WrongEntityType { .. }))
     };
-    match found.map(Found::into_stored).transpose() {
+    match found.map(WideContent::into_stored).transpose() {
         Err(error) if is_of_other_type(&error) => Ok(None),
         item => item,
     }
