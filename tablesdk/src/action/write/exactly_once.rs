@@ -39,7 +39,7 @@ pub(crate) async fn commit(
         return Ok(Vec::new());
     };
     let marker = Marker::new(run, first, keep)?;
-    let insert = marker.insert(State::Committed)?;
+    let insert = marker.insert(MarkerState::Committed)?;
     let all = [&insert].into_iter().chain(changes);
     let request = BatchRequest::new(run, all.map(|change| &change.change))?;
     let error = match request.send(run).await {
@@ -73,9 +73,9 @@ pub(crate) async fn commit(
         None => marker.decide(run).await?,
     };
     match outcome {
-        Outcome::Committed { marker: over } => Ok(current_etags(run, changes, &over).await),
-        Outcome::Cancelled => Err(run.annotate(error.into_not_done())),
-        Outcome::Unknown => Err(run.annotate(error.with_ambiguous(true))),
+        MarkerOutcome::Committed { marker: over } => Ok(current_etags(run, changes, &over).await),
+        MarkerOutcome::Cancelled => Err(run.annotate(error.into_not_done())),
+        MarkerOutcome::Unknown => Err(run.annotate(error.with_ambiguous(true))),
     }
 }
 
@@ -88,12 +88,12 @@ struct Marker<'t> {
 }
 
 #[derive(Clone, Copy)]
-enum State {
+enum MarkerState {
     Committed,
     Cancelled,
 }
 
-enum Outcome {
+enum MarkerOutcome {
     /// All changes were carried out; the version of the marker is no newer than theirs.
     Committed {
         marker: ETag,
@@ -119,7 +119,7 @@ impl<'t> Marker<'t> {
         })
     }
 
-    fn insert(&self, state: State) -> Result<EntityChange, Error> {
+    fn insert(&self, state: MarkerState) -> Result<EntityChange, Error> {
         let text = |text: &str| Value::String(text.to_owned());
         let mut values = vec![
             ("TablesdkMarker".to_owned(), text("exactly-once")),
@@ -141,36 +141,36 @@ impl<'t> Marker<'t> {
     }
 
     /// Determines the outcome of the changes once and for all.
-    async fn decide(&self, run: &mut OperationRun<'_>) -> Result<Outcome, Error> {
-        let insert = self.insert(State::Cancelled)?;
+    async fn decide(&self, run: &mut OperationRun<'_>) -> Result<MarkerOutcome, Error> {
+        let insert = self.insert(MarkerState::Cancelled)?;
         let request = insert.change.encode(&run.pipeline().endpoint);
         let statuses = [StatusCode::CREATED, StatusCode::NO_CONTENT];
         Ok(match run.send(Effect::Write, &request).await {
-            Ok(response) if check_status(&response, &statuses).is_ok() => Outcome::Cancelled,
+            Ok(response) if check_status(&response, &statuses).is_ok() => MarkerOutcome::Cancelled,
             Err(error) if error.code() == Some(&ErrorCode::EntityAlreadyExists) => {
-                self.read(run).await.unwrap_or(Outcome::Unknown)
+                self.read(run).await.unwrap_or(MarkerOutcome::Unknown)
             }
-            _ => Outcome::Unknown,
+            _ => MarkerOutcome::Unknown,
         })
     }
 
     /// The outcome by the marker; `None` when no marker exists.
-    async fn read(&self, run: &mut OperationRun<'_>) -> Option<Outcome> {
+    async fn read(&self, run: &mut OperationRun<'_>) -> Option<MarkerOutcome> {
         let table = self.table.clone();
         let read = get_entity::request(run, Effect::ReadNow, table, &self.key, None);
         let Response { etag, content } = match read.await {
             Ok(response) => response,
             Err(error) if error.is_not_found() => return None,
-            Err(_) => return Some(Outcome::Unknown),
+            Err(_) => return Some(MarkerOutcome::Unknown),
         };
         let Ok(entity) = read_entity(&content) else {
-            return Some(Outcome::Unknown);
+            return Some(MarkerOutcome::Unknown);
         };
         let state = entity.text(STATE).ok().flatten();
         Some(match (state, get_entity::entity_etag(etag, &content)) {
-            (Some(COMMITTED), Ok(marker)) => Outcome::Committed { marker },
-            (Some(CANCELLED), _) => Outcome::Cancelled,
-            _ => Outcome::Unknown,
+            (Some(COMMITTED), Ok(marker)) => MarkerOutcome::Committed { marker },
+            (Some(CANCELLED), _) => MarkerOutcome::Cancelled,
+            _ => MarkerOutcome::Unknown,
         })
     }
 
@@ -189,7 +189,7 @@ impl<'t> Marker<'t> {
     }
 }
 
-impl State {
+impl MarkerState {
     const fn as_str(self) -> &'static str {
         match self {
             Self::Cancelled => CANCELLED,

@@ -73,11 +73,11 @@ struct Client {
 /// Amounts that are written together.
 struct Sum {
     amount: i128,
-    outcome: Outcome,
+    outcome: SumResult,
 }
 
 /// The result, for each caller that has added to a sum.
-type Outcome = Arc<OnceLock<Result<(), Error>>>;
+type SumResult = Arc<OnceLock<Result<(), Error>>>;
 
 /// The writes of this client, one after the other.
 struct Session {
@@ -195,11 +195,11 @@ impl Counter {
 
 impl Client {
     /// Adds an amount to what the next request writes.
-    fn join(&self, amount: i64) -> Outcome {
+    fn join(&self, amount: i64) -> SumResult {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let sum = next.get_or_insert_with(|| Sum {
             amount: 0,
-            outcome: Outcome::default(),
+            outcome: SumResult::default(),
         });
         sum.amount += i128::from(amount);
         Arc::clone(&sum.outcome)

@@ -49,7 +49,7 @@ impl<'w> Role<'w> {
 }
 
 /// What came of an entry.
-enum Outcome {
+enum EntryOutcome {
     /// It was applied, and is still in the log.
     Applied,
     /// It was applied, and is no longer in the log.
@@ -135,10 +135,10 @@ impl<'w> Worker<'w> {
                 return Ok(false);
             }
             match self.entry(view, &mut entry, basis).await? {
-                Outcome::Applied => applied.push(entry),
-                Outcome::Removed => self.report.applied += 1,
-                Outcome::Left => break,
-                Outcome::Changed => {
+                EntryOutcome::Applied => applied.push(entry),
+                EntryOutcome::Removed => self.report.applied += 1,
+                EntryOutcome::Left => break,
+                EntryOutcome::Changed => {
                     // Otherwise the next look would leave them alone for a while, and all behind them.
                     self.remove(&mut applied).await?;
                     return Ok(false);
@@ -177,7 +177,7 @@ impl<'w> Worker<'w> {
         view: &mut View,
         entry: &mut Entry,
         mut basis: Basis,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<EntryOutcome, Error> {
         let mut dead = view.dead.iter();
         // Else a retry of the one that was set aside would find the number of this one.
         if let Some(before) = dead.find(|dead| dead.number < entry.number && dead.meets(entry)) {
@@ -193,11 +193,11 @@ impl<'w> Worker<'w> {
                 let name = message.unwrap_or(kind.as_str());
                 event::no_handler(OPERATION, self.table, name);
             }
-            return Ok(Outcome::Left);
+            return Ok(EntryOutcome::Left);
         }
         let attempts = entry.attempts();
         if attempts > 0 && view.age(entry) < pause_after(attempts) {
-            return Ok(Outcome::Left);
+            return Ok(EntryOutcome::Left);
         }
         if attempts >= ATTEMPTS_MAX && entry.text(ERROR).is_none_or(str::is_empty) {
             let why = "the worker did not survive it";
@@ -208,7 +208,7 @@ impl<'w> Worker<'w> {
             // That it is still there is newer than the view.
             basis = Basis::now(&self.table.pipeline);
             if !self.begin(entry, attempts + 1).await? {
-                return Ok(Outcome::Changed);
+                return Ok(EntryOutcome::Changed);
             }
         }
         let applied = match handler {
@@ -229,7 +229,7 @@ impl<'w> Worker<'w> {
             }
         };
         match applied {
-            Ok(false) => Ok(Outcome::Changed),
+            Ok(false) => Ok(EntryOutcome::Changed),
             Ok(true) => self.done(view, entry).await,
             Err(error) => self.failed(view, entry, &error).await,
         }
@@ -280,9 +280,9 @@ impl<'w> Worker<'w> {
     }
 
     /// Removes an applied entry from the log, if the next one must not be begun before. A delete step leaves a grave.
-    async fn done(&mut self, view: &mut View, entry: &Entry) -> Result<Outcome, Error> {
+    async fn done(&mut self, view: &mut View, entry: &Entry) -> Result<EntryOutcome, Error> {
         let is_removed = match entry.kind() {
-            Kind::Merge | Kind::Replace => return Ok(Outcome::Applied),
+            Kind::Merge | Kind::Replace => return Ok(EntryOutcome::Applied),
             Kind::Delete => {
                 let moved = entry.moved(&self.name, State::Removed, |_| ())?;
                 self.send(&moved).await?.is_some()
@@ -290,12 +290,12 @@ impl<'w> Worker<'w> {
             Kind::Message | Kind::Unknown => self.remove_handled(entry.clone()).await?,
         };
         if !is_removed {
-            return Ok(Outcome::Changed);
+            return Ok(EntryOutcome::Changed);
         }
         if entry.kind() == Kind::Delete {
             view.removed.push(entry.clone());
         }
-        Ok(Outcome::Removed)
+        Ok(EntryOutcome::Removed)
     }
 
     /// Removes a message that was handled, whatever other workers have noted in it since.
@@ -323,7 +323,7 @@ impl<'w> Worker<'w> {
         view: &View,
         entry: &Entry,
         error: &Error,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<EntryOutcome, Error> {
         event::step_left(self.table, Some(entry.number), error);
         self.report.failed += 1;
         let attempts = entry.attempts();
@@ -334,7 +334,7 @@ impl<'w> Worker<'w> {
             return self.set_aside(view, entry, &why).await;
         }
         if attempts == 0 {
-            return Ok(Outcome::Left);
+            return Ok(EntryOutcome::Left);
         }
         let attempts = match attempts_max(error) {
             Some(max) if attempts >= max => return self.set_aside(view, entry, &why).await,
@@ -344,11 +344,16 @@ impl<'w> Worker<'w> {
         let noted = self
             .send(&[entry.note(&self.name, attempts, &why)?])
             .await?;
-        Ok(noted.map_or(Outcome::Changed, |_| Outcome::Left))
+        Ok(noted.map_or(EntryOutcome::Changed, |_| EntryOutcome::Left))
     }
 
     /// Moves an entry out of the log, so that the next ones can go on.
-    async fn set_aside(&mut self, view: &View, entry: &Entry, why: &str) -> Result<Outcome, Error> {
+    async fn set_aside(
+        &mut self,
+        view: &View,
+        entry: &Entry,
+        why: &str,
+    ) -> Result<EntryOutcome, Error> {
         let mut head = view.head.clone();
         head.next = head.next.max(entry.number + 1);
         let moved = entry.moved(&self.name, State::Dead, |properties| {
@@ -360,7 +365,7 @@ impl<'w> Worker<'w> {
             self.report.set_aside += 1;
         }
         // It is read again, to see what is behind it.
-        Ok(Outcome::Changed)
+        Ok(EntryOutcome::Changed)
     }
 
     /// Removes applied entries from the log. `false` where another worker has removed one of them.
