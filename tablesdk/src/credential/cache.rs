@@ -42,10 +42,10 @@ pub(crate) struct TokenCache {
     /// The program set the audience, and a challenge of the service does not change it.
     is_audience_fixed: bool,
     is_tenant_fixed: bool,
-    state: Mutex<State>,
+    state: Mutex<TokenState>,
 }
 
-struct State {
+struct TokenState {
     request: TokenRequest,
     held: Option<Held>,
     /// The request to the credential that is in flight; there is one at most.
@@ -87,7 +87,7 @@ impl TokenCache {
             clock,
             is_audience_fixed: audience.is_some(),
             is_tenant_fixed: tenant.is_some(),
-            state: Mutex::new(State {
+            state: Mutex::new(TokenState {
                 request,
                 held: None,
                 renewal: None,
@@ -169,7 +169,7 @@ impl TokenCache {
     }
 
     /// Asks the credential for a token.
-    fn renew(self: &Arc<Self>, state: &mut State) -> Renewal {
+    fn renew(self: &Arc<Self>, state: &mut TokenState) -> Renewal {
         let cache = Arc::clone(self);
         let request = state.request.clone();
         let asked = request.clone();
@@ -228,7 +228,7 @@ impl TokenCache {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, TokenState> {
         // Nothing panics while it is held.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

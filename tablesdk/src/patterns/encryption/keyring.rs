@@ -35,14 +35,14 @@ pub struct Keyring {
 }
 
 struct Inner {
-    state: RwLock<State>,
+    state: RwLock<LoadedKeys>,
     source: Option<Arc<dyn KeySource>>,
     /// Keys that are not loaded, and encrypt nothing.
     others: Vec<DataKey>,
     loading: SharedCall<Result<(), Arc<Error>>>,
 }
 
-struct State {
+struct LoadedKeys {
     keys: Arc<Keys>,
     /// By the clock of the source.
     loaded_at: Timestamp,
@@ -104,7 +104,7 @@ impl Keyring {
     }
 
     fn of(keys: Keys, source: Option<Arc<dyn KeySource>>, loaded_at: Timestamp) -> Self {
-        let state = State {
+        let state = LoadedKeys {
             keys: Arc::new(keys),
             loaded_at,
             fetched_at: None,
@@ -170,7 +170,7 @@ impl Keyring {
         let Some(source) = &self.inner.source else {
             return Ok(());
         };
-        let is_old = |state: &State| source.now().abs_diff(state.loaded_at) >= MAX_AGE;
+        let is_old = |state: &LoadedKeys| source.now().abs_diff(state.loaded_at) >= MAX_AGE;
         self.load(is_old).await
     }
 
@@ -180,7 +180,7 @@ impl Keyring {
             return Ok(());
         };
         let now = source.now();
-        let is_missing = |state: &State| ids.iter().any(|id| state.keys.find(*id).is_none());
+        let is_missing = |state: &LoadedKeys| ids.iter().any(|id| state.keys.find(*id).is_none());
         self.load(|state| {
             let at = state.fetched_at;
             is_missing(state) && at.is_none_or(|at| now.abs_diff(at) >= FETCH_PAUSE)
@@ -196,7 +196,7 @@ impl Keyring {
     }
 
     /// Loads the keys if that is needed. Operations that need it at the same time share the requests, and the error.
-    async fn load(&self, is_needed: impl Fn(&State) -> bool) -> Result<(), Error> {
+    async fn load(&self, is_needed: impl Fn(&LoadedKeys) -> bool) -> Result<(), Error> {
         if !self.inner.with_state(is_needed) {
             return Ok(());
         }
@@ -230,7 +230,7 @@ impl Inner {
         let mut keys = source.load(&known).await?;
         keys.all.extend_from_slice(&self.others);
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        *state = State {
+        *state = LoadedKeys {
             keys: Arc::new(keys),
             loaded_at,
             fetched_at: state.fetched_at,
@@ -238,7 +238,7 @@ impl Inner {
         Ok(())
     }
 
-    fn with_state<T>(&self, read: impl FnOnce(&State) -> T) -> T {
+    fn with_state<T>(&self, read: impl FnOnce(&LoadedKeys) -> T) -> T {
         let state = self.state.read();
         read(&state.unwrap_or_else(PoisonError::into_inner))
     }

@@ -8,7 +8,7 @@
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
 use tablesdk_protocol::{ETag, IfMatch, Timestamp};
 
-use super::entry::{ATTEMPTS, POINTER, STAMP, State, delete, insert, stamp};
+use super::entry::{ATTEMPTS, StepState, POINTER, STAMP, delete, insert, stamp};
 use super::head::{Head, pointer_key, write_pointer};
 use super::steps::Steps;
 use crate::action::extend::ride::{Commit, ETags, Layer, Next};
@@ -178,7 +178,7 @@ fn changes_on(head: &Head, transaction: Transaction<'_>) -> Result<Vec<EntityCha
         entry.set(POINTER, &steps.pointer);
         entry.set(ATTEMPTS, 0);
         let partition = partition.as_str();
-        all.push(insert(table, partition, State::Logged, number, entry)?);
+        all.push(insert(table, partition, StepState::Logged, number, entry)?);
     }
     Ok(all)
 }

@@ -49,7 +49,7 @@ impl Kind {
 
 /// Which state an entry is in; its row key says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum StepState {
     /// Set aside.
     Dead,
     /// To be applied.
@@ -58,7 +58,7 @@ pub(super) enum State {
     Removed,
 }
 
-impl State {
+impl StepState {
     /// The states after `Dead` are read together with the head, whose row key sorts between them.
     pub(super) fn prefix(self) -> String {
         let state = match self {
@@ -78,13 +78,13 @@ impl State {
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) number: u64,
-    pub(super) state: State,
+    pub(super) state: StepState,
     row: Row,
 }
 
 impl Entry {
     /// `None` where it is no entry in this state.
-    pub(super) fn read(state: State, row: &Row) -> Option<Self> {
+    pub(super) fn read(state: StepState, row: &Row) -> Option<Self> {
         let number = row.row_key().strip_prefix(&state.prefix())?;
         Some(Self {
             number: number.parse().ok()?,
@@ -212,11 +212,11 @@ impl Entry {
     pub(super) fn moved(
         &self,
         table: &TableName,
-        state: State,
+        state: StepState,
         set: impl FnOnce(&mut Properties),
     ) -> Result<[EntityChange; 2], Error> {
         let mut properties = self.row.properties().clone();
-        if state == State::Removed {
+        if state == StepState::Removed {
             let own = properties.into_iter().filter(|(name, _)| is_own(name));
             properties = own.collect();
         }
@@ -233,7 +233,7 @@ impl Entry {
 pub(super) fn insert(
     table: &TableName,
     partition: &str,
-    state: State,
+    state: StepState,
     number: u64,
     properties: Properties,
 ) -> Result<EntityChange, Error> {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::entry::{ATTEMPTS, ERROR, Entry, Kind, MESSAGE, POINTER, State, send};
+use super::entry::{ATTEMPTS, ERROR, Entry, StepState, Kind, MESSAGE, POINTER, send};
 use super::head::{Head, pointer_key, write_pointer};
 use super::pointers::read_pointers;
 use super::view::read_dead;
@@ -92,7 +92,7 @@ impl PoisonedStep {
                 // A pointer for each: the pointer of a write is deleted with its last entry.
                 let id = random_guid().to_string();
                 write_pointer(run, &table, partition, &pointer_key(&id)?).await?;
-                let moved = entry.moved(&table, State::Logged, |properties| {
+                let moved = entry.moved(&table, StepState::Logged, |properties| {
                     properties.set(ATTEMPTS, 0);
                     properties.set(POINTER, id);
                 })?;

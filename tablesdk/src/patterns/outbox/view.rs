@@ -5,7 +5,7 @@ use std::time::Duration;
 use tablesdk_protocol::wire::json::EntityCursor;
 use tablesdk_protocol::{PartitionKey, TableName, Timestamp};
 
-use super::entry::{Entry, Row, State};
+use super::entry::{Entry, StepState, Row};
 use super::head::{Head, row_key};
 use crate::action::query::own_pages::OwnPages;
 use crate::action::query::request::QueryRequest;
@@ -58,9 +58,9 @@ impl View {
         }
         if !view.is_complete {
             // The graves of steps that are no longer in the log are older than the page.
-            let range = (&*State::Removed.prefix(), END);
+            let range = (&*StepState::Removed.prefix(), END);
             let rows = read(run, table, partition.as_str(), range, usize::MAX).await?;
-            view.removed = rows.entries(State::Removed);
+            view.removed = rows.entries(StepState::Removed);
         }
         Ok(view)
     }
@@ -76,7 +76,7 @@ impl View {
         let mut head = Head::of(rows.found.iter().find(|row| is_head(row)), partition)?;
         // The service ended the page after the head. The entries are of a later instant then, and the head shows that none was moved.
         while !rows.is_complete && rows.found.iter().all(is_head) {
-            let range = (&*State::Logged.prefix(), END);
+            let range = (&*StepState::Logged.prefix(), END);
             let entries = read(run, table, partition.as_str(), range, 1).await?;
             let before = head.moves;
             head = Head::read(run, table, partition).await?;
@@ -86,8 +86,8 @@ impl View {
         }
         Ok(Self {
             head,
-            log: rows.entries(State::Logged),
-            removed: rows.entries(State::Removed),
+            log: rows.entries(StepState::Logged),
+            removed: rows.entries(StepState::Removed),
             dead: Vec::new(),
             is_complete: rows.is_complete,
             now: rows.now,
@@ -119,7 +119,7 @@ fn age(now: Timestamp, written: Option<Timestamp>) -> Duration {
 }
 
 impl Rows {
-    pub(super) fn entries(&self, state: State) -> Vec<Entry> {
+    pub(super) fn entries(&self, state: StepState) -> Vec<Entry> {
         let entries = self.found.iter();
         entries.filter_map(|row| Entry::read(state, row)).collect()
     }
@@ -136,9 +136,9 @@ pub(super) async fn read_dead(
     table: &TableName,
     partition: &PartitionKey,
 ) -> Result<Vec<Entry>, Error> {
-    let range = (&*State::Dead.prefix(), &*row_key());
+    let range = (&*StepState::Dead.prefix(), &*row_key());
     let rows = read(run, table, partition.as_str(), range, usize::MAX).await?;
-    Ok(rows.entries(State::Dead))
+    Ok(rows.entries(StepState::Dead))
 }
 
 /// Reads the entities of a partition from one row key to another: those of the first pages that have some, at most so many.

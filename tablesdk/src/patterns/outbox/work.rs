@@ -9,7 +9,7 @@ use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
 use tablesdk_protocol::{ETag, IfMatch, PartitionKey, TableName};
 
 use super::apply::{Basis, IN_FLIGHT, apply, sweep};
-use super::entry::{ATTEMPTS, ERROR, ERROR_MAX, Entry, Kind, MESSAGE, State, delete, send};
+use super::entry::{ATTEMPTS, ERROR, ERROR_MAX, Entry, StepState, Kind, MESSAGE, delete, send};
 use super::event;
 use super::head::{Head, pointer_key};
 use super::report::{DrainReport, Handlers};
@@ -259,7 +259,7 @@ impl<'w> Worker<'w> {
         let range = (key, &*format!("{key}."));
         let mut run = self.table.pipeline.begin(OPERATION);
         let rows = read(&mut run, &self.name, self.partition.as_str(), range, 1).await;
-        Ok(run.end(rows)?.entries(State::Logged).pop())
+        Ok(run.end(rows)?.entries(StepState::Logged).pop())
     }
 
     /// Replaces the head of a view, together with these changes. `false` if another client has replaced it.
@@ -284,7 +284,7 @@ impl<'w> Worker<'w> {
         let is_removed = match entry.kind() {
             Kind::Merge | Kind::Replace => return Ok(EntryOutcome::Applied),
             Kind::Delete => {
-                let moved = entry.moved(&self.name, State::Removed, |_| ())?;
+                let moved = entry.moved(&self.name, StepState::Removed, |_| ())?;
                 self.send(&moved).await?.is_some()
             }
             Kind::Message | Kind::Unknown => self.remove_handled(entry.clone()).await?,
@@ -356,7 +356,7 @@ impl<'w> Worker<'w> {
     ) -> Result<EntryOutcome, Error> {
         let mut head = view.head.clone();
         head.next = head.next.max(entry.number + 1);
-        let moved = entry.moved(&self.name, State::Dead, |properties| {
+        let moved = entry.moved(&self.name, StepState::Dead, |properties| {
             properties.set(ATTEMPTS, entry.attempts());
             properties.set(ERROR, why);
         })?;
@@ -386,7 +386,7 @@ impl<'w> Worker<'w> {
     async fn sweep(&self, view: &mut View) -> Result<(), Error> {
         for grave in std::mem::take(&mut view.removed) {
             let mut is_swept = false;
-            if grave.state == State::Removed && view.age(&grave) > IN_FLIGHT {
+            if grave.state == StepState::Removed && view.age(&grave) > IN_FLIGHT {
                 let mut run = self.table.pipeline.begin(OPERATION);
                 let swept = sweep(&mut run, &grave).await;
                 // Otherwise a later drain tries again.
