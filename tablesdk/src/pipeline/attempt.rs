@@ -51,30 +51,30 @@ pub(super) struct Attempt<'a> {
 
 impl Attempt<'_> {
     /// Sends the request once.
-    pub(super) async fn send(self) -> Result<Response<Bytes>, Failure> {
+    pub(super) async fn send(self) -> Result<Response<Bytes>, AttemptFailure> {
         let (pipeline, deadline) = (self.pipeline, self.deadline);
         // Before it takes a permit: waiting for the same token needs none.
         let auth = deadline.limit(pipeline.authenticate()).await;
-        let auth = auth.ok_or_else(|| Failure::without_token(deadline.elapsed()))?;
-        let auth = auth.map_err(Failure::without_sending)?;
+        let auth = auth.ok_or_else(|| AttemptFailure::without_token(deadline.elapsed()))?;
+        let auth = auth.map_err(AttemptFailure::without_sending)?;
         let _permit = match &pipeline.in_flight {
             Some(permits) => match deadline.limit(permits.acquire()).await {
                 Some(Ok(permit)) => Some(permit),
-                _ => return Err(Failure::without_permit(deadline.elapsed())),
+                _ => return Err(AttemptFailure::without_permit(deadline.elapsed())),
             },
             None => None,
         };
         let request = pipeline.prepare(self.request.clone(), self.client_request_id, &auth);
         let time = deadline.of_part(self.try_timeout);
         let response = time.limit(pipeline.transport.send(request)).await;
-        let response = response.ok_or_else(|| Failure::timeout(time.elapsed()))?;
-        let response = response.map_err(Failure::undelivered)?;
+        let response = response.ok_or_else(|| AttemptFailure::timeout(time.elapsed()))?;
+        let response = response.map_err(AttemptFailure::undelivered)?;
         // Before anything in it is believed: a gateway can mix up the responses of several requests.
         if is_of_other_request(response.headers(), self.client_request_id) {
-            return Err(Failure::misdirected(Misdirected::ClientRequestId));
+            return Err(AttemptFailure::misdirected(Misdirected::ClientRequestId));
         }
         if !response.status().is_success() {
-            let mut failure = Failure::answered(&response, pipeline.now());
+            let mut failure = AttemptFailure::answered(&response, pipeline.now());
             if let Some(account) = auth.account() {
                 failure.error = failure.error.with_account(account);
             }
@@ -85,12 +85,13 @@ impl Attempt<'_> {
         }
         match (self.inspect)(&response) {
             Some(NoSuccess::Refused(Refusal { index, error })) => {
-                let mut failure = Failure::refused(error, response.headers(), pipeline.now());
+                let mut failure =
+                    AttemptFailure::refused(error, response.headers(), pipeline.now());
                 failure.error = failure.error.with_batch_index(index);
                 return Err(failure);
             }
             Some(NoSuccess::OfOtherEntity) => {
-                return Err(Failure::misdirected(Misdirected::Entity));
+                return Err(AttemptFailure::misdirected(Misdirected::Entity));
             }
             None => {}
         }
@@ -102,7 +103,7 @@ impl Attempt<'_> {
         match missing {
             // For a read, the content shows whose response it is.
             Some(header) if self.effect == Effect::Write => {
-                Err(Failure::malformed_success(&response, header))
+                Err(AttemptFailure::malformed_success(&response, header))
             }
             _ => Ok(response),
         }
@@ -119,7 +120,7 @@ pub(super) enum RetryClass {
 }
 
 /// The failure of an attempt, and what may be done about it.
-pub(super) struct Failure {
+pub(super) struct AttemptFailure {
     pub(super) error: Error,
     pub(super) retry_class: RetryClass,
     /// The service may have carried the request out.
@@ -132,7 +133,7 @@ pub(super) struct Failure {
     pub(super) asked_pause: Option<Duration>,
 }
 
-impl Failure {
+impl AttemptFailure {
     /// Nothing was sent, and another attempt does not help: the time is over, or the credential has retried enough.
     const fn without_sending(error: Error) -> Self {
         Self {
@@ -388,10 +389,10 @@ mod tests {
         }
     }
 
-    fn failure(status: u16, body: &str) -> Failure {
+    fn failure(status: u16, body: &str) -> AttemptFailure {
         let mut response = Response::new(Bytes::copy_from_slice(body.as_bytes()));
         *response.status_mut() = StatusCode::from_u16(status).unwrap();
-        Failure::answered(&response, Timestamp::UNIX_EPOCH)
+        AttemptFailure::answered(&response, Timestamp::UNIX_EPOCH)
     }
 
     fn coded(code: &str) -> String {

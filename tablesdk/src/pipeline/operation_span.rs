@@ -13,7 +13,7 @@ use tablesdk_protocol::header as name;
 use tokio::time::Instant;
 
 use super::Pipeline;
-use super::attempt::{Attempt, Failure};
+use super::attempt::{Attempt, AttemptFailure};
 use super::event::{self, RequestName};
 use super::span::Span;
 use crate::error::Error;
@@ -151,7 +151,7 @@ impl OperationSpan {
         &mut self,
         before: u32,
         attempt: Attempt<'_>,
-    ) -> Result<Response<Bytes>, Failure> {
+    ) -> Result<Response<Bytes>, AttemptFailure> {
         let span = self.span.attempt(before, attempt.client_request_id);
         self.report.attempts += 1;
         self.report.bytes_sent += bytes_of(attempt.request.body());

@@ -47,7 +47,7 @@ struct Origin {
 }
 
 /// Why the changes were not carried out, or may not have been.
-pub(super) struct Failure {
+pub(super) struct RoundFailure {
     pub(super) error: Error,
     /// Another client has written what was read: another round may succeed. Nothing was changed.
     pub(super) is_conflict: bool,
@@ -179,7 +179,7 @@ impl Commit {
         run: &mut OperationRun<'_>,
         table: &TableName,
         partition: &PartitionKey,
-    ) -> Result<Riders, Failure> {
+    ) -> Result<Riders, RoundFailure> {
         if self.changes.is_empty() && !self.riders.are_committed_alone() {
             return Ok(Riders::NONE);
         }
@@ -197,7 +197,7 @@ impl Commit {
         let is_conflict = !error.is_ambiguous() && self.is_conflict(&error);
         let error = self.explain(run, error).await;
         let sent = Sent(self.changes);
-        Err(Failure {
+        Err(RoundFailure {
             error,
             is_conflict,
             sent,

@@ -18,7 +18,7 @@ use futures_util::future::{Either, select};
 use tablesdk_protocol::{EntityKey, PartitionKey, TableName};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use self::commit::{Commit, Failure, OPERATION, Sent, probe};
+use self::commit::{Commit, OPERATION, RoundFailure, Sent, probe};
 use self::handle::ReadRequest;
 use self::read::Read;
 use super::batch::Batch;
@@ -147,7 +147,7 @@ impl<'a, T: Send + 'a> RunTransaction<'a, T> {
                 }
             }
             round += 1;
-            let Failure {
+            let RoundFailure {
                 error,
                 is_conflict,
                 sent,

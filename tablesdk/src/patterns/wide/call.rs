@@ -7,7 +7,7 @@ use tablesdk_protocol::{ETag, EntityKey, ErrorCode, PartitionKey, TableName, Tim
 use super::entity::WideEntity;
 use super::layout::{Head, Parts};
 use super::read::{WideContent, read_head, selected, whole};
-use super::write::{Failure, Writer};
+use super::write::{WriteFailure, Writer};
 use super::{StoredWide, intent};
 use crate::action::insert_entity::{Unreadable, Unshown};
 use crate::entity::{EntityError, check_unchanged};
@@ -186,9 +186,9 @@ impl<'t> Call<'t> {
     }
 
     /// Waits before a write is tried again that met one of another client.
-    async fn next_round(&self, failure: Failure, round: &mut u32) -> Result<(), Error> {
+    async fn next_round(&self, failure: WriteFailure, round: &mut u32) -> Result<(), Error> {
         *round += 1;
-        let Failure { error, is_rival } = failure;
+        let WriteFailure { error, is_rival } = failure;
         let starts_over = is_rival && *round < ROUNDS && self.run.pause_before_round(*round).await;
         if starts_over { Ok(()) } else { Err(error) }
     }

@@ -30,13 +30,13 @@ pub(super) struct Writer<'w, 'p> {
 }
 
 /// Why an entity was not written, or may not have been.
-pub(super) struct Failure {
+pub(super) struct WriteFailure {
     pub(super) error: Error,
     /// Another client has written the entity. Nothing was changed.
     pub(super) is_rival: bool,
 }
 
-impl From<Error> for Failure {
+impl From<Error> for WriteFailure {
     fn from(error: Error) -> Self {
         Self {
             error,
@@ -54,13 +54,17 @@ enum Write<'w> {
 
 impl Writer<'_, '_> {
     /// Writes the entity in place of the version with that head, and returns the new head.
-    pub(super) async fn put(&mut self, parts: &Parts, old: Option<&Head>) -> Result<Head, Failure> {
+    pub(super) async fn put(
+        &mut self,
+        parts: &Parts,
+        old: Option<&Head>,
+    ) -> Result<Head, WriteFailure> {
         let written = self.write(Write::Put(parts), old).await?;
         written.ok_or_else(|| malformed_success("the response has no ETag of the entity").into())
     }
 
     /// Deletes the version with that head.
-    pub(super) async fn delete(&mut self, key: &EntityKey, old: &Head) -> Result<(), Failure> {
+    pub(super) async fn delete(&mut self, key: &EntityKey, old: &Head) -> Result<(), WriteFailure> {
         self.write(Write::Delete(key), Some(old)).await.map(drop)
     }
 
@@ -68,7 +72,7 @@ impl Writer<'_, '_> {
         &mut self,
         write: Write<'_>,
         old: Option<&Head>,
-    ) -> Result<Option<Head>, Failure> {
+    ) -> Result<Option<Head>, WriteFailure> {
         let key = match write {
             Write::Delete(key) => key,
             Write::Put(parts) => &parts.key,
@@ -111,7 +115,7 @@ impl Writer<'_, '_> {
                 .and_then(|old| old.version.as_deref())
                 .filter(|_| !is_rival)
             else {
-                return Err(Failure { error, is_rival });
+                return Err(WriteFailure { error, is_rival });
             };
             // A sibling that was to be deleted does not exist: the entity is damaged, and can still be written.
             if is_known_damaged || !error.is_not_found() {
