@@ -16,7 +16,7 @@ use super::patch::{self, PatchProperties};
 use super::refusal::refused;
 use super::write::ambiguous_write::resolve;
 use super::write::change::{ChangeKind, EntityChange};
-use super::write::commit::carry_out;
+use super::write::commit::commit_changes;
 use super::write::encoded::EncodedEntity;
 use super::write::keep_marker::KeepMarker;
 use crate::entity::key::{IntoEntityKey, KeyOf, check_standalone_key};
@@ -530,7 +530,7 @@ async fn changes<'e>(
 }
 
 async fn send(run: &mut OperationRun<'_>, commit: Commit<'_>) -> Result<ETags, Error> {
-    let sent = carry_out(run, commit).await;
+    let sent = commit_changes(run, commit).await;
     resolved(run, commit.changes, sent).await
 }
 

@@ -13,12 +13,12 @@ use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch, PartitionKey, Table
 
 use super::read::Read;
 use crate::action::batch::as_a_whole;
-use crate::action::extend::ride::{Commit as Committed, Riders};
+use crate::action::extend::ride::{Commit, Riders};
 use crate::action::refusal::{check_condition, refused};
 use crate::action::write::ambiguous_write::resolve;
 use crate::action::write::batch_request::BatchRequest;
 use crate::action::write::change::{ChangeKind, EntityChange};
-use crate::action::write::commit::carry_out;
+use crate::action::write::commit::commit_changes;
 use crate::action::write::encoded::EncodedEntity;
 use crate::action::write::keep_marker::KeepMarker;
 use crate::action::write::own_copies::unchanged;
@@ -26,7 +26,7 @@ use crate::error::{CurrentState, Error};
 use crate::pipeline::OperationRun;
 
 /// The changes of a round, ready to be sent.
-pub(super) struct Commit {
+pub(super) struct Round {
     /// As they are sent.
     changes: Vec<EntityChange>,
     /// Of each change.
@@ -91,7 +91,7 @@ impl Sent {
     }
 }
 
-impl Commit {
+impl Round {
     /// Refuses changes that contradict what was read, and more than a batch can have.
     pub(super) fn new(
         table: &TableName,
@@ -183,14 +183,14 @@ impl Commit {
         if self.changes.is_empty() && !self.riders.are_committed_alone() {
             return Ok(Riders::NONE);
         }
-        let commit = Committed {
+        let commit = Commit {
             table,
             partition,
             changes: &self.changes,
             riders: &self.riders,
             exactly_once: self.exactly_once,
         };
-        let sent = carry_out(run, commit).await;
+        let sent = commit_changes(run, commit).await;
         let Err(error) = sent else {
             return Ok(self.riders);
         };

@@ -18,7 +18,7 @@ use futures_util::future::{Either, select};
 use tablesdk_protocol::{EntityKey, PartitionKey, TableName};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use self::commit::{Commit, OPERATION, RoundFailure, Sent, probe};
+use self::commit::{OPERATION, Round, RoundFailure, Sent, probe};
 use self::handle::ReadRequest;
 use self::read::Read;
 use super::batch::Batch;
@@ -121,7 +121,7 @@ impl<'a, T: Send + 'a> RunTransaction<'a, T> {
         let mut last: Option<(Error, Sent)> = None;
         loop {
             let (value, (changes, riders), reads) = self.decide(run, partition).await?;
-            let commit = Commit::new(table, changes, riders, &reads, self.exactly_once);
+            let commit = Round::new(table, changes, riders, &reads, self.exactly_once);
             let commit = commit.map_err(|error| run.annotate(error))?;
             run.report().entities = match commit.len() {
                 0 => reads.iter().filter(|read| read.found.is_some()).count(),

@@ -8,7 +8,7 @@ use tablesdk_protocol::{ETag, ErrorCode, IfMatch};
 
 use super::ambiguous_write::resolve;
 use super::change::EntityChange;
-use super::commit::carry_out;
+use super::commit::commit_changes;
 use super::keep_marker::KeepMarker;
 use super::response::{check_status, malformed_success};
 use crate::action::extend::ride::Commit;
@@ -74,7 +74,7 @@ impl EntityChange {
         run: &mut OperationRun<'_>,
         exactly_once: Option<KeepMarker>,
     ) -> Result<Option<ETag>, Error> {
-        let etags = carry_out(run, Commit::one(self, exactly_once)).await;
+        let etags = commit_changes(run, Commit::one(self, exactly_once)).await;
         let etag = etags.map_err(Error::without_batch_index)?.pop().flatten();
         if etag.is_none() && self.body().is_some() {
             return Err(malformed_success("the response has no ETag of the entity"));

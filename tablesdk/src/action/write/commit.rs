@@ -12,7 +12,7 @@ use crate::pipeline::OperationRun;
 
 /// Commits changes as one request, with what goes along with them, and with a marker if the outcome must be certain. The index in an error is
 /// that of the change. An [ambiguous](Error::is_ambiguous) error is not resolved yet.
-pub(crate) async fn carry_out(
+pub(crate) async fn commit_changes(
     run: &mut OperationRun<'_>,
     commit: Commit<'_>,
 ) -> Result<ETags, Error> {

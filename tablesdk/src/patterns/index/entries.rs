@@ -148,12 +148,12 @@ pub(crate) async fn remove_orphan(
 /// Writes the entries of the entities together with them.
 pub(super) static LAYER: Layer = Layer {
     order: order::INDEX,
-    commit: |run, commit, next| Box::pin(carry_out(run, commit, next)),
+    commit: |run, commit, next| Box::pin(commit_with_entries(run, commit, next)),
 };
 
 /// Carries out changes together with the entries of their entities, and returns the new ETags of the entities. An error is that of the
 /// entity whose entry it is about. An [ambiguous](Error::is_ambiguous) error is not resolved yet.
-async fn carry_out(
+async fn commit_with_entries(
     run: &mut OperationRun<'_>,
     commit: Commit<'_>,
     next: Next<'_>,

@@ -22,7 +22,7 @@ use crate::action::get_entity::{RawEntity, fetch, stored};
 use crate::action::query_entities::QueryEntities;
 use crate::action::refusal::refused;
 use crate::action::write::change::{ChangeKind, EntityChange};
-use crate::action::write::commit::carry_out;
+use crate::action::write::commit::commit_changes;
 use crate::action::write::encoded::EncodedEntity;
 use crate::client::TableClient;
 use crate::entity::key::IntoPartitionKey;
@@ -423,7 +423,7 @@ async fn in_rounds<E: WritableEntity>(
         let if_match = IfMatch::ETag(entity.etag().clone());
         let kind = ChangeKind::Update(Mode::Merge, Some(if_match));
         let change = EntityChange::of(name.clone(), kind, encoded);
-        let error = match carry_out(run, Commit::one(&change, None)).await {
+        let error = match commit_changes(run, Commit::one(&change, None)).await {
             Ok(_) => return Ok(report),
             Err(error) => as_a_whole(error.without_batch_index()),
         };

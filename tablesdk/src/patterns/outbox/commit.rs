@@ -27,7 +27,7 @@ pub(super) static LAYER: Layer = Layer {
 
 /// What is committed together.
 #[derive(Clone, Copy)]
-struct Transaction<'r> {
+struct WithSteps<'r> {
     commit: Commit<'r>,
     steps: &'r Steps,
 }
@@ -48,7 +48,7 @@ async fn commit_steps(
         exactly_once,
         ..
     } = commit;
-    let transaction = Transaction { commit, steps };
+    let transaction = WithSteps { commit, steps };
     let max = BATCH_CHANGES_MAX - usize::from(exactly_once.is_some());
     let count = changes.len() + 1 + steps.prepared.len();
     if count > max {
@@ -137,7 +137,7 @@ enum Shown {
     Nothing,
 }
 
-async fn shown(run: &mut OperationRun<'_>, transaction: Transaction<'_>, before: &Head) -> Shown {
+async fn shown(run: &mut OperationRun<'_>, transaction: WithSteps<'_>, before: &Head) -> Shown {
     let now = Head::read(run, transaction.commit.table, transaction.commit.partition).await;
     let Ok(now) = now else {
         return Shown::Nothing;
@@ -163,8 +163,8 @@ async fn etags_over(
 }
 
 /// The changes of the program, the next head and the entries.
-fn changes_on(head: &Head, transaction: Transaction<'_>) -> Result<Vec<EntityChange>, Error> {
-    let Transaction { commit, steps } = transaction;
+fn changes_on(head: &Head, transaction: WithSteps<'_>) -> Result<Vec<EntityChange>, Error> {
+    let WithSteps { commit, steps } = transaction;
     let Commit {
         table, partition, ..
     } = commit;
