@@ -122,7 +122,7 @@ impl Period {
 }
 
 /// Why something is not an instant.
-type Problem = Box<dyn StdError + Send + Sync>;
+type InstantProblem = Box<dyn StdError + Send + Sync>;
 
 impl RollingTable {
     /// The tables of an account with that prefix. Sends nothing.
@@ -256,18 +256,18 @@ impl RollingTable {
         Ok(names)
     }
 
-    fn digits_at<T>(&self, instant: T) -> Result<String, Problem>
+    fn digits_at<T>(&self, instant: T) -> Result<String, InstantProblem>
     where
-        T: TryInto<Timestamp, Error: Into<Problem>>,
+        T: TryInto<Timestamp, Error: Into<InstantProblem>>,
     {
         self.check()?;
         Ok(self.period.of(instant.try_into().map_err(Into::into)?))
     }
 
     /// The first and the last instant of a range.
-    fn ends<I>(&self, range: &impl RangeBounds<I>) -> Result<(Timestamp, Timestamp), Problem>
+    fn ends<I>(&self, range: &impl RangeBounds<I>) -> Result<(Timestamp, Timestamp), InstantProblem>
     where
-        I: TryInto<Timestamp, Error: Into<Problem>> + Clone,
+        I: TryInto<Timestamp, Error: Into<InstantProblem>> + Clone,
     {
         self.check()?;
         let instant = |at: &I| at.clone().try_into().map_err(Into::into);
@@ -302,7 +302,7 @@ impl RollingTable {
         Err(PrefixError { prefix, rule })
     }
 
-    fn refused(&self, operation: &'static str, problem: Problem) -> Error {
+    fn refused(&self, operation: &'static str, problem: InstantProblem) -> Error {
         let error = Error::input(problem).with_operation(operation);
         self.pipeline.locate(error)
     }

@@ -182,7 +182,7 @@ impl Source {
             if let Some(sent) = sent.take_if(|sent| sent.is_taken(&error)) {
                 return Ok(unsigned(sent.numbers));
             }
-            if let Some(problem) = error.downcast_ref::<Problem>() {
+            if let Some(problem) = error.downcast_ref::<SequenceProblem>() {
                 return Err(located(Error::data(*problem).with_key(&key)));
             }
             // The service responds, and this block may be taken: the next one is not.
@@ -255,16 +255,16 @@ impl Block {
 struct IsTaken;
 
 /// The block that starts with a number; a shorter one at the end of all numbers.
-fn numbers_from(next: Option<i64>, numbers: u32) -> Result<Range<i64>, Problem> {
+fn numbers_from(next: Option<i64>, numbers: u32) -> Result<Range<i64>, SequenceProblem> {
     match next {
-        None | Some(..1) => Err(Problem::NotASequence),
-        Some(i64::MAX) => Err(Problem::Exhausted),
+        None | Some(..1) => Err(SequenceProblem::NotASequence),
+        Some(i64::MAX) => Err(SequenceProblem::Exhausted),
         Some(next) => Ok(next..next.saturating_add(numbers.into())),
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-enum Problem {
+enum SequenceProblem {
     #[error(
         "the entity is not that of a sequence: its property \"Next\" is not an Edm.Int64 of 1 or more"
     )]
@@ -300,9 +300,12 @@ mod tests {
         assert_eq!(count(i64::MAX - 100, 100), 100);
         assert_eq!(count(i64::MAX - 99, 100), 99);
         assert_eq!(count(i64::MAX - 1, u32::MAX), 1);
-        assert_eq!(numbers_from(Some(i64::MAX), 1), Err(Problem::Exhausted));
+        assert_eq!(
+            numbers_from(Some(i64::MAX), 1),
+            Err(SequenceProblem::Exhausted)
+        );
         for next in [None, Some(0), Some(i64::MIN)] {
-            assert_eq!(numbers_from(next, 1), Err(Problem::NotASequence));
+            assert_eq!(numbers_from(next, 1), Err(SequenceProblem::NotASequence));
         }
     }
 }

@@ -3,7 +3,7 @@
 use tablesdk_protocol::auth::sas::Permissions;
 use tablesdk_protocol::{AccessPolicy, SignedIdentifier, Timestamp};
 
-use super::terms::Problem;
+use super::terms::OptionProblem;
 use crate::error::Error;
 
 /// A stored access policy: what the table says about shared access signatures that name it.
@@ -54,19 +54,22 @@ impl StoredAccessPolicy {
     /// Signatures hold from that time on. Takes a [`Timestamp`], a [`SystemTime`](std::time::SystemTime) or, with the feature
     /// `time`, an `OffsetDateTime`.
     #[must_use]
-    pub fn starts_at<T: TryInto<Timestamp, Error: Into<Problem>>>(mut self, time: T) -> Self {
+    pub fn starts_at<T: TryInto<Timestamp, Error: Into<OptionProblem>>>(mut self, time: T) -> Self {
         self.start = self.note(time.try_into());
         self
     }
 
     /// Signatures hold until that time. Takes what [`starts_at`](Self::starts_at) takes.
     #[must_use]
-    pub fn expires_at<T: TryInto<Timestamp, Error: Into<Problem>>>(mut self, time: T) -> Self {
+    pub fn expires_at<T: TryInto<Timestamp, Error: Into<OptionProblem>>>(
+        mut self,
+        time: T,
+    ) -> Self {
         self.expiry = self.note(time.try_into());
         self
     }
 
-    fn note<T, P: Into<Problem>>(&mut self, result: Result<T, P>) -> Option<T> {
+    fn note<T, P: Into<OptionProblem>>(&mut self, result: Result<T, P>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
             Err(problem) => {

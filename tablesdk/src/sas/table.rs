@@ -8,7 +8,7 @@ use tablesdk_protocol::limits::POLICY_ID_LENGTH_MAX;
 use tablesdk_protocol::{PartitionKey, TableName};
 
 use super::key_range::{self, SasKeys};
-use super::terms::{InvalidTerms, OPERATION, Problem, Terms, refused, term_options};
+use super::terms::{InvalidTerms, OPERATION, OptionProblem, Terms, refused, term_options};
 use super::url::SasUrl;
 use crate::entity::key::IntoPartitionKey;
 use crate::error::Error;
@@ -102,15 +102,15 @@ impl TableSasBuilder {
     /// # }
     /// ```
     pub fn keys(mut self, keys: impl SasKeys) -> Self {
-        let ends = keys.into_ends().map_err(Problem::from);
-        let range = ends.and_then(|ends| key_range::between(ends).map_err(Problem::from));
+        let ends = keys.into_ends().map_err(OptionProblem::from);
+        let range = ends.and_then(|ends| key_range::between(ends).map_err(OptionProblem::from));
         self.keys = self.terms.note(range).unwrap_or_default();
         self
     }
 
     /// Covers one partition alone.
     pub fn partition(mut self, partition: impl IntoPartitionKey) -> Self {
-        let key = partition.into_partition_key().map_err(Problem::from);
+        let key = partition.into_partition_key().map_err(OptionProblem::from);
         self.keys = self.partitions_between(key.map(|key| (key.clone(), key)));
         self
     }
@@ -118,18 +118,19 @@ impl TableSasBuilder {
     /// Covers the partitions from the first to the last alone, both included.
     pub fn partitions<P: IntoPartitionKey>(mut self, partitions: RangeInclusive<P>) -> Self {
         let (first, last) = partitions.into_inner();
-        let first = first.into_partition_key().map_err(Problem::from);
-        let last = last.into_partition_key().map_err(Problem::from);
+        let first = first.into_partition_key().map_err(OptionProblem::from);
+        let last = last.into_partition_key().map_err(OptionProblem::from);
         self.keys = self.partitions_between(first.and_then(|first| Ok((first, last?))));
         self
     }
 
     fn partitions_between(
         &mut self,
-        ends: Result<(PartitionKey, PartitionKey), Problem>,
+        ends: Result<(PartitionKey, PartitionKey), OptionProblem>,
     ) -> SasKeyRange {
-        let range = ends
-            .and_then(|(first, last)| key_range::partitions(first, last).map_err(Problem::from));
+        let range = ends.and_then(|(first, last)| {
+            key_range::partitions(first, last).map_err(OptionProblem::from)
+        });
         self.terms.note(range).unwrap_or_default()
     }
 

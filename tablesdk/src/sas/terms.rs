@@ -10,7 +10,7 @@ use tablesdk_protocol::auth::sas::{SasAddresses, SasProtocol, SasTime};
 use crate::error::Error;
 
 /// The first invalid option of a builder; `sign` reports it.
-pub(super) type Problem = Box<dyn std::error::Error + Send + Sync>;
+pub(super) type OptionProblem = Box<dyn std::error::Error + Send + Sync>;
 
 #[derive(Debug, Default)]
 pub(super) struct Terms {
@@ -18,7 +18,7 @@ pub(super) struct Terms {
     pub(super) expiry: Option<When>,
     pub(super) addresses: Option<SasAddresses>,
     pub(super) protocol: Option<SasProtocol>,
-    pub(super) problem: Option<Problem>,
+    pub(super) problem: Option<OptionProblem>,
 }
 
 /// A time, or one in relation to that of the signing.
@@ -38,7 +38,7 @@ impl When {
 }
 
 impl Terms {
-    pub(super) fn note<T, P: Into<Problem>>(&mut self, result: Result<T, P>) -> Option<T> {
+    pub(super) fn note<T, P: Into<OptionProblem>>(&mut self, result: Result<T, P>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
             Err(problem) => {
@@ -48,7 +48,7 @@ impl Terms {
         }
     }
 
-    pub(super) fn time<T: TryInto<Timestamp, Error: Into<Problem>>>(
+    pub(super) fn time<T: TryInto<Timestamp, Error: Into<OptionProblem>>>(
         &mut self,
         time: T,
     ) -> Option<When> {
@@ -102,7 +102,7 @@ macro_rules! term_options {
             /// once, do not set this time.
             pub fn starts_at<T>(mut self, time: T) -> Self
             where
-                T: TryInto<tablesdk_protocol::Timestamp, Error: Into<super::terms::Problem>>,
+                T: TryInto<tablesdk_protocol::Timestamp, Error: Into<super::terms::OptionProblem>>,
             {
                 self.terms.start = self.terms.time(time);
                 self
@@ -117,7 +117,7 @@ macro_rules! term_options {
             /// Makes the signature valid until that time. Takes the same types as [`starts_at`](Self::starts_at).
             pub fn expires_at<T>(mut self, time: T) -> Self
             where
-                T: TryInto<tablesdk_protocol::Timestamp, Error: Into<super::terms::Problem>>,
+                T: TryInto<tablesdk_protocol::Timestamp, Error: Into<super::terms::OptionProblem>>,
             {
                 self.terms.expiry = self.terms.time(time);
                 self
@@ -192,7 +192,7 @@ impl<A: Into<IpAddr>> IpRange for RangeInclusive<A> {
     }
 }
 
-pub(super) fn refused(problem: impl Into<Problem>) -> Error {
+pub(super) fn refused(problem: impl Into<OptionProblem>) -> Error {
     Error::input(problem).with_operation(OPERATION)
 }
 

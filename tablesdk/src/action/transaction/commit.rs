@@ -158,7 +158,7 @@ impl Round {
         (commit.changes, commit.origins) = all.into_iter().unzip();
         let max = BATCH_CHANGES_MAX - usize::from(exactly_once.is_some());
         if commit.changes.len() > max {
-            let problem = Problem::Count {
+            let problem = TransactionProblem::Count {
                 of_closure,
                 checks: commit.changes.len() - of_closure,
                 max,
@@ -276,7 +276,7 @@ fn conditional(change: EntityChange, read: Option<&ETag>) -> Result<EntityChange
         Err(refused(change.operation, problem).with_key(&change.key))
     };
     match (&change.change, read) {
-        (Change::Insert(_), Some(_)) => failed(&change, Problem::Present),
+        (Change::Insert(_), Some(_)) => failed(&change, TransactionProblem::Present),
         (Change::Insert(_), None) => Ok(change),
         (Change::Update(upsert), None) if upsert.if_match.is_none() => {
             let (table, body) = (upsert.table.clone(), upsert.entity.as_bytes().clone());
@@ -287,7 +287,9 @@ fn conditional(change: EntityChange, read: Option<&ETag>) -> Result<EntityChange
                 ..change
             })
         }
-        (Change::Update(_) | Change::Delete(_), None) => failed(&change, Problem::Missing),
+        (Change::Update(_) | Change::Delete(_), None) => {
+            failed(&change, TransactionProblem::Missing)
+        }
         (Change::Update(_) | Change::Delete(_), Some(etag)) => {
             let mut change = change;
             if !matches!(change.condition(), Some(IfMatch::ETag(_))) {
@@ -330,7 +332,7 @@ pub(super) async fn probe(
 }
 
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-enum Problem {
+enum TransactionProblem {
     #[error(
         "a batch has at most {max} changes: the transaction has {of_closure}, and {checks} checks of entities that were only read"
     )]

@@ -19,11 +19,11 @@ pub(crate) fn changes<E: WritableEntity>(
     entity: &Stored<E>,
 ) -> Result<Option<Changes>, Error> {
     if mode == Mode::Replace {
-        return Err(Error::input(Problem::Replace));
+        return Err(Error::input(ChangedOnlyProblem::Replace));
     }
     let key = entity.unchanged_key().map_err(Error::input)?.clone();
     let fetched = entity.tracked();
-    let fetched = fetched.ok_or_else(|| Error::input(Problem::Untracked))?;
+    let fetched = fetched.ok_or_else(|| Error::input(ChangedOnlyProblem::Untracked))?;
     let fetched = read_entity(fetched).map_err(Error::input)?;
     // The response is kept and not the value, because the value has no place for properties that the struct does not model, and a
     // replace must write those back. It is compared as it would be written: a difference that the type does not keep is no change.
@@ -68,7 +68,7 @@ pub(crate) fn changes<E: WritableEntity>(
 }
 
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-enum Problem {
+enum ChangedOnlyProblem {
     #[error("a replace writes everything: `changed_only` is for a merge")]
     Replace,
     #[error(

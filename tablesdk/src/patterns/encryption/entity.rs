@@ -7,7 +7,7 @@ use tablesdk_protocol::filter::Filter;
 use tablesdk_protocol::wire::json::{EntityWriter, JsonEntity, RawProperty, read_entity};
 use tablesdk_protocol::{EntityKey, Guid, KeyKind, Value, ValueRef};
 
-use super::envelope::{Cell, DataKey, Problem, is_lookup, key_id, lookup, open, seal};
+use super::envelope::{Cell, DataKey, EncryptionProblem, is_lookup, key_id, lookup, open, seal};
 use super::keyring::Keys;
 use crate::entity::encrypted::EncryptedName;
 use crate::entity::{EntityError, EntityProblem, Schema, write_values};
@@ -165,7 +165,7 @@ impl Cipher {
                 });
                 if !is_right {
                     let lookup = lookup.clone();
-                    return Err(Problem::OtherLookup { lookup }.of(name));
+                    return Err(EncryptionProblem::OtherLookup { lookup }.of(name));
                 }
             }
             json.property(name, &value.as_ref());
@@ -177,12 +177,15 @@ impl Cipher {
         &self,
         cell: Cell<'_>,
         value: &ValueRef<'_>,
-    ) -> Result<(Value, &DataKey), Problem> {
+    ) -> Result<(Value, &DataKey), EncryptionProblem> {
         let ValueRef::Binary(envelope) = value else {
-            return Err(Problem::Plain);
+            return Err(EncryptionProblem::Plain);
         };
         let id = key_id(envelope)?;
-        let key = self.keys.find(id).ok_or(Problem::UnknownKey { id })?;
+        let key = self
+            .keys
+            .find(id)
+            .ok_or(EncryptionProblem::UnknownKey { id })?;
         Ok((open(key, cell, envelope)?, key))
     }
 
@@ -209,7 +212,7 @@ impl Schema {
     }
 }
 
-impl Problem {
+impl EncryptionProblem {
     fn of(&self, property: &str) -> EntityError {
         let (property, reason) = (property.to_owned(), self.to_string());
         EntityProblem::Encryption { property, reason }.into()

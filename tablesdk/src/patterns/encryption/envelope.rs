@@ -113,7 +113,7 @@ pub(super) fn seal(
     key: &DataKey,
     cell: Cell<'_>,
     value: &ValueRef<'_>,
-) -> Result<Vec<u8>, Problem> {
+) -> Result<Vec<u8>, EncryptionProblem> {
     let mut nonce = [0; NONCE_BYTES];
     getrandom::fill(&mut nonce).expect("the operating system gives random bytes");
     seal_with(key, cell, value, nonce)
@@ -124,11 +124,11 @@ fn seal_with(
     cell: Cell<'_>,
     value: &ValueRef<'_>,
     nonce: [u8; NONCE_BYTES],
-) -> Result<Vec<u8>, Problem> {
+) -> Result<Vec<u8>, EncryptionProblem> {
     let plain = canonical(value);
     let bytes = plain.len() - 1;
     if bytes > VALUE_BYTES_MAX {
-        return Err(Problem::TooLarge { bytes });
+        return Err(EncryptionProblem::TooLarge { bytes });
     }
     let cell = cell.to_bytes();
     let mut envelope = vec![VERSION, ALGORITHM];
@@ -145,27 +145,31 @@ fn seal_with(
 }
 
 /// The id of the key of an envelope, if the bytes are one of this form.
-pub(super) fn key_id(envelope: &[u8]) -> Result<Guid, Problem> {
+pub(super) fn key_id(envelope: &[u8]) -> Result<Guid, EncryptionProblem> {
     match envelope {
         [VERSION, ALGORITHM, rest @ ..] if envelope.len() > OVERHEAD => {
-            let id = rest.first_chunk().ok_or(Problem::Malformed)?;
+            let id = rest.first_chunk().ok_or(EncryptionProblem::Malformed)?;
             Ok(Guid::from_bytes(*id))
         }
-        _ => Err(Problem::Malformed),
+        _ => Err(EncryptionProblem::Malformed),
     }
 }
 
 /// Decrypts the value of a cell with the key of its envelope.
-pub(super) fn open(key: &DataKey, cell: Cell<'_>, envelope: &[u8]) -> Result<Value, Problem> {
-    let undecryptable = || Problem::Undecryptable {
+pub(super) fn open(
+    key: &DataKey,
+    cell: Cell<'_>,
+    envelope: &[u8],
+) -> Result<Value, EncryptionProblem> {
+    let undecryptable = || EncryptionProblem::Undecryptable {
         key: key.to_string(),
     };
     let (header, rest) = envelope
         .split_at_checked(HEADER_BYTES)
-        .ok_or(Problem::Malformed)?;
+        .ok_or(EncryptionProblem::Malformed)?;
     let (nonce, encrypted) = rest
         .split_first_chunk::<NONCE_BYTES>()
-        .ok_or(Problem::Malformed)?;
+        .ok_or(EncryptionProblem::Malformed)?;
     let cell = cell.to_bytes();
     let aad = [header, &cell].concat();
     let payload = Payload {
@@ -277,7 +281,7 @@ fn parse(plain: &[u8]) -> Option<Value> {
 
 /// Why a property cannot be encrypted or decrypted. No message contains a value or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Problem {
+pub(super) enum EncryptionProblem {
     #[error(
         "it is not encrypted: a program without the key wrote it, or it was written before its field was encrypted"
     )]

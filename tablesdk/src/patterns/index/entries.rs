@@ -267,7 +267,7 @@ fn check_count(
     if with_entries <= max {
         return Ok(());
     }
-    let problem = Problem::Count {
+    let problem = EntryProblem::Count {
         changes,
         with_entries,
         max,
@@ -322,7 +322,7 @@ fn slots_of(changes: &[EntityChange]) -> Result<Vec<Slot>, Error> {
                     error.with_batch_index(position)
                 };
                 if changes.iter().any(|change| change.key == *key) {
-                    return Err(failed(Problem::Changed { label, row_key }));
+                    return Err(failed(EntryProblem::Changed { label, row_key }));
                 }
                 let slot = slots.entry(key.clone()).or_insert_with(|| new(key));
                 let mut after = after.clone();
@@ -334,16 +334,16 @@ fn slots_of(changes: &[EntityChange]) -> Result<Vec<Slot>, Error> {
                     if let Some(joined) = joined.flatten() {
                         after = joined;
                     } else if *owner != position {
-                        return Err(failed(Problem::Twice { label, row_key }));
+                        return Err(failed(EntryProblem::Twice { label, row_key }));
                     } else if slot.index.name() != entry.index.name() {
                         let other = slot.index.label();
-                        return Err(failed(Problem::Meet {
+                        return Err(failed(EntryProblem::Meet {
                             label,
                             other,
                             row_key,
                         }));
                     } else if known.body != after.body {
-                        return Err(failed(Problem::Different { label, row_key }));
+                        return Err(failed(EntryProblem::Different { label, row_key }));
                     }
                 }
                 slot.after = Some((position, after));
@@ -455,7 +455,7 @@ fn is_changed(changes: &[EntityChange], entity: &EntityKey) -> bool {
 }
 
 #[derive(Clone, Debug, thiserror::Error)]
-enum Problem {
+enum EntryProblem {
     #[error(
         "a batch has at most {max} changes, and these {changes} are {with_entries} with the entries of their indexes and their copies"
     )]

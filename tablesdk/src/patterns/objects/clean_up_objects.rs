@@ -15,7 +15,7 @@ use object_store::{ObjectMeta, ObjectStoreExt as _};
 use tablesdk_protocol::Guid;
 
 use super::object_ref::id_below;
-use super::{NamesObjects, Objects, Problem};
+use super::{NamesObjects, ObjectProblem, Objects};
 use crate::action::{ActionFuture, QueryEntities};
 use crate::entity::TableEntity;
 use crate::error::Error;
@@ -225,7 +225,7 @@ impl<'a> CleanUpObjects<'a> {
 
     fn failed(&self, error: object_store::Error) -> Error {
         let prefix = self.objects.prefix.clone();
-        Error::object_store(Problem::List { prefix, error })
+        Error::object_store(ObjectProblem::List { prefix, error })
     }
 }
 

@@ -131,7 +131,7 @@ impl Objects {
         let get = async {
             let prefix = self.path()?;
             if !object.is_below(&prefix) {
-                return Err(Error::input(Problem::OtherPrefix {
+                return Err(Error::input(ObjectProblem::OtherPrefix {
                     object: object.name().to_owned(),
                     prefix: self.prefix.clone(),
                 }));
@@ -199,7 +199,7 @@ impl Objects {
             Err(error) => format!("is not a path: {error}"),
         };
         let prefix = prefix.clone();
-        Err(Error::input(Problem::Prefix { prefix, problem }))
+        Err(Error::input(ObjectProblem::Prefix { prefix, problem }))
     }
 }
 
@@ -216,18 +216,18 @@ impl fmt::Debug for Objects {
 fn failed(object: &str, error: object_store::Error) -> Error {
     let object = object.to_owned();
     Error::object_store(match error {
-        error @ object_store::Error::NotFound { .. } => Problem::NotFound { object, error },
-        error => Problem::Failed { object, error },
+        error @ object_store::Error::NotFound { .. } => ObjectProblem::NotFound { object, error },
+        error => ObjectProblem::Failed { object, error },
     })
 }
 
 fn differs(object: &ObjectRef) -> Error {
     let object = object.name().to_owned();
-    Error::object_store(Problem::Differs { object })
+    Error::object_store(ObjectProblem::Differs { object })
 }
 
 #[derive(Debug, thiserror::Error)]
-enum Problem {
+enum ObjectProblem {
     #[error(
         "object {object:?} is not what was put: it does not have the length and the checksum of its reference"
     )]

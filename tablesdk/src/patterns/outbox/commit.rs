@@ -53,7 +53,7 @@ async fn commit_steps(
     let count = changes.len() + 1 + steps.prepared.len();
     if count > max {
         let (changes, steps) = (changes.len(), steps.prepared.len());
-        let problem = Problem::Count {
+        let problem = StepCountProblem::Count {
             changes,
             steps,
             max,
@@ -184,7 +184,7 @@ fn changes_on(head: &Head, transaction: WithSteps<'_>) -> Result<Vec<EntityChang
 }
 
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-enum Problem {
+enum StepCountProblem {
     #[error(
         "a transaction has at most {max} changes, and this one has {changes}, {steps} steps and the head of the outbox"
     )]

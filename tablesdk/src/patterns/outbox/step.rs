@@ -85,7 +85,7 @@ impl Step {
             let reserved = properties.iter().find(|(name, _)| is_own(name));
             if let Some((name, _)) = reserved {
                 let name = name.to_owned();
-                return Err(Error::input(Problem::Reserved { name }).with_key(&key));
+                return Err(Error::input(StepProblem::Reserved { name }).with_key(&key));
             }
             properties.set(TABLE, name.as_str());
             properties.set(PARTITION_KEY, key.partition_key().as_str());
@@ -117,7 +117,7 @@ impl Step {
         match &prepared.endpoint {
             Some(other) if other != account => Err(refused(
                 prepared.kind.operation(),
-                Problem::Account {
+                StepProblem::Account {
                     step: other.to_string(),
                     account: account.to_string(),
                 },
@@ -163,7 +163,7 @@ impl fmt::Debug for Step {
 }
 
 #[derive(Clone, Debug, thiserror::Error)]
-enum Problem {
+enum StepProblem {
     #[error("the property {name:?} of the entity has a name that is reserved for the outbox")]
     Reserved { name: String },
     #[error("the step is for the account {step}, and the transaction is in {account}")]
