@@ -153,7 +153,7 @@ impl<'a> BulkRun<'a> {
                 Event::Read(Some(Ok(_))) if next < first => next += 1,
                 Event::Read(Some(Ok(input))) => {
                     report.read(next);
-                    match sealed(&self.table, self.verb, input).await {
+                    match transformed(&self.table, self.verb, input).await {
                         Ok((entity, if_match)) => packer.push(Item {
                             index: next,
                             key: entity.key,
@@ -228,11 +228,11 @@ impl fmt::Debug for BulkRun<'_> {
 }
 
 /// Encrypts an entity, once for all batches that it may become a part of.
-async fn sealed(table: &Table, verb: Verb, input: Input) -> Input {
+async fn transformed(table: &Table, verb: Verb, input: Input) -> Input {
     let (entity, if_match) = input?;
-    let sealed = entity.sealed(table).await;
-    let sealed = sealed.map_err(|error| error.with_operation(verb.operation()))?;
-    Ok((sealed, if_match))
+    let transformed = entity.transformed(table).await;
+    let transformed = transformed.map_err(|error| error.with_operation(verb.operation()))?;
+    Ok((transformed, if_match))
 }
 
 /// What a run waits for.

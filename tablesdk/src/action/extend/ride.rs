@@ -34,7 +34,7 @@ pub(crate) trait Ride: Any + Send + Sync + fmt::Debug {
     }
 
     /// Makes what is sent of the content of the change, once. `None` where the content is sent as it is.
-    fn seal<'r>(
+    fn transform<'r>(
         &'r mut self,
         _table: &'r Table,
         _key: &'r EntityKey,
@@ -44,7 +44,7 @@ pub(crate) trait Ride: Any + Send + Sync + fmt::Debug {
     }
 
     /// The content that was made, as it was before; `None` where it is the same.
-    fn reveal(&self, _key: &EntityKey, _stored: &Bytes) -> Result<Option<Bytes>, Error> {
+    fn restore(&self, _key: &EntityKey, _stored: &Bytes) -> Result<Option<Bytes>, Error> {
         Ok(None)
     }
 
@@ -125,30 +125,30 @@ impl Riders {
     }
 
     /// The content as it is sent.
-    pub(crate) async fn seal(
+    pub(crate) async fn transform(
         &mut self,
         table: &Table,
         key: &EntityKey,
         mut content: Bytes,
     ) -> Result<Bytes, Error> {
         for rider in &mut self.0 {
-            let sealed = match rider.seal(table, key, &content) {
-                Some(sealed) => Some(sealed.await?),
+            let transformed = match rider.transform(table, key, &content) {
+                Some(transformed) => Some(transformed.await?),
                 None => None,
             };
-            content = sealed.unwrap_or(content);
+            content = transformed.unwrap_or(content);
         }
         Ok(content)
     }
 
     /// What is stored, as the program wrote it; `None` where that is the same.
-    pub(crate) fn reveal(&self, key: &EntityKey, stored: &Bytes) -> Result<Option<Bytes>, Error> {
-        let mut revealed = None;
+    pub(crate) fn restore(&self, key: &EntityKey, stored: &Bytes) -> Result<Option<Bytes>, Error> {
+        let mut restored = None;
         for rider in self.iter() {
-            let before = rider.reveal(key, revealed.as_ref().unwrap_or(stored))?;
-            revealed = before.or(revealed);
+            let before = rider.restore(key, restored.as_ref().unwrap_or(stored))?;
+            restored = before.or(restored);
         }
-        Ok(revealed)
+        Ok(restored)
     }
 
     /// What follows a batch that was committed.

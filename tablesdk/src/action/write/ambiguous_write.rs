@@ -69,7 +69,7 @@ pub(crate) async fn read_current(
 pub(crate) fn compare(change: &EntityChange, content: Bytes, etag: Option<ETag>) -> CurrentState {
     match CurrentEntity::new(content, etag, change.body(), change.is_whole()) {
         Ok(Some(entity)) => entity
-            .reveal(|content| change.riders.reveal(&change.key, content))
+            .reveal(|content| change.riders.restore(&change.key, content))
             .map_or(CurrentState::Unread, CurrentState::Present),
         Ok(None) | Err(_) => CurrentState::Unread,
     }

@@ -128,9 +128,9 @@ impl EncodedEntity {
     }
 
     /// The entity with the content that is sent.
-    pub(crate) async fn sealed(mut self, table: &Table) -> Result<Self, Error> {
-        let sealed = self.riders.seal(table, &self.key, self.body).await;
-        self.body = sealed.map_err(|error| error.with_key(&self.key))?;
+    pub(crate) async fn transformed(mut self, table: &Table) -> Result<Self, Error> {
+        let transformed = self.riders.transform(table, &self.key, self.body).await;
+        self.body = transformed.map_err(|error| error.with_key(&self.key))?;
         Ok(self)
     }
 
@@ -157,9 +157,9 @@ impl EntityChange {
     ) -> Result<Self, Error> {
         kind.check(operation, &entity.key)?;
         let name = table.checked_name(operation)?;
-        let sealed = entity.sealed(table).await;
-        let sealed = sealed.map_err(|error| error.with_operation(operation))?;
-        Ok(Self::of(name, kind, sealed))
+        let transformed = entity.transformed(table).await;
+        let transformed = transformed.map_err(|error| error.with_operation(operation))?;
+        Ok(Self::of(name, kind, transformed))
     }
 
     /// A change that is sent as it is.

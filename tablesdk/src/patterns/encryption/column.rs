@@ -7,7 +7,7 @@ use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 use tablesdk_protocol::wire::json::JsonEntity;
 
 #[cfg(feature = "encryption")]
-use super::literal::sealed_literal;
+use super::literal::encrypted_literal;
 #[cfg(feature = "encryption")]
 use crate::entity::encrypted::lookup_name;
 
@@ -42,7 +42,7 @@ impl<E, F: Field> EncryptedColumn<E, F, true> {
             Ok(value) => {
                 let name = lookup_name(&self.name());
                 // The filter contains no form of the literal that can be read before it is sent.
-                let value = Value::Binary(sealed_literal(&value));
+                let value = Value::Binary(encrypted_literal(&value));
                 let equal = Tree::comparison(name, ComparisonOperator::Equal, value);
                 self.0.filter(equal)
             }

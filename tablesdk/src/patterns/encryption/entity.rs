@@ -7,7 +7,9 @@ use tablesdk_protocol::filter::Filter;
 use tablesdk_protocol::wire::json::{EntityWriter, JsonEntity, RawProperty, read_entity};
 use tablesdk_protocol::{EntityKey, Guid, KeyKind, Value, ValueRef};
 
-use super::envelope::{Cell, DataKey, EncryptionProblem, is_lookup, key_id, lookup, open, seal};
+use super::envelope::{
+    Cell, DataKey, EncryptionProblem, decrypt, encrypt, is_lookup, key_id, lookup,
+};
 use super::keyring::Keys;
 use crate::entity::encrypted::EncryptedName;
 use crate::entity::{EntityError, EntityProblem, Schema, write_values};
@@ -85,8 +87,8 @@ impl Cipher {
             let value = value.as_ref();
             let cell = self.cell(key.partition_key().as_str(), key.row_key().as_str(), name);
             let current = self.keys.current();
-            let sealed = seal(current, cell, &value).map_err(|problem| problem.of(name))?;
-            values.push((name.to_owned(), Value::Binary(sealed)));
+            let envelope = encrypt(current, cell, &value).map_err(|problem| problem.of(name))?;
+            values.push((name.to_owned(), Value::Binary(envelope)));
             if let Some(name_of_lookup) = &encrypted.lookup {
                 let lookup = lookup(current, &self.table, name, &value);
                 values.push((name_of_lookup.clone(), Value::Binary(lookup.to_vec())));
@@ -186,7 +188,7 @@ impl Cipher {
             .keys
             .find(id)
             .ok_or(EncryptionProblem::UnknownKey { id })?;
-        Ok((open(key, cell, envelope)?, key))
+        Ok((decrypt(key, cell, envelope)?, key))
     }
 
     fn cell<'c>(&'c self, partition_key: &'c str, row_key: &'c str, property: &'c str) -> Cell<'c> {

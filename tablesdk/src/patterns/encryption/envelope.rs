@@ -109,17 +109,17 @@ impl fmt::Display for DataKey {
 }
 
 /// Encrypts a value for its cell.
-pub(super) fn seal(
+pub(super) fn encrypt(
     key: &DataKey,
     cell: Cell<'_>,
     value: &ValueRef<'_>,
 ) -> Result<Vec<u8>, EncryptionProblem> {
     let mut nonce = [0; NONCE_BYTES];
     getrandom::fill(&mut nonce).expect("the operating system gives random bytes");
-    seal_with(key, cell, value, nonce)
+    encrypt_with(key, cell, value, nonce)
 }
 
-fn seal_with(
+fn encrypt_with(
     key: &DataKey,
     cell: Cell<'_>,
     value: &ValueRef<'_>,
@@ -156,7 +156,7 @@ pub(super) fn key_id(envelope: &[u8]) -> Result<Guid, EncryptionProblem> {
 }
 
 /// Decrypts the value of a cell with the key of its envelope.
-pub(super) fn open(
+pub(super) fn decrypt(
     key: &DataKey,
     cell: Cell<'_>,
     envelope: &[u8],
@@ -365,12 +365,12 @@ mod tests {
         assert_eq!(file["key_id"], hex(&key().id.to_bytes()));
         for ((value, vector), nonce) in values.iter().zip(vectors).zip(0..) {
             let value = value.as_ref();
-            let sealed = seal_with(&key(), CELL, &value, [nonce; NONCE_BYTES]).unwrap();
+            let envelope = encrypt_with(&key(), CELL, &value, [nonce; NONCE_BYTES]).unwrap();
             let lookup = lookup(&key(), CELL.table, CELL.property, &value);
-            let found = [hex(&sealed), hex(&lookup)];
+            let found = [hex(&envelope), hex(&lookup)];
             assert_eq!(vector["envelope"], found[0], "{found:?}");
             assert_eq!(vector["lookup"], found[1], "{found:?}");
-            assert_eq!(open(&key(), CELL, &sealed).unwrap().as_ref(), value);
+            assert_eq!(decrypt(&key(), CELL, &envelope).unwrap().as_ref(), value);
         }
     }
 
@@ -381,10 +381,10 @@ mod tests {
         assert_eq!(lookup(f64::NAN), lookup(-f64::NAN));
         assert_ne!(lookup(1.0), lookup(-1.0));
         // The sign is kept where it is encrypted.
-        let sealed = seal(&key(), CELL, &ValueRef::Double(-0.0)).unwrap();
-        assert_eq!(open(&key(), CELL, &sealed), Ok(Value::Double(-0.0)));
+        let envelope = encrypt(&key(), CELL, &ValueRef::Double(-0.0)).unwrap();
+        assert_eq!(decrypt(&key(), CELL, &envelope), Ok(Value::Double(-0.0)));
         assert!(
-            matches!(open(&key(), CELL, &sealed), Ok(Value::Double(zero)) if zero.is_sign_negative())
+            matches!(decrypt(&key(), CELL, &envelope), Ok(Value::Double(zero)) if zero.is_sign_negative())
         );
     }
 
@@ -396,25 +396,25 @@ mod tests {
             row_key,
             property,
         };
-        let sealed = seal(&key(), cell("ab", "c", "d"), &ValueRef::Int32(1)).unwrap();
+        let envelope = encrypt(&key(), cell("ab", "c", "d"), &ValueRef::Int32(1)).unwrap();
         for other in [
             cell("a", "bc", "d"),
             cell("", "abc", "d"),
             cell("ab", "", "cd"),
         ] {
-            assert!(open(&key(), other, &sealed).is_err());
+            assert!(decrypt(&key(), other, &envelope).is_err());
         }
     }
 
     proptest! {
         #[test]
         fn no_other_bytes_are_opened(changed in any::<Vec<u8>>(), at in any::<prop::sample::Index>(), bit in 0..8_u32) {
-            let sealed = seal(&key(), CELL, &ValueRef::String("ada@contoso.com".into())).unwrap();
-            prop_assert!(open(&key(), CELL, &changed).is_err());
-            let mut one = sealed.clone();
+            let envelope = encrypt(&key(), CELL, &ValueRef::String("ada@contoso.com".into())).unwrap();
+            prop_assert!(decrypt(&key(), CELL, &changed).is_err());
+            let mut one = envelope.clone();
             let at = at.index(one.len());
             one[at] ^= 1_u8 << bit;
-            prop_assert!(key_id(&one) != key_id(&sealed) || open(&key(), CELL, &one).is_err());
+            prop_assert!(key_id(&one) != key_id(&envelope) || decrypt(&key(), CELL, &one).is_err());
         }
     }
 }

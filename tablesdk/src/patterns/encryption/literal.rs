@@ -7,12 +7,12 @@ use tablesdk_protocol::filter::{Comparison, ComparisonOperator, Filter};
 use tablesdk_protocol::{Guid, Value};
 
 use super::entity::Cipher;
-use super::envelope::{Cell, DataKey, Secret, open, seal};
+use super::envelope::{Cell, DataKey, Secret, decrypt, encrypt};
 
 /// The value as the filter holds it.
-pub(crate) fn sealed_literal(value: &Value) -> Vec<u8> {
+pub(crate) fn encrypted_literal(value: &Value) -> Vec<u8> {
     // A value that is too long equals none that is stored. The empty literal matches nothing.
-    seal(process_key(), CELL, &value.as_ref()).unwrap_or_default()
+    encrypt(process_key(), CELL, &value.as_ref()).unwrap_or_default()
 }
 
 impl Cipher {
@@ -38,10 +38,10 @@ impl Cipher {
 
     fn lookup(&self, comparison: &Comparison, keys: &[&DataKey]) -> Option<Filter> {
         let property = self.name_of_lookup(&comparison.property)?;
-        let Value::Binary(sealed) = &comparison.literal else {
+        let Value::Binary(encrypted) = &comparison.literal else {
             return None;
         };
-        let Ok(value) = open(process_key(), CELL, sealed) else {
+        let Ok(value) = decrypt(process_key(), CELL, encrypted) else {
             return Some(Filter::Constant(false));
         };
         let value = value.as_ref();

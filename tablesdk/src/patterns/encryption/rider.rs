@@ -111,7 +111,7 @@ impl Extend for Encrypts {
     }
 
     fn rider(&self, schema: &'static Schema) -> Option<Box<dyn Ride>> {
-        Some(Box::new(Sealed {
+        Some(Box::new(EncryptionRider {
             schema,
             cipher: None,
         }))
@@ -131,18 +131,18 @@ impl Open for Cipher {
 
 /// An entity whose properties are encrypted.
 #[derive(Clone)]
-struct Sealed {
+struct EncryptionRider {
     schema: &'static Schema,
     /// With what they were encrypted, if they are.
     cipher: Option<Arc<Cipher>>,
 }
 
-impl Ride for Sealed {
+impl Ride for EncryptionRider {
     fn clone_box(&self) -> Box<dyn Ride> {
         Box::new(self.clone())
     }
 
-    fn seal<'r>(
+    fn transform<'r>(
         &'r mut self,
         table: &'r Table,
         key: &'r EntityKey,
@@ -153,23 +153,23 @@ impl Ride for Sealed {
         }
         Some(Box::pin(async move {
             let cipher = Cipher::for_write(table, self.schema).await?;
-            let sealed = cipher.encrypt(key, content).map_err(Error::input)?;
+            let encrypted = cipher.encrypt(key, content).map_err(Error::input)?;
             self.cipher = Some(Arc::new(cipher));
-            Ok(sealed)
+            Ok(encrypted)
         }))
     }
 
-    fn reveal(&self, key: &EntityKey, stored: &Bytes) -> Result<Option<Bytes>, Error> {
+    fn restore(&self, key: &EntityKey, stored: &Bytes) -> Result<Option<Bytes>, Error> {
         let Some(cipher) = &self.cipher else {
             return Ok(None);
         };
         let entity = read_entity(stored).map_err(Error::response)?;
-        let revealed = cipher.decrypt(&entity, Some(key), None);
-        revealed.map(Some).map_err(Error::entity)
+        let decrypted = cipher.decrypt(&entity, Some(key), None);
+        decrypted.map(Some).map_err(Error::entity)
     }
 }
 
-impl fmt::Debug for Sealed {
+impl fmt::Debug for EncryptionRider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.cipher {
             None => "Pending",
