@@ -47,11 +47,11 @@ pub struct VariantAccess<V> {
     remember: fn(&V, &mut Memory, Remembered),
     extensions: fn(&mut Extensions<'_>),
     /// Not of a projection.
-    write: Option<Write<V>>,
+    write: Option<WriteAccess<V>>,
 }
 
 #[derive(Debug)]
-struct Write<V> {
+struct WriteAccess<V> {
     key: fn(&V) -> Result<EntityKey, EntityError>,
     write: fn(&V, &mut PropertyWriter<'_>) -> Result<(), EntityError>,
 }
@@ -60,7 +60,7 @@ struct Write<V> {
 #[doc(hidden)]
 pub const fn variant<V: WritableEntity>() -> VariantAccess<V> {
     VariantAccess {
-        write: Some(Write {
+        write: Some(WriteAccess {
             key: V::entity_key,
             write: V::write,
         }),

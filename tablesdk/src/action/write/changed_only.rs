@@ -11,13 +11,13 @@ use crate::entity::{Stored, WritableEntity, values_of, write_values};
 use crate::error::Error;
 
 /// How the differences are sent, the differences, and the content of the entity after that.
-type Changes = (Mode, EncodedEntity, Bytes);
+type Differences = (Mode, EncodedEntity, Bytes);
 
 /// The differences to the properties that were read; `None` if there are none.
 pub(crate) fn changes<E: WritableEntity>(
     mode: Mode,
     entity: &Stored<E>,
-) -> Result<Option<Changes>, Error> {
+) -> Result<Option<Differences>, Error> {
     if mode == Mode::Replace {
         return Err(Error::input(ChangedOnlyProblem::Replace));
     }

@@ -8,7 +8,7 @@
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
 use tablesdk_protocol::{ETag, IfMatch, Timestamp};
 
-use super::entry::{ATTEMPTS, StepState, POINTER, STAMP, delete, insert, stamp};
+use super::entry::{ATTEMPTS, POINTER, STAMP, StepState, delete, insert, stamp};
 use super::head::{Head, pointer_key, write_pointer};
 use super::steps::Steps;
 use crate::action::extend::ride::{Commit, ETags, Layer, Next};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::entry::{ATTEMPTS, ERROR, Entry, StepState, Kind, MESSAGE, POINTER, send};
+use super::entry::{ATTEMPTS, ERROR, Entry, Kind, MESSAGE, POINTER, StepState, send};
 use super::head::{Head, pointer_key, write_pointer};
 use super::pointers::read_pointers;
 use super::view::read_dead;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tablesdk_protocol::wire::json::EntityCursor;
 use tablesdk_protocol::{PartitionKey, TableName, Timestamp};
 
-use super::entry::{Entry, StepState, Row};
+use super::entry::{Entry, Row, StepState};
 use super::head::{Head, row_key};
 use crate::action::query::own_pages::OwnPages;
 use crate::action::query::request::QueryRequest;

@@ -9,7 +9,7 @@ use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
 use tablesdk_protocol::{ETag, IfMatch, PartitionKey, TableName};
 
 use super::apply::{Basis, IN_FLIGHT, apply, sweep};
-use super::entry::{ATTEMPTS, ERROR, ERROR_MAX, Entry, StepState, Kind, MESSAGE, delete, send};
+use super::entry::{ATTEMPTS, ERROR, ERROR_MAX, Entry, Kind, MESSAGE, StepState, delete, send};
 use super::event;
 use super::head::{Head, pointer_key};
 use super::report::{DrainReport, Handlers};

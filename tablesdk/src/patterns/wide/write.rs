@@ -47,7 +47,7 @@ impl From<Error> for WriteFailure {
 
 /// What becomes of an entity.
 #[derive(Clone, Copy)]
-enum Write<'w> {
+enum WideWrite<'w> {
     Delete(&'w EntityKey),
     Put(&'w Parts),
 }
@@ -59,34 +59,36 @@ impl Writer<'_, '_> {
         parts: &Parts,
         old: Option<&Head>,
     ) -> Result<Head, WriteFailure> {
-        let written = self.write(Write::Put(parts), old).await?;
+        let written = self.write(WideWrite::Put(parts), old).await?;
         written.ok_or_else(|| malformed_success("the response has no ETag of the entity").into())
     }
 
     /// Deletes the version with that head.
     pub(super) async fn delete(&mut self, key: &EntityKey, old: &Head) -> Result<(), WriteFailure> {
-        self.write(Write::Delete(key), Some(old)).await.map(drop)
+        self.write(WideWrite::Delete(key), Some(old))
+            .await
+            .map(drop)
     }
 
     async fn write(
         &mut self,
-        write: Write<'_>,
+        write: WideWrite<'_>,
         old: Option<&Head>,
     ) -> Result<Option<Head>, WriteFailure> {
         let key = match write {
-            Write::Delete(key) => key,
-            Write::Put(parts) => &parts.key,
+            WideWrite::Delete(key) => key,
+            WideWrite::Put(parts) => &parts.key,
         };
         let mut siblings = old.map(|old| old.siblings.clone()).unwrap_or_default();
         let mut is_known_damaged = false;
         loop {
             let mut version = None;
             let written = match write {
-                Write::Delete(key) => {
+                WideWrite::Delete(key) => {
                     let deleted = self.delete_version(key, old, &siblings).await;
                     deleted.map(|()| None)
                 }
-                Write::Put(parts) => {
+                WideWrite::Put(parts) => {
                     let encoded = parts.encode();
                     let encoded =
                         encoded.map_err(|error| self.run.annotate(Error::input(error)))?;
