@@ -13,11 +13,11 @@ pub(crate) static LOG: Log = Log::new();
 
 /// Lines that are not written yet.
 pub(crate) struct Log {
-    state: Mutex<State>,
+    state: Mutex<LogState>,
     changed: Condvar,
 }
 
-struct State {
+struct LogState {
     text: Vec<u8>,
     /// How many lines were left out since the last one that was not.
     left_out: u64,
@@ -27,7 +27,7 @@ struct State {
 impl Log {
     const fn new() -> Self {
         Self {
-            state: Mutex::new(State {
+            state: Mutex::new(LogState {
                 text: Vec::new(),
                 left_out: 0,
                 is_writing: false,
@@ -75,7 +75,7 @@ impl Log {
 
     /// Returns when all lines are written, or after a second.
     pub(crate) fn finish(&self) {
-        let is_busy = |state: &mut State| state.is_writing || !state.text.is_empty();
+        let is_busy = |state: &mut LogState| state.is_writing || !state.text.is_empty();
         let _ = self
             .changed
             .wait_timeout_while(self.lock(), FINISH_WAIT_MAX, is_busy);
@@ -83,7 +83,7 @@ impl Log {
 
     /// Waits for lines, and puts them into `text`, which is empty. Returns how many were left out after them.
     fn take(&self, text: &mut Vec<u8>) -> u64 {
-        let is_idle = |state: &mut State| state.text.is_empty();
+        let is_idle = |state: &mut LogState| state.text.is_empty();
         let state = self.changed.wait_while(self.lock(), is_idle);
         let mut state = state.unwrap_or_else(PoisonError::into_inner);
         state.is_writing = true;
@@ -91,7 +91,7 @@ impl Log {
         mem::take(&mut state.left_out)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LogState> {
         // Nothing panics while it is locked.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -27,13 +27,13 @@ pub(super) struct TestPort {
     account: String,
     clock: VirtualClock,
     journal: Journal,
-    state: Mutex<State>,
+    state: Mutex<PortState>,
     /// Held by the one reset that runs at a time.
     resets: AsyncMutex<()>,
 }
 
 #[derive(Default)]
-struct State {
+struct PortState {
     last_id: u64,
     faults: BTreeMap<u64, InjectedFault>,
     snapshots: BTreeMap<u64, Checkpoint>,
@@ -136,14 +136,14 @@ impl TestPort {
                     .engine()
                     .checkpoint()
                     .ok_or_else(no_snapshots)?;
-                let keep = |state: &mut State, id| {
+                let keep = |state: &mut PortState, id| {
                     state.snapshots.insert(id, checkpoint);
                     Ok(())
                 };
                 self.created(keep)
             }
             ("POST", ["snapshots", id, "restore"]) => {
-                let find = |state: &mut State| state.snapshots.get(&id.parse().ok()?).cloned();
+                let find = |state: &mut PortState| state.snapshots.get(&id.parse().ok()?).cloned();
                 let checkpoint = self.with(find).ok_or_else(|| no_snapshot(id))?;
                 let is_restored = self.service.restore(&checkpoint);
                 is_restored.then(done).ok_or_else(no_snapshots)
@@ -202,7 +202,7 @@ impl TestPort {
     }
 
     fn add_fault(&self, rule: RuleForm) -> Handled {
-        let add = |state: &mut State, id| {
+        let add = |state: &mut PortState, id| {
             let fault = rule.add_to(self.service.kit().faults())?;
             state.faults.insert(id, fault);
             Ok(())
@@ -213,7 +213,7 @@ impl TestPort {
     /// Keeps something under a new id.
     fn created<E>(
         &self,
-        keep: impl FnOnce(&mut State, u64) -> Result<(), E>,
+        keep: impl FnOnce(&mut PortState, u64) -> Result<(), E>,
     ) -> Result<Response<Bytes>, E> {
         let id = self.with(|state| {
             state.last_id += 1;
@@ -225,7 +225,7 @@ impl TestPort {
         Ok(response)
     }
 
-    fn with<T>(&self, run: impl FnOnce(&mut State) -> T) -> T {
+    fn with<T>(&self, run: impl FnOnce(&mut PortState) -> T) -> T {
         // Nothing panics while it is locked.
         run(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -33,9 +33,9 @@ use tokio::time::Instant;
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct VirtualClock(Arc<State>);
+pub struct VirtualClock(Arc<ClockState>);
 
-struct State {
+struct ClockState {
     source: Source,
     /// Whether the clock was ever frozen or moved. Without that, reading it locks nothing.
     was_moved: AtomicBool,
@@ -76,7 +76,7 @@ impl VirtualClock {
     }
 
     fn of(source: Source) -> Self {
-        Self(Arc::new(State {
+        Self(Arc::new(ClockState {
             source,
             was_moved: AtomicBool::new(false),
             position: Mutex::default(),

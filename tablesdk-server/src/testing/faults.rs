@@ -42,11 +42,11 @@ pub struct Faults(Arc<Shared>);
 struct Shared {
     /// Whether there is any rule: a server without rules does not lock anything.
     is_active: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<FaultState>,
 }
 
 #[derive(Default)]
-struct State {
+struct FaultState {
     rules: Vec<(u64, Rule)>,
     added: u64,
     throttling: Option<Throttling>,
@@ -125,7 +125,7 @@ impl Faults {
         self.change(|state| state.rules.retain(|(other, _)| *other != id));
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut FaultState) -> T) -> T {
         let mut state = self.lock();
         let result = change(&mut state);
         // Their senders of hits are dropped, too: who waits for more hits need not wait any longer.
@@ -167,7 +167,7 @@ impl Faults {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, FaultState> {
         // Only the iterator of an `inject_each` can panic while it is locked, and the rules are whole then.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

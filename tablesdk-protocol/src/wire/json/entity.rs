@@ -15,12 +15,12 @@ pub struct JsonEntity<'a> {
     pub(super) etag: Option<ETag>,
     pub(super) members: Vec<RawProperty<'a>>,
     /// Of each system property, the first member with its name.
-    system: [Found; SYSTEM_PROPERTIES.len()],
+    system: [Occurrence; SYSTEM_PROPERTIES.len()],
 }
 
 /// The members with the name of one system property.
 #[derive(Clone, Copy, Debug, Default)]
-enum Found {
+enum Occurrence {
     #[default]
     None,
     /// The index of the only one.
@@ -91,8 +91,8 @@ impl<'a> JsonEntity<'a> {
     /// The property of that name, system properties included.
     pub fn property(&self, name: &str) -> Option<&RawProperty<'a>> {
         match self.found(name) {
-            Some(Found::None) => None,
-            Some(Found::One(index) | Found::Several(index)) => self.members.get(index),
+            Some(Occurrence::None) => None,
+            Some(Occurrence::One(index) | Occurrence::Several(index)) => self.members.get(index),
             None => self.members.iter().find(|member| member.name == name),
         }
     }
@@ -100,7 +100,7 @@ impl<'a> JsonEntity<'a> {
     /// Whether several members have that name.
     pub fn has_several(&self, name: &str) -> bool {
         match self.found(name) {
-            Some(found) => matches!(found, Found::Several(_)),
+            Some(found) => matches!(found, Occurrence::Several(_)),
             None => {
                 let mut members = self.members.iter();
                 let mut is_next = || members.any(|member| member.name == name);
@@ -110,7 +110,7 @@ impl<'a> JsonEntity<'a> {
     }
 
     /// The members with the name of a system property; `None` for any other name.
-    fn found(&self, name: &str) -> Option<Found> {
+    fn found(&self, name: &str) -> Option<Occurrence> {
         self.system.get(system_index(name)?).copied()
     }
 
@@ -126,8 +126,8 @@ impl<'a> JsonEntity<'a> {
         let is_system = system.is_some();
         if let Some(found) = system {
             *found = match *found {
-                Found::None => Found::One(self.members.len()),
-                Found::One(first) | Found::Several(first) => Found::Several(first),
+                Occurrence::None => Occurrence::One(self.members.len()),
+                Occurrence::One(first) | Occurrence::Several(first) => Occurrence::Several(first),
             };
         }
         self.members.push(RawProperty {
@@ -163,7 +163,7 @@ impl<'a> JsonEntity<'a> {
     pub(super) fn clear(&mut self) {
         self.etag = None;
         self.members.clear();
-        self.system = [Found::None; SYSTEM_PROPERTIES.len()];
+        self.system = [Occurrence::None; SYSTEM_PROPERTIES.len()];
     }
 }
 

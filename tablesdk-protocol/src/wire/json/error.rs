@@ -27,7 +27,7 @@ impl From<serde_json::Error> for JsonError {
 
 /// A property whose value cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("property {name:?}: {problem}{}", Found(found))]
+#[error("property {name:?}: {problem}{}", FoundSuffix(found))]
 pub struct PropertyError {
     pub(super) name: String,
     pub(super) problem: PropertyProblem,
@@ -35,9 +35,9 @@ pub struct PropertyError {
     pub(super) found: String,
 }
 
-struct Found<'a>(&'a str);
+struct FoundSuffix<'a>(&'a str);
 
-impl Display for Found<'_> {
+impl Display for FoundSuffix<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             "" => Ok(()),

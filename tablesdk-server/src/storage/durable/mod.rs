@@ -36,7 +36,7 @@ pub(crate) use self::directory::sync_parent;
 pub use self::durability::Durability;
 pub(in crate::storage) use self::lone::LoneCommit;
 use self::overlay::{Overlay, Writes};
-use self::state::{Group, Shared, State};
+use self::state::{Group, Shared, StoreState};
 use self::store::{Store, Unreadable};
 use self::writer::{GroupWriter, LOOKS, Turn};
 use super::{Closed, Commit, Snapshot, Storage, StorageError, WriteBatch, is_exhausted};
@@ -62,7 +62,7 @@ impl DurableStorage {
         let group_number = opened.group_number;
         let store = Store::new(opened, durability);
         let shared = Arc::new(Shared {
-            state: Mutex::new(State {
+            state: Mutex::new(StoreState {
                 durable: Some(store.durable_records(0)),
                 turn: Turn::Free(GroupWriter::new(store, group_number)),
                 looks: LOOKS,

@@ -14,7 +14,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use super::recovery;
-use super::state::{Shared, State};
+use super::state::{Shared, StoreState};
 use super::store::{Store, failed};
 use crate::storage::is_exhausted;
 
@@ -99,7 +99,7 @@ impl Shared {
     /// Waits, and returns whether the data directory is being closed, or has failed permanently.
     fn is_over_after(&self, pause: Duration) -> bool {
         let state = self.state();
-        let is_over = |state: &State| state.is_closing || !state.has_temporary_failure();
+        let is_over = |state: &StoreState| state.is_closing || !state.has_temporary_failure();
         let woken = self
             .changed
             .wait_timeout_while(state, pause, |state| !is_over(state));

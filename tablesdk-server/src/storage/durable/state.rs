@@ -14,7 +14,7 @@ use crate::storage::{StorageError, WriteBatch};
 
 /// The parts of a durable storage that its threads use.
 pub(super) struct Shared {
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<StoreState>,
     /// Notified when a write is pending, or when the storage is closing.
     pub(super) changed: Condvar,
     pub(super) durability: Durability,
@@ -22,7 +22,7 @@ pub(super) struct Shared {
     pub(super) directory: Directory,
 }
 
-pub(super) struct State {
+pub(super) struct StoreState {
     /// Whose turn it is to write.
     pub(super) turn: Turn,
     /// How often the writing thread still checks, after the last write, whether the embedded store has stopped.
@@ -76,7 +76,7 @@ impl Group {
     }
 }
 
-impl State {
+impl StoreState {
     /// Refuses all writes from now on. Only the first reason is logged, unless it was temporary and this one is not.
     pub(super) fn fail(&mut self, error: StorageError) {
         let is_new = match &self.failed {
@@ -117,7 +117,7 @@ impl State {
 }
 
 impl Shared {
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, StoreState> {
         // Nothing that holds the lock panics half way through a change.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::overlay::Writes;
-use super::state::{Group, Shared, State};
+use super::state::{Group, Shared, StoreState};
 use super::store::{Store, WriteError, failed};
 use crate::storage::{StorageError, is_exhausted};
 
@@ -238,7 +238,7 @@ impl Shared {
     }
 }
 
-impl State {
+impl StoreState {
     /// Whether the writing thread has something to do once it is its turn.
     fn has_work(&self) -> bool {
         !self.pending.waiting.is_empty() || self.is_closing || self.has_temporary_failure()

@@ -15,10 +15,10 @@ use super::errors;
 
 /// Whether the database keeps idle connections. Clones are the same.
 #[derive(Clone, Debug, Default)]
-pub(super) struct KeptConnections(Arc<Mutex<State>>);
+pub(super) struct KeptConnections(Arc<Mutex<ConnectionRecord>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct ConnectionRecord {
     /// Why the last connection ended.
     cause: Option<Arc<str>>,
     /// The least time after which an idle connection was closed; `None` while the database keeps them.
@@ -55,7 +55,7 @@ impl KeptConnections {
         self.lock().cause = Some(cause);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ConnectionRecord> {
         // Nothing panics while it is locked.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -25,10 +25,10 @@ pub(crate) type Records = Result<Vec<FetchedRecord>, StorageError>;
 pub(crate) struct GroupedReads<S> {
     source: Arc<S>,
     round_trips_max: usize,
-    state: Mutex<State>,
+    state: Mutex<GroupState>,
 }
 
-struct State {
+struct GroupState {
     waiting: Vec<Waiting>,
     /// The workers, and when the round trip of each began.
     workers: Vec<(u64, Instant)>,
@@ -36,7 +36,7 @@ struct State {
     last_id: u64,
 }
 
-impl State {
+impl GroupState {
     fn new_id(&mut self) -> u64 {
         self.last_id += 1;
         self.last_id
@@ -64,7 +64,7 @@ impl<S: ReadRecords> GroupedReads<S> {
         Arc::new(Self {
             source,
             round_trips_max,
-            state: Mutex::new(State {
+            state: Mutex::new(GroupState {
                 waiting: Vec::new(),
                 workers: Vec::new(),
                 fastest: Fastest::new(Instant::now()),
@@ -115,7 +115,7 @@ impl<S: ReadRecords> GroupedReads<S> {
     }
 
     /// Starts a worker for what waits, unless there are enough.
-    fn start_worker(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
+    fn start_worker(self: &Arc<Self>, mut state: MutexGuard<'_, GroupState>) {
         let now = Instant::now();
         let worker = state.new_id();
         if state.waiting.is_empty()
@@ -191,7 +191,7 @@ impl<S: ReadRecords> GroupedReads<S> {
 }
 
 impl<S> GroupedReads<S> {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, GroupState> {
         // Nothing panics while it is locked.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -20,11 +20,11 @@ use crate::storage::{Records, Slice, StorageError, Visitor, Write, WriteBatch};
 pub(crate) struct PartialSnapshot {
     storage: Arc<dyn SharedStorage>,
     guesses: Arc<Guesses>,
-    state: Mutex<State>,
+    state: Mutex<FetchState>,
 }
 
 #[derive(Default)]
-struct State {
+struct FetchState {
     /// The keys that the engine asked for since it started over.
     asked: HashSet<Vec<u8>>,
     /// The range that it asked for, and that was not fetched.
@@ -45,7 +45,7 @@ struct State {
     round_trips: u32,
 }
 
-impl State {
+impl FetchState {
     /// Asks for a range.
     fn miss(&mut self, start: &[u8], end: &[u8]) {
         self.missing = Some(WantedRange {
@@ -153,7 +153,7 @@ impl PartialSnapshot {
         Some((records, first, covered))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, FetchState> {
         // Nothing panics while it is locked.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -163,7 +163,7 @@ impl PartialSnapshot {
     pub(crate) async fn fetch_missing(&self) -> Result<bool, StorageError> {
         let wanted = {
             let mut state = self.state();
-            let State {
+            let FetchState {
                 asked,
                 missing,
                 records,
@@ -239,7 +239,7 @@ impl PartialSnapshot {
     /// `is_scanned`: whether parts before it were read, so that those after it probably will be, too.
     fn take_chunk(
         &self,
-        state: &mut State,
+        state: &mut FetchState,
         range: WantedRange,
         fetched: Fetched,
         is_scanned: bool,
