@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use tablesdk::transport::{Transport, TransportFuture};
 use tablesdk::{Guid, TableClient, TableEntity, TableServiceClient, Timestamp};
-use tablesdk_server::{InProcess, TableServer};
+use tablesdk_server::TableServer;
 
 /// Two keys and ten properties, of every type but Binary.
 #[expect(missing_docs, reason = "the names say it")]
@@ -63,7 +63,7 @@ pub const PARTITION: &str = "sales";
 #[derive(Debug)]
 pub struct Subject {
     /// Calls the server.
-    pub server: InProcess,
+    pub server: Arc<dyn Transport>,
     /// Uses the server, and records.
     pub table: TableClient,
     recorded: Arc<Mutex<Option<Exchange>>>,
@@ -141,7 +141,7 @@ pub async fn insert_batch(table: &TableClient, employees: impl IntoIterator<Item
 /// Sends requests to a server in this process, and keeps the last one.
 #[derive(Debug)]
 struct Recorder {
-    server: InProcess,
+    server: Arc<dyn Transport>,
     recorded: Arc<Mutex<Option<Exchange>>>,
 }
 

@@ -9,7 +9,7 @@ use harness::Employee;
 use http::{Request, Response};
 use tablesdk::transport::{Transport, TransportFuture};
 use tablesdk::{TableClient, TableServiceClient};
-use tablesdk_server::{InProcess, TableServer};
+use tablesdk_server::TableServer;
 use tokio::runtime::Builder;
 
 use crate::assert_within;
@@ -17,7 +17,7 @@ use crate::assert_within;
 /// Passes requests to a server, or responds with the last response of the server.
 #[derive(Clone, Debug)]
 struct Recorder {
-    server: InProcess,
+    server: Arc<dyn Transport>,
     last: Arc<Mutex<Option<Response<Bytes>>>>,
     replays: Arc<AtomicBool>,
 }

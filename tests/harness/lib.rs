@@ -21,7 +21,7 @@ use fastrand::Rng;
 use tablesdk::transport::{Backend, Transport};
 use tablesdk::{RetryPolicy, TableClient, TableServiceClient, TableServiceClientBuilder};
 use tablesdk_server::testing::Faults;
-use tablesdk_server::{InProcess, TableServer, TableServerBuilder};
+use tablesdk_server::{TableServer, TableServerBuilder};
 
 pub use crate::employee::Employee;
 use crate::postgres::Database;
@@ -173,7 +173,7 @@ impl Subject {
     }
 
     /// A server without a socket, a client with that policy and a proxy between the two, and a table that exists.
-    pub async fn behind_proxy(retry: RetryPolicy) -> (Self, TableClient, Proxy<InProcess>) {
+    pub async fn behind_proxy(retry: RetryPolicy) -> (Self, TableClient, Proxy) {
         let server = TableServer::in_process();
         let proxy = Proxy::new(server.transport());
         let (subject, table) = Self::with_table_over(server, proxy.clone(), retry).await;

@@ -39,8 +39,8 @@ pub struct SentRequest {
 
 /// A transport that responds in place of a server, and records requests. Clones share everything.
 #[derive(Clone)]
-pub struct Proxy<T> {
-    inner: T,
+pub struct Proxy {
+    inner: Arc<dyn Transport>,
     state: Arc<Mutex<State>>,
 }
 
@@ -53,11 +53,11 @@ struct State {
     sent: Vec<SentRequest>,
 }
 
-impl<T> Proxy<T> {
+impl Proxy {
     /// Forwards all requests, until something else is planned.
-    pub fn new(inner: T) -> Self {
+    pub fn new(inner: impl Transport + 'static) -> Self {
         Self {
-            inner,
+            inner: Arc::new(inner),
             state: Arc::default(),
         }
     }
@@ -143,7 +143,7 @@ fn op_of(request: &Request<Bytes>) -> Op {
     }
 }
 
-impl<T: Transport> Transport for Proxy<T> {
+impl Transport for Proxy {
     fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
         Box::pin(async move {
             match self.reply(&request) {
@@ -156,7 +156,7 @@ impl<T: Transport> Transport for Proxy<T> {
     }
 }
 
-impl<T> fmt::Debug for Proxy<T> {
+impl fmt::Debug for Proxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Proxy").finish_non_exhaustive()
     }

@@ -8,8 +8,8 @@ use fastrand::Rng;
 use harness::{client_with, seed};
 use http::Request;
 use tablesdk::transport::{Transport, TransportFuture};
+use tablesdk_server::TableServer;
 use tablesdk_server::testing::Fault;
-use tablesdk_server::{InProcess, TableServer};
 
 use crate::worker;
 use crate::workload::{Size, TABLE, Workload, single_attempts};
@@ -53,7 +53,7 @@ async fn lost_requests_and_lost_responses_break_no_rule() {
 
 /// Sends some requests twice, the second time while the client goes on.
 #[derive(Debug)]
-struct Twice(InProcess, Mutex<Rng>);
+struct Twice(Arc<dyn Transport>, Mutex<Rng>);
 
 impl Transport for Twice {
     fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {

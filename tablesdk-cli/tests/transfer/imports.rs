@@ -1,6 +1,7 @@
 //! Imports: what a failure leaves, where the next import continues, and which files are rejected.
 
 use std::error::Error as _;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
@@ -9,7 +10,7 @@ use tablesdk::transport::{Transport, TransportError, TransportFuture};
 use tablesdk::{DynamicEntity, TableServiceClient, Value};
 use tablesdk_cli::import::{ImportError, ImportReport, Mode, WriteOptions, import};
 use tablesdk_cli::lines::{Line, Totals};
-use tablesdk_server::{InProcess, TableServer};
+use tablesdk_server::TableServer;
 
 use crate::{client, client_with, in_process};
 
@@ -49,7 +50,7 @@ async fn count(service: &TableServiceClient) -> u64 {
 /// Loses the response of one batch.
 #[derive(Debug)]
 struct Lossy {
-    server: InProcess,
+    server: Arc<dyn Transport>,
     /// The number of batches before that one.
     batches: AtomicU64,
 }

@@ -66,7 +66,7 @@ pub struct TableServer {
     endpoint: String,
     service: Arc<Service>,
     /// What the transports of this server share.
-    in_process: Reachable,
+    in_process: Arc<InProcess>,
     stopping: watch::Sender<bool>,
     listener: Option<Listener>,
     admin: Option<Admin>,
@@ -127,12 +127,13 @@ impl TableServer {
         self.account.clone()
     }
 
-    /// A transport that sends requests to this server without a socket. It works for servers with and without a socket. A transport
-    /// keeps tables in memory when the `TableServer` is dropped; a server with a data directory ends then.
-    pub fn transport(&self) -> InProcess {
-        InProcess {
-            service: self.in_process.clone(),
-        }
+    /// A transport that sends requests to this server without a socket. It works for servers with and without a socket.
+    ///
+    /// The server receives the same requests as over a socket. A request to an `https` URL counts as encrypted. The transport keeps the
+    /// server's tables in memory, also when the `TableServer` is dropped. After a [shutdown](Self::shutdown), and after the drop of a server
+    /// with a data directory, every request fails as not sent.
+    pub fn transport(&self) -> Arc<dyn Transport> {
+        Arc::<InProcess>::clone(&self.in_process)
     }
 
     /// The clock of the server: of timestamps, of the dates of requests, and of the expiry of signatures and tokens. A test can freeze and
@@ -291,7 +292,7 @@ impl TableServer {
             endpoint: format!("{scheme}://{authority}/{}", account.account()),
             account,
             clock,
-            in_process: Reachable::new(&service),
+            in_process: Arc::new(InProcess::new(&service)),
             service,
             stopping: watch::Sender::new(false),
             listener: None,
@@ -328,7 +329,7 @@ impl InProcessServer for TableServer {
     }
 
     fn transport(&self) -> Arc<dyn Transport> {
-        Arc::new(self.transport())
+        self.transport()
     }
 
     fn clock(&self) -> Arc<dyn Clock> {
@@ -348,25 +349,12 @@ impl fmt::Debug for TableServer {
     }
 }
 
-/// Sends requests to a [`TableServer`] without a socket; returned by [`TableServer::transport`].
-///
-/// The server receives the same requests as over a socket. A request to an `https` URL counts as encrypted. A transport is cheap to
-/// clone.
-///
-/// It keeps the server's tables in memory, also when the [`TableServer`] is dropped. After a [shutdown](TableServer::shutdown), and
-/// after the drop of a server with a data directory, every request fails as not sent.
-#[derive(Clone)]
-pub struct InProcess {
-    service: Reachable,
-}
+/// The transport that calls the service, until transports must not use it any more.
+struct InProcess(Mutex<Option<Arc<Service>>>);
 
-/// The service, until transports must not use it any more.
-#[derive(Clone)]
-struct Reachable(Arc<Mutex<Option<Arc<Service>>>>);
-
-impl Reachable {
+impl InProcess {
     fn new(service: &Arc<Service>) -> Self {
-        Self(Arc::new(Mutex::new(Some(Arc::clone(service)))))
+        Self(Mutex::new(Some(Arc::clone(service))))
     }
 
     fn get(&self) -> Option<Arc<Service>> {
@@ -386,7 +374,7 @@ impl Reachable {
 impl Transport for InProcess {
     fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
         Box::pin(async move {
-            let Some(service) = self.service.get() else {
+            let Some(service) = self.get() else {
                 return Err(TransportError::not_sent(
                     "the server in this process has stopped: it was shut down, or it has a data directory and was dropped",
                 ));

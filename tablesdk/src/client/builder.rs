@@ -143,15 +143,17 @@ impl TableServiceClientBuilder {
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::sync::Arc;
+    ///
     /// use bytes::Bytes;
     /// use http::Request;
     /// use tablesdk::TableServiceClientBuilder;
     /// use tablesdk::transport::{Transport, TransportFuture};
-    /// use tablesdk_server::{InProcess, TableServer};
+    /// use tablesdk_server::TableServer;
     ///
     /// /// Prints the path of each request.
     /// #[derive(Debug)]
-    /// struct Printing(InProcess);
+    /// struct Printing(Arc<dyn Transport>);
     ///
     /// impl Transport for Printing {
     ///     fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {

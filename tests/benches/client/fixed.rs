@@ -15,7 +15,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tablesdk::transport::{Transport, TransportFuture};
 use tablesdk::{TableClient, TableServiceClient};
-use tablesdk_server::{InProcess, TableServer};
+use tablesdk_server::TableServer;
 use tokio::net::TcpListener;
 
 use crate::entity::Employee;
@@ -97,7 +97,7 @@ pub(crate) async fn insert_all(
 /// Sends requests to a server in this process, and keeps the last response.
 #[derive(Debug)]
 struct Recorder {
-    server: InProcess,
+    server: Arc<dyn Transport>,
     last: Arc<Mutex<Option<Response<Bytes>>>>,
 }
 

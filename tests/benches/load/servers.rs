@@ -15,7 +15,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tablesdk_protocol::Endpoint;
 use tablesdk_protocol::auth::SharedKey;
-use tablesdk_server::{InProcess, TableServer};
+use tablesdk_server::{TableServer, Transport};
 use tokio::net::TcpListener;
 use tokio::runtime::{self, Runtime};
 
@@ -48,7 +48,7 @@ impl Account {
 /// The server of this workspace.
 pub(crate) struct OwnServer {
     connection_string: String,
-    transport: InProcess,
+    transport: Arc<dyn Transport>,
 }
 
 impl OwnServer {
@@ -75,7 +75,7 @@ impl OwnServer {
     }
 
     /// Calls it without a socket.
-    pub(crate) fn transport(&self) -> InProcess {
+    pub(crate) fn transport(&self) -> Arc<dyn Transport> {
         self.transport.clone()
     }
 }

@@ -5,8 +5,8 @@ use harness::client_with;
 use harness::proxy::Proxy;
 use tablesdk::query::PageToken;
 use tablesdk::{RetryPolicy, TableClient, TableEntity};
+use tablesdk_server::TableServer;
 use tablesdk_server::testing::Op;
-use tablesdk_server::{InProcess, TableServer};
 
 #[derive(Clone, Debug, PartialEq, TableEntity)]
 #[table(entity_type = "Review")]
@@ -24,7 +24,7 @@ enum Row {
 }
 
 /// A table with reviews of three departments, and a transport that keeps its requests.
-async fn reviews() -> (TableServer, TableClient, Proxy<InProcess>) {
+async fn reviews() -> (TableServer, TableClient, Proxy) {
     let server = TableServer::in_process();
     let proxy = Proxy::new(server.transport());
     let service = client_with(&server, |builder| builder.transport(proxy.clone()));
@@ -42,7 +42,7 @@ async fn reviews() -> (TableServer, TableClient, Proxy<InProcess>) {
 }
 
 /// The requests of all queries since a number of requests, in any order: parts are read at the same time.
-fn queries(proxy: &Proxy<InProcess>, since: usize) -> Vec<String> {
+fn queries(proxy: &Proxy, since: usize) -> Vec<String> {
     let sent = proxy.sent().split_off(since);
     let queries = sent
         .into_iter()

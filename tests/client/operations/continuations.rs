@@ -7,7 +7,6 @@ use harness::Subject;
 use harness::proxy::{Proxy, Reply, service_response};
 use http::Response;
 use tablesdk::{DynamicEntity, Error, ErrorKind, RetryPolicy};
-use tablesdk_server::InProcess;
 use tablesdk_server::testing::Op;
 
 /// More requests than any of these scans needs.
@@ -24,7 +23,7 @@ fn page(item: &str, token: &str) -> Response<Bytes> {
 }
 
 /// Gives these tokens again and again, each with an empty page or one of that item.
-fn go_round(proxy: &Proxy<InProcess>, tokens: &'static [&'static str], item: &'static str) {
+fn go_round(proxy: &Proxy, tokens: &'static [&'static str], item: &'static str) {
     let mut requests = 0;
     proxy.choose(move |op| {
         if !matches!(op, Op::QueryEntities | Op::QueryTables) {

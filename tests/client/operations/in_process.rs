@@ -11,7 +11,7 @@ use tablesdk::transport::{Clock, Endpoint, InProcessServer, Transport, Transport
 use tablesdk::{
     RetryPolicy, SharedKey, TableClient, TableServiceClient, TableServiceClientBuilder,
 };
-use tablesdk_server::{InProcess, TableServer};
+use tablesdk_server::TableServer;
 
 /// What a test's helper may look like: the server is dropped when it returns.
 async fn employees() -> TableClient {
@@ -60,7 +60,7 @@ struct Counted {
 }
 
 #[derive(Debug)]
-struct Counting(InProcess, Arc<AtomicUsize>);
+struct Counting(Arc<dyn Transport>, Arc<AtomicUsize>);
 
 impl Transport for Counting {
     fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {

@@ -12,14 +12,14 @@ use tablesdk::encryption::{Keyring, LocalKey};
 use tablesdk::objects::{ObjectRef, Objects};
 use tablesdk::transport::{Transport, TransportError, TransportFuture};
 use tablesdk::{DynamicEntity, RetryPolicy, TableEntity, TableServiceClient, Timestamp};
-use tablesdk_server::{InProcess, TableServer};
+use tablesdk_server::TableServer;
 
 use super::test_store::TestStore;
 
 /// Its secondary has no entity yet.
 #[derive(Clone, Debug)]
 struct Replicated {
-    primary: InProcess,
+    primary: Arc<dyn Transport>,
     /// Whether the primary responds to no read.
     is_silent: Arc<AtomicBool>,
 }

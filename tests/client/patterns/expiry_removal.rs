@@ -2,6 +2,7 @@
 //!
 //! A failure of the random test prints its seed; `TABLESDK_EXPIRY_SEED` runs that seed.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,8 +16,8 @@ use tablesdk::transport::{Clock, Transport, TransportFuture};
 use tablesdk::{
     DynamicEntity, ETag, Error, ErrorKind, RetryPolicy, TableClient, TableEntity, Timestamp,
 };
+use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op, VirtualClock};
-use tablesdk_server::{InProcess, TableServer};
 use tokio::time::sleep;
 
 use super::expiry::hours;
@@ -522,7 +523,7 @@ async fn a_client_that_denies_scans_removes_by_buckets_or_in_a_partition() {
 
 /// A transport that adds the date of the server, as a server with a socket does.
 #[derive(Debug)]
-struct Dated(InProcess, VirtualClock);
+struct Dated(Arc<dyn Transport>, VirtualClock);
 
 impl Transport for Dated {
     fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
@@ -570,7 +571,7 @@ pub(super) fn wrong_client(server: &TableServer, table: &str, by: i64) -> TableC
 
 /// A gateway that gives an empty page to those who read.
 #[derive(Debug)]
-struct EmptyReads(InProcess);
+struct EmptyReads(Arc<dyn Transport>);
 
 impl Transport for EmptyReads {
     fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {

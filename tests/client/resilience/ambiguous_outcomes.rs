@@ -15,13 +15,12 @@ use tablesdk::{
     ErrorCode, ErrorKind, RetryPolicy, SharedKey, TableClient, TableEntity, TableServiceClient,
     Timestamp,
 };
-use tablesdk_server::InProcess;
 use tablesdk_server::testing::{Fault, Op};
 use tokio::time::Instant;
 
 use crate::Employee;
 
-async fn start() -> (Subject, TableClient, Proxy<InProcess>) {
+async fn start() -> (Subject, TableClient, Proxy) {
     Subject::behind_proxy(RetryPolicy::exponential()).await
 }
 

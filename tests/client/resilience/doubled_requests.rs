@@ -3,6 +3,7 @@
 //!
 //! A failure of the randomised test prints its seed; `TABLESDK_DOUBLED_SEED` runs that seed.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -13,8 +14,8 @@ use harness::{Subject, client_with, seeds};
 use http::Request;
 use tablesdk::transport::{Transport, TransportFuture};
 use tablesdk::{ErrorKind, RetryPolicy, Stored, TableClient};
+use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Faults, Op};
-use tablesdk_server::{InProcess, TableServer};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::Employee;
@@ -153,7 +154,7 @@ async fn a_write_of_no_properties_that_is_refused_proves_nothing() {
 /// A transport that asks before it sends, and tells when the response is there.
 #[derive(Debug)]
 struct Gate(
-    InProcess,
+    Arc<dyn Transport>,
     mpsc::UnboundedSender<oneshot::Sender<oneshot::Sender<()>>>,
 );
 

@@ -8,15 +8,15 @@ use harness::{Subject, client_with};
 use http::{Request, Response};
 use tablesdk::transport::{Transport, TransportError, TransportFuture};
 use tablesdk::{DynamicEntity, ErrorKind, RetryPolicy, TableClient, TableEntity};
+use tablesdk_server::TableServer;
 use tablesdk_server::testing::Op;
-use tablesdk_server::{InProcess, TableServer};
 use tokio::join;
 use tokio::sync::oneshot;
 
 /// Exchanges the responses of pairs of requests, as many as a test sets.
 #[derive(Clone, Debug)]
 struct Gateway {
-    server: InProcess,
+    server: Arc<dyn Transport>,
     state: Arc<Mutex<State>>,
 }
 
@@ -83,7 +83,7 @@ impl Transport for Gateway {
 
 /// Responds to the reads of entries of an index with an empty object, and loses the responses to their inserts.
 #[derive(Clone, Debug)]
-struct Portal(InProcess);
+struct Portal(Arc<dyn Transport>);
 
 impl Transport for Portal {
     fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {

@@ -15,9 +15,9 @@ pub type Counts = BTreeMap<&'static str, u32>;
 
 /// Injects faults into about a sixth of the requests, and delays the others a little. Without `duplicates`, no request is carried
 /// out twice at once. `refuse` may make the proxy respond with a rejection. Returns what was injected so far.
-pub fn inject<T>(
+pub fn inject(
     faults: &Faults,
-    proxy: &Proxy<T>,
+    proxy: &Proxy,
     seed: u64,
     duplicates: bool,
     refuse: fn(Op) -> Option<Reply>,

@@ -7,13 +7,13 @@ use harness::proxy::{Proxy, Reply};
 use harness::{Subject, client_with};
 use tablesdk::transport::Backend;
 use tablesdk::{ErrorCode, ErrorKind, RetryPolicy, TableClient, TableServiceClient};
+use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Faults, Op};
-use tablesdk_server::{InProcess, TableServer};
 use tokio::time::Instant;
 
 use crate::Employee;
 
-async fn start() -> (Faults, TableClient, Proxy<InProcess>) {
+async fn start() -> (Faults, TableClient, Proxy) {
     let server = TableServer::in_process();
     let proxy = Proxy::new(server.transport());
     let service = client_with(&server, |builder| {
@@ -29,7 +29,7 @@ async fn start() -> (Faults, TableClient, Proxy<InProcess>) {
 }
 
 /// For each request of that operation, whether it went to the secondary.
-fn places(proxy: &Proxy<InProcess>, op: Op) -> Vec<bool> {
+fn places(proxy: &Proxy, op: Op) -> Vec<bool> {
     let sent = proxy.sent();
     let sent = sent.iter().filter(|sent| sent.op == op);
     sent.map(|sent| sent.url.contains("-secondary/")).collect()

@@ -16,7 +16,7 @@ use tablesdk::credential::{AccessToken, TokenCredential, TokenFuture, TokenReque
 use tablesdk::transport::{Backend, Clock as _, Transport};
 use tablesdk::{EntraId, ErrorKind, RetryPolicy, TableServiceClient};
 use tablesdk_server::testing::{Op, VirtualClock};
-use tablesdk_server::{InProcess, TableServer, TokenGrant, TokenRefusal};
+use tablesdk_server::{TableServer, TokenGrant, TokenRefusal};
 use tokio::sync::Semaphore;
 
 const HTTPS: &str = "https://devstoreaccount1.table.core.windows.net";
@@ -109,7 +109,7 @@ struct Setup {
     clock: VirtualClock,
     issuer: Arc<Issuer>,
     good: Arc<Mutex<Vec<String>>>,
-    proxy: Proxy<InProcess>,
+    proxy: Proxy,
     service: TableServiceClient,
     _server: TableServer,
 }

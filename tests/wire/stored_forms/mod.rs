@@ -26,7 +26,7 @@ use harness::Subject;
 use harness::generated::assert_generated_file;
 use harness::proxy::{Proxy, SentRequest};
 use tablesdk::{Guid, RetryPolicy, TableClient};
-use tablesdk_server::{InProcess, TableServer};
+use tablesdk_server::TableServer;
 
 const BASE: &str = "http://in-process.invalid/devstoreaccount1";
 
@@ -34,7 +34,7 @@ const BASE: &str = "http://in-process.invalid/devstoreaccount1";
 struct Transcript {
     subject: Subject,
     table: TableClient,
-    proxy: Proxy<InProcess>,
+    proxy: Proxy,
     text: String,
 }
 

@@ -1,13 +1,13 @@
 //! The server without a socket, beside the same server over HTTP.
 
 use std::error::Error;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::Request;
-use tablesdk_protocol::Transport as _;
-use tablesdk_server::InProcess;
+use tablesdk_protocol::Transport;
 
 use super::{CONNECTIONS, Context, Peer, Results};
 use crate::cores;
@@ -50,7 +50,7 @@ pub(super) async fn measure(
 /// Calls the server from a thread of its own. Returns the microseconds of processor time for a request, with those that the caller needs to
 /// clone it.
 fn call(
-    transport: InProcess,
+    transport: Arc<dyn Transport>,
     requests: Vec<Request<Bytes>>,
     status: u16,
     time: Duration,

@@ -4,12 +4,12 @@ use harness::client_with;
 use harness::proxy::Proxy;
 use tablesdk::action::CurrentState;
 use tablesdk::{DynamicEntity, ETag, ErrorKind, TableClient};
+use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
-use tablesdk_server::{InProcess, TableServer};
 
 use super::{Patient, binary, tables};
 
-async fn start() -> (TableServer, Proxy<InProcess>, TableClient) {
+async fn start() -> (TableServer, Proxy, TableClient) {
     let server = TableServer::in_process();
     let proxy = Proxy::new(server.transport());
     let service = client_with(&server, |builder| builder.transport(proxy.clone()));
@@ -17,7 +17,7 @@ async fn start() -> (TableServer, Proxy<InProcess>, TableClient) {
     (server, proxy, table)
 }
 
-fn bodies<T>(proxy: &Proxy<T>, op: Op) -> Vec<bytes::Bytes> {
+fn bodies(proxy: &Proxy, op: Op) -> Vec<bytes::Bytes> {
     let sent = proxy.sent().into_iter().filter(|sent| sent.op == op);
     sent.map(|sent| sent.body).collect()
 }

@@ -9,8 +9,8 @@ use harness::proxy::{Proxy, Reply, batch_refusal, foreign, refusal};
 use http::Response;
 use tablesdk::transport::{ReqwestTransport, Transport};
 use tablesdk::{ErrorCode, RetryPolicy, TableClient};
+use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Journal, Op};
-use tablesdk_server::{InProcess, TableServer};
 use tokio::time::sleep;
 
 use super::verb::{Class, Verb};
@@ -131,25 +131,23 @@ fn is_beyond_doubt(cause: &Cause, verb: Verb) -> bool {
     is_forged && verb.op() == Op::DeleteEntity
 }
 
-struct Stage<T> {
+struct Stage {
     server: TableServer,
     journal: Journal,
-    proxy: Proxy<T>,
+    proxy: Proxy,
     table: TableClient,
     /// When no late request can arrive any more.
     end: Duration,
 }
 
-impl Stage<InProcess> {
+impl Stage {
     async fn new() -> Self {
         let server = TableServer::in_process();
         let transport = server.transport();
         Self::with(server, transport, Duration::from_secs(100)).await
     }
-}
 
-impl<T: Transport + Clone + 'static> Stage<T> {
-    async fn with(server: TableServer, transport: T, end: Duration) -> Self {
+    async fn with(server: TableServer, transport: impl Transport + 'static, end: Duration) -> Self {
         let proxy = Proxy::new(transport);
         let service = client_with(&server, |builder| {
             builder

@@ -102,7 +102,7 @@ const OPERATIONS: [&str; 21] = [
 ];
 
 /// The signatures and tokens of all requests.
-fn secrets_of<T>(proxy: &Proxy<T>) -> Vec<String> {
+fn secrets_of(proxy: &Proxy) -> Vec<String> {
     let mut secrets = Vec::new();
     for sent in proxy.sent() {
         if let Some(value) = sent.headers.get("authorization") {

@@ -2,7 +2,6 @@
 
 use futures::{StreamExt as _, stream};
 use harness::proxy::{Proxy, Reply, service_response};
-use tablesdk::transport::Transport;
 use tablesdk::{DynamicEntity, ETag, Guid, TableClient, TableEntity as _, Value};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
@@ -169,11 +168,7 @@ pub(super) async fn tampering(table: &TableClient, raw: &TableClient, shown: &mu
 }
 
 /// A response whose values are no Base64, or that ends early.
-pub(super) async fn malformed<T: Transport>(
-    table: &TableClient,
-    proxy: &Proxy<T>,
-    shown: &mut Shown,
-) {
+pub(super) async fn malformed(table: &TableClient, proxy: &Proxy, shown: &mut Shown) {
     for body in [
         r#"{"PartitionKey":"Ward","RowKey":"1","name@odata.type":"Edm.Binary","name":"?AQE!"}"#,
         r#"{"PartitionKey":"Ward","RowKey":"1","name@odata.type":"Edm.Binary","name":7}"#,
