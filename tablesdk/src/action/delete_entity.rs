@@ -1,6 +1,7 @@
 //! `delete` and `delete_stored`: Delete Entity.
 
 use std::borrow::Borrow;
+use std::sync::Arc;
 
 use tablesdk_protocol::{ETag, EntityKey, IfMatch};
 
@@ -28,7 +29,7 @@ use crate::pipeline::Table;
 #[must_use = "actions do nothing until awaited"]
 pub struct DeleteEntity {
     table: Table,
-    entity: Result<EncodedEntity, (EntityError, Option<EntityKey>)>,
+    entity: Result<EncodedEntity, Arc<Error>>,
     if_match: IfMatch,
     /// Whether the ETag is not that of the entity that was read.
     is_of_other_version: bool,
@@ -41,7 +42,7 @@ impl DeleteEntity {
             table,
             entity: key
                 .map(EncodedEntity::of_key)
-                .map_err(|error| (error, None)),
+                .map_err(|error| Arc::new(refused(OPERATION, error))),
             if_match: IfMatch::Any,
             is_of_other_version: false,
             exactly_once: None,
@@ -51,8 +52,7 @@ impl DeleteEntity {
     pub(crate) fn of_stored<E: TableEntity>(table: Table, entity: &Stored<E>) -> Self {
         Self {
             table,
-            entity: EncodedEntity::deleted(entity)
-                .map_err(|error| (error, Some(entity.key().clone()))),
+            entity: EncodedEntity::deleted(OPERATION, entity).map_err(Arc::new),
             if_match: IfMatch::ETag(entity.etag().clone()),
             is_of_other_version: false,
             exactly_once: None,
@@ -86,13 +86,7 @@ impl DeleteEntity {
     }
 
     async fn run(self) -> Result<bool, Error> {
-        let entity = self.entity.map_err(|(error, key)| {
-            let error = refused(OPERATION, error);
-            match key {
-                Some(key) => error.with_key(&key),
-                None => error,
-            }
-        })?;
+        let entity = self.entity.map_err(|error| error.for_another_caller())?;
         if self.is_of_other_version && entity.riders.has_layers() {
             return Err(refused(OPERATION, OtherVersion).with_key(&entity.key));
         }

@@ -209,9 +209,7 @@ impl Transaction {
     pub fn delete_stored<E: TableEntity>(&self, entity: &Stored<E>) -> &Self {
         const { check_no_entry::<E>() }
         let kind = ChangeKind::Delete(IfMatch::ETag(entity.etag().clone()));
-        let deleted = EncodedEntity::deleted(entity);
-        let deleted =
-            deleted.map_err(|error| refused(kind.operation(), error).with_key(entity.key()));
+        let deleted = EncodedEntity::deleted(kind.operation(), entity);
         self.push(kind, deleted)
     }
 

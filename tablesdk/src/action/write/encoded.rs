@@ -11,11 +11,10 @@ use tablesdk_protocol::wire::json::MetadataLevel;
 use tablesdk_protocol::{EntityKey, TableName, Value};
 
 use super::change::{ChangeKind, EntityChange};
-
 use crate::action::extend::extension::{Extensions, LeftOut};
 use crate::action::extend::ride::Riders;
 use crate::action::refusal::refused;
-use crate::entity::attached::{Attach, Attached, Memory, check_extended};
+use crate::entity::attached::{Attach, Attached, Memory};
 use crate::entity::{
     EntityError, EntityProblem, Stored, TableEntity, WritableEntity, values_of, write_stamped,
     write_values,
@@ -67,9 +66,14 @@ impl EncodedEntity {
     }
 
     /// What was read, to be deleted. Refuses a value that has become another variant of its enum.
-    pub(crate) fn deleted<E: TableEntity>(entity: &Stored<E>) -> Result<Self, EntityError> {
+    pub(crate) fn deleted<E: TableEntity>(
+        operation: &'static str,
+        entity: &Stored<E>,
+    ) -> Result<Self, Error> {
+        let riders = riders_removed(entity);
+        let riders = riders.map_err(|error| refused(operation, error).with_key(entity.key()))?;
         Ok(Self {
-            riders: riders_removed(entity)?,
+            riders,
             ..Self::of_key(entity.key().clone())
         })
     }
@@ -239,11 +243,8 @@ pub(crate) fn riders<E: TableEntity>(
 /// What goes along with each write of a type.
 fn riders_of_type<E: TableEntity>() -> Riders {
     let mut riders = Riders::NONE;
-    const { check_extended::<E>() }
-    if const { E::FACTS.is_extended } {
-        let extensions = Extensions::of::<E>(LeftOut::NONE);
-        let of_type = extensions.iter().filter_map(|it| it.by.rider(it.schema));
-        of_type.for_each(|rider| riders.add(rider));
-    }
+    let extensions = Extensions::of::<E>(LeftOut::NONE);
+    let of_type = extensions.iter().filter_map(|it| it.by.rider(it.schema));
+    of_type.for_each(|rider| riders.add(rider));
     riders
 }

@@ -16,7 +16,6 @@ use tablesdk_protocol::{ETag, EntityKey, IfMatch, PartitionKey, TableName, Times
 
 use super::entry::{Expires, PREFIX, entries_until, owner_of_key};
 use crate::action::bulk::{delete_unchanged, is_missing};
-use crate::action::extend::extension::{Extension, Extensions};
 use crate::action::get_entity::{RawEntity, fetch, stored};
 use crate::action::query::conditions::Condition;
 use crate::action::query::own_pages::OwnPages;
@@ -30,8 +29,8 @@ use crate::entity::key::IntoPartitionKey;
 use crate::entity::{EntityError, Stored, read_key};
 use crate::error::{Error, ErrorKind};
 use crate::patterns::index::entries::remove_orphan;
-use crate::patterns::index::entry::{AnyIndex, EntryKeys};
-use crate::patterns::index::indexes::Indexes;
+use crate::patterns::index::entry::{AnyIndex, EntryKeys, has_entry};
+use crate::patterns::index::indexes::indexes_of;
 use crate::patterns::index::rider::EntryRider;
 use crate::pipeline::{Effect, Table};
 
@@ -158,8 +157,7 @@ impl Chunk {
             let (key, etag) = (entity.key().clone(), entity.etag().clone());
             self.alone.push((Version { key, etag }, entry));
         } else {
-            let change = deletion(table, &entity, entry.as_ref());
-            let change = change.map_err(|error| refused(OPERATION, error))?;
+            let change = deletion(table, &entity, entry.as_ref())?;
             self.with_others.push((change, entry));
         }
         Ok(false)
@@ -411,17 +409,9 @@ fn is_alone<E: Expires>(entity: &Stored<E>, entry: Option<&Version>) -> bool {
     entries.is_none_or(|entries| entries.iter().all(is_found))
 }
 
-/// Whether the stored entity has the entry with that key.
-fn has_entry<E>(entity: &Stored<E>, entry: &EntityKey) -> bool {
-    let entries = entity.memory().get::<EntryKeys>();
-    entries.is_some_and(|entries| entries.contains(entry))
-}
-
 /// The index by which expired entities are found.
 fn index_of_buckets<E: Expires>() -> Option<&'static dyn AnyIndex> {
-    let extensions = Extensions::all::<E>();
-    let indexes = extensions.iter().filter_map(Extension::find::<Indexes>);
-    let mut indexes = indexes.flat_map(Indexes::all);
+    let mut indexes = indexes_of::<E>().into_iter();
     indexes.find(|index| index.is_expiry())
 }
 
@@ -430,8 +420,8 @@ fn deletion<E: Expires>(
     table: &TableName,
     entity: &Stored<E>,
     entry: Option<&Version>,
-) -> Result<EntityChange, EntityError> {
-    let mut encoded = EncodedEntity::deleted(entity)?;
+) -> Result<EntityChange, Error> {
+    let mut encoded = EncodedEntity::deleted(OPERATION, entity)?;
     if entry.is_some_and(|entry| has_entry(entity, &entry.key))
         && let Some(entries) = encoded.riders.find_mut::<EntryRider>()
     {

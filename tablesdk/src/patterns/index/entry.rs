@@ -7,7 +7,7 @@ use tablesdk_protocol::EntityKey;
 use tablesdk_protocol::wire::json::{JsonEntity, read_entity};
 
 use crate::entity::{
-    EntityError, EntityProblem, PropertyReader, PropertyWriter, Schema, TableEntity,
+    EntityError, EntityProblem, PropertyReader, PropertyWriter, Schema, Stored, TableEntity,
     WritableEntity, write,
 };
 
@@ -321,6 +321,12 @@ impl<E: TableEntity> AnyIndex for Index<E> {
     }
 }
 
+/// Whether the stored entity has the entry with that key.
+pub(crate) fn has_entry<E>(entity: &Stored<E>, entry: &EntityKey) -> bool {
+    let entries = entity.memory().get::<EntryKeys>();
+    entries.is_some_and(|entries| entries.iter().any(|key| key == entry))
+}
+
 /// The keys of the entries that a stored entity has, each with the position of its index.
 #[derive(Clone)]
 pub(crate) struct EntryKeys(Vec<(usize, EntityKey)>);
@@ -350,10 +356,6 @@ impl EntryKeys {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &EntityKey> {
         self.0.iter().map(|(_, key)| key)
-    }
-
-    pub(crate) fn contains(&self, key: &EntityKey) -> bool {
-        self.iter().any(|known| known == key)
     }
 
     /// The keys of the entries in an index.

@@ -2,16 +2,16 @@
 
 use std::fmt;
 use std::future::ready;
-use std::marker::PhantomData;
 
 use futures_util::StreamExt as _;
 use tablesdk_protocol::{ETag, EntityKey};
 
-use super::entry::{EntryKeys, IndexEntry};
+use super::entry::{IndexEntry, has_entry};
 use crate::action::GetEntity;
 use crate::action::extend::extension::{Extensions, LeftOut};
 use crate::action::get_entity::find;
 use crate::action::query_entities::QueryEntities;
+use crate::action::refusal::refused;
 use crate::entity::{EntityError, Stored, TableEntity};
 use crate::error::Error;
 use crate::pipeline::{OperationRun, Table};
@@ -36,7 +36,7 @@ impl<E: TableEntity> GetEntity<E> {
     where
         E: IndexEntry,
     {
-        FollowEntry::new(self.table, self.key, self.left_out)
+        FollowEntry { get: self }
     }
 
     /// Reads the entry of an index as it is, without a look at its entity. In an index with entries in other partitions, it may be that of
@@ -54,7 +54,7 @@ impl<E: TableEntity> GetEntity<E> {
     where
         E: IndexEntry,
     {
-        UnverifiedEntry::new(self.table, self.key, self.left_out)
+        UnverifiedEntry { get: self }
     }
 }
 
@@ -85,37 +85,26 @@ impl<I: IndexEntry> QueryEntities<I> {
 /// Reads the entity that has an entry of an index. See [`GetEntity::follow`](crate::action::GetEntity::follow).
 #[must_use = "actions do nothing until awaited"]
 pub struct FollowEntry<I> {
-    table: Table,
-    key: Result<EntityKey, EntityError>,
-    left_out: LeftOut,
-    entry: PhantomData<fn() -> I>,
+    get: GetEntity<I>,
 }
 
 impl<I: IndexEntry> FollowEntry<I> {
-    pub(crate) const fn new(
-        table: Table,
-        key: Result<EntityKey, EntityError>,
-        left_out: LeftOut,
-    ) -> Self {
-        Self {
+    async fn run(self) -> Result<Option<Stored<I::Entity>>, Error> {
+        let GetEntity {
             table,
             key,
             left_out,
-            entry: PhantomData,
-        }
-    }
-
-    async fn run(self) -> Result<Option<Stored<I::Entity>>, Error> {
-        let key = self.key.map_err(Error::input);
-        let key = key.map_err(|error| error.with_operation(OPERATION))?;
-        let mut run = self.table.pipeline.begin(OPERATION);
+            ..
+        } = self.get;
+        let key = key.map_err(|error| refused(OPERATION, error))?;
+        let mut run = table.pipeline.begin(OPERATION);
         // An entry in another partition may be out of date: the entity shows whether it is hidden.
-        let entry = match read::<I>(&mut run, &self.table, &key, LeftOut::HIDING).await {
-            Ok(Some(entry)) => Followed::of(&entry, self.left_out),
+        let entry = match read::<I>(&mut run, &table, &key, LeftOut::HIDING).await {
+            Ok(Some(entry)) => Followed::of(&entry, left_out),
             Ok(None) => return run.end(Ok(None)),
             Err(error) => return run.end(Err(error)),
         };
-        let entity = entry.read::<I>(&mut run, &self.table).await;
+        let entity = entry.read::<I>(&mut run, &table).await;
         run.end(entity)
     }
 }
@@ -123,37 +112,26 @@ impl<I: IndexEntry> FollowEntry<I> {
 /// Reads an entry of an index as it is. See [`GetEntity::unverified`](crate::action::GetEntity::unverified).
 #[must_use = "actions do nothing until awaited"]
 pub struct UnverifiedEntry<I> {
-    table: Table,
-    key: Result<EntityKey, EntityError>,
-    left_out: LeftOut,
-    entry: PhantomData<fn() -> I>,
+    get: GetEntity<I>,
 }
 
 impl<I: IndexEntry> UnverifiedEntry<I> {
-    pub(crate) const fn new(
-        table: Table,
-        key: Result<EntityKey, EntityError>,
-        left_out: LeftOut,
-    ) -> Self {
-        Self {
+    async fn run(self) -> Result<Option<Stored<I>>, Error> {
+        let GetEntity {
             table,
             key,
             left_out,
-            entry: PhantomData,
-        }
-    }
-
-    async fn run(self) -> Result<Option<Stored<I>>, Error> {
-        let key = self.key.map_err(Error::input);
-        let key = key.map_err(|error| error.with_operation(READ))?;
-        let mut run = self.table.pipeline.begin(READ);
-        let entry = read::<I>(&mut run, &self.table, &key, self.left_out).await;
+            ..
+        } = self.get;
+        let key = key.map_err(|error| refused(READ, error))?;
+        let mut run = table.pipeline.begin(READ);
+        let entry = read::<I>(&mut run, &table, &key, left_out).await;
         run.end(entry)
     }
 }
 
-action!(impl[I: IndexEntry] UnverifiedEntry<I>, table.pipeline => Option<Stored<I>>);
-debug_by_fields!(UnverifiedEntry<I> { table, key });
+action!(impl[I: IndexEntry] UnverifiedEntry<I>, get.table.pipeline => Option<Stored<I>>);
+debug_by_fields!(UnverifiedEntry<I> { get });
 
 /// Reads the entities that have the entries of an index which a query finds. See
 /// [`QueryEntities::follow`](crate::action::QueryEntities::follow).
@@ -266,14 +244,8 @@ async fn read<E: TableEntity>(
     Ok(found.map(|(entity, _)| entity))
 }
 
-action!(impl[I: IndexEntry] FollowEntry<I>, table.pipeline => Option<Stored<I::Entity>>);
-debug_by_fields!(FollowEntry<I> { table, key });
-
-/// Whether the stored entity has the entry with that key.
-fn has_entry<E>(entity: &Stored<E>, entry: &EntityKey) -> bool {
-    let entries = entity.memory().get::<EntryKeys>();
-    entries.is_some_and(|entries| entries.contains(entry))
-}
+action!(impl[I: IndexEntry] FollowEntry<I>, get.table.pipeline => Option<Stored<I::Entity>>);
+debug_by_fields!(FollowEntry<I> { get });
 
 const OPERATION: &str = "follow entry";
 const READ: &str = "get entity";

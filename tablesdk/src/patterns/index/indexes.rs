@@ -8,8 +8,8 @@ use tablesdk_protocol::KeyKind;
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 
 use super::entry::{AnyIndex, Indexed};
-use crate::action::extend::extension::Extend;
-use crate::entity::Schema;
+use crate::action::extend::extension::{Extend, Extension, Extensions};
+use crate::entity::{Schema, TableEntity};
 use crate::filter::AccessClass;
 use crate::patterns::order;
 use crate::query::{Advice, Explanation};
@@ -28,9 +28,16 @@ impl Indexes {
         }
     }
 
-    pub(crate) fn all(&self) -> Vec<&'static dyn AnyIndex> {
+    fn all(&self) -> Vec<&'static dyn AnyIndex> {
         (self.all)()
     }
+}
+
+/// The indexes of a type, those of all variants of an enum.
+pub(crate) fn indexes_of<E: TableEntity>() -> Vec<&'static dyn AnyIndex> {
+    let extensions = Extensions::all::<E>();
+    let indexes = extensions.iter().filter_map(Extension::find::<Indexes>);
+    indexes.flat_map(Indexes::all).collect()
 }
 
 impl Extend for Indexes {

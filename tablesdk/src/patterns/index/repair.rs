@@ -13,10 +13,10 @@ use tablesdk_protocol::{EntityKey, IfMatch, PartitionKey, TableName};
 
 use super::entries::{Compared, EntryState, remove_orphan};
 use super::entry::AnyIndex;
-use super::indexes::Indexes;
+use super::indexes::indexes_of;
 use super::rider::EntryRider;
 use crate::action::batch::as_a_whole;
-use crate::action::extend::extension::{Extension, Extensions, LeftOut};
+use crate::action::extend::extension::LeftOut;
 use crate::action::extend::ride::Commit;
 use crate::action::get_entity::{RawEntity, fetch, stored};
 use crate::action::query_entities::QueryEntities;
@@ -218,9 +218,7 @@ impl<'a, E: WritableEntity> Repair<'a, E> {
         let partition = self.partition.take().transpose();
         let partition = partition.map_err(|error| refused(OPERATION, error))?;
         let name = self.table.checked_name(OPERATION)?;
-        let extensions = Extensions::all::<E>();
-        let indexes = extensions.iter().filter_map(Extension::find::<Indexes>);
-        let indexes = indexes.flat_map(Indexes::all);
+        let indexes = indexes_of::<E>().into_iter();
         let indexes = indexes.filter(|index| !index.is_part() && !index.is_expiry());
         let is_of_partition = partition.is_some();
         let indexes = indexes.filter(|index| !(is_of_partition && index.is_elsewhere()));

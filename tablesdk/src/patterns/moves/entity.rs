@@ -70,7 +70,7 @@ impl<E: WritableEntity> MoveEntity<E> {
                 body: write_stamped(&*whole, key, None).map_err(refused)?,
                 riders: riders(&*found, Attached::Insert, &Memory::NONE).map_err(refused)?,
             },
-            deleted: EncodedEntity::deleted(&found).map_err(refused)?,
+            deleted: EncodedEntity::deleted(OPERATION, &found)?,
             if_match: IfMatch::ETag(found.etag().clone()),
         };
         let riders_over = |there: &CurrentEntity| {
