@@ -11,6 +11,24 @@ use crate::name::KeyName;
 use crate::template::{PartForm, Piece};
 use crate::tokens::{mentions, param_idents};
 
+/// The implementation of a trait, with the bounds under which the fields can be stored.
+pub(super) fn implementation(
+    model: &Model<'_>,
+    of_trait: &TokenStream,
+    items: &TokenStream,
+) -> TokenStream {
+    let (ident, lints) = (&model.ident, &model.lints);
+    let generics = with_bounds(model);
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    quote! {
+        #[automatically_derived]
+        #(#lints)*
+        impl #impl_generics #of_trait for #ident #type_generics #where_clause {
+            #items
+        }
+    }
+}
+
 /// The generics of the entity, with the bounds under which its fields can be stored.
 pub(super) fn with_bounds(model: &Model<'_>) -> Generics {
     let krate = &model.krate;

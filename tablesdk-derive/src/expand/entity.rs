@@ -7,7 +7,7 @@ use quote::{ToTokens as _, quote};
 
 use super::access::named_groups;
 use super::attached::attached;
-use super::bounds::with_bounds;
+use super::bounds::implementation;
 use super::checks::generic_checks;
 use super::columns::columns_value;
 use super::keys::fn_entity_key;
@@ -26,16 +26,9 @@ impl Model<'_> {
 }
 
 pub(super) fn impl_entity(model: &Model<'_>, indexes: &[Model<'_>]) -> TokenStream {
-    let Model {
-        ident,
-        krate,
-        lints,
-        ..
-    } = model;
-    let private = model.private();
-    let generics = with_bounds(model);
-    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
-    let columns = columns_ident(ident);
+    let (krate, private) = (&model.krate, model.private());
+    let columns = columns_ident(&model.ident);
+    let (_, type_generics, _) = model.generics.split_for_impl();
     let param = entity_param();
     let with_param = with_entity_param(model.generics);
     let (_, column_generics, _) = with_param.split_for_impl();
@@ -53,48 +46,41 @@ pub(super) fn impl_entity(model: &Model<'_>, indexes: &[Model<'_>]) -> TokenStre
         quote! { projected_variant }
     };
     let named = named_groups(model, &quote! { Self });
-    quote! {
-        #[automatically_derived]
-        #(#lints)*
-        impl #impl_generics #private::EntityVariant for #ident #type_generics #where_clause {
-            type ColumnsOf<#param> = #columns #column_generics;
+    let variant = quote! {
+        type ColumnsOf<#param> = #columns #column_generics;
 
-            fn columns_of<#param>(#scope: #private::ColumnScope) -> Self::ColumnsOf<#param> {
-                #columns_value
-            }
-
-            const ACCESS: #private::VariantAccess<Self> = #private::#access::<Self>();
+        fn columns_of<#param>(#scope: #private::ColumnScope) -> Self::ColumnsOf<#param> {
+            #columns_value
         }
 
-        #[automatically_derived]
-        #(#lints)*
-        impl #impl_generics #krate::TableEntity for #ident #type_generics #where_clause {
-            type Columns = #columns #type_generics;
+        const ACCESS: #private::VariantAccess<Self> = #private::#access::<Self>();
+    };
+    let entity = quote! {
+        type Columns = #columns #type_generics;
 
-            const SCHEMA: #private::Schema = #schema #entries;
+        const SCHEMA: #private::Schema = #schema #entries;
 
-            #attached
+        #attached
 
-            fn columns() -> Self::Columns {
-                #checks
-                #named
-                <Self as #private::EntityVariant>::columns_of(#private::ColumnScope::ROOT)
-            }
-
-            #read
-
-            #written
+        fn columns() -> Self::Columns {
+            #checks
+            #named
+            <Self as #private::EntityVariant>::columns_of(#private::ColumnScope::ROOT)
         }
-    }
+
+        #read
+
+        #written
+    };
+    let variant = implementation(model, &quote! { #private::EntityVariant }, &variant);
+    let entity = implementation(model, &quote! { #krate::TableEntity }, &entity);
+    quote! { #variant #entity }
 }
 
 pub(super) fn impl_wide(model: &Model<'_>) -> TokenStream {
-    let (ident, lints) = (&model.ident, &model.lints);
-    let entity_trait = model.entity_trait();
     let private = model.private();
-    let generics = with_bounds(model);
-    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
-    let columns = columns_ident(ident);
+    let columns = columns_ident(&model.ident);
+    let (_, type_generics, _) = model.generics.split_for_impl();
     let schema = schema(model);
     let scope = local("scope");
     let columns_value = columns_value(model, &scope.to_token_stream());
@@ -102,60 +88,40 @@ pub(super) fn impl_wide(model: &Model<'_>) -> TokenStream {
     let (read, written) = (fn_read(model), fn_written_as(model));
     let (entity_key, write) = (fn_entity_key(model), fn_write(model));
     let named = named_groups(model, &quote! { Self });
-    quote! {
-        #[automatically_derived]
-        #(#lints)*
-        impl #impl_generics #entity_trait for #ident #type_generics #where_clause {
-            type Columns = #columns #type_generics;
+    let items = quote! {
+        type Columns = #columns #type_generics;
 
-            const SCHEMA: #private::Schema = #schema;
+        const SCHEMA: #private::Schema = #schema;
 
-            fn columns() -> Self::Columns {
-                #checks
-                #named
-                let #scope = #private::ColumnScope::ROOT;
-                #columns_value
-            }
-
-            #read
-
-            #written
-
-            #entity_key
-
-            #write
+        fn columns() -> Self::Columns {
+            #checks
+            #named
+            let #scope = #private::ColumnScope::ROOT;
+            #columns_value
         }
-    }
+
+        #read
+
+        #written
+
+        #entity_key
+
+        #write
+    };
+    implementation(model, &model.entity_trait().to_token_stream(), &items)
 }
 
 pub(super) fn impl_writable(model: &Model<'_>, is_standalone: bool) -> TokenStream {
-    let Model {
-        ident,
-        krate,
-        lints,
-        ..
-    } = model;
-    let generics = with_bounds(model);
-    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    let (krate, private) = (&model.krate, model.private());
     let entity_key = fn_entity_key(model);
     let write = fn_write(model);
-    let private = model.private();
-    let standalone = is_standalone.then(|| {
-        quote! {
-            #[automatically_derived]
-            #(#lints)*
-            impl #impl_generics #private::Standalone for #ident #type_generics #where_clause {}
-        }
-    });
-    quote! {
-        #[automatically_derived]
-        #(#lints)*
-        impl #impl_generics #krate::WritableEntity for #ident #type_generics #where_clause {
-            #entity_key
+    let items = quote! {
+        #entity_key
 
-            #write
-        }
-
-        #standalone
-    }
+        #write
+    };
+    let writable = implementation(model, &quote! { #krate::WritableEntity }, &items);
+    let standalone = quote! { #private::Standalone };
+    let standalone = is_standalone.then(|| implementation(model, &standalone, &TokenStream::new()));
+    quote! { #writable #standalone }
 }

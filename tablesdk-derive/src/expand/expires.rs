@@ -5,7 +5,7 @@ use quote::quote;
 use syn::LitStr;
 use syn::ext::IdentExt as _;
 
-use super::bounds::with_bounds;
+use super::bounds::implementation;
 use crate::attr::Bucket;
 use crate::check::{Kind, Model, Property};
 use crate::input::InputField;
@@ -35,27 +35,21 @@ impl Model<'_> {
 pub(super) fn impl_expires(model: &Model<'_>) -> Option<TokenStream> {
     let (field, _) = model.expires_on().filter(|_| model.is_writable())?;
     let private = model.private();
-    let (ident, lints) = (&model.ident, &model.lints);
     let (ty, member) = (field.ty, field.member());
-    let generics = with_bounds(model);
-    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
     let name = model.bucket().and_then(|bucket| bucket.name.as_ref());
-    let name = name.map_or_else(|| ident.unraw().to_string(), LitStr::value);
+    let name = name.map_or_else(|| model.ident.unraw().to_string(), LitStr::value);
     let bucket = model.bucket().map(|Bucket { seconds, .. }| {
         quote! {
             const BUCKET: ::core::option::Option<i64> = ::core::option::Option::Some(#seconds);
         }
     });
-    Some(quote! {
-        #[automatically_derived]
-        #(#lints)*
-        impl #impl_generics #private::Expires for #ident #type_generics #where_clause {
-            #bucket
-            const NAME: &'static str = #name;
+    let items = quote! {
+        #bucket
+        const NAME: &'static str = #name;
 
-            fn expires_at(&self) -> ::core::option::Option<#private::Timestamp> {
-                #private::field::<#ty>().instant(&self.#member)
-            }
+        fn expires_at(&self) -> ::core::option::Option<#private::Timestamp> {
+            #private::field::<#ty>().instant(&self.#member)
         }
-    })
+    };
+    Some(implementation(model, &quote! { #private::Expires }, &items))
 }

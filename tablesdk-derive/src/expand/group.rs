@@ -5,7 +5,7 @@ use quote::{ToTokens, quote};
 use syn::Index;
 use syn::spanned::Spanned as _;
 
-use super::bounds::with_bounds;
+use super::bounds::implementation;
 use super::checks::generic_checks;
 use super::columns::columns_value;
 use super::read::{finished, fn_fill, slot_of};
@@ -17,16 +17,8 @@ use crate::tokens::{
 };
 
 pub(super) fn impl_group(model: &Model<'_>) -> TokenStream {
-    let Model {
-        ident,
-        krate,
-        lints,
-        ..
-    } = model;
-    let private = model.private();
-    let generics = with_bounds(model);
-    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
-    let columns = columns_ident(ident);
+    let (krate, private) = (&model.krate, model.private());
+    let columns = columns_ident(&model.ident);
     let param = entity_param();
     let with_param = with_entity_param(model.generics);
     let (_, column_generics, _) = with_param.split_for_impl();
@@ -60,34 +52,31 @@ pub(super) fn impl_group(model: &Model<'_>) -> TokenStream {
             _ => member,
         }
     });
-    quote! {
-        #[automatically_derived]
-        #(#lints)*
-        impl #impl_generics #krate::TableProperties for #ident #type_generics #where_clause {
-            type Columns<#param> = #columns #column_generics;
-            type Slots = (#(#slot_types,)*);
+    let items = quote! {
+        type Columns<#param> = #columns #column_generics;
+        type Slots = (#(#slot_types,)*);
 
-            const SCHEMA: #private::Schema = #schema;
+        const SCHEMA: #private::Schema = #schema;
 
-            fn columns<#param>(#scope: #private::ColumnScope) -> Self::Columns<#param> {
-                #checks
-                #columns_value
-            }
-
-            #write
-
-            fn slots() -> Self::Slots {
-                (#(#slot_values,)*)
-            }
-
-            #fill
-
-            fn finish(
-                #slots: Self::Slots,
-                #scope: #private::ColumnScope,
-            ) -> ::core::result::Result<Self, #private::EntityError> {
-                ::core::result::Result::Ok(Self { #(#members,)* })
-            }
+        fn columns<#param>(#scope: #private::ColumnScope) -> Self::Columns<#param> {
+            #checks
+            #columns_value
         }
-    }
+
+        #write
+
+        fn slots() -> Self::Slots {
+            (#(#slot_values,)*)
+        }
+
+        #fill
+
+        fn finish(
+            #slots: Self::Slots,
+            #scope: #private::ColumnScope,
+        ) -> ::core::result::Result<Self, #private::EntityError> {
+            ::core::result::Result::Ok(Self { #(#members,)* })
+        }
+    };
+    implementation(model, &quote! { #krate::TableProperties }, &items)
 }

@@ -5,7 +5,7 @@ use quote::{ToTokens, quote};
 use syn::Ident;
 use syn::ext::IdentExt as _;
 
-use super::bounds::with_bounds;
+use super::bounds::implementation;
 use super::expand;
 use super::keys::{key_parts, key_value};
 use super::write::write_statements;
@@ -21,9 +21,6 @@ pub(super) fn impl_indexed(entity: &Model<'_>, indexes: &[Model<'_>]) -> Option<
         return None;
     }
     let private = entity.private();
-    let (ident, lints) = (&entity.ident, &entity.lints);
-    let generics = with_bounds(entity);
-    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
     let idents = indexes.iter().map(|index| &index.ident);
     let copies = entity.copies.iter().map(|copy| {
         let (path, name) = (&copy.path, copy.stored_name(&entity.ident));
@@ -32,17 +29,18 @@ pub(super) fn impl_indexed(entity: &Model<'_>, indexes: &[Model<'_>]) -> Option<
     let expiry = entity
         .bucket()
         .map(|_| quote! { #private::Index::<Self>::expiry(), });
-    Some(quote! {
-        #[automatically_derived]
-        #(#lints)*
-        impl #impl_generics #private::Indexed for #ident #type_generics #where_clause {
-            const INDEXES: &'static [#private::Index<Self>] = &[
-                #(#private::Index::of::<#idents>(),)*
-                #(#copies,)*
-                #expiry
-            ];
-        }
-    })
+    let items = quote! {
+        const INDEXES: &'static [#private::Index<Self>] = &[
+            #(#private::Index::of::<#idents>(),)*
+            #(#copies,)*
+            #expiry
+        ];
+    };
+    Some(implementation(
+        entity,
+        &quote! { #private::Indexed },
+        &items,
+    ))
 }
 
 /// How a projection with both keys is written, where it is computed from another entity.
@@ -54,36 +52,31 @@ pub(super) fn impl_copied(model: &Model<'_>) -> Option<TokenStream> {
         return None;
     }
     let private = model.private();
-    let (ident, lints, writer) = (&model.ident, &model.lints, local("writer"));
-    let generics = with_bounds(model);
-    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    let writer = local("writer");
     let own = |field: &InputField<'_>| {
         let member = field.member();
         quote! { &self.#member }
     };
     let key = key_value(model, &quote! { Self }, own);
     let statements = write_statements(model, &writer, own);
-    Some(quote! {
-        #[automatically_derived]
-        #(#lints)*
-        impl #impl_generics #private::Copied for #ident #type_generics #where_clause {
-            const IS_PART: bool = true;
+    let items = quote! {
+        const IS_PART: bool = true;
 
-            fn copy_key(
-                &self,
-            ) -> ::core::result::Result<#private::EntityKey, #private::EntityError> {
-                #key
-            }
-
-            fn write_copy(
-                &self,
-                #writer: &mut #private::PropertyWriter<'_>,
-            ) -> ::core::result::Result<(), #private::EntityError> {
-                #statements
-                ::core::result::Result::Ok(())
-            }
+        fn copy_key(
+            &self,
+        ) -> ::core::result::Result<#private::EntityKey, #private::EntityError> {
+            #key
         }
-    })
+
+        fn write_copy(
+            &self,
+            #writer: &mut #private::PropertyWriter<'_>,
+        ) -> ::core::result::Result<(), #private::EntityError> {
+            #statements
+            ::core::result::Result::Ok(())
+        }
+    };
+    Some(implementation(model, &quote! { #private::Copied }, &items))
 }
 
 /// The struct of the entries, and its implementations.
