@@ -50,7 +50,7 @@ impl<'a> DeleteAll<'a> {
     }
 
     /// Deletes only entities that have not changed since the query found them. The others stay, and are counted as
-    /// [changed](BulkProgress::changed). Without this option, an entity that was found is deleted even if it has changed since.
+    /// [changed](super::BulkProgress::changed). Without this option, an entity that was found is deleted even if it has changed since.
     pub const fn if_unchanged(mut self) -> Self {
         self.if_unchanged = true;
         self
