@@ -13,6 +13,8 @@ mod entity;
 #[cfg(feature = "encryption")]
 mod envelope;
 #[cfg(feature = "encryption")]
+pub(crate) mod extension;
+#[cfg(feature = "encryption")]
 mod keyring;
 #[cfg(feature = "encryption")]
 mod literal;
@@ -20,8 +22,6 @@ mod literal;
 mod local_key;
 #[cfg(feature = "encryption")]
 mod provider;
-#[cfg(feature = "encryption")]
-pub(crate) mod rider;
 #[cfg(feature = "encryption")]
 mod stored_keys;
 
@@ -36,7 +36,7 @@ pub use provider::{ContentKey, KeyProvider, ProviderFuture, WrappedKey};
 
 #[cfg(feature = "encryption")]
 #[doc(hidden)]
-pub use rider::encrypts;
+pub use extension::encrypts;
 
 /// The derive refuses encrypted properties without the feature.
 #[cfg(not(feature = "encryption"))]
