@@ -3,6 +3,7 @@
 //! No request fails by that, because it opens another connection. So the log has one line when the database begins to close idle
 //! connections, and one when it keeps them again, however many there are.
 
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -23,6 +24,8 @@ struct ConnectionRecord {
     cause: Option<Arc<str>>,
     /// The least time after which an idle connection was closed; `None` while the database keeps them.
     closed_after: Option<Duration>,
+    /// Whether the line about closed connections waits for a cause: a connection counts as closed a moment before its end is noted.
+    awaits_cause: bool,
 }
 
 impl KeptConnections {
@@ -32,11 +35,10 @@ impl KeptConnections {
         match state.closed_after {
             None if is_closed => {
                 state.closed_after = Some(idle);
-                let cause = state.cause.as_deref().unwrap_or("connection closed");
-                tracing::warn!(
-                    cause,
-                    "the database closes connections that no request uses: requests open new ones"
-                );
+                match &state.cause {
+                    Some(cause) => warn_of_closed(cause),
+                    None => state.awaits_cause = true,
+                }
             }
             Some(least) if is_closed => state.closed_after = Some(least.min(idle)),
             // One that is open since a shorter time shows nothing.
@@ -49,16 +51,29 @@ impl KeptConnections {
         !is_closed
     }
 
-    fn ended(&self, error: &Error) {
-        let cause = errors::describe(error);
-        tracing::debug!(%cause, "a connection to the database ended");
-        self.lock().cause = Some(cause);
+    fn ended(&self, end: Result<(), Error>) {
+        let mut state = self.lock();
+        if let Err(error) = end {
+            let cause = errors::describe(&error);
+            tracing::debug!(%cause, "a connection to the database ended");
+            state.cause = Some(cause);
+        }
+        if mem::take(&mut state.awaits_cause) {
+            warn_of_closed(state.cause.as_deref().unwrap_or("connection closed"));
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, ConnectionRecord> {
         // Nothing panics while it is locked.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn warn_of_closed(cause: &str) {
+    tracing::warn!(
+        cause,
+        "the database closes connections that no request uses: requests open new ones"
+    );
 }
 
 /// Connects to the database. The one of the pool logs each connection that ends.
@@ -77,11 +92,7 @@ impl Connect for Connector {
         let (config, kept) = (config.clone(), self.kept.clone());
         Box::pin(async move {
             let (client, connection) = config.connect(self.tls.clone()).await?;
-            let task = tokio::spawn(async move {
-                if let Err(error) = connection.await {
-                    kept.ended(&error);
-                }
-            });
+            let task = tokio::spawn(async move { kept.ended(connection.await) });
             Ok((client, task))
         })
     }
