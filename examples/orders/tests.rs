@@ -214,6 +214,26 @@ async fn orders_are_listed_page_by_page_without_a_scan() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_payment_survives_every_fault_at_each_of_its_requests() {
+    let shop = Shop::open().await;
+    shop.place(FIRST, 250).await;
+    let runs = shop.server().at_each_request().run(
+        async || shop.pay(FIRST).await,
+        async |run| {
+            // A customer whose payment was not answered, since the service ended, pays again.
+            let status = match run.outcome {
+                Some(status) => status,
+                None => shop.pay(FIRST).await,
+            };
+            assert_eq!(status, 200);
+            let dump = shop.server().dump().unwrap();
+            assert!(dump.contains("IsPaid = true"), "{dump}");
+        },
+    );
+    assert!(runs.await > 10);
+}
+
+#[tokio::test(start_paused = true)]
 async fn no_fault_of_the_network_loses_or_doubles_an_order() {
     for seed in 0..20 {
         let shop = Shop::open().await;

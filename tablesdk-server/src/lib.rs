@@ -93,7 +93,7 @@ pub use data_directory::{CheckReport, DataDirectory, Progress, verify_backup};
 #[cfg(feature = "tls")]
 pub use http::tls_identity::TlsIdentity;
 pub use request::auth::{TokenAction, TokenGrant, TokenRefusal, TokenVerifier};
-pub use server::{ServerSnapshot, TableServer, TableServerBuilder};
+pub use server::{EachRequest, RunWithFault, ServerSnapshot, TableServer, TableServerBuilder};
 #[cfg(feature = "durable")]
 pub use storage::Durability;
 // The types of the public API, so that a test needs only this crate. They are the same types as in `tablesdk`.

@@ -1,6 +1,7 @@
 //! The server's kit for tests, `tablesdk_server::testing`, as the tests of a program use it: over HTTP and without a socket.
 
 mod clock;
+mod each_request;
 mod faults;
 mod flavors;
 mod journal;

@@ -4,6 +4,7 @@ Copy this file next to your tests. It needs Python 3.10, pytest and the program 
 A test that takes the fixture `server` gets an empty server; its client connects with `server.connection_string`.
 """
 
+import itertools
 import json
 import os
 import subprocess
@@ -59,6 +60,20 @@ class TableServer:
 
     def clear_faults(self):
         self.call("DELETE", "/faults")
+
+    def at_each_request(self, fault):
+        """For a loop: its body runs with the fault at its first request, then at its second one, until no request is left.
+
+        Each run begins with the tables as they were. Check them with `dump`, which is no request to the tables.
+        """
+        before = self.snapshot()
+        for number in itertools.count(1):
+            self.restore(before)
+            fault_id = self.inject(fault, nth=number)
+            yield number
+            if self.hits(fault_id) == 0:
+                self.clear_faults()
+                return
 
     def throttle(self, **rates):
         """Limits entities per second: `perPartition=2000, perAccount=20000` are the targets of the service."""

@@ -72,6 +72,14 @@ def test_an_order_is_placed_once_although_the_response_is_lost(server, orders):
     assert server.dump() == "Orders\nOrders(PartitionKey='ada',RowKey='1')\n  Cents = 250\n"
 
 
+def test_an_order_is_placed_once_whichever_response_is_lost(server, orders):
+    orders.place("ada", "1", 250)
+    for _ in server.at_each_request({"kind": "loseResponse"}):
+        orders.place_once("ada", "2", 100)
+        orders.place_once("ada", "3", 100)
+        assert server.dump().count("Cents = 100\n") == 2
+
+
 def test_a_truncated_page_is_read_again(server, orders):
     orders.place("ada", "1", 250)
     server.inject({"kind": "truncate", "bytes": 20}, operations=["QueryEntities"], times=1)

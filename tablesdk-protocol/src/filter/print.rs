@@ -3,7 +3,7 @@
 //! Comparisons bind tighter than `not`, `not` than `and`, `and` than `or`. Text only: percent-encoding for the URL is
 //! not done here. Deliberately knows nothing of the limits of the parser: a tree of any depth prints, without recursion.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::slice;
 
 use super::{Comparison, ComparisonOperator, Filter, PropertyComparison};
@@ -134,7 +134,11 @@ impl fmt::Display for Literal<'_> {
             ValueRef::Binary(bytes) => {
                 f.write_str("X'")?;
                 for byte in bytes.iter() {
-                    write!(f, "{byte:02x}")?;
+                    for half in [byte >> 4, byte & 0xF] {
+                        // There is one: a half has 4 bits.
+                        let digit = char::from_digit(half.into(), 16).unwrap_or_default();
+                        f.write_char(digit)?;
+                    }
                 }
                 f.write_str("'")
             }

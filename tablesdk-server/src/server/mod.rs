@@ -5,6 +5,7 @@
 
 mod admin;
 mod builder;
+mod each_request;
 #[cfg_attr(not(feature = "network"), path = "open_files_unlimited.rs")]
 mod open_files;
 mod state;
@@ -32,6 +33,7 @@ use tokio::time::{sleep, timeout};
 use self::admin::Admin;
 use self::builder::Sockets;
 pub use self::builder::TableServerBuilder;
+pub use self::each_request::{EachRequest, RunWithFault};
 use self::open_files::ConnectionLimit;
 pub use self::state::ServerSnapshot;
 use self::test_port::TestPort;

@@ -64,6 +64,13 @@ enum Source {
     Clock(Arc<dyn Clock>),
 }
 
+/// Where a clock stood.
+#[derive(Clone, Copy)]
+pub(crate) struct ClockMark {
+    time: Timestamp,
+    is_frozen: bool,
+}
+
 impl VirtualClock {
     /// Runs with tokio's time from a time on.
     pub(crate) fn starting_at(time: Timestamp) -> Self {
@@ -123,6 +130,22 @@ impl VirtualClock {
     /// The clock as it was at first: it runs, and was not moved.
     pub(crate) fn reset(&self) {
         self.change(|position, _| *position = Position::default());
+    }
+
+    /// The time, for [`set_back`](Self::set_back).
+    pub(crate) fn mark(&self) -> ClockMark {
+        ClockMark {
+            time: self.now(),
+            is_frozen: self.is_frozen(),
+        }
+    }
+
+    /// Sets the clock to the time of the mark, from which it runs if it did so then.
+    pub(crate) fn set_back(&self, mark: ClockMark) {
+        self.set(mark.time);
+        if !mark.is_frozen {
+            self.resume();
+        }
     }
 
     /// Whether the clock is frozen.

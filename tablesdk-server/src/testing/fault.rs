@@ -1,5 +1,6 @@
 //! [`Fault`]: what happens to a request instead of what should.
 
+use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -195,6 +196,15 @@ impl Fault {
         self
     }
 
+    /// How long after the request it is carried out, or its response is sent.
+    pub(crate) const fn longest_delay(&self) -> Duration {
+        match (&self.application, &self.reaction) {
+            (Application::After(delay) | Application::Again(delay), _)
+            | (_, Reaction::Response(delay)) => *delay,
+            _ => Duration::ZERO,
+        }
+    }
+
     /// Makes of a response what the client gets. What no response can show is an extension of it, for the connection.
     pub(super) fn damage(&self, flavor: Flavor, response: &mut Response<Bytes>) {
         match &self.reaction {
@@ -229,6 +239,30 @@ impl Fault {
                 };
                 response.extensions_mut().insert(broken);
             }
+        }
+    }
+}
+
+/// Shows what becomes of the request, and what the client gets.
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.application {
+            Application::Never => f.write_str("not carried out"),
+            Application::Once => f.write_str("carried out"),
+            Application::After(delay) => write!(f, "carried out {delay:?} later"),
+            Application::Twice => f.write_str("carried out twice"),
+            Application::Again(delay) => write!(f, "carried out, and again {delay:?} later"),
+        }?;
+        match &self.reaction {
+            Reaction::Response(Duration::ZERO) => f.write_str(", response sent"),
+            Reaction::Response(delay) => write!(f, ", response {delay:?} later"),
+            Reaction::Error { code, .. } => write!(f, ", response {}", code.as_str()),
+            Reaction::Truncated(bytes) => {
+                write!(f, ", response cut off after {bytes} bytes of its body")
+            }
+            Reaction::Corrupted => f.write_str(", response corrupted"),
+            Reaction::Reset => f.write_str(", connection reset"),
+            Reaction::Silence => f.write_str(", no response"),
         }
     }
 }

@@ -17,6 +17,7 @@ mod request;
 mod rule;
 mod throttle;
 
+pub(crate) use clock::ClockMark;
 pub use clock::VirtualClock;
 pub use fault::Fault;
 pub(crate) use fault::{Application, Reaction};

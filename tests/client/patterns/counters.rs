@@ -1,21 +1,17 @@
-//! Counters: an amount is counted once, under contention and faults.
-//!
-//! A failure of the random test prints its seed; `TABLESDK_COUNTER_SEED` runs that seed.
+//! Counters: an amount is counted once, under contention, and after single faults.
 
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fastrand::Rng;
 use futures::future::{FutureExt as _, join_all};
-use harness::{client_with, seeds};
+use harness::client_with;
 use tablesdk::counter::Counter;
-use tablesdk::{DynamicEntity, Error, ErrorCode, ErrorKind, RetryPolicy, Stored, TableClient};
+use tablesdk::{DynamicEntity, ErrorCode, ErrorKind, RetryPolicy, Stored, TableClient};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::Fault;
 use tokio::time::{sleep, timeout};
 
-use super::faults;
 use crate::on_both_transports;
 
 fn views(table: &TableClient) -> Counter {
@@ -276,122 +272,6 @@ async fn callers_share_the_error_of_their_request() {
     }));
     counter.add(1).await.unwrap();
     assert_eq!(counter.value().await.unwrap(), 2);
-}
-
-/// Three amounts, with a fault at each request, beside another client that writes the same shard.
-async fn at_each_request(
-    retry: fn() -> RetryPolicy,
-    fault: fn() -> Fault,
-    expect: impl Fn(&str, Result<(), Error>),
-) {
-    let adds = async |table: &TableClient, name: &str| {
-        let (one, two) = (views(table).shards(1), views(table).shards(1));
-        let (mut least, mut most, mut result) = (0, 0, Ok(()));
-        for amount in [1, 20, 300] {
-            let counter = match name {
-                "two clients" if amount == 20 => &two,
-                _ => &one,
-            };
-            let added = counter.add(amount).await;
-            most += amount;
-            match added {
-                Ok(()) => least += amount,
-                Err(error) if error.is_outcome_unknown() => result = Err(error),
-                Err(error) => {
-                    most -= amount;
-                    result = Err(error);
-                }
-            }
-        }
-        sleep(Duration::from_secs(60)).await;
-        if let Ok(value) = one.value().await {
-            assert!((least..=most).contains(&value), "{least}, {value}, {most}");
-        }
-        result
-    };
-    let table = || counters(retry());
-    let names = ["one client", "two clients"];
-    faults::at_each_request(&names, table, adds, async |_| (), fault, expect).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn amounts_are_counted_once_with_a_fault_at_each_request() {
-    let succeeds = |name: &str, result: Result<(), Error>| result.expect(name);
-    at_each_request(RetryPolicy::exponential, Fault::reset, succeeds).await;
-    at_each_request(RetryPolicy::exponential, Fault::lost_response, succeeds).await;
-    at_each_request(RetryPolicy::exponential, Fault::duplicate, succeeds).await;
-    let late = || Fault::reset().applied_after(Duration::from_secs(30));
-    at_each_request(RetryPolicy::exponential, late, succeeds).await;
-    at_each_request(RetryPolicy::none, Fault::reset, |_, _| ()).await;
-    at_each_request(RetryPolicy::none, Fault::lost_response, |_, _| ()).await;
-    at_each_request(RetryPolicy::none, late, |_, _| ()).await;
-}
-
-/// What became of an amount.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Outcome {
-    Counted,
-    NotCounted,
-    Unknown,
-}
-
-/// Each amount is a power of 4, so that the digits of the value show how often each was counted.
-#[tokio::test(start_paused = true)]
-async fn random_histories_count_each_amount_once() {
-    let seeds = seeds("TABLESDK_COUNTER_SEED", 24);
-    let (mut certain, mut unknown, mut hits) = (0, 0, 0);
-    for seed in seeds.iter().copied() {
-        println!("TABLESDK_COUNTER_SEED={seed}");
-        let (server, table) = counters(RetryPolicy::exponential()).await;
-        let faults = server.faults();
-        let late = Fault::reset().applied_after(Duration::from_secs(5));
-        let late = faults.on_writes().probability(0.2).seed(seed).inject(late);
-        let chaos = faults.chaos(seed);
-        let clients = (0..3_u32).map(|nth| {
-            let retry = RetryPolicy::exponential().attempts(3);
-            let service = client_with(&server, |builder| builder.retry(retry));
-            let table = service.table("Counters");
-            async move {
-                let rng = std::cell::RefCell::new(Rng::with_seed(seed ^ (u64::from(nth) << 8)));
-                let counter = views(&table).shards(2);
-                let (counter, rng) = (&counter, &rng);
-                let adds = (0..10).map(|round| async move {
-                    let digit = nth * 10 + round;
-                    let wait = rng.borrow_mut().u64(..20_000);
-                    let patience = rng.borrow_mut().u64(1_000..60_000);
-                    sleep(Duration::from_millis(wait)).await;
-                    let add = counter.add(4_i64.pow(digit));
-                    let added = timeout(Duration::from_millis(patience), add).await;
-                    let result = match added {
-                        Ok(Ok(())) => Outcome::Counted,
-                        Ok(Err(error)) if !error.is_outcome_unknown() => Outcome::NotCounted,
-                        _ => Outcome::Unknown,
-                    };
-                    (digit, result)
-                });
-                join_all(adds).await
-            }
-        });
-        let results = join_all(clients).await.concat();
-        faults.clear();
-        sleep(Duration::from_secs(60)).await;
-        let value = views(&table).value().await.unwrap();
-        for (digit, result) in results {
-            let times = value / 4_i64.pow(digit) % 4;
-            let is_right = match result {
-                Outcome::Counted => times == 1,
-                Outcome::NotCounted => times == 0,
-                Outcome::Unknown => times <= 1,
-            };
-            assert!(is_right, "{digit}: {result:?}, {times} times");
-            certain += u32::from(result == Outcome::Counted);
-            unknown += u32::from(result == Outcome::Unknown);
-        }
-        hits += chaos.hits() + late.hits();
-    }
-    let count = u32::try_from(seeds.len()).unwrap();
-    println!("{certain} counted, {unknown} unknown, {hits} faults");
-    assert!(certain > 10 * count && hits > 5 * u64::from(count));
 }
 
 #[tokio::test(start_paused = true)]

@@ -36,7 +36,7 @@ struct Expiry {
 }
 
 /// Hours from now.
-pub(super) fn hours(hours: i64) -> Timestamp {
+pub(crate) fn hours(hours: i64) -> Timestamp {
     let now = Timestamp::try_from(std::time::SystemTime::now()).unwrap();
     Timestamp::from_unix_ticks(now.unix_ticks() + hours * 3600 * 10_000_000).unwrap()
 }

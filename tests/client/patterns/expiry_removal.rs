@@ -1,27 +1,19 @@
-//! The removal of expired entities: what it deletes, by a query and by buckets, beside writers, with clocks that differ, and after faults.
-//!
-//! A failure of the random test prints its seed; `TABLESDK_EXPIRY_SEED` runs that seed.
+//! The removal of expired entities: what it deletes, by a query and by buckets, and with clocks that differ.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use fastrand::Rng;
-use futures::future::join_all;
-use harness::{client_with, seeds};
+use harness::client_with;
 use http::{HeaderValue, Request, header};
 use tablesdk::index::CopyOf;
 use tablesdk::sas::Permissions;
 use tablesdk::transport::{Clock, Transport, TransportFuture};
-use tablesdk::{
-    DynamicEntity, ETag, Error, ErrorKind, RetryPolicy, TableClient, TableEntity, Timestamp,
-};
+use tablesdk::{DynamicEntity, ETag, ErrorKind, RetryPolicy, TableClient, TableEntity, Timestamp};
 use tablesdk_server::TableServer;
-use tablesdk_server::testing::{Fault, Op, VirtualClock};
-use tokio::time::sleep;
+use tablesdk_server::testing::{Op, VirtualClock};
 
 use super::expiry::hours;
-use super::faults::is_expected;
 use super::on_both_transports;
 
 /// Without an index: a removal scans.
@@ -37,18 +29,18 @@ struct Token {
 /// Found by its bucket, and by nothing else.
 #[derive(Clone, Debug, PartialEq, TableEntity)]
 #[table(partition_key = "{user}", row_key = "{id:06}")]
-struct Session {
+pub(crate) struct Session {
     user: String,
     id: u32,
     #[table(expires(bucket = "1h"))]
-    until: Option<Timestamp>,
+    pub(crate) until: Option<Timestamp>,
 }
 
 /// With an index and a copy.
 #[derive(Clone, Debug, PartialEq, TableEntity)]
 #[table(partition_key = "{user}", row_key = "visit_{id:06}")]
 #[table(index(ByPage, row_key = "page_{page}_{id:06}"), copy(Seen))]
-struct Visit {
+pub(crate) struct Visit {
     user: String,
     id: u32,
     page: String,
@@ -58,7 +50,7 @@ struct Visit {
 
 #[derive(Clone, Debug, PartialEq, TableEntity)]
 #[table(partition_key = "{user}", row_key = "seen_{id:06}")]
-struct Seen {
+pub(crate) struct Seen {
     user: String,
     id: u32,
 }
@@ -78,7 +70,7 @@ fn token(user: &str, id: u32, until: Timestamp) -> Token {
     Token { user, id, until }
 }
 
-fn session(user: &str, id: u32, until: Timestamp) -> Session {
+pub(crate) fn session(user: &str, id: u32, until: Timestamp) -> Session {
     Session {
         user: user.to_owned(),
         id,
@@ -86,7 +78,7 @@ fn session(user: &str, id: u32, until: Timestamp) -> Session {
     }
 }
 
-fn visit(id: u32, until: Timestamp) -> Visit {
+pub(crate) fn visit(id: u32, until: Timestamp) -> Visit {
     Visit {
         user: "ann".to_owned(),
         id,
@@ -96,14 +88,14 @@ fn visit(id: u32, until: Timestamp) -> Visit {
 }
 
 /// The row keys of all entities that queries show, entries of buckets left out.
-async fn rows(table: &TableClient) -> Vec<String> {
+pub(crate) async fn rows(table: &TableClient) -> Vec<String> {
     let rows = table.query::<DynamicEntity>().values().collect().await;
     let rows = rows.expect("the table can be read").into_iter();
     rows.map(|row| row.row_key().to_owned()).collect()
 }
 
 /// The keys of the entries in buckets. No query shows them.
-fn buckets(server: &TableServer) -> Vec<(String, String)> {
+pub(crate) fn buckets(server: &TableServer) -> Vec<(String, String)> {
     let dump = server.dump().unwrap();
     let lines = dump.lines();
     let keys = lines.filter_map(|line| line.split_once("PartitionKey='~tablesdk.expiry."));
@@ -245,114 +237,6 @@ async fn entries_lie_in_the_bucket_of_the_instant() {
         1
     );
     assert!(buckets(&server).is_empty());
-}
-
-/// Four sessions, of which two are over, and as many visits.
-async fn visited(retry: RetryPolicy) -> (TableServer, TableClient) {
-    let (server, table) = start(retry).await;
-    for (id, until) in [(1, hours(-2)), (2, hours(2)), (3, hours(-2)), (4, hours(2))] {
-        table.insert(&session("ann", id, until)).await.unwrap();
-        table.insert(&visit(id, until)).await.unwrap();
-    }
-    (server, table)
-}
-
-const WRITES: [&str; 3] = ["remove sessions", "remove visits", "insert over"];
-
-async fn write(table: &TableClient, name: &str) -> Result<(), Error> {
-    match name {
-        "remove sessions" => {
-            let report = table.clean_up_expired::<Session>().await?;
-            assert_eq!((report.removed, report.postponed), (2, 0));
-        }
-        "remove visits" => {
-            let report = table.clean_up_expired::<Visit>().await?;
-            assert_eq!((report.removed, report.postponed), (2, 0));
-        }
-        "insert over" => {
-            table.insert(&session("ann", 1, hours(2))).await?;
-            table.insert(&visit(1, hours(2))).await?;
-        }
-        _ => unreachable!("{name}"),
-    }
-    Ok(())
-}
-
-/// Nothing is lost that is not over; visits have what belongs to them.
-async fn check(table: &TableClient) {
-    let rows = rows(table).await;
-    for id in [2, 4] {
-        for row in [
-            format!("{id:06}"),
-            format!("visit_{id:06}"),
-            format!("page_home_{id:06}"),
-            format!("seen_{id:06}"),
-        ] {
-            assert!(rows.contains(&row), "{row}: {rows:?}");
-        }
-    }
-    let count = |prefix: &str| rows.iter().filter(|row| row.starts_with(prefix)).count();
-    assert_eq!(
-        (count("visit_"), count("visit_")),
-        (count("page_"), count("seen_"))
-    );
-}
-
-/// After a fault, removals complete what one has begun, and leave no garbage.
-async fn completed(server: &TableServer, table: &TableClient) {
-    check(table).await;
-    // As the first writer of the next removals: what is left of one is old.
-    server.clock().advance(Duration::from_secs(3600 + 600));
-    for _ in 0..2 {
-        table.clean_up_expired::<Session>().await.unwrap();
-        table.clean_up_expired::<Visit>().await.unwrap();
-    }
-    check(table).await;
-    let left = rows(table).await;
-    assert!(!left.iter().any(|row| row.ends_with("000003")), "{left:?}");
-    // An entry of an insert that failed is found when its bucket has begun.
-    server.clock().advance(Duration::from_secs(4 * 3600));
-    table.clean_up_expired::<Session>().await.unwrap();
-    table.clean_up_expired::<Visit>().await.unwrap();
-    let left = (rows(table).await, buckets(server));
-    assert_eq!(left, (Vec::new(), Vec::new()));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_removal_is_completed_by_the_next_one_after_a_fault_at_each_request() {
-    for fault in [
-        Fault::reset as fn() -> Fault,
-        Fault::lost_response,
-        Fault::duplicate,
-        || Fault::reset().applied_after(Duration::from_secs(30)),
-    ] {
-        for retry in [RetryPolicy::none, RetryPolicy::exponential] {
-            for name in WRITES {
-                for nth in 1.. {
-                    let (server, table) = visited(retry()).await;
-                    let injected = server.faults().on_any().nth(nth).inject(fault());
-                    let result = write(&table, name).await;
-                    let hits = injected.hits();
-                    server.faults().clear();
-                    sleep(Duration::from_secs(60)).await;
-                    completed(&server, &table).await;
-                    if hits == 0 {
-                        assert!(nth > 1, "{name}");
-                        result.expect(name);
-                        break;
-                    }
-                    if let Err(error) = result {
-                        assert!(
-                            is_expected(&error)
-                                || error.is_timeout()
-                                || error.kind() == ErrorKind::Transport,
-                            "{name}: {error}"
-                        );
-                    }
-                }
-            }
-        }
-    }
 }
 
 /// A removal finds entries of buckets of another size, and looks at the entity.
@@ -676,90 +560,6 @@ async fn the_clock_of_the_service_decides() {
             "{by}"
         );
         assert_eq!(rows(&ours).await, ["000002", "token_000002"]);
-    }
-}
-
-/// Each writer has sessions of its own, and knows until when each is valid. Two removals run beside them.
-#[tokio::test(start_paused = true)]
-async fn nothing_is_removed_that_has_not_expired() {
-    for seed in seeds("TABLESDK_EXPIRY_SEED", 6) {
-        println!("TABLESDK_EXPIRY_SEED={seed}");
-        fastrand::seed(seed);
-        let (server, table) = start(RetryPolicy::exponential()).await;
-        let injected = server.faults().chaos(seed);
-        let writers = (0..4_u32).map(|writer| {
-            let (table, clock) = (&table, server.clock());
-            let mut rng = Rng::with_seed(seed ^ (u64::from(writer) << 8));
-            async move {
-                // `None` where the outcome of a write is not known.
-                let mut valid = [None; 2];
-                let mut prolonged = 0;
-                for _ in 0..40 {
-                    let slot = rng.usize(..2);
-                    let id = writer * 2 + u32::try_from(slot).unwrap();
-                    let key = Session::key("ann", id);
-                    let now = clock.now();
-                    let until = now.saturating_add(Duration::from_secs(rng.u64(60..3600)));
-                    let read = table.get(key.clone()).including_expired().await;
-                    if let (Ok(found), Some(valid)) = (&read, valid[slot])
-                        && clock.now() < valid
-                    {
-                        let found = found.as_ref().expect("it has not expired");
-                        assert_eq!(found.until, Some(valid));
-                    }
-                    let written = match read {
-                        Ok(Some(mut found)) if rng.bool() => {
-                            found.until = Some(until);
-                            table.replace(&mut found).await.map(drop)
-                        }
-                        Ok(None) => table.insert(&session("ann", id, until)).await.map(drop),
-                        Ok(Some(_)) => {
-                            let prolong = |session: &mut Session| {
-                                session.until = Some(until);
-                                Ok(())
-                            };
-                            let made = || session("ann", id, until);
-                            table.modify(key, prolong).or_insert(made).await.map(drop)
-                        }
-                        Err(error) => Err(error),
-                    };
-                    match written {
-                        Ok(()) => {
-                            prolonged += 1;
-                            valid[slot] = Some(until);
-                        }
-                        Err(_) => valid[slot] = None,
-                    }
-                    sleep(Duration::from_secs(rng.u64(..900))).await;
-                }
-                prolonged
-            }
-        });
-        let removals = async |pause: u64| -> ! {
-            loop {
-                drop(table.clean_up_expired::<Session>().concurrency(2).await);
-                sleep(Duration::from_secs(pause)).await;
-            }
-        };
-        let done: u32 = tokio::select! {
-            done = join_all(writers) => done.into_iter().sum(),
-            _ = removals(37) => unreachable!(),
-            _ = removals(101) => unreachable!(),
-        };
-        server.faults().clear();
-        assert!(
-            done > 80 && injected.hits() > 20,
-            "{done} and {}",
-            injected.hits()
-        );
-        for _ in 0..2 {
-            sleep(Duration::from_secs(2 * 3600)).await;
-            table.clean_up_expired::<Session>().await.unwrap();
-        }
-        assert_eq!(
-            (rows(&table).await, buckets(&server)),
-            (Vec::new(), Vec::new())
-        );
     }
 }
 

@@ -476,3 +476,34 @@ async fn a_renewal_that_is_dropped_does_not_lose_the_lease() {
     fenced.await.unwrap();
     lease.release().await.unwrap();
 }
+
+/// A renewal that is under way when another client takes the lease over, and one that was carried out just before.
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_is_late_does_not_take_the_lease_back() {
+    for (delay, is_renewed) in [(1, true), (72, false)] {
+        let (server, table) = payroll().await;
+        let service = client_with(&server, |builder| builder.retry(RetryPolicy::none()));
+        let mut slow = acquired(&service.table("Payroll"), "one").await;
+        let contender = async {
+            let began = Instant::now();
+            let next = acquire(&table, "two").wait(MINUTE * 2).await;
+            let mut next = next.unwrap().expect("it is over");
+            sleep(MINUTE / 2).await;
+            next.renew().await.unwrap();
+            (began.elapsed(), next)
+        };
+        let renewal = async {
+            sleep(Duration::from_millis(1)).await;
+            let late = Fault::delay(Duration::from_secs(delay));
+            server.faults().on_writes().times(1).inject(late);
+            slow.renew().await
+        };
+        let ((took, next), renewed) = tokio::join!(contender, renewal);
+        assert_eq!(renewed.is_ok(), is_renewed, "{renewed:?}");
+        assert_eq!(next.token(), 2);
+        assert!(took >= MINUTE, "{took:?}");
+        assert!(next.is_held() && !slow.is_held());
+        let error = slow.renew().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::LeaseLost);
+    }
+}

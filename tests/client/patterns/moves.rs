@@ -41,7 +41,7 @@ pub(crate) async fn tables(service: &tablesdk::TableServiceClient) -> (TableClie
     (table, archive)
 }
 
-async fn version(table: &TableClient, id: &str) -> Option<i64> {
+pub(crate) async fn version(table: &TableClient, id: &str) -> Option<i64> {
     Plain::find(table, id).await.map(|found| found.version)
 }
 

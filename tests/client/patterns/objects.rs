@@ -7,14 +7,17 @@ use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use tablesdk::objects::{ObjectRef, Objects};
 use tablesdk::{
-    DynamicEntity, ErrorKind, PropertyValue as _, TableClient, TableEntity, Timestamp, Value,
+    DynamicEntity, ErrorKind, PropertyValue as _, RetryPolicy, TableClient, TableEntity, Timestamp,
+    Value,
 };
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
 use tokio::time::sleep;
 
 use super::on_both_transports;
-use super::test_store::TestStore;
+use super::scenarios::objects::EmployeesWithPhotos;
+use super::scenarios::{Before, Scenario};
+use super::test_store::{StoreFault, TestStore};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -381,4 +384,30 @@ async fn an_expired_entity_keeps_its_object() {
     let clean_up = photos.clean_up_objects(sessions().select(|s| s.avatar));
     assert_eq!(clean_up.await.unwrap().in_use, 1);
     assert_eq!(photos.get(&session.avatar).await.unwrap(), "avatar");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fault_of_the_store_leaves_no_entity_without_its_object() {
+    for fault in [StoreFault::NotSent, StoreFault::ResponseLost] {
+        for write in EmployeesWithPhotos::WRITES {
+            for nth in 1.. {
+                let server = TableServer::in_process();
+                let scenario = EmployeesWithPhotos::new(&server, Before::Write(write.name)).await;
+                let mut table = scenario.open(&server, RetryPolicy::none());
+                scenario.store.fail(nth, fault);
+                let result = scenario.write(&mut table, write.name).await;
+                let has_failed = scenario.store.has_failed();
+                scenario.store.heal();
+                scenario.settle(&server, &mut table).await;
+                if !has_failed {
+                    result.expect(write.name);
+                    let least = if write.name == "clean up" { 5 } else { 1 };
+                    assert!(nth >= least, "{write:?}: {nth}");
+                    break;
+                }
+                let failure = result.expect_err(write.name);
+                assert_eq!(failure.kind, ErrorKind::ObjectStore);
+            }
+        }
+    }
 }

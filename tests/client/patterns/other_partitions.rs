@@ -1,22 +1,15 @@
-//! An index with entries in other partitions: what its entries are at any time, and after a repair, whatever clients, other programs and
-//! faults do.
-//!
-//! A failure of the random test prints its seed; `TABLESDK_INDEX_SEED` runs that seed.
+//! An index with entries in other partitions: what its entries are at any time, and after a repair, whatever clients and other programs
+//! do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use fastrand::Rng;
-use futures::future::join_all;
-use harness::{client_with, seeds};
-use tablesdk::{
-    DynamicEntity, Error, ErrorCode, ErrorKind, RetryPolicy, TableClient, TableEntity, Value,
-};
+use harness::client_with;
+use tablesdk::{DynamicEntity, ErrorCode, RetryPolicy, TableClient, TableEntity, Value};
 use tablesdk_server::TableServer;
-use tablesdk_server::testing::{Fault, InjectedFault, Op};
+use tablesdk_server::testing::{Fault, Op};
 use tokio::time::sleep;
 
-use super::faults::random_writes;
 use super::on_both_transports;
 
 #[derive(Clone, Debug, PartialEq, TableEntity)]
@@ -31,15 +24,15 @@ use super::on_both_transports;
     partition_key = "name_{last_name}",
     row_key = "in_{department}_{id:06}"
 ))]
-struct Employee {
-    department: String,
-    id: u32,
-    last_name: Option<String>,
-    email: Option<String>,
-    age: i32,
+pub(crate) struct Employee {
+    pub(crate) department: String,
+    pub(crate) id: u32,
+    pub(crate) last_name: Option<String>,
+    pub(crate) email: Option<String>,
+    pub(crate) age: i32,
 }
 
-fn employee(department: &str, id: u32, last_name: &str) -> Employee {
+pub(crate) fn employee(department: &str, id: u32, last_name: &str) -> Employee {
     Employee {
         department: department.to_owned(),
         id,
@@ -89,19 +82,19 @@ fn is_entry(key: &(String, String)) -> bool {
 }
 
 /// The entries that employees should have and do not.
-async fn missing(table: &TableClient) -> BTreeSet<(String, String)> {
+pub(crate) async fn missing(table: &TableClient) -> BTreeSet<(String, String)> {
     let rows = rows(table).await;
     let expected = expected_entries(&rows).into_keys();
     expected.filter(|key| !rows.contains_key(key)).collect()
 }
 
 /// Each employee has its entry. Holds at any time, but for an entity between its insert and the confirmation of its entries.
-async fn none_missing(table: &TableClient) {
+pub(crate) async fn none_missing(table: &TableClient) {
     assert_eq!(missing(table).await, BTreeSet::new());
 }
 
 /// The entries are those of the employees and no others, with the same properties. Holds after a repair.
-async fn exact(table: &TableClient) {
+pub(crate) async fn exact(table: &TableClient) {
     let rows = rows(table).await;
     let entries: Rows = rows
         .iter()
@@ -242,144 +235,6 @@ async fn company(retry: RetryPolicy) -> (TableServer, TableClient) {
     (server, table)
 }
 
-/// Lets the time pass in which an entry may belong to a write under way, and repairs.
-async fn repaired(server: &TableServer, table: &TableClient) {
-    server.clock().advance(Duration::from_secs(2 * 3600));
-    let report = table.repair::<Employee>().await.unwrap();
-    assert!(report.is_right(), "{report:?}");
-    exact(table).await;
-}
-
-const WRITES: [&str; 8] = [
-    "insert",
-    "insert of an existing entity",
-    "replace that moves",
-    "replace that keeps",
-    "modify that moves",
-    "delete",
-    "batch",
-    "exactly once",
-];
-
-async fn write(table: &TableClient, name: &str) -> Result<(), Error> {
-    let get = async |id: u32| {
-        let found = table.get(Employee::key("Sales", id)).await;
-        found.map(|found| found.expect("inserted"))
-    };
-    match name {
-        "insert" => drop(table.insert(&employee("Sales", 3, "King")).await?),
-        "insert of an existing entity" => {
-            drop(table.insert(&employee("Sales", 1, "King")).await?);
-        }
-        "replace that moves" => {
-            let mut jones = get(1).await?;
-            jones.last_name = Some("King".into());
-            table.replace(&mut jones).await?;
-        }
-        "replace that keeps" => {
-            let mut jones = get(1).await?;
-            jones.age += 1;
-            table.replace(&mut jones).await?;
-        }
-        "modify that moves" => {
-            let moved = table.modify(Employee::key("Sales", 2), |e| {
-                e.last_name = Some("King".into());
-                Ok(())
-            });
-            moved.await?;
-        }
-        "delete" => drop(table.delete_stored(&get(1).await?).await?),
-        "batch" => {
-            let (mut one, two) = (get(1).await?, get(2).await?);
-            one.last_name = None;
-            let batch = table.batch("Sales").replace(&mut one).delete_stored(&two);
-            batch.insert(&employee("Sales", 3, "Jones")).await?;
-        }
-        "exactly once" => {
-            let king = employee("Sales", 3, "King");
-            drop(table.insert(&king).exactly_once().await?);
-        }
-        _ => unreachable!("{name}"),
-    }
-    Ok(())
-}
-
-/// Runs each write with the fault at its first request, then at its second, and so on, until no request is hit. The client stops after
-/// the write, whatever its outcome.
-async fn at_each_request(retry: fn() -> RetryPolicy, fault: fn() -> Fault) {
-    for name in WRITES {
-        for nth in 1.. {
-            let (server, table) = company(retry()).await;
-            let injected = server.faults().on_any().nth(nth).inject(fault());
-            let result = write(&table, name).await;
-            let hits = injected.hits();
-            server.faults().clear();
-            none_missing(&table).await;
-            sleep(Duration::from_secs(60)).await;
-            none_missing(&table).await;
-            if hits == 0 {
-                assert!(nth > 2, "{name}");
-                assert_eq!(
-                    result.is_err(),
-                    name == "insert of an existing entity",
-                    "{name}"
-                );
-                exact(&table).await;
-                break;
-            }
-            repaired(&server, &table).await;
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_request_that_is_not_sent_leaves_no_entity_without_its_entry() {
-    at_each_request(RetryPolicy::none, Fault::reset).await;
-    at_each_request(RetryPolicy::exponential, Fault::reset).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_lost_response_leaves_no_entity_without_its_entry() {
-    at_each_request(RetryPolicy::none, Fault::lost_response).await;
-    at_each_request(RetryPolicy::exponential, Fault::lost_response).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_late_or_doubled_request_leaves_no_entity_without_its_entry() {
-    at_each_request(RetryPolicy::exponential, Fault::duplicate).await;
-    let late = || Fault::reset().applied_after(Duration::from_secs(30));
-    at_each_request(RetryPolicy::none, late).await;
-    at_each_request(RetryPolicy::exponential, late).await;
-}
-
-/// Every request after the first `n` fails, as those of a client that was stopped.
-#[tokio::test(start_paused = true)]
-async fn a_client_that_stops_leaves_no_entity_without_its_entry() {
-    for name in WRITES {
-        for sent in 0.. {
-            let (server, table) = company(RetryPolicy::none()).await;
-            let stopped = (sent + 1..sent + 40).map(|nth| {
-                let request = server.faults().on_any().nth(nth);
-                request.inject(Fault::reset())
-            });
-            let stopped: Vec<_> = stopped.collect();
-            let result = write(&table, name).await;
-            let hits: u64 = stopped.iter().map(InjectedFault::hits).sum();
-            server.faults().clear();
-            none_missing(&table).await;
-            repaired(&server, &table).await;
-            if hits == 0 {
-                assert_eq!(
-                    result.is_err(),
-                    name == "insert of an existing entity",
-                    "{name}"
-                );
-                break;
-            }
-        }
-    }
-}
-
 /// A late insert finds the entry that existed before it.
 #[tokio::test(start_paused = true)]
 async fn an_entry_that_existed_stays_for_an_insert_of_unknown_outcome() {
@@ -492,132 +347,4 @@ async fn an_entry_that_may_not_have_been_written_again_is_not_relied_on() {
     tokio::join!(rename("King"), back);
     assert_eq!(slow.hits(), 1);
     none_missing(&table).await;
-}
-
-fn patient() -> RetryPolicy {
-    let retry = RetryPolicy::exponential().attempts(30).budget(1_000_000);
-    retry.deadline(Duration::from_secs(900))
-}
-
-const WRITERS: u64 = 4;
-const ROUNDS: u32 = 40;
-const NAMES: [&str; 3] = ["Jones", "Smith", "King"];
-
-/// One random write. Every error is one of a rival, or of a fault.
-async fn random_write(table: &TableClient, rng: &mut Rng) -> Result<(), Error> {
-    let id = rng.u32(1..4);
-    let name = rng
-        .choice(NAMES)
-        .filter(|_| rng.u8(..) > 40)
-        .map(str::to_owned);
-    let key = || Employee::key("Sales", id);
-    match rng.u8(0..5) {
-        0 => {
-            let employee = Employee {
-                last_name: name,
-                ..employee("Sales", id, "")
-            };
-            // A duplicate of the request that arrives after a delete is not carried out.
-            let insert = table
-                .insert(&employee)
-                .exactly_once_for(Duration::from_secs(3600));
-            drop(insert.await?);
-        }
-        1 => {
-            if let Some(found) = table.get(key()).await? {
-                table.delete_stored(&found).await?;
-            }
-        }
-        2 => {
-            if let Some(mut found) = table.get(key()).await? {
-                found.last_name = name;
-                found.age += 1;
-                table.replace(&mut found).await?;
-            }
-        }
-        3 => {
-            let change = |e: &mut Employee| {
-                e.last_name.clone_from(&name);
-                Ok(())
-            };
-            drop(table.modify(key(), change).await?);
-        }
-        _ => {
-            let other = Employee::key("Sales", rng.u32(1..4));
-            let swapped = table.transaction("Sales", async |tx| {
-                let one = tx.get(key()).await?;
-                let two = tx.get(other.clone()).await?;
-                if let (Some(mut one), Some(mut two)) = (one, two)
-                    && one.key() != two.key()
-                {
-                    std::mem::swap(&mut one.last_name, &mut two.last_name);
-                    tx.replace(one).replace(two);
-                }
-                Ok(())
-            });
-            swapped.await?;
-        }
-    }
-    Ok(())
-}
-
-#[tokio::test(start_paused = true)]
-async fn random_histories_with_faults_leave_no_entity_without_its_entry() {
-    for seed in seeds("TABLESDK_INDEX_SEED", 6) {
-        println!("TABLESDK_INDEX_SEED={seed}");
-        fastrand::seed(seed);
-        // No client gives up: what it cannot complete is left to a repair.
-        let (server, table) = company(patient()).await;
-        for epoch in 0..3 {
-            let faults = server.faults();
-            let late = Fault::reset().applied_after(Duration::from_secs(5));
-            let late = faults.on_any().probability(0.05).seed(seed).inject(late);
-            let injected = faults.chaos(seed + epoch);
-            let writers = (0..WRITERS).map(|writer| {
-                let rng = Rng::with_seed(seed ^ (writer << 8) ^ (epoch << 16));
-                let write = async |rng: &mut Rng| random_write(&table, rng).await;
-                // Of a rival, or of a fault.
-                let is_expected =
-                    |error: &Error| !matches!(error.kind(), ErrorKind::Input | ErrorKind::Data);
-                random_writes(rng, ROUNDS, write, is_expected)
-            });
-            let watch = async {
-                loop {
-                    let now = missing(&table).await;
-                    if now.is_empty() {
-                        sleep(Duration::from_millis(50)).await;
-                        continue;
-                    }
-                    // No insert takes longer.
-                    sleep(Duration::from_secs(1_000)).await;
-                    let later = missing(&table).await;
-                    assert!(now.is_disjoint(&later), "{now:?} and {later:?}");
-                }
-            };
-            let repair = async {
-                loop {
-                    drop(table.repair::<Employee>().concurrency(3).await);
-                    sleep(Duration::from_millis(20)).await;
-                }
-            };
-            let done: u32 = tokio::select! {
-                done = join_all(writers) => done.into_iter().sum(),
-                () = watch => unreachable!(),
-                () = repair => unreachable!(),
-            };
-            faults.clear();
-            sleep(Duration::from_secs(60)).await;
-            none_missing(&table).await;
-            assert!(done > 40, "{done} writes succeeded");
-            assert!(
-                injected.hits() > 20 && late.hits() > 0,
-                "{} and {}",
-                injected.hits(),
-                late.hits()
-            );
-            // What is left of this epoch is old in the next one, whose writers run beside the repair that deletes it.
-            server.clock().advance(Duration::from_secs(2 * 3600));
-        }
-        repaired(&server, &table).await;
-    }
 }

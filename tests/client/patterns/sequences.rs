@@ -1,20 +1,18 @@
-//! Sequences: unique numbers under contention and faults.
+//! Sequences: unique numbers under contention.
 
 use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fastrand::Rng;
 use futures::future::{FutureExt as _, join_all};
-use harness::{Subject, client, client_with, seeds};
+use harness::{Subject, client_with};
 use tablesdk::sequence::Sequence;
-use tablesdk::{DynamicEntity, Error, ErrorKind, RetryPolicy, TableClient};
+use tablesdk::{DynamicEntity, ErrorKind, RetryPolicy, TableClient};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
-use super::faults;
 use crate::on_both_transports;
 
 fn claims(table: &TableClient, block: u32) -> Sequence {
@@ -173,79 +171,5 @@ async fn bad_input_and_an_entity_that_is_no_sequence_are_refused() {
         let error = claims(&table, 1).next().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Data, "{error}");
         assert!(error.to_string().contains("Next"), "{error}");
-    }
-}
-
-/// Two blocks of two numbers, with a fault at each request.
-async fn at_each_request(
-    retry: fn() -> RetryPolicy,
-    fault: fn() -> Fault,
-    expect: impl Fn(&str, Result<(), Error>),
-) {
-    let unique = async |table: &TableClient, _: &str| {
-        let sequence = claims(table, 2);
-        let mut given = BTreeSet::new();
-        let mut result = Ok(());
-        for _ in 0..4 {
-            match sequence.next().await {
-                Ok(number) => assert!(given.insert(number), "{number} of {given:?}"),
-                Err(error) => result = Err(error),
-            }
-        }
-        // Another client, and this one once more.
-        for sequence in [&claims(table, 3), &sequence, &claims(table, 1)] {
-            let number = sequence.next().await.unwrap();
-            assert!(given.insert(number), "{number} of {given:?}");
-        }
-        result
-    };
-    let company = || numbers(retry());
-    let check = async |_: &TableClient| ();
-    faults::at_each_request(&["numbers"], company, unique, check, fault, expect).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn numbers_are_unique_with_a_fault_at_each_request() {
-    let succeeds = |name: &str, result: Result<(), Error>| result.expect(name);
-    at_each_request(RetryPolicy::exponential, Fault::reset, succeeds).await;
-    at_each_request(RetryPolicy::exponential, Fault::lost_response, succeeds).await;
-    at_each_request(RetryPolicy::exponential, Fault::duplicate, succeeds).await;
-    let any = |_: &str, _: Result<(), Error>| ();
-    let late = || Fault::reset().applied_after(Duration::from_secs(30));
-    at_each_request(RetryPolicy::exponential, late, any).await;
-}
-
-/// A failure prints its seed; `TABLESDK_SEQUENCE_SEED` runs that seed.
-#[tokio::test(start_paused = true)]
-async fn numbers_of_many_clients_under_faults_are_unique() {
-    for seed in seeds("TABLESDK_SEQUENCE_SEED", 8) {
-        println!("TABLESDK_SEQUENCE_SEED={seed}");
-        let (server, table) = numbers(RetryPolicy::exponential()).await;
-        let faults = server.faults();
-        let late = Fault::reset().applied_after(Duration::from_secs(5));
-        let late = faults.on_writes().probability(0.1).seed(seed).inject(late);
-        let chaos = faults.chaos(seed);
-        let clients = (0..4_u64).map(|nth| {
-            let table = client(&server).table(table.name());
-            async move {
-                let mut rng = Rng::with_seed(seed ^ (nth << 8));
-                let sequence = claims(&table, rng.u32(1..4));
-                let mut given: Vec<u64> = Vec::new();
-                for _ in 0..40 {
-                    match sequence.next().await {
-                        Ok(number) => given.push(number),
-                        Err(error) => assert!(error.attempts() > 1, "{error}"),
-                    }
-                    sleep(Duration::from_millis(rng.u64(..50))).await;
-                }
-                assert!(given.is_sorted(), "{given:?}");
-                given
-            }
-        });
-        let given: Vec<u64> = join_all(clients).await.concat();
-        let unique: BTreeSet<_> = given.iter().collect();
-        assert_eq!(unique.len(), given.len(), "{given:?}");
-        assert!(given.len() > 100, "{}", given.len());
-        assert!(chaos.hits() > 10 && late.hits() > 0);
     }
 }

@@ -187,3 +187,13 @@ pub(crate) async fn checked(table: &TableClient) -> Vec<Staff> {
     }
     staff
 }
+
+/// The manager.
+pub(crate) fn ada() -> Staff {
+    Staff {
+        email: Some("ada@contoso.com".to_owned()),
+        badge: Some(7),
+        is_manager: true,
+        ..Staff::new(1, "Ada", &["Maths", "Welsh"])
+    }
+}

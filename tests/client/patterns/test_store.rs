@@ -117,6 +117,22 @@ impl TestStore {
         }
     }
 
+    /// A store with the same objects.
+    pub(crate) fn fork(&self) -> Self {
+        let state = self.0.state.lock().unwrap();
+        Self(Arc::new(Shared {
+            objects: self.0.objects.fork(),
+            start: self.0.start,
+            pace: self.0.pace,
+            state: Mutex::new(State {
+                clock: state.clock,
+                dates: state.dates.clone(),
+                requests: 0,
+                fault: None,
+            }),
+        }))
+    }
+
     async fn request<T>(&self, run: impl Future<Output = Result<T>>) -> Result<T> {
         let fault = {
             let mut state = self.0.state.lock().unwrap();

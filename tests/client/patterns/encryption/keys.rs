@@ -16,9 +16,9 @@ use tablesdk_server::testing::{Fault, Op};
 
 use super::{Patient, assert_no_secret, binary, february, january, stored, tables};
 
-pub(super) const HOUR: Duration = Duration::from_secs(3600);
+pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 
-pub(super) async fn key_table(service: &TableServiceClient) -> TableClient {
+pub(crate) async fn key_table(service: &TableServiceClient) -> TableClient {
     let keys = service.table("TablesdkKeys");
     keys.create_table().if_missing().await.unwrap();
     keys

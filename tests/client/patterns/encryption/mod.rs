@@ -2,8 +2,7 @@
 
 mod expiring;
 mod hidden_values;
-mod histories;
-mod keys;
+pub(super) mod keys;
 mod logs;
 mod operations;
 mod other_types;
@@ -11,7 +10,7 @@ mod outcomes;
 mod page_tokens;
 mod panics;
 mod rival_keys;
-mod secrets;
+pub(super) mod secrets;
 mod tampering;
 mod types;
 
@@ -24,20 +23,20 @@ use tablesdk::{DynamicEntity, TableClient, TableEntity, TableServiceClient, Valu
     partition_key = "{department}",
     row_key = "{id}"
 )]
-struct Patient {
-    department: String,
-    id: String,
+pub(super) struct Patient {
+    pub(super) department: String,
+    pub(super) id: String,
     #[table(encrypt)]
-    name: String,
+    pub(super) name: String,
     #[table(encrypt(eq))]
-    email: String,
+    pub(super) email: String,
     #[table(encrypt)]
-    born: Option<i32>,
-    visits: i64,
+    pub(super) born: Option<i32>,
+    pub(super) visits: i64,
 }
 
 impl Patient {
-    fn new(id: &str, email: &str) -> Self {
+    pub(super) fn new(id: &str, email: &str) -> Self {
         Self {
             department: "Ward".to_owned(),
             id: id.to_owned(),
@@ -53,11 +52,11 @@ impl Patient {
     }
 }
 
-fn january() -> LocalKey {
+pub(super) fn january() -> LocalKey {
     LocalKey::new("2024-01", [7; 32])
 }
 
-fn february() -> LocalKey {
+pub(super) fn february() -> LocalKey {
     LocalKey::new("2024-02", [8; 32])
 }
 

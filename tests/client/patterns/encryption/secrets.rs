@@ -8,7 +8,7 @@ use sha2::Sha256;
 
 /// Secrets, and the texts that would show a part of one.
 #[derive(Default)]
-pub(super) struct Secrets(Vec<(String, String)>);
+pub(crate) struct Secrets(Vec<(String, String)>);
 
 /// A part of this length counts as shown, wherever it begins.
 const PART: usize = 16;
@@ -16,13 +16,13 @@ const START: usize = 6;
 
 impl Secrets {
     /// A text that occurs nowhere else.
-    pub(super) fn text(&mut self, text: &str) {
+    pub(crate) fn text(&mut self, text: &str) {
         self.add(text, text.to_owned());
         self.bytes(text, text.as_bytes());
     }
 
     /// Bytes: a key, or what is encrypted.
-    pub(super) fn bytes(&mut self, name: &str, bytes: &[u8]) {
+    pub(crate) fn bytes(&mut self, name: &str, bytes: &[u8]) {
         // Each part of `PART` bytes contains one of these whole.
         for part in bytes.chunks_exact(bytes.len().min(PART / 2)) {
             let list = |form: &dyn Fn(u8) -> String| {
@@ -62,7 +62,7 @@ impl Secrets {
     }
 
     /// A key, and those that are derived from it.
-    pub(super) fn key(&mut self, name: &str, secret: &[u8; 32], cells: &[[&str; 4]]) {
+    pub(crate) fn key(&mut self, name: &str, secret: &[u8; 32], cells: &[[&str; 4]]) {
         self.bytes(name, secret);
         for label in ["tablesdk.eq.1", "tablesdk.wrap.1"] {
             self.bytes(label, &derived(secret, label.as_bytes()));
@@ -85,7 +85,7 @@ impl Secrets {
     }
 
     /// The first secret of which the text shows a part.
-    pub(super) fn found_in(&self, text: &str) -> Option<String> {
+    pub(crate) fn found_in(&self, text: &str) -> Option<String> {
         // `Debug` may break a list into lines.
         let joined: String = text.chars().filter(|char| !char.is_whitespace()).collect();
         [text, &joined].into_iter().find_map(|text| {

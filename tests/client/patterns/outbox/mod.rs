@@ -14,15 +14,15 @@ use tablesdk::outbox::{DrainReport, Message, Step};
 use tablesdk::{DynamicEntity, RetryPolicy, TableClient};
 use tablesdk_server::TableServer;
 
-pub(super) const HOUR: Duration = Duration::from_secs(3_600);
+pub(crate) const HOUR: Duration = Duration::from_secs(3_600);
 
 /// A server, the table of the transactions, and a table that steps write.
-pub(super) fn tables(server: &TableServer) -> (TableClient, TableClient) {
+pub(crate) fn tables(server: &TableServer) -> (TableClient, TableClient) {
     let service = client_with(server, |builder| builder.retry(RetryPolicy::exponential()));
     (service.table("Company"), service.table("Titles"))
 }
 
-pub(super) async fn company() -> (TableServer, TableClient, TableClient) {
+pub(crate) async fn company() -> (TableServer, TableClient, TableClient) {
     let server = TableServer::in_process();
     let (table, titles) = tables(&server);
     table.create_table().await.unwrap();
@@ -30,16 +30,16 @@ pub(super) async fn company() -> (TableServer, TableClient, TableClient) {
     (server, table, titles)
 }
 
-pub(super) fn department(title: &str) -> DynamicEntity {
+pub(crate) fn department(title: &str) -> DynamicEntity {
     DynamicEntity::new("Sales", "dept").with("Title", title)
 }
 
-pub(super) fn title(title: &str) -> DynamicEntity {
+pub(crate) fn title(title: &str) -> DynamicEntity {
     DynamicEntity::new("Titles", "Sales").with("Title", title)
 }
 
 /// The row keys of the outbox in all tables, as they are stored.
-pub(super) fn outbox_rows(server: &TableServer) -> Vec<String> {
+pub(crate) fn outbox_rows(server: &TableServer) -> Vec<String> {
     let dump = server.dump().unwrap();
     let keys = dump
         .lines()
@@ -49,31 +49,31 @@ pub(super) fn outbox_rows(server: &TableServer) -> Vec<String> {
 }
 
 /// A string property of an entity; `None` where there is no entity.
-pub(super) async fn stored(table: &TableClient, key: (&str, &str), name: &str) -> Option<String> {
+pub(crate) async fn stored(table: &TableClient, key: (&str, &str), name: &str) -> Option<String> {
     let found = table.get::<DynamicEntity>(key).await.unwrap()?;
     Some(found.properties().read(name).unwrap())
 }
 
-pub(super) async fn stored_title(titles: &TableClient) -> Option<String> {
+pub(crate) async fn stored_title(titles: &TableClient) -> Option<String> {
     stored(titles, ("Titles", "Sales"), "Title").await
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Renamed {
-    pub(super) title: String,
+pub(crate) struct Renamed {
+    pub(crate) title: String,
 }
 
 impl Message for Renamed {
     const NAME: &'static str = "renamed";
 }
 
-pub(super) fn renamed(title: &str) -> Step {
+pub(crate) fn renamed(title: &str) -> Step {
     Step::message(&Renamed {
         title: title.to_owned(),
     })
 }
 
-pub(super) fn report(applied: u64, waiting: u64, failed: u64, set_aside: u64) -> DrainReport {
+pub(crate) fn report(applied: u64, waiting: u64, failed: u64, set_aside: u64) -> DrainReport {
     let mut report = DrainReport::default();
     report.applied = applied;
     report.waiting = waiting;
@@ -82,6 +82,6 @@ pub(super) fn report(applied: u64, waiting: u64, failed: u64, set_aside: u64) ->
     report
 }
 
-pub(super) fn by_number(titles: &TableClient, n: usize) -> Step {
+pub(crate) fn by_number(titles: &TableClient, n: usize) -> Step {
     Step::upsert_replace(titles, &DynamicEntity::new("Titles", n.to_string()))
 }

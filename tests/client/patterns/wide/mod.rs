@@ -1,7 +1,5 @@
 //! Wide entities: one value over several entities.
 
-mod faults;
-mod histories;
 mod largest;
 mod limits;
 mod model;
@@ -14,7 +12,7 @@ use tablesdk_server::TableServer;
 pub(super) use self::model::{MessageYear, year};
 
 /// The row keys of a table, as they are stored.
-pub(super) fn rows(server: &TableServer) -> Vec<String> {
+pub(crate) fn rows(server: &TableServer) -> Vec<String> {
     let dump = server.dump().unwrap();
     let keys = dump.lines().filter_map(|line| line.split_once("RowKey='"));
     let keys = keys.filter_map(|(_, rest)| rest.split_once("')"));

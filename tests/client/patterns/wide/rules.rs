@@ -6,13 +6,13 @@ use futures::TryStreamExt as _;
 use harness::client_with;
 use harness::proxy::{Proxy, Reply, batch_refusal};
 use tablesdk::entity::{EntityError, EntityProblem};
-use tablesdk::wide::WideTable;
+use tablesdk::wide::{StoredWide, WideTable};
 use tablesdk::{DynamicEntity, Error, ErrorCode, RetryPolicy, Value};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
 use tokio::time::sleep;
 
-use super::faults::{huge, large, number, read, small};
+use super::super::scenarios::wide::{huge, large, number, small};
 use super::{messages, rows};
 
 type Maps = WideTable<DynamicEntity>;
@@ -26,6 +26,10 @@ async fn two() -> (TableServer, Maps, Maps) {
     };
     let (one, other) = (maps(), maps());
     (server, one, other)
+}
+
+async fn read(maps: &Maps) -> Option<StoredWide<DynamicEntity>> {
+    maps.get(("ann", "report")).await.unwrap()
 }
 
 /// The next writes take so many seconds each until they are carried out.

@@ -1,0 +1,220 @@
+//! What each pattern must survive, and the plain verbs: a [`Scenario`] says what its clients do and what holds afterwards, and the suites
+//! do it under every fault.
+
+/// The suites, for a scenario.
+macro_rules! suites {
+    ($scenario:ty) => {
+        #[tokio::test(start_paused = true)]
+        async fn every_fault_at_every_request() {
+            super::faults::at_every_request::<$scenario>().await;
+        }
+
+        #[tokio::test(start_paused = true)]
+        async fn other_clients_between_the_requests() {
+            super::faults::beside_other_clients::<$scenario>().await;
+        }
+
+        #[test]
+        fn random_histories() {
+            super::history::run_seeds::<$scenario>(module_path!());
+        }
+    };
+}
+
+mod copies;
+mod counters;
+mod elsewhere;
+mod encryption;
+mod expiry;
+mod faults;
+mod history;
+mod index;
+mod leases;
+mod moves;
+pub(crate) mod objects;
+mod outbox;
+mod sequences;
+mod shrink;
+mod verbs;
+pub(crate) mod wide;
+
+use std::fmt;
+use std::time::Duration;
+
+use fastrand::Rng;
+use tablesdk::{Error, ErrorKind, RetryPolicy, TableServiceClient};
+use tablesdk_server::TableServer;
+use tablesdk_server::testing::{Fault, Faults};
+
+/// The clients of one pattern: what they write, and what holds whatever becomes of their requests.
+pub(crate) trait Scenario: Sized {
+    /// What a client has and keeps between its writes.
+    type Client;
+
+    /// The writes that get each fault at each of their requests.
+    const WRITES: &'static [Write];
+
+    /// Creates the tables, and what is in them before that write, or before the steps of a history.
+    async fn new(server: &TableServer, before: Before) -> Self;
+
+    /// The same, with the tables as they were after `new`: without what clients have noted since.
+    fn again(&self) -> Self;
+
+    /// A client that reaches the server so.
+    fn client(&self, service: &TableServiceClient) -> Self::Client;
+
+    /// A client with that policy.
+    fn open(&self, server: &TableServer, retry: RetryPolicy) -> Self::Client {
+        self.client(&harness::client_with(server, |builder| {
+            builder.retry(retry)
+        }))
+    }
+
+    /// One of the [`WRITES`](Self::WRITES).
+    async fn write(&self, client: &mut Self::Client, name: &str) -> Outcome;
+
+    /// Whether the write is stored. `None` if that cannot be seen.
+    async fn is_done(&self, client: &mut Self::Client, name: &str) -> Option<bool>;
+
+    /// What holds at any time.
+    async fn check(&self, client: &mut Self::Client);
+
+    /// What mends the pattern, such as a repair or a clean-up. It may run at any time and as often as one likes.
+    async fn mend(&self, _client: &mut Self::Client) -> Outcome {
+        Ok(())
+    }
+
+    /// Mends once more when nothing is on its way, and checks what holds then.
+    async fn settle(&self, server: &TableServer, client: &mut Self::Client);
+
+    /// How many histories a test runs, unless the environment says more.
+    const HISTORIES: u64 = 6;
+
+    /// How many steps a client takes in each epoch of a history.
+    const STEPS: u32 = 40;
+
+    /// How long one that checks a history waits between two checks.
+    const PAUSE: Duration = Duration::from_millis(50);
+
+    /// Between two epochs, no request is on its way, and hours pass.
+    const EPOCHS: u32 = 1;
+
+    /// Whether the future of a step may be dropped.
+    const DROPS: bool = true;
+
+    /// Of its requests, every so many-th gets each fault. `TABLESDK_SCENARIO_ALL` selects all.
+    const EVERY: u64 = 1;
+
+    /// How late a request is carried out that is late.
+    const LATE: Duration = Duration::from_secs(60);
+
+    /// How the clients of a history try again.
+    fn retry() -> RetryPolicy {
+        RetryPolicy::exponential()
+    }
+
+    /// Faults that this pattern survives, and not all others.
+    fn more_faults() -> Vec<Fault> {
+        Vec::new()
+    }
+
+    /// The same in a history.
+    fn inject(&self, _faults: &Faults, _seed: u64) {}
+
+    /// One random step of a client that shares the tables with others.
+    async fn step(&self, client: &mut Self::Client, rng: &mut Rng) -> Outcome;
+
+    /// Whether a rival or a fault may be the reason of this error.
+    fn is_expected(failure: &Failure) -> bool {
+        is_expected(failure)
+    }
+}
+
+/// What a scenario begins with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Before {
+    Write(&'static str),
+    History,
+}
+
+/// A write, and what becomes of it with a client that tries again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Write {
+    pub(crate) name: &'static str,
+    pub(crate) ends: Ends,
+}
+
+/// What a write returns that meets one fault, with a client that tries again.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Ends {
+    /// It succeeds, even if the response of any of its requests is lost.
+    Done,
+    /// It succeeds, or says that its outcome is unknown if a response is lost.
+    DoneOrUnknown,
+    /// It succeeds, or says that its outcome is unknown if the connection is lost.
+    Uncertain,
+    /// It is refused, also without a fault.
+    Refused,
+}
+
+pub(crate) const fn done(name: &'static str) -> Write {
+    let ends = Ends::Done;
+    Write { name, ends }
+}
+
+pub(crate) const fn or_unknown(name: &'static str) -> Write {
+    let ends = Ends::DoneOrUnknown;
+    Write { name, ends }
+}
+
+pub(crate) const fn uncertain(name: &'static str) -> Write {
+    let ends = Ends::Uncertain;
+    Write { name, ends }
+}
+
+pub(crate) const fn refused(name: &'static str) -> Write {
+    let ends = Ends::Refused;
+    Write { name, ends }
+}
+
+pub(crate) type Outcome = Result<(), Failure>;
+
+/// Why a write failed: what an error says, or the first one of a bulk write.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    text: String,
+    pub(crate) kind: ErrorKind,
+    is_outcome_unknown: bool,
+    is_of_rival: bool,
+    is_of_fault: bool,
+}
+
+impl From<&Error> for Failure {
+    fn from(error: &Error) -> Self {
+        Self {
+            text: error.to_string(),
+            kind: error.kind(),
+            is_outcome_unknown: error.is_outcome_unknown(),
+            is_of_rival: error.is_conflict()
+                || error.is_not_found()
+                || error.is_precondition_failed(),
+            is_of_fault: error.is_timeout() || error.attempts() > 1,
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::from(&error)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+pub(crate) const fn is_expected(failure: &Failure) -> bool {
+    failure.is_of_rival || failure.is_of_fault || failure.is_outcome_unknown
+}
