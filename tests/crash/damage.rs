@@ -21,7 +21,7 @@ use tablesdk_server::{DataDirectory, Durability, TableServer};
 use crate::content;
 use crate::process::{JSON, Server};
 
-const COPIES: usize = 6;
+const COPIES: usize = 3;
 /// How often each copy is damaged.
 const DAMAGES: usize = 12;
 /// So much of the end of a file is likely to be new.

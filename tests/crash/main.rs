@@ -61,7 +61,7 @@ async fn content(directory: &Path) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn acknowledged_writes_survive_kills() {
     let mut rng = Rng::with_seed(seed("TABLESDK_CRASH_SEED"));
-    let rounds = setting("TABLESDK_CRASH_ROUNDS").unwrap_or(4);
+    let rounds = setting("TABLESDK_CRASH_ROUNDS").unwrap_or(2);
     let count = setting("TABLESDK_CRASH_WRITERS").unwrap_or(64);
     let directory = tempfile::tempdir().unwrap();
 

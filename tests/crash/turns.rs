@@ -12,7 +12,7 @@ use tokio::process::Command;
 
 use crate::process::{JSON, Server};
 
-const TURNS: u64 = 100;
+const TURNS: u64 = 60;
 /// A turn writes about 600 KB, and removes them.
 const ENTITIES: usize = 20;
 const CONTENT_BYTES: usize = 30_000;
@@ -94,7 +94,7 @@ async fn tables_that_are_deleted_leave_nothing_behind() {
         if tables < least.0 {
             least = (tables, Instant::now());
         }
-        if tables < 1024 * 1024 || least.1.elapsed() > Duration::from_secs(60) {
+        if tables < 1024 * 1024 || least.1.elapsed() > Duration::from_secs(15) {
             break (tables, journals);
         }
         tokio::time::timeout(Duration::from_millis(50), std::future::pending::<()>())

@@ -15,7 +15,7 @@ use history::run;
 use server::Server;
 
 /// The number of operations in all histories together.
-const OPERATIONS: usize = 100_000;
+const OPERATIONS: usize = 40_000;
 const HISTORIES: u64 = 50;
 
 /// Runs so many histories of so many operations, on all threads of the runtime, unless there is no server.

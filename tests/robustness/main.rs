@@ -21,7 +21,7 @@ use connection::Connection;
 use request::Sender;
 use witness::Witness;
 
-const REQUESTS: usize = 50_000;
+const REQUESTS: usize = 20_000;
 /// The tables are reset after so many requests.
 const ROUND: usize = 1000;
 const CONNECTIONS: usize = 4;

@@ -303,6 +303,25 @@ async fn a_refused_write_of_unknown_outcome_leaves_the_entry_of_a_write_under_wa
     exact(&table).await;
 }
 
+/// A computer sleeps while the entries of an insert are prepared. A repair may have deleted them by then.
+#[tokio::test(start_paused = true)]
+async fn an_insert_that_was_interrupted_for_an_hour_stores_nothing() {
+    let (server, table) = company(RetryPolicy::none()).await;
+    let slow = Fault::delayed_response(Duration::from_secs(2));
+    let slow = server.faults().next(Op::InsertEntity, slow);
+    let king = employee("Sales", 3, "King");
+    let asleep = async {
+        sleep(Duration::from_secs(1)).await;
+        server.clock().advance(Duration::from_secs(3600));
+    };
+    let (inserted, ()) = tokio::join!(table.insert(&king), asleep);
+    let error = inserted.unwrap_err();
+    assert!(error.is_timeout() && !error.is_outcome_unknown(), "{error}");
+    assert_eq!(slow.hits(), 1);
+    assert_eq!(table.query::<Employee>().count().await.unwrap(), 2);
+    exact(&table).await;
+}
+
 /// No version of an entity shows that it was inserted and deleted between the two requests of an insert.
 #[tokio::test(start_paused = true)]
 async fn an_insert_writes_the_entry_again_that_a_delete_of_the_same_entity_removed() {

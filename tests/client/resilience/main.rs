@@ -2,7 +2,6 @@
 
 mod ambiguous_outcomes;
 mod call_options;
-mod concurrency;
 mod credential_rotation;
 mod doubled_requests;
 mod exactly_once;
@@ -13,7 +12,6 @@ mod malformed_responses;
 mod mixed_up_responses;
 mod observability;
 mod patches;
-mod random_faults;
 mod retries;
 mod secondary;
 mod tls;

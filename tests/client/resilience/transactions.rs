@@ -1,166 +1,20 @@
-//! `transaction` under faults: contention, lost responses, deadlines, and futures that are dropped. In process, on virtual time.
-//!
-//! A failure of a randomised test prints its seed; `TABLESDK_TRANSACTION_SEED` runs that seed.
+//! `transaction` under faults: lost responses, deadlines, and futures that are dropped. In process, on virtual time.
 
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use fastrand::Rng;
-use futures::future::join_all;
 use harness::outcome::{Found, found};
 use harness::proxy::{Reply, batch_refusal, foreign};
-use harness::{Subject, client_with, seed};
+use harness::{Subject, client_with};
 use tablesdk::action::OperationReport;
-use tablesdk::{ErrorCode, ErrorKind, RetryPolicy, Stored, TableClient, TableEntity};
+use tablesdk::{ErrorCode, ErrorKind, RetryPolicy, TableClient};
 use tablesdk_server::testing::{Fault, Faults, Op};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::Employee;
-use crate::random_faults::{Counts, assert_injected, inject};
 
-const TASKS: u64 = 64;
-const TRANSFERS: u64 = 20;
 const BATCH: Op = Op::Batch;
-
-#[derive(Debug, Clone, PartialEq, TableEntity)]
-struct Account {
-    #[table(partition_key)]
-    bank: String,
-    #[table(row_key)]
-    id: String,
-    balance: i64,
-    transfers: i64,
-}
-
-impl Account {
-    async fn insert(table: &TableClient, id: &str) {
-        let account = Self {
-            bank: "First".to_owned(),
-            id: id.to_owned(),
-            balance: 0,
-            transfers: 0,
-        };
-        table.insert(&account).await.unwrap();
-    }
-
-    async fn find(table: &TableClient, id: &str) -> Stored<Self> {
-        let found = table.get(Self::key("First", id)).await;
-        found.unwrap().expect("it was inserted")
-    }
-}
-
-#[derive(Debug, Default)]
-struct Outcome {
-    acknowledged: i64,
-    unknown: i64,
-    /// The sum of the acknowledged amounts.
-    moved: i64,
-    injected: Counts,
-    accounts: Vec<Account>,
-}
-
-/// Each transfer moves a random amount from one account to the other, and counts itself in both.
-async fn run(seed: u64, exactly_once: bool) -> Outcome {
-    // The client's own pauses and names.
-    fastrand::seed(seed);
-    let policy = RetryPolicy::exponential()
-        .attempts(10)
-        .budget(u32::MAX)
-        .deadline(Duration::from_secs(36_000));
-    let (subject, table, proxy) = Subject::behind_proxy(policy).await;
-    let faults = subject.server().faults();
-    for id in ["1", "2"] {
-        Account::insert(&table, id).await;
-    }
-    // An ordinary transaction cannot detect that a rejection is that of a duplicate.
-    let injected = inject(&faults, &proxy, seed, exactly_once, |_| None);
-
-    let tasks = (0..TASKS).map(|task| {
-        let table = table.clone();
-        let mut rng = Rng::with_seed(seed ^ task);
-        tokio::spawn(async move {
-            let mut outcome = Outcome::default();
-            for _ in 0..TRANSFERS {
-                let amount = rng.i64(1..100);
-                let transfer = table.transaction("First", async |tx| {
-                    let from = tx.get(Account::key("First", "1")).await?;
-                    let to = tx.get(Account::key("First", "2")).await?;
-                    let (mut from, mut to) = from.zip(to).ok_or("the accounts were inserted")?;
-                    from.balance -= amount;
-                    to.balance += amount;
-                    from.transfers += 1;
-                    to.transfers += 1;
-                    tx.replace(from).merge(to);
-                    Ok(())
-                });
-                let transfer = transfer.rounds(u32::MAX);
-                let transferred = if exactly_once {
-                    transfer.exactly_once().await
-                } else {
-                    transfer.await
-                };
-                match transferred {
-                    Ok(()) => {
-                        outcome.acknowledged += 1;
-                        outcome.moved += amount;
-                    }
-                    Err(error) if error.is_outcome_unknown() => outcome.unknown += 1,
-                    Err(error) => panic!("{error:?}"),
-                }
-            }
-            outcome
-        })
-    });
-    let mut sum = Outcome::default();
-    for outcome in join_all(tasks).await {
-        let outcome = outcome.unwrap();
-        sum.acknowledged += outcome.acknowledged;
-        sum.unknown += outcome.unknown;
-        sum.moved += outcome.moved;
-    }
-    faults.clear();
-    proxy.clear();
-    // Until the last late request has arrived.
-    sleep(Duration::from_secs(60)).await;
-    for id in ["1", "2"] {
-        sum.accounts
-            .push(Account::find(&table, id).await.into_inner());
-    }
-    sum.injected.clone_from(&injected.lock().unwrap());
-    println!("{sum:?}");
-    assert_injected(&sum.injected, &[]);
-    let [one, two] = &sum.accounts[..] else {
-        unreachable!("there are two accounts");
-    };
-    assert_eq!(one.balance + two.balance, 0, "{sum:?}");
-    assert_eq!(one.transfers, two.transfers, "{sum:?}");
-    sum
-}
-
-#[tokio::test(start_paused = true)]
-async fn exactly_once_transfers_add_up_under_contention() {
-    let outcome = run(seed("TABLESDK_TRANSACTION_SEED"), true).await;
-    let transfers = i64::try_from(TASKS * TRANSFERS).unwrap();
-    assert_eq!((outcome.acknowledged, outcome.unknown), (transfers, 0));
-    assert_eq!(outcome.accounts[0].transfers, transfers);
-    assert_eq!(outcome.accounts[0].balance, -outcome.moved);
-}
-
-#[tokio::test(start_paused = true)]
-async fn acknowledged_transfers_are_carried_out_under_contention() {
-    let outcome = run(seed("TABLESDK_TRANSACTION_SEED"), false).await;
-    let carried_out = outcome.accounts[0].transfers;
-    assert!(
-        outcome.unknown > 0,
-        "ordinary transactions may be ambiguous"
-    );
-    assert!(outcome.acknowledged <= carried_out, "{outcome:?}");
-    assert!(
-        carried_out <= outcome.acknowledged + outcome.unknown,
-        "{outcome:?}"
-    );
-}
 
 async fn start() -> (Subject, TableClient, Faults) {
     Subject::with_table(RetryPolicy::exponential()).await

@@ -74,15 +74,11 @@ impl View {
         let is_head = |row: &Row| row.row_key() == of_head;
         let mut rows = read(run, table, partition.as_str(), (&of_head, END), 1).await?;
         let mut head = Head::of(rows.found.iter().find(|row| is_head(row)), partition)?;
-        // The service ended the page after the head. The entries are of a later instant then, and the head shows that none was moved.
-        while !rows.is_complete && rows.found.iter().all(is_head) {
+        // The service ended the page after the head. The head is read after the entries, so that it shows whether one was moved meanwhile.
+        if !rows.is_complete && rows.found.iter().all(is_head) {
             let range = (&*StepState::Logged.prefix(), END);
-            let entries = read(run, table, partition.as_str(), range, 1).await?;
-            let before = head.moves;
+            rows = read(run, table, partition.as_str(), range, 1).await?;
             head = Head::read(run, table, partition).await?;
-            if head.moves == before {
-                rows = entries;
-            }
         }
         Ok(Self {
             head,

@@ -88,6 +88,21 @@ async fn a_step_merges_into_what_the_program_has_written() {
     assert_eq!(read.properties().get("Floor"), None);
 }
 
+/// The stamp of the entity shows it, without another attempt of a worker.
+#[tokio::test(start_paused = true)]
+async fn a_step_whose_response_is_lost_is_not_one_that_failed() {
+    let (server, table, titles) = company().await;
+    let batch = table.batch("Sales").insert(&department("a"));
+    let batch = batch.step(Step::upsert_replace(&titles, &title("a")));
+    batch.leave_steps().await.unwrap();
+    let writes = server.faults().on_writes().table("Titles");
+    let lost = writes.times(1).inject(Fault::lost_response());
+    let service = client_with(&server, |builder| builder.retry(RetryPolicy::none()));
+    let drained = Outbox::new(&service.table("Company")).drain().await;
+    assert_eq!(drained.unwrap(), report(1, 0, 0, 0));
+    assert_eq!(lost.hits(), 1);
+}
+
 /// A late insert of an earlier step brings a deleted entity back: it is deleted again, when no such request can be in flight any more.
 #[tokio::test(start_paused = true)]
 async fn a_deleted_entity_that_comes_back_is_deleted_again() {

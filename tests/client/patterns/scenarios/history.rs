@@ -17,8 +17,6 @@ use tokio::time::{sleep, timeout};
 
 use super::{Before, Scenario, shrink};
 
-pub(super) const CLIENTS: u64 = 4;
-
 /// A history, of which some steps and faults are left out.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
@@ -135,7 +133,7 @@ async fn under_faults<S: Scenario>(history: &History, drawn: &Drawn) -> Counts {
                 sleep(Duration::from_secs(600)).await;
                 server.clock().advance(Duration::from_secs(2 * 3600));
             }
-            let clients = (0..CLIENTS).map(|nth| steps(&scenario, &server, history, epoch, nth));
+            let clients = (0..S::CLIENTS).map(|nth| steps(&scenario, &server, history, epoch, nth));
             made.extend(join_all(clients).await);
         }
         made

@@ -90,6 +90,9 @@ pub(crate) trait Scenario: Sized {
     /// How many histories a test runs, unless the environment says more.
     const HISTORIES: u64 = 6;
 
+    /// How many clients take steps at the same time.
+    const CLIENTS: u64 = 4;
+
     /// How many steps a client takes in each epoch of a history.
     const STEPS: u32 = 40;
 

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use tablesdk_server::testing::Fault;
 
 use super::Scenario;
-use super::history::{CLIENTS, History, run};
+use super::history::{History, run};
 
 /// How often a history is run again.
 const RUNS_MAX: u32 = 200;
@@ -49,7 +49,7 @@ impl<S: Scenario> Failing<S> {
     }
 
     fn steps(&self) -> Vec<(u64, u32)> {
-        let all = (0..CLIENTS)
+        let all = (0..S::CLIENTS)
             .flat_map(|client| (0..S::EPOCHS * S::STEPS).map(move |step| (client, step)));
         all.filter(|step| !self.history.left_out.contains(step))
             .collect()

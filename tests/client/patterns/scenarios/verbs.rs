@@ -3,25 +3,102 @@
 use std::cell::RefCell;
 
 use fastrand::Rng;
-use tablesdk::{ETag, TableClient, TableServiceClient};
+use tablesdk::{ETag, RetryPolicy, TableClient, TableServiceClient};
 use tablesdk_server::TableServer;
 
 use super::super::moves::Plain;
+use super::history::patient;
 use super::{Before, Outcome, Scenario, Write, done, or_unknown};
 
-/// Of each counter: the additions that were acknowledged, and those that were tried.
+/// What clients know of the counters, and of the transfers between two accounts.
 #[derive(Default)]
-pub(super) struct Verbs(RefCell<[(i64, i64); 3]>);
+pub(super) struct Verbs {
+    counters: RefCell<[Known; 3]>,
+    transferred: RefCell<Known>,
+}
+
+/// How much was acknowledged, and of how much the outcome is not known, or not known yet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    acknowledged: i64,
+    unknown: i64,
+}
 
 const IDS: [&str; 3] = ["1", "2", "3"];
+const ACCOUNTS: [&str; 2] = ["a", "b"];
 
-impl Verbs {
-    fn tried(&self, which: usize) {
-        self.0.borrow_mut()[which].1 += 1;
+impl Known {
+    fn begin(&mut self, amount: i64) {
+        self.unknown += amount;
     }
 
-    fn added(&self, which: usize) {
-        self.0.borrow_mut()[which].0 += 1;
+    fn end(&mut self, amount: i64, result: &Outcome, is_exactly_once: bool) {
+        match result {
+            Ok(()) => self.acknowledged += amount,
+            // Of a write that a proxy sends twice, the second response is returned, unless it is exactly once.
+            Err(error) if error.is_outcome_unknown || !is_exactly_once => return,
+            Err(_) => {}
+        }
+        self.unknown -= amount;
+    }
+
+    /// Judges what was read after the one and before the other was known.
+    fn check(before: Self, after: Self, found: Option<i64>) {
+        let most = after.acknowledged + after.unknown;
+        let found = found.expect("nobody deletes it");
+        let is_right = (before.acknowledged..=most).contains(&found);
+        assert!(is_right, "{found}: {before:?}, {after:?}");
+    }
+}
+
+impl Verbs {
+    /// Adds one to a counter.
+    async fn add(table: &TableClient, which: usize, way: u8) -> Outcome {
+        let key = || Plain::key("Sales", IDS[which]);
+        let change = |found: &mut Plain| {
+            found.version += 1;
+            Ok(())
+        };
+        if way == 0 {
+            let modify = table.modify(key(), change).rounds(u32::MAX);
+            modify.exactly_once().await?;
+            return Ok(());
+        }
+        let mut found = table.get(key()).await?.expect("nobody deletes it");
+        found.version += 1;
+        match way {
+            1 => drop(
+                table
+                    .batch("Sales")
+                    .replace(&mut found)
+                    .exactly_once()
+                    .await?,
+            ),
+            2 => drop(table.batch("Sales").replace(&mut found).await?),
+            3 => drop(table.replace(&mut found).await?),
+            _ => drop(table.merge(&mut found).await?),
+        }
+        Ok(())
+    }
+
+    /// Moves an amount from one account to the other, whose sum is zero.
+    async fn transfer(table: &TableClient, amount: i64, is_exactly_once: bool) -> Outcome {
+        let run = table.transaction("Sales", async |tx| {
+            let [from, to] = ACCOUNTS.map(|id| Plain::key("Sales", id));
+            let (from, to) = (tx.get(from).await?, tx.get(to).await?);
+            let (mut from, mut to) = from.zip(to).ok_or("nobody deletes them")?;
+            from.version -= amount;
+            to.version += amount;
+            tx.replace(from).merge(to);
+            Ok(())
+        });
+        let run = run.rounds(u32::MAX);
+        if is_exactly_once {
+            run.exactly_once().await?;
+        } else {
+            run.await?;
+        }
+        Ok(())
     }
 }
 
@@ -47,11 +124,17 @@ impl Scenario for Verbs {
         or_unknown("transaction"),
         done("transaction exactly once"),
     ];
+    const CLIENTS: u64 = 12;
+
+    /// No client gives up, so that a change exactly once succeeds.
+    fn retry() -> RetryPolicy {
+        patient()
+    }
 
     async fn new(server: &TableServer, _: Before) -> Self {
         let table = Self::default().client(&harness::client(server));
         table.create_table().await.unwrap();
-        for id in IDS {
+        for id in IDS.into_iter().chain(ACCOUNTS) {
             table.insert(&Plain::new(id, 0)).await.unwrap();
         }
         Self::default()
@@ -134,18 +217,19 @@ impl Scenario for Verbs {
     }
 
     async fn check(&self, table: &mut TableClient) {
+        let (counters, transferred) = (*self.counters.borrow(), *self.transferred.borrow());
+        let found = table.query::<Plain>().partition("Sales").collect().await;
+        let found = found.unwrap();
+        let version = |id: &str| found.iter().find(|it| it.id == id).map(|it| it.version);
         for (which, id) in IDS.into_iter().enumerate() {
-            let (added, _) = self.0.borrow()[which];
-            let found = Plain::find(table, id).await;
-            let (_, tried) = self.0.borrow()[which];
-            if tried > 0 {
-                let version = found.expect("nobody deletes it").version;
-                assert!(
-                    (added..=tried).contains(&version),
-                    "{id}: {version}, {added} of {tried}"
-                );
+            let after = self.counters.borrow()[which];
+            if after.acknowledged + after.unknown > 0 {
+                Known::check(counters[which], after, version(id));
             }
         }
+        let [from, to] = ACCOUNTS.map(version);
+        assert_eq!(from, to.map(|to| -to), "half a transfer");
+        Known::check(transferred, *self.transferred.borrow(), to);
     }
 
     async fn settle(&self, _: &TableServer, table: &mut TableClient) {
@@ -163,46 +247,20 @@ impl Scenario for Verbs {
     }
 
     async fn step(&self, table: &mut TableClient, rng: &mut Rng) -> Outcome {
-        let which = rng.usize(..IDS.len());
-        let key = || Plain::key("Sales", IDS[which]);
-        let change = |found: &mut Plain| {
-            found.version += 1;
-            Ok(())
-        };
-        self.tried(which);
-        match rng.u8(..4) {
-            0 => drop(table.modify(key(), change).exactly_once().await?),
-            1 => {
-                let mut found = table.get(key()).await?.expect("nobody deletes it");
-                found.version += 1;
-                if rng.bool() {
-                    table.replace(&mut found).await?;
-                } else {
-                    table.merge(&mut found).await?;
-                }
-            }
-            2 => {
-                let found = table.get(key()).await?.expect("nobody deletes it");
-                let mut next = found.clone();
-                next.version += 1;
-                let batch = table.batch("Sales").replace(&mut next);
-                if rng.bool() {
-                    batch.await?;
-                } else {
-                    batch.exactly_once().await?;
-                }
-            }
-            _ => {
-                let run = table.transaction("Sales", async |tx| {
-                    let mut found = tx.get(key()).await?.ok_or("nobody deletes it")?;
-                    found.version += 1;
-                    tx.replace(found);
-                    Ok(())
-                });
-                run.exactly_once().await?;
-            }
+        if rng.u8(..3) == 0 {
+            let (amount, is_exactly_once) = (rng.i64(1..100), rng.bool());
+            self.transferred.borrow_mut().begin(amount);
+            let result = Self::transfer(table, amount, is_exactly_once).await;
+            assert!(result.is_ok() || !is_exactly_once, "{result:?}");
+            let mut transferred = self.transferred.borrow_mut();
+            transferred.end(amount, &result, is_exactly_once);
+            return result;
         }
-        self.added(which);
-        Ok(())
+        let (which, way) = (rng.usize(..IDS.len()), rng.u8(..5));
+        self.counters.borrow_mut()[which].begin(1);
+        let result = Self::add(table, which, way).await;
+        assert!(result.is_ok() || way > 0, "{result:?}");
+        self.counters.borrow_mut()[which].end(1, &result, way < 2);
+        result
     }
 }
