@@ -16,20 +16,28 @@ use tablesdk::{
 
 /// Gives every request the same response.
 #[derive(Debug)]
-struct Responding(Bytes);
+struct Responding {
+    body: Bytes,
+    content_type: &'static str,
+}
 
 impl Transport for Responding {
     fn send(&self, _: http::Request<Bytes>) -> TransportFuture<'_> {
         let response = http::Response::builder()
-            .header("content-type", "application/json;odata=minimalmetadata")
-            .body(self.0.clone());
+            .header("content-type", self.content_type)
+            .body(self.body.clone());
         Box::pin(async { Ok(response.unwrap()) })
     }
 }
 
 fn responding(body: impl Into<Bytes>) -> TableClient {
+    responding_as("application/json;odata=minimalmetadata", body)
+}
+
+fn responding_as(content_type: &'static str, body: impl Into<Bytes>) -> TableClient {
+    let body = body.into();
     let service = TableServiceClient::builder("https://acct.table.core.windows.net")
-        .transport(Responding(body.into()))
+        .transport(Responding { body, content_type })
         .build();
     service.unwrap().table("People")
 }
@@ -336,6 +344,20 @@ null => invalid type: null, expected an object of properties
             assert_says(&error, "(\"UK\", \"7\")", body);
         }
     }
+}
+
+/// Some proxies change the header, so only the body is decisive.
+#[tokio::test]
+async fn a_body_with_a_wrong_content_type_is_read() {
+    let entity = format!("{{{ENVELOPE},\"age\":36,\"home_city\":\"London\"}}");
+    let page = format!("{{\"value\":[{entity}]}}");
+    let content_type = "text/plain; charset=latin1";
+    let found = responding_as(content_type, entity).get::<Person>(("UK", "7"));
+    assert_eq!(found.await.unwrap().unwrap().age, 36);
+    let found = responding_as(content_type, page)
+        .query::<Person>()
+        .collect();
+    assert_eq!(found.await.unwrap().len(), 1);
 }
 
 #[tokio::test]

@@ -193,3 +193,25 @@ pub(super) async fn beside_other_clients<S: Scenario>() {
         }
     }
 }
+
+/// Every write where the network delivers each request twice, and hands on the second response.
+pub(super) async fn each_request_twice<S: Scenario>() {
+    for write in S::WRITES {
+        let server = TableServer::in_process();
+        let scenario = S::new(&server, Before::Write(write.name)).await;
+        let rule = server.faults().on_any().inject(Fault::duplicate());
+        let mut client = scenario.open(&server, RetryPolicy::exponential());
+        let result = scenario.write(&mut client, write.name).await;
+        rule.remove();
+        println!("{}: {result:?}", write.name);
+        expect(write, Some(Effect::Twice), &result);
+        judge(
+            &scenario,
+            &server,
+            write,
+            Some(Effect::Twice),
+            Some(&result),
+        )
+        .await;
+    }
+}

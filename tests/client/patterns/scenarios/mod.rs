@@ -14,6 +14,11 @@ macro_rules! suites {
             super::faults::beside_other_clients::<$scenario>().await;
         }
 
+        #[tokio::test(start_paused = true)]
+        async fn each_request_twice() {
+            super::faults::each_request_twice::<$scenario>().await;
+        }
+
         #[test]
         fn random_histories() {
             super::history::run_seeds::<$scenario>(module_path!());

@@ -5,7 +5,6 @@ mod http_level;
 mod informational;
 mod tcp_level;
 mod verb;
-mod wire_level;
 
 use tablesdk::action::CurrentState;
 use tablesdk::{Error, ErrorKind, Stored, TableClient};
