@@ -77,7 +77,7 @@ macro_rules! on_both_transports {
             }
 
             #[test]
-            #[ignore = "needs another endpoint: tests/interop/run.sh"]
+            #[ignore = "needs another endpoint: tests/interop/run.sh --all"]
             fn elsewhere() {
                 $crate::elsewhere::run(module_path!(), &[&$crate::azurite::DIFFERENCES, &$crate::cosmos_db::DIFFERENCES], test);
             }

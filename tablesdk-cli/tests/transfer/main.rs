@@ -123,9 +123,9 @@ async fn awkward_entities_arrive_unchanged() {
     }
 }
 
-/// Run with an emulator by `tests/interop/run.sh`, which sets the variable.
+/// Run with an emulator by `tests/interop/run.sh --all`, which sets the variable.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs another endpoint: tests/interop/run.sh"]
+#[ignore = "needs another endpoint: tests/interop/run.sh --all"]
 async fn another_endpoint_and_back() {
     let text = std::env::var("TABLESDK_TRANSFER_ENDPOINT").unwrap();
     let other = TableServiceClient::from_connection_string(&text).unwrap();
