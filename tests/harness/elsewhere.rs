@@ -4,7 +4,6 @@
 //! the tables that they create are deleted afterwards; an account that is not empty before is not changed. The caller passes the
 //! known differences of the endpoint. A test that is listed there must fail, and its message must contain the listed words.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, PoisonError};
 
@@ -99,7 +98,7 @@ pub fn run(name: &str, known: &[&Differences], test: impl AsyncFnOnce(Subject)) 
         (Err(panic), None) => resume_unwind(panic),
         (Ok(()), Some(_)) => panic!("{name} passes, and is listed among the differences"),
         (Err(panic), Some((_, words))) => {
-            let message = message(panic.as_ref());
+            let message = crate::panic_message(panic.as_ref());
             assert!(
                 message.contains(words),
                 "{name} does not fail as it is listed, with {words:?}: {message}"
@@ -124,10 +123,4 @@ async fn server(service: &TableServiceClient) -> String {
     name.and_then(|name| name.to_str().ok())
         .unwrap_or_default()
         .to_owned()
-}
-
-fn message(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied())
-        .unwrap_or_default()
 }

@@ -17,6 +17,8 @@ pub mod raw;
 pub mod tcp;
 pub mod written;
 
+use std::any::Any;
+
 use fastrand::Rng;
 use tablesdk::transport::{Backend, Transport};
 use tablesdk::{RetryPolicy, TableClient, TableServiceClient, TableServiceClientBuilder};
@@ -53,6 +55,13 @@ pub fn seed(variable: &str) -> u64 {
 /// A generator of random numbers, whose seed `SEED` in the environment sets: [`seeds`].
 pub fn seeded() -> Rng {
     Rng::with_seed(seed("SEED"))
+}
+
+/// The text of a panic, which is empty for a value that is no text.
+pub fn panic_message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or_default()
 }
 
 /// Runs a test twice: over HTTP, and without a socket. If the environment names another endpoint, the test also runs there:

@@ -1,15 +1,13 @@
 //! Random histories of several clients with faults, on paused time, each from one seed.
 
-use std::any::Any;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use futures::future::join_all;
-use harness::setting;
+use harness::{panic_message, setting};
 use tablesdk::RetryPolicy;
 use tablesdk_server::testing::Fault;
 use tablesdk_server::{ErrorCode, TableServer};
@@ -36,13 +34,8 @@ pub(super) struct Counts {
     pub(super) faults: u64,
 }
 
-/// The faults of a history in the order of the requests: the same seed and the same requests get the same faults.
-#[derive(Clone, Debug)]
-pub(super) struct Drawn {
-    requests: Arc<AtomicU64>,
-    /// The number of the request, and its fault.
-    pub(super) faults: Arc<Mutex<Vec<(u64, Fault)>>>,
-}
+/// The faults of a history, each with the number of its request.
+type Drawn = Arc<Mutex<Vec<(u64, Fault)>>>;
 
 /// Runs the histories of the seeds. `TABLESDK_SCENARIO_SEED` runs one; `TABLESDK_SCENARIO_STEPS` runs random ones until so many steps
 /// were made, and prints how many there are in a second.
@@ -103,20 +96,14 @@ pub(super) fn run<S: Scenario>(history: &History) -> Result<Counts, (String, Vec
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_all().start_paused(true).build();
     let runtime = runtime.expect("the system has resources");
-    let drawn = Drawn {
-        requests: Arc::default(),
-        faults: Arc::default(),
-    };
+    let drawn = Drawn::default();
     // The pauses of retries.
     fastrand::seed(history.seed);
     let run = AssertUnwindSafe(|| runtime.block_on(under_faults::<S>(history, &drawn)));
-    catch_unwind(run).map_err(|panic| (text_of(&*panic), drawn.faults.lock().unwrap().clone()))
-}
-
-fn text_of(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    text.unwrap_or("it panicked").to_owned()
+    catch_unwind(run).map_err(|panic| {
+        let faults = drawn.lock().unwrap().clone();
+        (panic_message(&*panic).to_owned(), faults)
+    })
 }
 
 /// Clients that take their steps under faults, beside one that checks what holds at all times and one that mends.
@@ -125,7 +112,7 @@ async fn under_faults<S: Scenario>(history: &History, drawn: &Drawn) -> Counts {
     let scenario = S::new(&server, Before::History).await;
     let faults = server.faults();
     scenario.inject(&faults, history.seed);
-    let rule = faults.on_any().inject_each(drawn.iter(history));
+    let rule = faults.on_any().inject_each(faults_of(history, drawn));
     let clients = async {
         let mut made = Vec::new();
         for epoch in 0..S::EPOCHS {
@@ -169,7 +156,7 @@ async fn under_faults<S: Scenario>(history: &History, drawn: &Drawn) -> Counts {
         steps: made.iter().map(|it| it.0).sum(),
         succeeded: made.iter().map(|it| it.1).sum(),
         requests: rule.hits(),
-        faults: drawn.faults.lock().unwrap().len() as u64,
+        faults: drawn.lock().unwrap().len() as u64,
     }
 }
 
@@ -214,25 +201,20 @@ async fn steps<S: Scenario>(
     (taken, succeeded)
 }
 
-impl Drawn {
-    fn iter(&self, history: &History) -> impl Iterator<Item = Fault> + Send + 'static {
-        let (drawn, spared) = (self.clone(), history.spared.clone());
-        let mut rng = Rng::with_seed(history.seed);
-        std::iter::repeat_with(move || {
-            let request = drawn.requests.fetch_add(1, Ordering::Relaxed);
-            let fault = draw(&mut rng).filter(|_| !spared.contains(&request));
-            match fault {
-                Some(fault) => {
-                    drawn.faults.lock().unwrap().push((request, fault.clone()));
-                    fault
-                }
-                None => Fault::delayed_response(Duration::ZERO),
-            }
-        })
-    }
+/// The faults in the order of the requests: the same seed and the same requests get the same faults.
+fn faults_of(history: &History, drawn: &Drawn) -> impl Iterator<Item = Fault> + Send + 'static {
+    let (drawn, spared) = (Arc::clone(drawn), history.spared.clone());
+    let mut rng = Rng::with_seed(history.seed);
+    (0..).map(move |request| {
+        let Some(fault) = draw(&mut rng).filter(|_| !spared.contains(&request)) else {
+            return Fault::delayed_response(Duration::ZERO);
+        };
+        drawn.lock().unwrap().push((request, fault.clone()));
+        fault
+    })
 }
 
-/// A fault for every seventh request.
+/// A fault for 10 of 64 requests.
 fn draw(rng: &mut Rng) -> Option<Fault> {
     let delay = Duration::from_millis(rng.u64(..100));
     Some(match rng.u8(..64) {
