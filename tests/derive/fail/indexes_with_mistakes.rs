@@ -10,7 +10,7 @@ struct TwoOwners {
 }
 
 #[derive(Clone, Debug, TableEntity)]
-#[table(index(ByName, row_key = "name_{name}", unique))]
+#[table(index(NoTextByName, row_key = "name_{name}", unique))]
 struct NoText {
     #[table(partition_key)]
     department: String,
@@ -21,7 +21,7 @@ struct NoText {
 
 #[derive(Clone, Debug, TableEntity)]
 #[table(partition_key = "{department}", row_key = "e_{id:06}")]
-#[table(index(ByName, row_key = "e_name_{name}", unique))]
+#[table(index(SameTextByName, row_key = "e_name_{name}", unique))]
 #[table(index(ByAge, row_key = "{age:03}", unique))]
 struct SameText {
     department: String,
@@ -66,13 +66,13 @@ struct Elsewhere {
 }
 
 #[derive(Clone, Debug, TableEntity)]
-#[table(projection, index(ByName, row_key = "name_{name}", unique))]
+#[table(projection, index(ProjectionByName, row_key = "name_{name}", unique))]
 struct Projection {
     name: String,
 }
 
 #[derive(Clone, Debug, TableEntity)]
-#[table(partition_key = "{department}", row_key = "e_{id:06}", index(ByName, row_key = "name_{name}", unique))]
+#[table(partition_key = "{department}", row_key = "e_{id:06}", index(GenericByName, row_key = "name_{name}", unique))]
 struct Generic<T> {
     department: String,
     id: u32,

@@ -1,4 +1,4 @@
-use tablesdk::{ETag, TableClient, TableEntity};
+use tablesdk::{ETag, TableClient, TableEntity, Timestamp};
 
 #[derive(Clone, Debug, TableEntity)]
 #[table(partition_key = "{department}", row_key = "empid_{id:06}")]
@@ -17,6 +17,37 @@ async fn write(table: &TableClient, ada: Employee) -> tablesdk::Result<()> {
     table.batch("Sales").upsert_merge(&ada).await?;
     table.bulk().insert(futures::stream::iter([ada])).await.unwrap();
     Ok(())
+}
+
+async fn write_an_entry(table: &TableClient) -> tablesdk::Result<()> {
+    let mut entry = table.get(ByEmail::key("Sales", "ada@contoso.com")).await?.unwrap();
+    table.replace(&mut entry).await?;
+    table.get(Employee::key("Sales", 1)).follow().await?;
+    Ok(())
+}
+
+#[derive(TableEntity)]
+#[table(by = "row_key")]
+enum Row {
+    Employee(Employee),
+}
+
+async fn write_an_enum(table: &TableClient, row: &Row) {
+    table.insert(row).await.unwrap();
+    table.upsert_replace(row).await.unwrap();
+}
+
+#[derive(TableEntity)]
+#[table(partition_key = "{user}", row_key = "session_{id}")]
+struct Session {
+    user: String,
+    id: String,
+    #[table(expires(bucket = "1h"))]
+    until: Timestamp,
+}
+
+async fn write_into_a_bucket(table: &TableClient, session: Session) {
+    let _ = table.upsert_replace(&session).await;
 }
 
 fn main() {}

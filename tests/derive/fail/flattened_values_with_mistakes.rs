@@ -1,0 +1,159 @@
+//! What the compiler evaluates: the names, the number and the types of the properties of flattened values.
+use tablesdk::chunked::Chunked;
+use tablesdk::series::Series;
+use tablesdk::{TableEntity, TableProperties};
+
+#[derive(TableEntity)]
+struct ChunksWithoutPrefix {
+    #[table(partition_key)]
+    employee: String,
+    #[table(row_key)]
+    day: String,
+    #[table(flatten)]
+    cv: Chunked<String>,
+}
+
+#[derive(TableEntity)]
+struct SlotsWithoutPrefix {
+    #[table(partition_key)]
+    employee: String,
+    #[table(row_key)]
+    day: String,
+    #[table(flatten)]
+    hours: Series<i32, 24>,
+}
+
+#[derive(TableEntity)]
+struct NameOfAChunk {
+    #[table(partition_key)]
+    employee: String,
+    #[table(row_key)]
+    day: String,
+    cv__1: String,
+    #[table(flatten, prefix = "cv")]
+    cv: Chunked<String>,
+}
+
+#[derive(TableEntity)]
+struct NameOfASlot {
+    #[table(partition_key)]
+    employee: String,
+    #[table(row_key)]
+    day: String,
+    #[table(flatten, prefix = "H")]
+    hours: Series<i32, 24>,
+    #[table(rename = "H07")]
+    seven: i32,
+}
+
+#[derive(TableEntity)]
+struct NameInAStruct {
+    #[table(partition_key)]
+    employee: String,
+    #[table(row_key)]
+    day: String,
+    city: String,
+    #[table(flatten)]
+    home: Home,
+}
+
+#[derive(TableProperties)]
+struct Home {
+    city: String,
+}
+
+#[derive(TableEntity)]
+struct TooManySlots {
+    #[table(partition_key)]
+    employee: String,
+    #[table(row_key)]
+    day: String,
+    total: i32,
+    #[table(flatten, prefix = "M")]
+    minutes: Series<i32, 252>,
+}
+
+#[derive(TableEntity)]
+struct NoSlots {
+    #[table(partition_key)]
+    employee: String,
+    #[table(row_key)]
+    day: String,
+    #[table(flatten, prefix = "H")]
+    hours: Series<i32, 0>,
+}
+
+/// An entity has at most 1 MiB, and sixteen chunks are that.
+#[derive(TableEntity)]
+struct TooManyChunks {
+    #[table(partition_key)]
+    employee: String,
+    #[table(row_key)]
+    day: String,
+    #[table(flatten, prefix = "cv")]
+    cv: Chunked<String, 17>,
+}
+
+/// Only strings and binary are cut.
+#[derive(TableEntity)]
+struct ChunksOfAnotherType {
+    #[table(partition_key)]
+    employee: String,
+    #[table(row_key)]
+    day: String,
+    #[table(flatten, prefix = "age")]
+    age: Chunked<i32>,
+}
+
+/// Only a column of Int64 can also hold Int32.
+#[derive(TableEntity)]
+struct MixedIntegersOfAString {
+    #[table(partition_key)]
+    employee: String,
+    #[table(row_key)]
+    day: String,
+    #[table(mixed_integers)]
+    name: String,
+}
+
+#[derive(TableEntity)]
+#[table(rename_all = "PascalCase")]
+struct Person {
+    #[table(partition_key)]
+    country: String,
+    #[table(row_key)]
+    id: String,
+    #[table(flatten, prefix = "Home")]
+    home: Address,
+    #[table(flatten)]
+    work: Option<Office>,
+}
+
+#[derive(TableProperties)]
+struct Address {
+    street_name: String,
+}
+
+#[derive(TableProperties)]
+#[table(rename_all = "camelCase")]
+struct Office {
+    #[table(flatten)]
+    building: Building,
+    #[table(flatten, prefix = "Own")]
+    named: Named,
+}
+
+#[derive(TableProperties)]
+struct Building {
+    floor_number: i32,
+}
+
+#[derive(TableProperties)]
+struct Named {
+    #[table(rename = "Name")]
+    name: String,
+    #[table(skip)]
+    cached_name: String,
+}
+
+fn main() {}

@@ -1,8 +1,0 @@
-use tablesdk::TableEntity;
-
-#[derive(TableEntity)]
-struct Employee {
-    name: String,
-}
-
-fn main() {}

@@ -1,9 +1,0 @@
-use tablesdk::TableEntity;
-
-#[derive(TableEntity)]
-struct Employee {
-    #[table(row_key)]
-    id: String,
-}
-
-fn main() {}

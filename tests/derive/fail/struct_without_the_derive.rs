@@ -1,7 +1,0 @@
-struct Employee;
-
-fn query(table: &tablesdk::TableClient) {
-    let _ = table.query::<Employee>();
-}
-
-fn main() {}

@@ -1,6 +1,0 @@
-use tablesdk::TableEntity;
-
-#[derive(TableEntity)]
-struct Employee;
-
-fn main() {}
