@@ -185,7 +185,9 @@ pub trait Client: Clone + Eq + Hash + Debug {
     fn base(&mut self) -> &mut u8;
 
     /// Whether this client takes its steps after all others have ended, and never meets a fault.
-    fn is_last(&self) -> bool;
+    fn is_last(&self) -> bool {
+        false
+    }
 }
 
 /// The rules of a protocol, with the facts about the past that they need.
@@ -483,7 +485,7 @@ impl Hasher for FastHasher {
 /// Visits every state that the world can reach. Returns their number, or the shortest trace to a violation.
 ///
 /// `TABLESDK_PROTOCOLS_FAULTS` is added to the number of faults, if there are any.
-pub fn explore<C: Client>(mut start: World<C>) -> Result<usize, String> {
+fn explore<C: Client>(mut start: World<C>) -> Result<usize, String> {
     if start.faults > 0
         && let Ok(faults) = std::env::var("TABLESDK_PROTOCOLS_FAULTS")
     {
@@ -529,4 +531,19 @@ pub fn explore<C: Client>(mut start: World<C>) -> Result<usize, String> {
         return Err("no state is an end".to_owned());
     }
     Ok(visited.len())
+}
+
+/// Shows that the rules hold in every state.
+pub fn holds<C: Client>(start: World<C>) {
+    let states = explore(start).unwrap_or_else(|violation| panic!("{violation}"));
+    println!("{states} states");
+}
+
+/// Shows that the model notices the mutant, by a violation that contains this string.
+pub fn finds<C: Client>(mutant: impl Debug, start: World<C>, violation: &str) {
+    let Err(found) = explore(start) else {
+        panic!("{mutant:?} is not found")
+    };
+    assert!(found.contains(violation), "{mutant:?}: {found}");
+    println!("{mutant:?}: {found}");
 }

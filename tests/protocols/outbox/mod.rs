@@ -7,7 +7,7 @@ mod client;
 mod history;
 mod view;
 
-use super::explore::{self, World, explore};
+use super::explore::{self, World, finds, holds};
 use client::Outbox;
 use history::History;
 
@@ -170,8 +170,8 @@ const MERGED_AGAIN: Scenario = Scenario(&[REPLACE, DELETE, MERGE], &[WORKER, WOR
 const SET_ASIDE: Scenario = Scenario(&[REPLACE, MERGE], &[SETS_ASIDE, WORKER], 1);
 const PUT_BACK: Scenario = Scenario(&[REPLACE, MERGE], &[SETS_ASIDE, Role::Operator], 1);
 
-/// Explores the scenario, with a client that drains in the end.
-fn run(&Scenario(steps, roles, faults): &Scenario, mutant: Mutant) -> Result<usize, String> {
+/// With a client that drains in the end.
+fn world(&Scenario(steps, roles, faults): &Scenario, mutant: Mutant) -> World<Outbox> {
     let owns = (1..).step_by(2);
     let roles = roles.iter().chain([&Role::Last]);
     let clients = owns
@@ -191,201 +191,66 @@ fn run(&Scenario(steps, roles, faults): &Scenario, mutant: Mutant) -> Result<usi
         world = world.with(Key::Head, Row::Head(head));
         world = world.with(Key::Entry(number), entry);
     }
-    explore(world)
-}
-
-fn holds(scenario: &Scenario) {
-    let result = run(scenario, Mutant::None);
-    let states = result.unwrap_or_else(|violation| panic!("{violation}"));
-    println!("{states} states");
-}
-
-/// Shows that the model notices the mutant, by a violation that contains this string.
-fn finds(mutant: Mutant, scenario: &Scenario, violation: &str) {
-    let found = run(scenario, mutant).expect_err("the fault is found");
-    assert!(found.contains(violation), "{found}");
-    println!("{found}");
+    world
 }
 
 #[test]
-fn two_writers_number_their_steps() {
-    holds(&TWO_WRITERS);
-    holds(&TWO_WRITERS_ALONE);
-}
-
-#[test]
-fn a_worker_finds_the_step_of_a_writer() {
-    holds(&ONE_WRITER);
-}
-
-#[test]
-fn a_refused_write_leaves_nothing() {
-    holds(&REFUSED_WRITER);
-}
-
-#[test]
-fn workers_apply_steps_in_order() {
-    [REPLACED, DELETED, DELETED_TWICE, MERGED_AGAIN]
-        .iter()
-        .for_each(holds);
-}
-
-#[test]
-fn steps_that_were_set_aside_are_put_back_in_order() {
-    holds(&SET_ASIDE);
-    holds(&PUT_BACK);
-}
-
-#[test]
-fn the_model_finds_a_pointer_after_the_commit() {
-    finds(
-        Mutant::PointerAfterCommit,
-        &ONE_WRITER,
-        "no pointer leads to Entry",
-    );
-}
-
-#[test]
-fn the_model_finds_a_pointer_before_the_head() {
-    finds(
-        Mutant::PointerBeforeHead,
-        &ONE_WRITER,
-        "no pointer leads to Entry",
-    );
-}
-
-#[test]
-fn the_model_finds_a_pointer_not_written_again() {
-    finds(
-        Mutant::PointerNotWrittenAgain,
-        &ONE_WRITER,
-        "no pointer leads to Entry",
-    );
-}
-
-#[test]
-fn the_model_finds_a_pointer_deleted_without_condition() {
-    finds(
-        Mutant::PointerDeletedUnconditionally,
-        &ONE_WRITER,
-        "no pointer leads to Entry",
-    );
-}
-
-#[test]
-fn the_model_finds_a_pointer_deleted_while_the_head_is_the_same() {
-    finds(
-        Mutant::HeadNotMoved,
-        &ONE_WRITER,
-        "no pointer leads to Entry",
-    );
-}
-
-#[test]
-fn the_model_finds_a_pointer_deleted_after_a_refusal() {
-    finds(
-        Mutant::RefusalNotFenced,
-        &REFUSED_WRITER,
-        "no pointer leads to Entry",
-    );
-}
-
-#[test]
-fn the_model_finds_the_pointer_of_a_grave_deleted() {
-    finds(
-        Mutant::GravesNotCounted,
-        &DELETED,
-        "no pointer leads to Grave",
-    );
-}
-
-#[test]
-fn the_model_finds_a_commit_without_the_head() {
-    finds(
-        Mutant::HeadNotInCommit,
+fn steps_have_their_effect_once_and_in_order() {
+    for scenario in [
+        &TWO_WRITERS,
         &TWO_WRITERS_ALONE,
-        "no pointer leads to Entry",
-    );
-}
-
-#[test]
-fn the_model_finds_a_refused_commit_not_sought_in_the_head() {
-    finds(
-        Mutant::OwnCommitNotSought,
         &ONE_WRITER,
-        "the write of pointer 1 is committed twice",
-    );
-}
-
-#[test]
-fn the_model_finds_stamps_compared_by_greater() {
-    finds(
-        Mutant::StampsComparedByGreater,
+        &REFUSED_WRITER,
         &REPLACED,
-        "has its effect after step",
-    );
-}
-
-#[test]
-fn the_model_finds_a_target_written_without_condition() {
-    finds(
-        Mutant::TargetUnconditional,
-        &REPLACED,
-        "has its effect after step",
-    );
-}
-
-#[test]
-fn the_model_finds_the_read_of_the_target_taken_for_that_of_the_log() {
-    finds(
-        Mutant::TargetReadIsBase,
         &DELETED,
-        "has its effect after step 3",
-    );
-}
-
-#[test]
-fn the_model_finds_a_grave_dropped_at_once() {
-    finds(
-        Mutant::GraveDropped,
-        &DELETED,
-        "has its effect after step 3",
-    );
-}
-
-#[test]
-fn the_model_finds_a_merge_into_a_deleted_target() {
-    finds(
-        Mutant::GravesIgnored,
+        &DELETED_TWICE,
         &MERGED_AGAIN,
-        "instead of Some((0, 2))",
-    );
+        &SET_ASIDE,
+        &PUT_BACK,
+    ] {
+        holds(world(scenario, Mutant::None));
+    }
 }
 
 #[test]
-fn the_model_finds_a_delete_before_earlier_steps_are_removed() {
-    finds(
-        Mutant::DeleteBeforeRemoval,
-        &DELETED,
-        "has its effect after",
-    );
+fn the_model_finds_entries_without_a_pointer() {
+    for (mutant, scenario, entry) in [
+        (Mutant::PointerAfterCommit, &ONE_WRITER, "Entry"),
+        (Mutant::PointerBeforeHead, &ONE_WRITER, "Entry"),
+        (Mutant::PointerNotWrittenAgain, &ONE_WRITER, "Entry"),
+        (Mutant::UnknownPointerTaken, &ONE_WRITER, "Entry"),
+        (Mutant::PointerDeletedUnconditionally, &ONE_WRITER, "Entry"),
+        (Mutant::HeadNotMoved, &ONE_WRITER, "Entry"),
+        (Mutant::HeadNotInCommit, &TWO_WRITERS_ALONE, "Entry"),
+        (Mutant::RefusalNotFenced, &REFUSED_WRITER, "Entry"),
+        (Mutant::GravesNotCounted, &DELETED, "Grave"),
+    ] {
+        let violation = format!("no pointer leads to {entry}");
+        finds(mutant, world(scenario, mutant), &violation);
+    }
 }
 
 #[test]
-fn the_model_finds_steps_that_overtake_one_set_aside() {
-    finds(Mutant::DeadOvertaken, &SET_ASIDE, "instead of Some((1, 2))");
+fn the_model_finds_steps_with_another_effect() {
+    let twice = "the write of pointer 1 is committed twice";
+    for (mutant, scenario, violation) in [
+        (Mutant::OwnCommitNotSought, &ONE_WRITER, twice),
+        (Mutant::StampsComparedByGreater, &REPLACED, LATE),
+        (Mutant::TargetUnconditional, &REPLACED, LATE),
+        (Mutant::TargetReadIsBase, &DELETED, LATE_AFTER_DELETE),
+        (Mutant::GraveDropped, &DELETED, LATE_AFTER_DELETE),
+        (Mutant::DeleteBeforeRemoval, &DELETED, LATE),
+        (
+            Mutant::GravesIgnored,
+            &MERGED_AGAIN,
+            "instead of Some((0, 2))",
+        ),
+        (Mutant::DeadOvertaken, &SET_ASIDE, "instead of Some((1, 2))"),
+        (Mutant::ViewReadOnce, &PUT_BACK, "instead of"),
+    ] {
+        finds(mutant, world(scenario, mutant), violation);
+    }
 }
 
-#[test]
-fn the_model_finds_steps_set_aside_read_without_the_head() {
-    finds(Mutant::ViewReadOnce, &PUT_BACK, "instead of");
-}
-
-#[test]
-fn the_model_finds_an_unknown_pointer_taken_for_written() {
-    finds(
-        Mutant::UnknownPointerTaken,
-        &ONE_WRITER,
-        "no pointer leads to Entry",
-    );
-}
+const LATE: &str = "has its effect after step";
+const LATE_AFTER_DELETE: &str = "has its effect after step 3";
