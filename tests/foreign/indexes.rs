@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use harness::Subject;
+use harness::company::indexed::{ByEmail, Employee, checked};
 use tablesdk::index::RepairReport;
 use tablesdk::{DynamicEntity, ETag, TableClient, WritableEntity};
 
 use crate::child::run_python;
-use crate::employee::{ByEmail, Employee, checked};
 
 /// The same employees, with entries in other partitions.
 mod elsewhere {

@@ -11,8 +11,6 @@ mod child;
 mod chunks;
 mod counters;
 mod edges;
-#[path = "../client/patterns/entity.rs"]
-mod employee;
 mod encryption;
 #[path = "../client/entities/every_type.rs"]
 mod every_type;

@@ -3,10 +3,10 @@
 //! the servers of most [`Subject`]s have their tables in a database.
 
 pub mod azurite;
+pub mod company;
 pub mod cosmos_db;
 pub mod directory;
 pub mod elsewhere;
-mod employee;
 pub mod generated;
 pub mod log;
 pub mod outcome;
@@ -25,7 +25,7 @@ use tablesdk::{RetryPolicy, TableClient, TableServiceClient, TableServiceClientB
 use tablesdk_server::testing::Faults;
 use tablesdk_server::{TableServer, TableServerBuilder};
 
-pub use crate::employee::Employee;
+pub use crate::company::Employee;
 use crate::postgres::Database;
 use crate::proxy::Proxy;
 

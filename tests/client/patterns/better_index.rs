@@ -1,12 +1,11 @@
 //! `explain` and a denied scan name the index that would answer a query.
 
 use harness::client_with;
+use harness::company::indexed::{ByEmail, ByName, Employee};
 use tablesdk::action::QueryEntities;
 use tablesdk::query::AccessClass;
 use tablesdk::{TableEntity, TableServiceClientBuilder};
 use tablesdk_server::TableServer;
-
-use super::entity::{ByEmail, ByName, Employee};
 
 #[derive(Debug, TableEntity)]
 #[table(

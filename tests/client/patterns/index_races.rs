@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use harness::client_with;
+use harness::company::indexed::{ByEmail, Employee, checked};
 use tablesdk::{RetryPolicy, TableClient};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
 use tokio::time::sleep;
-
-use super::entity::{ByEmail, Employee, checked};
 
 /// A server with two employees, and a client with that policy.
 async fn company(retry: RetryPolicy) -> (TableServer, TableClient) {

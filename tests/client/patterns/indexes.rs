@@ -1,8 +1,8 @@
 //! Indexes in the partition of their entities: every verb keeps the entries right.
 
+use harness::company::indexed::{ByEmail, ByName, Employee, checked, rows};
 use tablesdk::{DynamicEntity, ETag, ErrorKind, TableClient};
 
-use super::entity::{ByEmail, ByName, Employee, checked, rows};
 use super::on_both_transports;
 
 async fn ada(table: &TableClient) -> tablesdk::Stored<Employee> {

@@ -11,7 +11,6 @@ mod design_guide;
 mod doubled_entries;
 mod doubled_requests;
 mod encryption;
-mod entity;
 mod enums;
 mod expiry;
 mod expiry_removal;

@@ -2,13 +2,13 @@
 
 use futures::{StreamExt as _, stream};
 use harness::client;
+use harness::company::indexed::{ByEmail, Employee, checked};
 use tablesdk::action::CurrentState;
 use tablesdk::outbox::Step;
 use tablesdk::{DynamicEntity, ETag, ErrorCode, ErrorKind, Stored, TableClient, TableEntity};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
 
-use super::entity::{ByEmail, Employee, checked};
 use crate::on_both_transports;
 
 #[derive(Clone, Debug, PartialEq, TableEntity)]

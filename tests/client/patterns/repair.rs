@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use fastrand::Rng;
+use harness::company::indexed::{ByEmail, Employee, checked, rows};
 use harness::{client_with, seeds};
 use tablesdk::index::RepairReport;
 use tablesdk::{DynamicEntity, ETag, RetryPolicy, TableClient, TableEntity};
@@ -10,7 +11,6 @@ use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
 use tokio::time::sleep;
 
-use super::entity::{ByEmail, Employee, checked, rows};
 use super::on_both_transports;
 
 /// Its index uses the text in front of another one's row keys.

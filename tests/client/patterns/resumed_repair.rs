@@ -2,13 +2,12 @@
 
 use futures::stream;
 use harness::client_with;
+use harness::company::indexed::{Employee, checked};
 use tablesdk::index::{Repair, RepairReport};
 use tablesdk::query::PageToken;
 use tablesdk::{DynamicEntity, ETag, Error, ErrorCode, ErrorKind, RetryPolicy, TableClient};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
-
-use super::entity::{Employee, checked};
 
 /// Of a client that does not retry.
 async fn company() -> (TableServer, TableClient) {

@@ -4,13 +4,13 @@ use std::future::IntoFuture as _;
 use std::time::Duration;
 
 use harness::client_with;
+use harness::company::indexed::{Employee, checked};
 use tablesdk::outbox::{Outbox, Step};
 use tablesdk::{DynamicEntity, ErrorKind, RetryPolicy, TableServiceClient};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
 use tokio::time::{sleep, timeout};
 
-use super::super::entity::{Employee, checked};
 use super::{
     HOUR, by_number, company, department, outbox_rows, renamed, report, stored_title, title,
 };

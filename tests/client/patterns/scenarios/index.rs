@@ -1,10 +1,10 @@
 //! Entities with entries in their own partition: the entries are theirs and no others, at any time.
 
 use fastrand::Rng;
+use harness::company::indexed::{Employee, checked};
 use tablesdk::{TableClient, TableServiceClient};
 use tablesdk_server::TableServer;
 
-use super::super::entity::{Employee, checked};
 use super::{Before, Outcome, Scenario, Write, or_unknown, refused};
 
 pub(super) struct Index;

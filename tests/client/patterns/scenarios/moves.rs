@@ -5,12 +5,12 @@ use std::cmp::max;
 use std::time::Duration;
 
 use fastrand::Rng;
+use harness::company::indexed::{Employee, checked};
 use tablesdk::{TableClient, TableServiceClient};
 use tablesdk_server::TableServer;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
-use super::super::entity::{Employee, checked};
 use super::super::moves::{Plain, tables};
 use super::{Before, Outcome, Scenario, Write, done};
 

@@ -1,4 +1,6 @@
-//! The entity of most tests.
+//! Entity types of several test targets, each pattern once. They are here so that they are compiled once.
+
+pub mod indexed;
 
 use tablesdk::action::ClosureError;
 use tablesdk::{Stored, TableClient, TableEntity};

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tablesdk::{DynamicEntity, TableClient, TableEntity, Value};
 
+/// An employee who is found by the email, which is unique, and by the last name.
 #[derive(Clone, Debug, PartialEq, TableEntity)]
 #[table(
     rename_all = "PascalCase",
@@ -13,16 +14,18 @@ use tablesdk::{DynamicEntity, TableClient, TableEntity, Value};
 )]
 #[table(index(ByEmail, row_key = "email_{email}", unique))]
 #[table(index(ByName, row_key = "name_{last_name}_{id:06}"))]
-pub(crate) struct Employee {
-    pub(crate) department: String,
-    pub(crate) id: u32,
-    pub(crate) last_name: String,
-    pub(crate) email: Option<String>,
-    pub(crate) age: i32,
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Employee {
+    pub department: String,
+    pub id: u32,
+    pub last_name: String,
+    pub email: Option<String>,
+    pub age: i32,
 }
 
 impl Employee {
-    pub(crate) fn new(id: u32, last_name: &str, email: Option<&str>) -> Self {
+    /// An employee of `Sales`.
+    pub fn new(id: u32, last_name: &str, email: Option<&str>) -> Self {
         Self {
             department: "Sales".to_owned(),
             id,
@@ -50,7 +53,7 @@ impl Employee {
 }
 
 /// The entities of the partition by their row keys.
-pub(crate) async fn rows(table: &TableClient) -> BTreeMap<String, DynamicEntity> {
+pub async fn rows(table: &TableClient) -> BTreeMap<String, DynamicEntity> {
     let rows = table.query::<DynamicEntity>().partition("Sales").values();
     let rows = rows.collect().await.expect("the table can be read");
     let rows = rows.into_iter().map(|row| (row.row_key().to_owned(), row));
@@ -59,7 +62,7 @@ pub(crate) async fn rows(table: &TableClient) -> BTreeMap<String, DynamicEntity>
 
 /// The employees, after a check that the entries of the indexes are theirs and no others, with the same properties. All of it is read
 /// by one request, so it holds at any time.
-pub(crate) async fn checked(table: &TableClient) -> Vec<Employee> {
+pub async fn checked(table: &TableClient) -> Vec<Employee> {
     let rows = rows(table).await;
     let employees = rows.iter().filter(|(key, _)| key.starts_with("empid_"));
     let employees = employees.map(|(_, row)| row.to_entity().expect("it is an employee"));
