@@ -18,17 +18,14 @@ fn on(verb: &'static str, table: &str, row: &str, headers: &'static str, body: &
 }
 
 async fn send(suite: &Suite, changes: &[Change]) -> Response {
-    let mut body = "--batch_1\r\nContent-Type: multipart/mixed; boundary=changeset_1\r\n\r\n".to_owned();
-    for (verb, path, headers, content) in changes {
-        let url = suite.account.url();
-        body += &format!(
-            "--changeset_1\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n\
-             {verb} {url}{path} HTTP/1.1\r\nAccept: application/json;odata=minimalmetadata\r\n\
-             Content-Type: application/json\r\n{headers}\r\n{content}\r\n"
-        );
-    }
-    body += "--changeset_1--\r\n\r\n--batch_1--\r\n";
-    suite.ask("POST /$batch", &["Content-Type: multipart/mixed; boundary=batch_1"], &body).await
+    let url = suite.account.url();
+    let parts = changes.iter().map(|(verb, path, headers, content)| {
+        part("changeset_1", &format!(
+            "{verb} {url}{path} HTTP/1.1\r\nAccept: application/json;odata=minimalmetadata\r\n\
+             Content-Type: application/json\r\n{headers}\r\n{content}"
+        ))
+    });
+    suite.ask("POST /$batch", &[MULTIPART], &batch_of(&parts.collect::<String>())).await
 }
 
 /// The statuses of the parts.
@@ -137,8 +134,7 @@ pub(crate) async fn check(suite: &mut Suite) {
         });
         // What was written all the same must not fail the rules that follow.
         for row in ["first", "last", "x"] {
-            let line = format!("DELETE {}", entity_path(&table, "p", row));
-            suite.ask(&line, &["If-Match: *"], "").await;
+            suite.ask(&format!("DELETE {}", entity_path(&table, "p", row)), &["If-Match: *"], "").await;
         }
     }
     rule!(suite, "7.2 an entity without properties of its own", {
@@ -209,8 +205,7 @@ pub(crate) async fn check(suite: &mut Suite) {
     });
     rule!(suite, "7.1 100 changes", {
         let changes: Vec<_> = (0..100).map(|n| insert(&table, &format!("h{n}"))).collect();
-        let response = send(suite, &changes).await;
-        same("statuses", &statuses(&response), &vec![204; 100])
+        same("statuses", &statuses(&send(suite, &changes).await), &vec![204; 100])
     });
     rule!(suite, "0.1, 7.4 101 changes are refused at 99", {
         let changes: Vec<_> = (0..101).map(|n| insert(&table, &format!("i{n}"))).collect();
@@ -221,12 +216,8 @@ pub(crate) async fn check(suite: &mut Suite) {
         same("rows", &suite.rows(&table, "$filter=RowKey%20ge%20'i'%20and%20RowKey%20lt%20'j'").await?.len(), &0)
     });
     rule!(suite, "7.1 a query stands alone", {
-        let body = format!(
-            "--batch_1\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nGET {}{} HTTP/1.1\r\nAccept: application/json;odata=nometadata\r\n\r\n\r\n--batch_1--\r\n",
-            suite.account.url(),
-            entity_path(&table, "p", "new")
-        );
-        let response = suite.done("POST /$batch", &["Content-Type: multipart/mixed; boundary=batch_1"], &body).await?;
+        let body = query(&format!("{}{}", suite.account.url(), entity_path(&table, "p", "new")));
+        let response = suite.done("POST /$batch", &[MULTIPART], &body).await?;
         same("statuses", &statuses(&response), &vec![200])?;
         holds("the entity", response.body.contains(r#""RowKey":"new""#))
     });
@@ -244,8 +235,7 @@ pub(crate) async fn check(suite: &mut Suite) {
         let url = suite.account.url();
         let body = format!("--x'()+_,-./:=?y\r\nContent-Type: multipart/mixed; boundary=z\r\n\r\n--z\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nPUT {url}{path} HTTP/1.1\r\ncontent-type: application/json\r\n\r\n{{\"n\":1}}\r\n--z--\r\n--x'()+_,-./:=?y--\r\n");
         let content_type = "Content-Type: multipart/mixed; boundary=\"x'()+_,-./:=?y\"";
-        let response = suite.done("POST /$batch", &[content_type], &body).await?;
-        same("statuses", &statuses(&response), &vec![204])
+        same("statuses", &statuses(&suite.done("POST /$batch", &[content_type], &body).await?), &vec![204])
     });
     for (rule, url) in [("another host", "https://elsewhere.example:1"), ("no host", "")] {
         rule!(suite, &format!("7.2 URLs of {rule}"), {
@@ -259,8 +249,7 @@ pub(crate) async fn check(suite: &mut Suite) {
         let empty = "DataServiceVersion: \r\nx-ms-version: \r\n";
         let (verb, path, _, body) = insert(&table, "versions");
         let changes = [(verb, path, empty, body), on("PATCH", &table, "versions2", empty, r#"{"a":2}"#)];
-        let response = send(suite, &changes).await;
-        same("statuses", &statuses(&response), &vec![201, 204])
+        same("statuses", &statuses(&send(suite, &changes).await), &vec![201, 204])
     });
     rule!(suite, "7.2 keys and values that look like framing", {
         let row = "x',RowKey='y";
@@ -278,24 +267,33 @@ pub(crate) async fn check(suite: &mut Suite) {
     access(suite, &table).await;
 }
 
+/// A batch of one change set with these parts.
+pub(crate) fn batch_of(parts: &str) -> String {
+    change_set(parts) + "--batch_1--\r\n"
+}
+
+/// A batch of one query.
+fn query(target: &str) -> String {
+    part("batch_1", &format!("GET {target} HTTP/1.1\r\nAccept: application/json;odata=nometadata\r\n\r\n")) + "--batch_1--\r\n"
+}
+
 /// The framing of a change set with these parts, without its end.
 fn change_set(parts: &str) -> String {
     format!("--batch_1\r\nContent-Type: multipart/mixed; boundary=changeset_1\r\n\r\n{parts}--changeset_1--\r\n\r\n")
 }
 
-fn part(boundary: &str, request: &str) -> String {
+pub(crate) fn part(boundary: &str, request: &str) -> String {
     format!("--{boundary}\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n{request}\r\n")
 }
 
-const MULTIPART: &str = "Content-Type: multipart/mixed; boundary=batch_1";
+pub(crate) const MULTIPART: &str = "Content-Type: multipart/mixed; boundary=batch_1";
 
 /// Queries in a batch.
 async fn queries(suite: &mut Suite, table: &str) {
-    let query = |target: &str| part("batch_1", &format!("GET {target} HTTP/1.1\r\nAccept: application/json;odata=nometadata\r\n\r\n"));
     choice!(suite, "7.1 a query in a batch has pages and errors", {
         let url = suite.account.url();
         let body = query(&format!("{url}/{table}()?$filter=RowKey%20ge%20'h1'&$top=1&$select=RowKey"));
-        let response = suite.done("POST /$batch", &[MULTIPART], &(body + "--batch_1--\r\n")).await?;
+        let response = suite.done("POST /$batch", &[MULTIPART], &body).await?;
         same("statuses", &statuses(&response), &[200])?;
         holds("the page", response.body.contains(r#"{"value":[{"RowKey":"h1"}]}"#))?;
         holds("the token", response.body.contains("\r\nx-ms-continuation-NextRowKey: 1!4!"))?;
@@ -306,7 +304,7 @@ async fn queries(suite: &mut Suite, table: &str) {
             (&format!("/{table}()?$filter=a%20b"), 400, "InvalidInput"),
             (&format!("/{table}()?$orderby=a"), 501, "NotImplemented"),
         ] {
-            let response = suite.done("POST /$batch", &[MULTIPART], &(query(target) + "--batch_1--\r\n")).await?;
+            let response = suite.done("POST /$batch", &[MULTIPART], &query(target)).await?;
             same(target, &statuses(&response), &[status])?;
             holds(&response.body, response.body.contains(&format!(r#"{{"odata.error":{{"code":"{code}""#)))?;
         }
@@ -317,23 +315,21 @@ async fn queries(suite: &mut Suite, table: &str) {
 /// What surrounds the changes, and the headers of the batch.
 async fn framing(suite: &mut Suite, table: &str) {
     let put = part("changeset_1", &format!("PUT /{table}(PartitionKey='p',RowKey='framing') HTTP/1.1\r\n\r\n"));
-    let whole = change_set(&put) + "--batch_1--\r\n";
-    suite
-        .refusals_by_choice("", &[
-            ("7.5 no boundary", "POST /$batch", &["Content-Type: multipart/mixed"], &whole, 400, "InvalidInput"),
-            ("7.5 another boundary", "POST /$batch", &["Content-Type: multipart/mixed; boundary=other"], &whole, 400, "InvalidInput"),
-            ("7.5 no framing", "POST /$batch", &[MULTIPART], "nothing", 400, "InvalidInput"),
-            ("7.5 no content", "POST /$batch", &[MULTIPART], "", 400, "InvalidInput"),
-            ("7.5 no part", "POST /$batch", &[MULTIPART], "--batch_1--", 400, "InvalidInput"),
-            ("7.5 a part that is no request", "POST /$batch", &[MULTIPART], &(change_set(&part("changeset_1", "nothing")) + "--batch_1--\r\n"), 400, "InvalidInput"),
-            ("7.5 a batch without its end", "POST /$batch", &[MULTIPART], &change_set(&put), 400, "InvalidInput"),
-            ("7.5 a change set without its end", "POST /$batch", &[MULTIPART], &whole.replace("--changeset_1--", ""), 400, "InvalidInput"),
-            ("7.5 another type", "POST /$batch", &["Content-Type: application/json"], "{}", 415, "MediaTypeNotSupported"),
-            ("7.5 another verb", "GET /$batch", &[], "", 405, "MethodNotAllowed"),
-            ("7.5 another verb with a batch", "PUT /$batch", &[MULTIPART], &whole, 405, "MethodNotAllowed"),
-            ("7.5 nothing of a malformed batch is applied", &format!("GET /{table}(PartitionKey='p',RowKey='framing')"), &[], "", 404, "ResourceNotFound"),
-        ])
-        .await;
+    let whole = batch_of(&put);
+    suite.refusals_by_choice("", &[
+        ("7.5 no boundary", "POST /$batch", &["Content-Type: multipart/mixed"], &whole, 400, "InvalidInput"),
+        ("7.5 another boundary", "POST /$batch", &["Content-Type: multipart/mixed; boundary=other"], &whole, 400, "InvalidInput"),
+        ("7.5 no framing", "POST /$batch", &[MULTIPART], "nothing", 400, "InvalidInput"),
+        ("7.5 no content", "POST /$batch", &[MULTIPART], "", 400, "InvalidInput"),
+        ("7.5 no part", "POST /$batch", &[MULTIPART], "--batch_1--", 400, "InvalidInput"),
+        ("7.5 a part that is no request", "POST /$batch", &[MULTIPART], &batch_of(&part("changeset_1", "nothing")), 400, "InvalidInput"),
+        ("7.5 a batch without its end", "POST /$batch", &[MULTIPART], &change_set(&put), 400, "InvalidInput"),
+        ("7.5 a change set without its end", "POST /$batch", &[MULTIPART], &whole.replace("--changeset_1--", ""), 400, "InvalidInput"),
+        ("7.5 another type", "POST /$batch", &["Content-Type: application/json"], "{}", 415, "MediaTypeNotSupported"),
+        ("7.5 another verb", "GET /$batch", &[], "", 405, "MethodNotAllowed"),
+        ("7.5 another verb with a batch", "PUT /$batch", &[MULTIPART], &whole, 405, "MethodNotAllowed"),
+        ("7.5 nothing of a malformed batch is applied", &format!("GET /{table}(PartitionKey='p',RowKey='framing')"), &[], "", 404, "ResourceNotFound"),
+    ]).await;
     choice!(suite, "7.1 of two change sets the second is refused", {
         let second = change_set(&put.replace("framing", "second"));
         let response = suite.done("POST /$batch", &[MULTIPART], &(change_set(&put) + &second + "--batch_1--\r\n")).await?;
@@ -398,11 +394,11 @@ async fn access(suite: &mut Suite, table: &str) {
         let without = suite.account.send(crate::client::Credential::None, "POST /$batch", &[MULTIPART], &all).await;
         same("without a credential", &without.status, &403)?;
         let headers = "Authorization: SharedKey unknown:d3Jvbmc=\r\nx-ms-date: x\r\n";
-        let inner = change_set(&part("changeset_1", &format!("PUT /{table}(PartitionKey='p',RowKey='inner')?sv=1&sig=wrong HTTP/1.1\r\n{headers}\r\n")));
-        let response = suite.done("POST /$batch", &[MULTIPART], &(inner + "--batch_1--\r\n")).await?;
+        let inner = batch_of(&part("changeset_1", &format!("PUT /{table}(PartitionKey='p',RowKey='inner')?sv=1&sig=wrong HTTP/1.1\r\n{headers}\r\n")));
+        let response = suite.done("POST /$batch", &[MULTIPART], &inner).await?;
         same("statuses", &statuses(&response), &[204])?;
-        let other = change_set(&part("changeset_1", &format!("POST http://h/unknown/{table} HTTP/1.1\r\n{json}\r\n{elsewhere}")));
-        let response = suite.done("POST /$batch", &[MULTIPART], &(other + "--batch_1--\r\n")).await?;
+        let other = batch_of(&part("changeset_1", &format!("POST http://h/unknown/{table} HTTP/1.1\r\n{json}\r\n{elsewhere}")));
+        let response = suite.done("POST /$batch", &[MULTIPART], &other).await?;
         part_refused(&response, 0, 400, "InvalidUri")
     });
 }

@@ -36,8 +36,7 @@ pub(crate) async fn check(suite: &mut Suite) {
     rule!(suite, "4.2, 5.1 names that differ in case alone are the same", {
         for name in [&name, &lower] {
             let body = format!(r#"{{"TableName":"{name}"}}"#);
-            let response = suite.ask("POST /Tables", &[], &body).await;
-            refused(&response, 409, "TableAlreadyExists")?;
+            refused(&suite.ask("POST /Tables", &[], &body).await, 409, "TableAlreadyExists")?;
         }
         Ok(())
     });
@@ -56,19 +55,14 @@ pub(crate) async fn check(suite: &mut Suite) {
         let body = format!(r#"{{"TableName":"{name}"}}"#);
         suite.refusals("", &[(rule, "POST /Tables", &[], &body, 400, code)]).await;
     }
-    suite
-        .refusals_by_choice(
-            "",
-            &[
-                ("5.1 the name `tables` is reserved", "POST /Tables", &[], r#"{"TableName":"Tables"}"#, 400, "InvalidResourceName"),
-                ("4.2 a name is needed", "POST /Tables", &[], "{}", 400, "PropertiesNeedValue"),
-                ("4.2 a name is no number", "POST /Tables", &[], r#"{"TableName":5}"#, 400, "InvalidInput"),
-                ("4.2 a body that is no JSON", "POST /Tables", &[], "{", 400, "InvalidInput"),
-                ("4.2 a body of another type", "POST /Tables", &["Content-Type: text/plain"], r#"{"TableName":"ConfText"}"#, 415, "MediaTypeNotSupported"),
-                ("4.2 a name is no null", "POST /Tables", &[], r#"{"TableName":null}"#, 400, "PropertiesNeedValue"),
-            ],
-        )
-        .await;
+    suite.refusals_by_choice("", &[
+        ("5.1 the name `tables` is reserved", "POST /Tables", &[], r#"{"TableName":"Tables"}"#, 400, "InvalidResourceName"),
+        ("4.2 a name is needed", "POST /Tables", &[], "{}", 400, "PropertiesNeedValue"),
+        ("4.2 a name is no number", "POST /Tables", &[], r#"{"TableName":5}"#, 400, "InvalidInput"),
+        ("4.2 a body that is no JSON", "POST /Tables", &[], "{", 400, "InvalidInput"),
+        ("4.2 a body of another type", "POST /Tables", &["Content-Type: text/plain"], r#"{"TableName":"ConfText"}"#, 415, "MediaTypeNotSupported"),
+        ("4.2 a name is no null", "POST /Tables", &[], r#"{"TableName":null}"#, 400, "PropertiesNeedValue"),
+    ]).await;
     rule!(suite, "5.1 names of 3 and of 63 characters are allowed", {
         let long = format!("L{:062x}", fastrand::u128(..));
         let short = loop {
@@ -80,8 +74,7 @@ pub(crate) async fn check(suite: &mut Suite) {
         };
         for name in [long, short] {
             let body = format!(r#"{{"TableName":"{name}"}}"#);
-            let response = suite.ask("POST /Tables", &[], &body).await;
-            same("status", &response.status, &201)?;
+            same("status", &suite.ask("POST /Tables", &[], &body).await.status, &201)?;
             suite.done(&format!("DELETE /Tables('{name}')"), &[], "").await?;
         }
         Ok(())

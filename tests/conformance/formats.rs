@@ -28,8 +28,7 @@ pub(crate) async fn check(suite: &mut Suite) {
         ("$format in place of Atom", "application/atom+xml", "?$format=application%2Fjson%3B%20odata%3Dnometadata", "nometadata"),
     ] {
         rule!(suite, &format!("2.5 {rule}"), {
-            let headers = [format!("Accept: {accept}"), "DataServiceVersion: 3.0".to_owned()];
-            let headers: Vec<_> = headers.iter().map(String::as_str).collect();
+            let headers = [&*format!("Accept: {accept}"), "DataServiceVersion: 3.0"];
             let response = suite.done(&format!("GET {path}{option}"), &headers, "").await?;
             let expected = format!("application/json;odata={level};streaming=true;charset=utf-8");
             same("Content-Type", &response.header("Content-Type"), &Some(&*expected))?;
@@ -111,8 +110,7 @@ pub(crate) async fn check(suite: &mut Suite) {
         holds("third", lines.get(2).is_some_and(|line| line.starts_with("Time:") && line.ends_with('Z')))
     });
     rule!(suite, "11.2 an error is on one line", {
-        let response = suite.ask("GET /ConfMissing()", &[], "").await;
-        same("lines", &response.body.trim_end().lines().count(), &1)
+        same("lines", &suite.ask("GET /ConfMissing()", &[], "").await.body.trim_end().lines().count(), &1)
     });
     for level in ["nometadata", "minimalmetadata", "fullmetadata"] {
         choice!(suite, &format!("8.1 an error in the format of {level}"), {
@@ -235,19 +233,17 @@ pub(crate) async fn check(suite: &mut Suite) {
             same("version", &response.header("x-ms-version"), &Some(version))
         });
     }
-    suite
-        .refusals_by_choice("", &[
-            ("2.1 a malformed version", "GET /Tables", &["x-ms-version: newest"], "", 400, "InvalidHeaderValue"),
-            ("2.5 Atom", "GET /Tables", &["Accept: application/atom+xml"], "", 415, "AtomFormatNotSupported"),
-            ("2.5 Atom or XML", "GET /Tables", &["Accept: application/atom+xml,application/xml"], "", 415, "AtomFormatNotSupported"),
-            ("2.5 Atom by $format", "GET /Tables?$format=application/atom%2Bxml", &[], "", 415, "AtomFormatNotSupported"),
-            ("2.5 HTML", "GET /Tables", &["Accept: text/html"], "", 415, "MediaTypeNotSupported"),
-            ("2.5 verbose JSON by $format", "GET /Tables?$format=application/json;odata=verbose", &[], "", 415, "JsonVerboseFormatNotSupported"),
-            ("2.5 verbose JSON", "GET /Tables", &["Accept: application/json;odata=verbose"], "", 415, "JsonVerboseFormatNotSupported"),
-            ("2.5 JSON before there was JSON", "GET /Tables", &["x-ms-version: 2012-02-12", "Accept: application/json"], "", 415, "JsonFormatNotSupported"),
-            ("2.3 a checksum of something else", "POST /Tables", &["Content-MD5: AAAAAAAAAAAAAAAAAAAAAA=="], r#"{"TableName":"ConfSum"}"#, 400, "Md5Mismatch"),
-        ])
-        .await;
+    suite.refusals_by_choice("", &[
+        ("2.1 a malformed version", "GET /Tables", &["x-ms-version: newest"], "", 400, "InvalidHeaderValue"),
+        ("2.5 Atom", "GET /Tables", &["Accept: application/atom+xml"], "", 415, "AtomFormatNotSupported"),
+        ("2.5 Atom or XML", "GET /Tables", &["Accept: application/atom+xml,application/xml"], "", 415, "AtomFormatNotSupported"),
+        ("2.5 Atom by $format", "GET /Tables?$format=application/atom%2Bxml", &[], "", 415, "AtomFormatNotSupported"),
+        ("2.5 HTML", "GET /Tables", &["Accept: text/html"], "", 415, "MediaTypeNotSupported"),
+        ("2.5 verbose JSON by $format", "GET /Tables?$format=application/json;odata=verbose", &[], "", 415, "JsonVerboseFormatNotSupported"),
+        ("2.5 verbose JSON", "GET /Tables", &["Accept: application/json;odata=verbose"], "", 415, "JsonVerboseFormatNotSupported"),
+        ("2.5 JSON before there was JSON", "GET /Tables", &["x-ms-version: 2012-02-12", "Accept: application/json"], "", 415, "JsonFormatNotSupported"),
+        ("2.3 a checksum of something else", "POST /Tables", &["Content-MD5: AAAAAAAAAAAAAAAAAAAAAA=="], r#"{"TableName":"ConfSum"}"#, 400, "Md5Mismatch"),
+    ]).await;
 }
 
 /// Versions of the service and of OData.

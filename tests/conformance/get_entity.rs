@@ -6,8 +6,7 @@ pub(crate) async fn check(suite: &mut Suite) {
     let table = suite.table().await;
     rule!(suite, "4.9 an entity is returned with its ETag", {
         let etag = suite.insert(&table, r#""PartitionKey":"p","RowKey":"r","a":1"#).await?;
-        let line = format!("GET /{table}(PartitionKey='p',RowKey='r')");
-        let response = suite.ask(&line, &[], "").await;
+        let response = suite.ask(&format!("GET /{table}(PartitionKey='p',RowKey='r')"), &[], "").await;
         same("status", &response.status, &200)?;
         same("ETag", &response.header("ETag"), &Some(&*etag))?;
         let json = response.json();
@@ -23,8 +22,7 @@ pub(crate) async fn check(suite: &mut Suite) {
         ("1.2 doubled slashes", "//TABLE(PartitionKey='p',RowKey='r')"),
     ] {
         rule!(suite, rule, {
-            let line = format!("GET {}", path.replace("TABLE", &table));
-            suite.done(&line, &[], "").await.map(drop)
+            suite.done(&format!("GET {}", path.replace("TABLE", &table)), &[], "").await.map(drop)
         });
     }
     let keys = [
@@ -37,20 +35,18 @@ pub(crate) async fn check(suite: &mut Suite) {
             let body = serde_json::json!({"PartitionKey": key, "RowKey": row, "n": index});
             suite.done(&format!("POST /{table}"), &[], &body.to_string()).await?;
             same("entity", &suite.entity(&table, key, row).await?, &body)?;
-            let line = format!("DELETE {}", entity_path(&table, key, row));
-            suite.done(&line, &["If-Match: *"], "").await?;
+            suite.done(&format!("DELETE {}", entity_path(&table, key, row)), &["If-Match: *"], "").await?;
             let line = format!("GET {}", entity_path(&table, key, row));
             refused(&suite.ask(&line, &[], "").await, 404, "ResourceNotFound")
         });
     }
-    let select = |names: &'static str, expected: &'static str| (names, expected);
     for (names, expected) in [
-        select("a", r#"{"a":1}"#),
-        select("RowKey,a", r#"{"RowKey":"r","a":1}"#),
-        select("a,%20RowKey", r#"{"RowKey":"r","a":1}"#),
-        select("a,missing", r#"{"a":1,"missing":null}"#),
-        select("etag", r#"{"etag":null}"#),
-        select("A", r#"{"A":null}"#),
+        ("a", r#"{"a":1}"#),
+        ("RowKey,a", r#"{"RowKey":"r","a":1}"#),
+        ("a,%20RowKey", r#"{"RowKey":"r","a":1}"#),
+        ("a,missing", r#"{"a":1,"missing":null}"#),
+        ("etag", r#"{"etag":null}"#),
+        ("A", r#"{"A":null}"#),
     ] {
         rule!(suite, &format!("6.3 $select={names}"), {
             let line = format!("GET /{table}(PartitionKey='p',RowKey='r')?$select={names}");
@@ -61,8 +57,7 @@ pub(crate) async fn check(suite: &mut Suite) {
     }
     rule!(suite, "6.3 the ETag is returned whatever is selected", {
         let line = format!("GET /{table}(PartitionKey='p',RowKey='r')?$select=a");
-        let response = suite.done(&line, &[], "").await?;
-        same("has it", &response.json()["odata.etag"].is_string(), &true)
+        same("has it", &suite.done(&line, &[], "").await?.json()["odata.etag"].is_string(), &true)
     });
     for names in ["", "*"] {
         rule!(suite, &format!("6.3 $select={names} selects everything"), {
@@ -79,19 +74,15 @@ pub(crate) async fn check(suite: &mut Suite) {
         let header = format!("If-None-Match: {}", etag.header("ETag").unwrap_or_default());
         same("status", &suite.ask(&line, &[&header], "").await.status, &200)
     });
-    suite
-        .refusals(&table, &[
-            ("0.1 a missing entity", "GET /TABLE(PartitionKey='p',RowKey='none')", &[], "", 404, "ResourceNotFound"),
-            ("0.1 a missing table", "GET /ConfMissing(PartitionKey='p',RowKey='r')", &[], "", 404, "TableNotFound"),
-        ])
-        .await;
-    suite
-        .refusals_by_choice(&table, &[
-            ("6.3 $select of the annotation of a property", "GET /TABLE(PartitionKey='p',RowKey='r')?$select=a@odata.type", &[], "", 400, "InvalidInput"),
-            ("6.3 $select of the ETag's member", "GET /TABLE(PartitionKey='p',RowKey='r')?$select=odata.etag", &[], "", 400, "InvalidInput"),
-            ("6.3 $select of metadata after a property", "GET /TABLE(PartitionKey='p',RowKey='r')?$select=a,odata.metadata", &[], "", 400, "InvalidInput"),
-            ("1.2 one key alone", "GET /TABLE(PartitionKey='p')", &[], "", 400, "InvalidInput"),
-            ("1.2 a quote that is not closed", "GET /TABLE(PartitionKey='p,RowKey='r')", &[], "", 400, "InvalidUri"),
-        ])
-        .await;
+    suite.refusals(&table, &[
+        ("0.1 a missing entity", "GET /TABLE(PartitionKey='p',RowKey='none')", &[], "", 404, "ResourceNotFound"),
+        ("0.1 a missing table", "GET /ConfMissing(PartitionKey='p',RowKey='r')", &[], "", 404, "TableNotFound"),
+    ]).await;
+    suite.refusals_by_choice(&table, &[
+        ("6.3 $select of the annotation of a property", "GET /TABLE(PartitionKey='p',RowKey='r')?$select=a@odata.type", &[], "", 400, "InvalidInput"),
+        ("6.3 $select of the ETag's member", "GET /TABLE(PartitionKey='p',RowKey='r')?$select=odata.etag", &[], "", 400, "InvalidInput"),
+        ("6.3 $select of metadata after a property", "GET /TABLE(PartitionKey='p',RowKey='r')?$select=a,odata.metadata", &[], "", 400, "InvalidInput"),
+        ("1.2 one key alone", "GET /TABLE(PartitionKey='p')", &[], "", 400, "InvalidInput"),
+        ("1.2 a quote that is not closed", "GET /TABLE(PartitionKey='p,RowKey='r')", &[], "", 400, "InvalidUri"),
+    ]).await;
 }

@@ -15,12 +15,10 @@ pub(crate) async fn check(suite: &mut Suite) {
     });
     rule!(suite, "1.2 the case of a table's name is no matter, and is kept", {
         let line = format!("GET /Tables('{}')", table.to_uppercase());
-        let response = suite.done(&line, &[], "").await?;
-        same("name", &response.json()["TableName"].as_str(), &Some(&*table))
+        same("name", &suite.done(&line, &[], "").await?.json()["TableName"].as_str(), &Some(&*table))
     });
     rule!(suite, "4.1 a missing table is ResourceNotFound", {
-        let response = suite.ask("GET /Tables('ConfMissing')", &[], "").await;
-        refused(&response, 404, "ResourceNotFound")
+        refused(&suite.ask("GET /Tables('ConfMissing')", &[], "").await, 404, "ResourceNotFound")
     });
     rule!(suite, "4.1 full metadata adds type, id and link", {
         let accept = "Accept: application/json;odata=fullmetadata";

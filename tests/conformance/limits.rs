@@ -1,5 +1,6 @@
 //! The limits of section 5.1: what is just within them, and what is not.
 
+use crate::batch::{MULTIPART, batch_of, part};
 use crate::run::{Suite, choice, refused, rule, same};
 use crate::sign::percent;
 
@@ -78,9 +79,8 @@ pub(crate) async fn check(suite: &mut Suite) {
         suite.expect(&format!("GET /{table}()?$filter={filter}"), &[], "", (400, "InvalidInput")).await
     });
     rule!(suite, "F.11 in a batch, too", {
-        let part = |request: &str| format!("--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n--c\r\nContent-Type: application/http\r\n\r\n{request}\r\n--c--\r\n--b--\r\n");
         let request = format!("POST /{table} HTTP/1.1\r\nContent-Type: application/json\r\n\r\n{}", insert(&texts(1, 600_000)));
-        let response = suite.done("POST /$batch", &["Content-Type: multipart/mixed; boundary=b"], &part(&request)).await?;
+        let response = suite.done("POST /$batch", &[MULTIPART], &batch_of(&part("changeset_1", &request))).await?;
         same("code", &response.body.contains("\"EntityTooLarge\""), &true)
     });
     let key = "k".repeat(512);
@@ -90,23 +90,19 @@ pub(crate) async fn check(suite: &mut Suite) {
     });
     choice!(suite, "5.1 keys of 513 characters", {
         let body = format!(r#"{{"PartitionKey":"{key}k","RowKey":"r"}}"#);
-        let response = suite.ask(&line, &[], &body).await;
-        same("status", &response.status, &400)
+        same("status", &suite.ask(&line, &[], &body).await.status, &400)
     });
     for character in ['/', '\\', '#', '?', '\u{0}', '\u{1F}', '\u{7F}', '\u{9F}'] {
         rule!(suite, &format!("5.1 a key with {character:?}"), {
             let body = serde_json::json!({"PartitionKey": format!("a{character}b"), "RowKey": "r"});
-            let response = suite.ask(&line, &[], &body.to_string()).await;
-            same("status", &response.status, &400)
+            same("status", &suite.ask(&line, &[], &body.to_string()).await.status, &400)
         });
         choice!(suite, &format!("5.1 the code for a key with {character:?}"), {
             let body = serde_json::json!({"PartitionKey": "p", "RowKey": format!("a{character}b")});
-            let response = suite.ask(&line, &[], &body.to_string()).await;
-            refused(&response, 400, "OutOfRangeInput")
+            refused(&suite.ask(&line, &[], &body.to_string()).await, 400, "OutOfRangeInput")
         });
     }
     rule!(suite, "5.1 a body of more than 4 MiB", {
-        let response = suite.ask(&line, &[], &insert(&texts(65, 65_536))).await;
-        refused(&response, 413, "RequestBodyTooLarge")
+        refused(&suite.ask(&line, &[], &insert(&texts(65, 65_536))).await, 413, "RequestBodyTooLarge")
     });
 }

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::batch::{MULTIPART, batch_of, part};
 use crate::run::{Suite, choice, holds, refused, rule, same};
 use crate::sign::percent;
 
@@ -384,8 +385,7 @@ async fn pages(suite: &mut Suite) {
         });
     }
     rule!(suite, "6.4 $top=0 is an empty list", {
-        let response = suite.done(&format!("GET /{table}()?$top=0"), &[], "").await?;
-        same("rows", &response.json()["value"], &json!([]))
+        same("rows", &suite.done(&format!("GET /{table}()?$top=0"), &[], "").await?.json()["value"], &json!([]))
     });
     rule!(suite, "6.4 $top with more after it gives a token, in the form of the service", {
         let response = suite.done(&format!("GET /{table}()?$top=1"), &[], "").await?;
@@ -444,14 +444,11 @@ async fn pages(suite: &mut Suite) {
     });
     rule!(suite, "6.4 a page ends at 1,000 entities", {
         for start in 0..11 {
-            let changes: Vec<_> = (0..100)
-                .map(|n| {
-                    let row = start * 100 + n;
-                    format!("--changeset_1\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nPUT {}/{table}(PartitionKey='many',RowKey='{row:04}') HTTP/1.1\r\nContent-Type: application/json\r\n\r\n{{}}\r\n", suite.account.url())
-                })
-                .collect();
-            let body = format!("--batch_1\r\nContent-Type: multipart/mixed; boundary=changeset_1\r\n\r\n{}--changeset_1--\r\n--batch_1--\r\n", changes.concat());
-            suite.done("POST /$batch", &["Content-Type: multipart/mixed; boundary=batch_1"], &body).await?;
+            let changes = (start * 100..start * 100 + 100).map(|row| {
+                let path = format!("{}/{table}(PartitionKey='many',RowKey='{row:04}')", suite.account.url());
+                part("changeset_1", &format!("PUT {path} HTTP/1.1\r\nContent-Type: application/json\r\n\r\n{{}}"))
+            });
+            suite.done("POST /$batch", &[MULTIPART], &batch_of(&changes.collect::<String>())).await?;
         }
         let line = format!("GET /{table}()?$filter=PartitionKey%20eq%20'many'");
         let response = suite.done(&line, &[], "").await?;
@@ -463,36 +460,32 @@ async fn pages(suite: &mut Suite) {
 
 async fn refusals(suite: &mut Suite) {
     let table = suite.table().await;
-    suite
-        .refusals(&table, &[
-            ("0.1 a missing table", "GET /ConfMissing()", &[], "", 404, "TableNotFound"),
-            ("6.1 three words", "GET /TABLE()?$filter=aaa%20bbb%20ccc", &[], "", 400, "InvalidInput"),
-            ("6.1 a quote that is not closed", "GET /TABLE()?$filter=a%20eq%20'b", &[], "", 400, "InvalidInput"),
-            ("6.1 a parenthesis that is not closed", "GET /TABLE()?$filter=(a%20eq%201", &[], "", 400, "InvalidInput"),
-            ("6.1 no blanks around an operator", "GET /TABLE()?$filter=a%20eq1", &[], "", 400, "InvalidInput"),
-            ("6.1 a double quote", "GET /TABLE()?$filter=a%20eq%20%22b%22", &[], "", 400, "InvalidInput"),
-            ("6.1 a malformed date", "GET /TABLE()?$filter=a%20eq%20datetime'x'", &[], "", 400, "InvalidInput"),
-            ("6.4 $top above 1,000", "GET /TABLE()?$top=1001", &[], "", 400, "InvalidInput"),
-            ("6.4 a negative $top", "GET /TABLE()?$top=-1", &[], "", 400, "InvalidInput"),
-            ("6.4 a $top that is no number", "GET /TABLE()?$top=a", &[], "", 400, "InvalidInput"),
-            ("0.1 an empty NextRowKey", "GET /TABLE()?NextPartitionKey=1%214%21cGs-&NextRowKey=", &[], "", 400, "InvalidInput"),
-        ])
-        .await;
-    suite
-        .refusals_by_choice(&table, &[
-            ("6.1 a function", "GET /TABLE()?$filter=startswith(a,'b')", &[], "", 501, "NotImplemented"),
-            ("6.1 arithmetic", "GET /TABLE()?$filter=a%20add%201%20eq%202", &[], "", 501, "NotImplemented"),
-            ("6.1 constants alone", "GET /TABLE()?$filter=1%20eq%201", &[], "", 501, "NotImplemented"),
-            ("6.1 two properties", "GET /TABLE()?$filter=a%20eq%20b", &[], "", 501, "NotImplemented"),
-            ("6.4 $orderby", "GET /TABLE()?$orderby=a", &[], "", 501, "NotImplemented"),
-            ("6.4 $skip", "GET /TABLE()?$skip=1", &[], "", 501, "NotImplemented"),
-            ("6.4 $expand", "GET /TABLE()?$expand=a", &[], "", 501, "NotImplemented"),
-            ("6.4 $inlinecount", "GET /TABLE()?$inlinecount=allpages", &[], "", 501, "NotImplemented"),
-            ("6.5 an empty token", "GET /TABLE()?NextPartitionKey=", &[], "", 400, "InvalidInput"),
-            ("6.5 a malformed token of a row", "GET /TABLE()?NextPartitionKey=1%214%21Yg--&NextRowKey=x", &[], "", 400, "InvalidInput"),
-            ("6.5 a malformed token", "GET /TABLE()?NextPartitionKey=x", &[], "", 400, "InvalidInput"),
-            ("6.5 a row without a partition", "GET /TABLE()?NextRowKey=1%214%21cGs-", &[], "", 400, "InvalidInput"),
-            ("2.2 $select with DataServiceVersion 1.0", "GET /TABLE()?$select=a", &["DataServiceVersion: 1.0"], "", 400, "InvalidInput"),
-        ])
-        .await;
+    suite.refusals(&table, &[
+        ("0.1 a missing table", "GET /ConfMissing()", &[], "", 404, "TableNotFound"),
+        ("6.1 three words", "GET /TABLE()?$filter=aaa%20bbb%20ccc", &[], "", 400, "InvalidInput"),
+        ("6.1 a quote that is not closed", "GET /TABLE()?$filter=a%20eq%20'b", &[], "", 400, "InvalidInput"),
+        ("6.1 a parenthesis that is not closed", "GET /TABLE()?$filter=(a%20eq%201", &[], "", 400, "InvalidInput"),
+        ("6.1 no blanks around an operator", "GET /TABLE()?$filter=a%20eq1", &[], "", 400, "InvalidInput"),
+        ("6.1 a double quote", "GET /TABLE()?$filter=a%20eq%20%22b%22", &[], "", 400, "InvalidInput"),
+        ("6.1 a malformed date", "GET /TABLE()?$filter=a%20eq%20datetime'x'", &[], "", 400, "InvalidInput"),
+        ("6.4 $top above 1,000", "GET /TABLE()?$top=1001", &[], "", 400, "InvalidInput"),
+        ("6.4 a negative $top", "GET /TABLE()?$top=-1", &[], "", 400, "InvalidInput"),
+        ("6.4 a $top that is no number", "GET /TABLE()?$top=a", &[], "", 400, "InvalidInput"),
+        ("0.1 an empty NextRowKey", "GET /TABLE()?NextPartitionKey=1%214%21cGs-&NextRowKey=", &[], "", 400, "InvalidInput"),
+    ]).await;
+    suite.refusals_by_choice(&table, &[
+        ("6.1 a function", "GET /TABLE()?$filter=startswith(a,'b')", &[], "", 501, "NotImplemented"),
+        ("6.1 arithmetic", "GET /TABLE()?$filter=a%20add%201%20eq%202", &[], "", 501, "NotImplemented"),
+        ("6.1 constants alone", "GET /TABLE()?$filter=1%20eq%201", &[], "", 501, "NotImplemented"),
+        ("6.1 two properties", "GET /TABLE()?$filter=a%20eq%20b", &[], "", 501, "NotImplemented"),
+        ("6.4 $orderby", "GET /TABLE()?$orderby=a", &[], "", 501, "NotImplemented"),
+        ("6.4 $skip", "GET /TABLE()?$skip=1", &[], "", 501, "NotImplemented"),
+        ("6.4 $expand", "GET /TABLE()?$expand=a", &[], "", 501, "NotImplemented"),
+        ("6.4 $inlinecount", "GET /TABLE()?$inlinecount=allpages", &[], "", 501, "NotImplemented"),
+        ("6.5 an empty token", "GET /TABLE()?NextPartitionKey=", &[], "", 400, "InvalidInput"),
+        ("6.5 a malformed token of a row", "GET /TABLE()?NextPartitionKey=1%214%21Yg--&NextRowKey=x", &[], "", 400, "InvalidInput"),
+        ("6.5 a malformed token", "GET /TABLE()?NextPartitionKey=x", &[], "", 400, "InvalidInput"),
+        ("6.5 a row without a partition", "GET /TABLE()?NextRowKey=1%214%21cGs-", &[], "", 400, "InvalidInput"),
+        ("2.2 $select with DataServiceVersion 1.0", "GET /TABLE()?$select=a", &["DataServiceVersion: 1.0"], "", 400, "InvalidInput"),
+    ]).await;
 }

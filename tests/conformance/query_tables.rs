@@ -23,8 +23,7 @@ pub(crate) async fn check(suite: &mut Suite) {
     let ours = format!("TableName ge '{first}' and TableName le '{last}'");
     let filter = percent(&ours);
     rule!(suite, "4.1 a filter on TableName finds tables, in the order of their names", {
-        let line = format!("GET /Tables?$filter={filter}");
-        let response = suite.done(&line, &[], "").await?;
+        let response = suite.done(&format!("GET /Tables?$filter={filter}"), &[], "").await?;
         let found: Vec<_> = names(&response.json());
         let found: Vec<_> = found.iter().filter(|name| tables.contains(name)).collect();
         same("names", &found, &tables.iter().collect::<Vec<_>>())?;
@@ -48,8 +47,7 @@ pub(crate) async fn check(suite: &mut Suite) {
     ] {
         rule!(suite, rule, {
             let line = format!("GET /Tables?$filter={}", percent(&text));
-            let response = suite.done(&line, &[], "").await?;
-            same("names", &names(&response.json()).iter().collect::<Vec<_>>(), &expected)
+            same("names", &names(&suite.done(&line, &[], "").await?.json()).iter().collect::<Vec<_>>(), &expected)
         });
     }
     let base = suite.name();
@@ -93,16 +91,13 @@ pub(crate) async fn check(suite: &mut Suite) {
         let token = response.header("x-ms-continuation-NextTableName").ok_or("no token")?;
         let token = percent(token);
         let second = format!("{second}x");
-        let body = format!(r#"{{"TableName":"{second}"}}"#);
-        suite.done("POST /Tables", &[], &body).await?;
+        suite.done("POST /Tables", &[], &format!(r#"{{"TableName":"{second}"}}"#)).await?;
         suite.done(&format!("DELETE /Tables('{second}')"), &[], "").await?;
         let line = format!("{line}&NextTableName={token}");
-        let response = suite.done(&line, &[], "").await?;
-        same("names", &names(&response.json()).len(), &1)
+        same("names", &names(&suite.done(&line, &[], "").await?.json()).len(), &1)
     });
     rule!(suite, "6.4 $top=0 is an empty list", {
-        let response = suite.done("GET /Tables?$top=0", &[], "").await?;
-        same("names", &names(&response.json()).len(), &0)
+        same("names", &names(&suite.done("GET /Tables?$top=0", &[], "").await?.json()).len(), &0)
     });
     rule!(suite, "11.2 an empty list has its member, and no token", {
         let response = suite.done("GET /Tables?$filter=TableName%20eq%20'x'", &[], "").await?;
@@ -112,17 +107,14 @@ pub(crate) async fn check(suite: &mut Suite) {
     });
     rule!(suite, "11.1 the dollar of an option may be percent-encoded", {
         let line = format!("GET /Tables()?%24filter={}&%24top=1", percent(&format!("TableName eq '{second}'")));
-        let response = suite.done(&line, &[], "").await?;
-        same("names", &names(&response.json()), &vec![second.clone()])
+        same("names", &names(&suite.done(&line, &[], "").await?.json()), &vec![second.clone()])
     });
-    suite
-        .refusals("", &[
-            ("6.4 $top above 1,000", "GET /Tables?$top=1001", &[], "", 400, "InvalidInput"),
-            ("6.4 a negative $top", "GET /Tables?$top=-1", &[], "", 400, "InvalidInput"),
-            ("6.4 a $top that is no number", "GET /Tables?$top=x", &[], "", 400, "InvalidInput"),
-            ("6.5 a malformed token", "GET /Tables?NextTableName=x", &[], "", 400, "InvalidInput"),
-            ("6.5 an empty token", "GET /Tables?NextTableName=", &[], "", 400, "InvalidInput"),
-            ("6.1 a malformed filter", "GET /Tables?$filter=TableName%20eq", &[], "", 400, "InvalidInput"),
-        ])
-        .await;
+    suite.refusals("", &[
+        ("6.4 $top above 1,000", "GET /Tables?$top=1001", &[], "", 400, "InvalidInput"),
+        ("6.4 a negative $top", "GET /Tables?$top=-1", &[], "", 400, "InvalidInput"),
+        ("6.4 a $top that is no number", "GET /Tables?$top=x", &[], "", 400, "InvalidInput"),
+        ("6.5 a malformed token", "GET /Tables?NextTableName=x", &[], "", 400, "InvalidInput"),
+        ("6.5 an empty token", "GET /Tables?NextTableName=", &[], "", 400, "InvalidInput"),
+        ("6.1 a malformed filter", "GET /Tables?$filter=TableName%20eq", &[], "", 400, "InvalidInput"),
+    ]).await;
 }

@@ -1,5 +1,6 @@
 //! Account SAS and table SAS: sections 3.8 to 3.10.
 
+use crate::batch::{MULTIPART, batch_of, part};
 use crate::client::Credential;
 use crate::run::{Suite, choice, refused, rule, same};
 
@@ -35,8 +36,7 @@ async fn account_sas(suite: &mut Suite) {
     for types in ["s", "o", "so"] {
         rule!(suite, &format!("F.13 a list of tables needs the type of containers, and not {types}"), {
             let sas = suite.account_sas(&account_fields(types, all));
-            let response = suite.ask_with(&sas, "GET /Tables", &[], "").await;
-            refused(&response, 403, "AuthorizationResourceTypeMismatch")
+            refused(&suite.ask_with(&sas, "GET /Tables", &[], "").await, 403, "AuthorizationResourceTypeMismatch")
         });
     }
     // The operation, the types of resource that allow it, and the permissions that do, each set by itself.
@@ -63,16 +63,14 @@ async fn account_sas(suite: &mut Suite) {
             };
             let sas = suite.account_sas(&account_fields("sco", &lacking));
             let before = state(suite, &table).await;
-            let response = suite.ask_with(&sas, &line, headers, body).await;
-            refused(&response, 403, "AuthorizationPermissionMismatch")?;
+            refused(&suite.ask_with(&sas, &line, headers, body).await, 403, "AuthorizationPermissionMismatch")?;
             same("entities", &state(suite, &table).await, &before)
         });
         rule!(suite, &format!("3.8 {rule} lacks its type of resource"), {
             let others: String = "sco".chars().filter(|letter| !types.contains(*letter)).collect();
             let others = if types == "c" { "o".to_owned() } else { others };
             let sas = suite.account_sas(&account_fields(&others, all));
-            let response = suite.ask_with(&sas, &line, headers, body).await;
-            refused(&response, 403, "AuthorizationResourceTypeMismatch")
+            refused(&suite.ask_with(&sas, &line, headers, body).await, 403, "AuthorizationResourceTypeMismatch")
         });
         for permissions in permissions {
             rule!(suite, &format!("3.8 {rule} by {permissions} on {types}"), {
@@ -88,8 +86,7 @@ async fn account_sas(suite: &mut Suite) {
     rule!(suite, "3.8 the signature of 2020-12-06 has a line more", {
         let mut fields = account_fields("sco", all);
         fields[0] = ("sv", "2020-12-06");
-        let response = suite.ask_with(&suite.account_sas(&fields), "GET /Tables", &[], "").await;
-        same("status", &response.status, &200)
+        same("status", &suite.ask_with(&suite.account_sas(&fields), "GET /Tables", &[], "").await.status, &200)
     });
     rule!(suite, "3.8 other services", {
         let mut fields = account_fields("sco", all);
@@ -145,8 +142,7 @@ async fn table_sas(suite: &mut Suite) {
     rule!(suite, "3.9 other tables, the list of them and their policies are out of its reach", {
         let sas = suite.table_sas(&[VERSION, ("tn", &table), ("sp", "raud"), UNTIL]);
         for line in [format!("GET /{other}()"), "GET /Tables".to_owned(), format!("DELETE /Tables('{table}')"), format!("GET /{table}?comp=acl")] {
-            let response = suite.ask_with(&sas, &line, &[], "").await;
-            same(&line, &[403, 404].contains(&response.status), &true)?;
+            same(&line, &[403, 404].contains(&suite.ask_with(&sas, &line, &[], "").await.status), &true)?;
         }
         Ok(())
     });
@@ -214,18 +210,18 @@ async fn table_sas(suite: &mut Suite) {
     rule!(suite, "3.1 a header counts, and not the signature in the URL", {
         let sas = suite.table_sas(&[VERSION, ("tn", &other), ("sp", "r"), UNTIL]);
         let line = format!("GET /{table}()?{sas}");
-        let response = suite.account.send(Credential::SharedKey, &line, &[], "").await;
-        same("status", &response.status, &200)
+        same("status", &suite.account.send(Credential::SharedKey, &line, &[], "").await.status, &200)
     });
     rule!(suite, "3.9 every change of a batch is looked at", {
         let url = suite.account.url();
-        let part = |verb: &str, headers: &str| format!("--changeset_1\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n{verb} {url}{path} HTTP/1.1\r\nContent-Type: application/json\r\n{headers}\r\n{{}}\r\n");
-        let batch = |part: String| format!("--batch_1\r\nContent-Type: multipart/mixed; boundary=changeset_1\r\n\r\n{part}--changeset_1--\r\n--batch_1--\r\n");
-        let content_type: &[_] = &["Content-Type: multipart/mixed; boundary=batch_1"];
+        let put = |headers: &str| {
+            let put = format!("PUT {url}{path} HTTP/1.1\r\nContent-Type: application/json\r\n{headers}\r\n{{}}");
+            batch_of(&part("changeset_1", &put))
+        };
         let sas = suite.table_sas(&[VERSION, ("tn", &table), ("sp", "u"), UNTIL]);
-        let upsert = suite.ask_with(&sas, "POST /$batch", content_type, &batch(part("PUT", ""))).await;
+        let upsert = suite.ask_with(&sas, "POST /$batch", &[MULTIPART], &put("")).await;
         same("an upsert is refused", &(upsert.status == 403 || upsert.body.contains(" 403 ")), &true)?;
-        let update = suite.ask_with(&sas, "POST /$batch", content_type, &batch(part("PUT", "If-Match: *\r\n"))).await;
+        let update = suite.ask_with(&sas, "POST /$batch", &[MULTIPART], &put("If-Match: *\r\n")).await;
         same("an update is not", &(update.status, update.body.contains(" 204 ")), &(202, true))
     });
 }
@@ -347,8 +343,7 @@ async fn stored_policies(suite: &mut Suite) {
     ] {
         let fields = [&[VERSION, ("tn", &*table)], fields].concat();
         rule!(suite, &format!("3.9 a stored policy: {rule}"), {
-            let response = suite.ask_with(&suite.table_sas(&fields), &line, &[], "").await;
-            same("status", &response.status, &status)
+            same("status", &suite.ask_with(&suite.table_sas(&fields), &line, &[], "").await.status, &status)
         });
     }
     choice!(suite, "3.9 stored policies that leave out permission, expiry, or all", {
@@ -387,12 +382,10 @@ async fn what_does_not_hold(suite: &mut Suite) {
         let mut fields: Vec<_> = good.into_iter().filter(|(name, _)| *name != field.0).collect();
         fields.push(field);
         rule!(suite, &format!("3.10 {rule}"), {
-            let response = suite.ask_with(&suite.table_sas(&fields), &line, &[], "").await;
-            same("status", &response.status, &403)
+            same("status", &suite.ask_with(&suite.table_sas(&fields), &line, &[], "").await.status, &403)
         });
         choice!(suite, &format!("3.10 the code for {rule}"), {
-            let response = suite.ask_with(&suite.table_sas(&fields), &line, &[], "").await;
-            refused(&response, 403, code)
+            refused(&suite.ask_with(&suite.table_sas(&fields), &line, &[], "").await, 403, code)
         });
     }
     rule!(suite, "3.10 this address, any protocol, a start in the past", {
@@ -401,8 +394,7 @@ async fn what_does_not_hold(suite: &mut Suite) {
     });
     rule!(suite, "3.10 a signature of other fields", {
         let sas = suite.table_sas(&good).replace("sp=r", "sp=raud");
-        let response = suite.ask_with(&sas, &line, &[], "").await;
-        same("status", &response.status, &403)
+        same("status", &suite.ask_with(&sas, &line, &[], "").await.status, &403)
     });
     choice!(suite, "3.10 no part of a signature can be changed, added or left out", {
         let good = suite.account_sas(&account_fields("sco", "r"));

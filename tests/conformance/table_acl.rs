@@ -17,8 +17,7 @@ pub(crate) async fn check(suite: &mut Suite) {
     });
     rule!(suite, "4.4, 4.5 policies come back, with seven digits of their times", {
         let body = "<?xml version=\"1.0\" encoding=\"utf-8\"?><SignedIdentifiers><SignedIdentifier><Id>policy-1</Id><AccessPolicy><Start>2021-06-08T02:05:09Z</Start><Expiry>2021-06-08T03:10:09.1230000Z</Expiry><Permission>raud</Permission></AccessPolicy></SignedIdentifier></SignedIdentifiers>";
-        let response = suite.done(&put, &[XML], body).await?;
-        same("status", &response.status, &204)?;
+        same("status", &suite.done(&put, &[XML], body).await?.status, &204)?;
         let response = suite.done(&line, &[ACCEPT], "").await?;
         let expected = "<SignedIdentifiers><SignedIdentifier><Id>policy-1</Id><AccessPolicy><Start>2021-06-08T02:05:09.0000000Z</Start><Expiry>2021-06-08T03:10:09.1230000Z</Expiry><Permission>raud</Permission></AccessPolicy></SignedIdentifier></SignedIdentifiers>";
         holds(&response.body, response.body.ends_with(expected))
@@ -44,12 +43,10 @@ pub(crate) async fn check(suite: &mut Suite) {
         holds(&response.body, response.body.contains("XML specified is not syntactically valid."))
     });
     let letter = "<SignedIdentifiers><SignedIdentifier><Id>x</Id><AccessPolicy><Permission>x</Permission></AccessPolicy></SignedIdentifier></SignedIdentifiers>";
-    suite
-        .refusals(&table, &[
-            ("4.5 what is no XML", "PUT /TABLE?comp=acl", &[XML], "<SignedIdentifiers>", 400, "InvalidXmlDocument"),
-            ("4.4 a missing table", "GET /ConfMissing?comp=acl", &[ACCEPT], "", 404, "TableNotFound"),
-        ])
-        .await;
+    suite.refusals(&table, &[
+        ("4.5 what is no XML", "PUT /TABLE?comp=acl", &[XML], "<SignedIdentifiers>", 400, "InvalidXmlDocument"),
+        ("4.4 a missing table", "GET /ConfMissing?comp=acl", &[ACCEPT], "", 404, "TableNotFound"),
+    ]).await;
     choice!(suite, "4.5 a document that breaks a rule changes nothing", {
         let document = |content: &str| format!("<SignedIdentifiers>{content}</SignedIdentifiers>");
         let kept = document("<SignedIdentifier><Id>kept</Id></SignedIdentifier>");
@@ -72,14 +69,12 @@ pub(crate) async fn check(suite: &mut Suite) {
         let response = suite.done(&line, &[ACCEPT], "").await?;
         holds(&response.body, response.body.ends_with(&policy("2030-01-01T00:00:00.0000000Z")))
     });
-    suite
-        .refusals_by_choice(&table, &[
-            ("4.5 policies of a missing table", "PUT /ConfMissing?comp=acl", &[XML], "", 404, "TableNotFound"),
-            ("1.2 policies of the account", "GET /?comp=acl", &[], "", 400, "InvalidQueryParameterValue"),
-            ("1.2 policies of the set of tables", "GET /Tables?comp=acl", &[], "", 400, "InvalidQueryParameterValue"),
-            ("1.2 an unknown component", "GET /TABLE?comp=acls", &[], "", 400, "InvalidQueryParameterValue"),
-            ("4.5 a letter that is no permission", "PUT /TABLE?comp=acl", &[XML], letter, 400, "InvalidXmlDocument"),
-            ("4.5 the same id twice", "PUT /TABLE?comp=acl", &[XML], "<SignedIdentifiers><SignedIdentifier><Id>x</Id></SignedIdentifier><SignedIdentifier><Id>x</Id></SignedIdentifier></SignedIdentifiers>", 400, "InvalidXmlDocument"),
-        ])
-        .await;
+    suite.refusals_by_choice(&table, &[
+        ("4.5 policies of a missing table", "PUT /ConfMissing?comp=acl", &[XML], "", 404, "TableNotFound"),
+        ("1.2 policies of the account", "GET /?comp=acl", &[], "", 400, "InvalidQueryParameterValue"),
+        ("1.2 policies of the set of tables", "GET /Tables?comp=acl", &[], "", 400, "InvalidQueryParameterValue"),
+        ("1.2 an unknown component", "GET /TABLE?comp=acls", &[], "", 400, "InvalidQueryParameterValue"),
+        ("4.5 a letter that is no permission", "PUT /TABLE?comp=acl", &[XML], letter, 400, "InvalidXmlDocument"),
+        ("4.5 the same id twice", "PUT /TABLE?comp=acl", &[XML], "<SignedIdentifiers><SignedIdentifier><Id>x</Id></SignedIdentifier><SignedIdentifier><Id>x</Id></SignedIdentifier></SignedIdentifiers>", 400, "InvalidXmlDocument"),
+    ]).await;
 }

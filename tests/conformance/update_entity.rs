@@ -36,8 +36,7 @@ pub(crate) async fn check(suite: &mut Suite) {
         rule!(suite, &format!("4.12 Insert Or Merge by {verb} inserts, and keeps what it does not name"), {
             suite.ask(&format!("DELETE {path}"), &["If-Match: *"], "").await;
             for body in [r#"{"a":1,"b":1}"#, r#"{"a":2,"b":null}"#] {
-                let response = suite.ask(&format!("{verb} {path}"), tunnel, body).await;
-                same("status", &response.status, &204)?;
+                same("status", &suite.ask(&format!("{verb} {path}"), tunnel, body).await.status, &204)?;
             }
             same("entity", &suite.entity(&table, "p", "r").await?, &json!({"PartitionKey":"p","RowKey":"r","a":2,"b":1}))
         });
@@ -104,8 +103,7 @@ pub(crate) async fn check(suite: &mut Suite) {
             same(&header, &written.status, &204)?;
             written.header("ETag").ok_or("no ETag")?.clone_into(&mut etag);
         }
-        let stale = suite.ask(&format!("PUT {path}"), &[STALE], "{}").await;
-        refused(&stale, 412, "UpdateConditionNotSatisfied")?;
+        refused(&suite.ask(&format!("PUT {path}"), &[STALE], "{}").await, 412, "UpdateConditionNotSatisfied")?;
         for none in ["W/\"datetime''2017-07-13T00%3A00%3A00.0000000Z''\"", "W/\"0x8D\"", "W/\"\""] {
             let header = format!("If-Match: {none}");
             let response = suite.ask(&format!("PUT {path}"), &[&header], "{}").await;
@@ -139,31 +137,26 @@ pub(crate) async fn check(suite: &mut Suite) {
         same("entity", &suite.entity(&table, "p", "r").await?, &json!({"PartitionKey":"p","RowKey":"r","k":1}))
     });
     rule!(suite, "4.12 Prefer means nothing", {
-        let response = suite.done(&format!("PUT {path}"), &["Prefer: return-content"], "{}").await?;
-        same("status", &response.status, &204)
+        same("status", &suite.done(&format!("PUT {path}"), &["Prefer: return-content"], "{}").await?.status, &204)
     });
     for line in ["PUT", "PATCH", "MERGE"] {
         let none = format!("{line} /TABLE(PartitionKey='p',RowKey='none')");
         let missing = format!("{line} /ConfMissing(PartitionKey='p',RowKey='r')");
         let there = format!("{line} {path}");
-        suite
-            .refusals(&table, &[
-                ("4.12 a missing entity", &none, &["If-Match: *"], "{}", 404, "ResourceNotFound"),
-                ("4.12 existence comes before the version", &none, &[STALE], "{}", 404, "ResourceNotFound"),
-                ("4.12 a missing table", &missing, &["If-Match: *"], "{}", 404, "TableNotFound"),
-                ("4.12 an upsert in a missing table", &missing, &[], "{}", 404, "TableNotFound"),
-                ("4.12 a foreign ETag", &there, &["If-Match: W/\"0x8D\""], "{}", 412, "ConditionNotMet"),
-                ("4.12 a malformed ETag", &there, &["If-Match: test"], "{}", 400, "InvalidInput"),
-            ])
-            .await;
-        suite
-            .refusals_by_choice(&table, &[
-                ("4.12 If-None-Match", &there, &["If-None-Match: *"], "{}", 400, "InvalidInput"),
-                ("4.12 both conditions", &there, &["If-Match: *", "If-None-Match: *"], "{}", 400, "InvalidInput"),
-                ("5.1 a list", &there, &["If-Match: *"], r#"{"a":[]}"#, 400, "InvalidInput"),
-                ("5.1 a name with a blank", &there, &["If-Match: *"], r#"{"a b":1}"#, 400, "PropertyNameInvalid"),
-            ])
-            .await;
+        suite.refusals(&table, &[
+            ("4.12 a missing entity", &none, &["If-Match: *"], "{}", 404, "ResourceNotFound"),
+            ("4.12 existence comes before the version", &none, &[STALE], "{}", 404, "ResourceNotFound"),
+            ("4.12 a missing table", &missing, &["If-Match: *"], "{}", 404, "TableNotFound"),
+            ("4.12 an upsert in a missing table", &missing, &[], "{}", 404, "TableNotFound"),
+            ("4.12 a foreign ETag", &there, &["If-Match: W/\"0x8D\""], "{}", 412, "ConditionNotMet"),
+            ("4.12 a malformed ETag", &there, &["If-Match: test"], "{}", 400, "InvalidInput"),
+        ]).await;
+        suite.refusals_by_choice(&table, &[
+            ("4.12 If-None-Match", &there, &["If-None-Match: *"], "{}", 400, "InvalidInput"),
+            ("4.12 both conditions", &there, &["If-Match: *", "If-None-Match: *"], "{}", 400, "InvalidInput"),
+            ("5.1 a list", &there, &["If-Match: *"], r#"{"a":[]}"#, 400, "InvalidInput"),
+            ("5.1 a name with a blank", &there, &["If-Match: *"], r#"{"a b":1}"#, 400, "PropertyNameInvalid"),
+        ]).await;
     }
     choice!(suite, "4.12 a condition is one weak ETag, or a star", {
         let etag = suite.done(&format!("PUT {path}"), &[], "{}").await?;
@@ -195,13 +188,11 @@ pub(crate) async fn check(suite: &mut Suite) {
         let message = "The etag value 'test' specified in one of the request headers is not valid. Please make sure only one etag value is specified and is valid.";
         holds(response.message(), response.message().starts_with(message))
     });
-    suite
-        .refusals_by_choice(&table, &[
-            ("4.12 X-HTTP-Method without POST", "PUT /TABLE(PartitionKey='p',RowKey='r')", &["X-HTTP-Method: MERGE"], "{}", 400, "XMethodNotUsingPost"),
-            ("4.12 X-HTTP-Method twice", "POST /TABLE(PartitionKey='p',RowKey='r')", &["X-HTTP-Method: MERGE", "X-HTTP-Method: PUT"], "{}", 400, "XMethodIncorrectCount"),
-            ("4.12 an unknown X-HTTP-Method", "POST /TABLE(PartitionKey='p',RowKey='r')", &["X-HTTP-Method: BREW"], "{}", 400, "XMethodIncorrectValue"),
-        ])
-        .await;
+    suite.refusals_by_choice(&table, &[
+        ("4.12 X-HTTP-Method without POST", "PUT /TABLE(PartitionKey='p',RowKey='r')", &["X-HTTP-Method: MERGE"], "{}", 400, "XMethodNotUsingPost"),
+        ("4.12 X-HTTP-Method twice", "POST /TABLE(PartitionKey='p',RowKey='r')", &["X-HTTP-Method: MERGE", "X-HTTP-Method: PUT"], "{}", 400, "XMethodIncorrectCount"),
+        ("4.12 an unknown X-HTTP-Method", "POST /TABLE(PartitionKey='p',RowKey='r')", &["X-HTTP-Method: BREW"], "{}", 400, "XMethodIncorrectValue"),
+    ]).await;
 }
 
 /// The time in an ETag, in a form that sorts.
