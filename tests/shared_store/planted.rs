@@ -20,15 +20,21 @@ const fn done(version: Version) -> Outcome {
     Outcome::Done(Some(version))
 }
 
-/// A read that found what a write of the whole left.
-fn saw(token: Token, version: Version) -> Outcome {
-    Outcome::Saw(Some(Seen {
+/// What a write of the whole left.
+const fn left(token: Token, version: Version) -> Seen {
+    Seen {
         token,
         a: Some(token),
         b: None,
         version,
-    }))
+    }
 }
+
+const fn saw(token: Token, version: Version) -> Outcome {
+    Outcome::Saw(Some(left(token, version)))
+}
+
+const SAW_NOTHING: Outcome = Outcome::Saw(None);
 
 type Line = (Token, Action, Outcome, (Moment, Moment));
 
@@ -62,6 +68,11 @@ fn assert_violates(lines: &[Line], text: &str) {
     assert!(violation.0.contains(text), "{violation}");
 }
 
+#[track_caller]
+fn assert_unexplained(lines: &[Line]) {
+    assert_violates(lines, "no order explains");
+}
+
 #[test]
 fn a_stale_read_is_found() {
     let writes = [
@@ -69,7 +80,7 @@ fn a_stale_read_is_found() {
         (2, replace_if(10), done(20), (2, 3)),
     ];
     let read = |from| [&writes[..], &[(0, READ, saw(1, 10), (from, 5))]].concat();
-    assert_violates(&read(4), "no order explains");
+    assert_unexplained(&read(4));
     // A read that began before the write returned may miss it.
     assert_correct(&read(2));
 }
@@ -82,7 +93,7 @@ fn a_read_must_not_go_back() {
         (0, READ, saw(2, 20), (3, 4)),
         (0, READ, saw(1, 10), (5, 6)),
     ];
-    assert_violates(&history, "no order explains");
+    assert_unexplained(&history);
 }
 
 #[test]
@@ -92,27 +103,21 @@ fn a_lost_update_is_found() {
         (2, replace_if(10), done(20), (2, 5)),
         (3, replace_if(10), done(30), (3, 6)),
     ];
-    assert_violates(&history, "no order explains");
+    assert_unexplained(&history);
 }
 
 #[test]
 fn a_lost_acknowledged_write_is_found() {
     let lost = |rest: &[Line]| [&[(1, INSERT, done(10), (0, 1))], rest].concat();
-    assert_violates(
-        &lost(&[(0, READ, Outcome::Saw(None), (2, 3))]),
-        "no order explains",
-    );
-    assert_violates(&lost(&[(2, INSERT, done(20), (2, 3))]), "no order explains");
+    assert_unexplained(&lost(&[(0, READ, SAW_NOTHING, (2, 3))]));
+    assert_unexplained(&lost(&[(2, INSERT, done(20), (2, 3))]));
     let refused = Outcome::Refused(Refusal::Missing);
-    assert_violates(
-        &lost(&[(2, replace_if(10), refused, (2, 3))]),
-        "no order explains",
-    );
+    assert_unexplained(&lost(&[(2, replace_if(10), refused, (2, 3))]));
     let undone = [
         (2, replace_if(10), done(20), (2, 3)),
         (3, replace_if(10), done(30), (4, 5)),
     ];
-    assert_violates(&lost(&undone), "no order explains");
+    assert_unexplained(&lost(&undone));
 }
 
 #[test]
@@ -121,10 +126,9 @@ fn a_write_that_is_applied_twice_is_found() {
     assert_violates(&history, "applied twice");
     // The second time is seen as a part of what follows.
     let seen = Outcome::Saw(Some(Seen {
-        token: 3,
         a: Some(1),
         b: Some(3),
-        version: 30,
+        ..left(3, 30)
     }));
     let history = [
         (1, UPSERT, done(10), (0, 1)),
@@ -132,7 +136,7 @@ fn a_write_that_is_applied_twice_is_found() {
         (3, MERGE, done(30), (4, 5)),
         (0, READ, seen, (6, 7)),
     ];
-    assert_violates(&history, "no order explains");
+    assert_unexplained(&history);
 }
 
 #[test]
@@ -142,9 +146,9 @@ fn a_delete_that_is_applied_twice_is_found() {
         (1, INSERT, done(10), (0, 1)),
         (2, DELETE, deleted, (2, 3)),
         (3, INSERT, done(20), (4, 5)),
-        (0, READ, Outcome::Saw(None), (6, 7)),
+        (0, READ, SAW_NOTHING, (6, 7)),
     ];
-    assert_violates(&history, "no order explains");
+    assert_unexplained(&history);
 }
 
 #[test]
@@ -165,7 +169,7 @@ fn a_version_that_goes_back_is_found() {
             (3, INSERT, done(version), (4, 5)),
         ]
     };
-    assert_violates(&history(9), "no order explains");
+    assert_unexplained(&history(9));
     assert_violates(&history(10), "of two writes");
     assert_correct(&history(11));
 }
@@ -174,10 +178,7 @@ fn a_version_that_goes_back_is_found() {
 fn a_rejection_that_no_state_allows_is_found() {
     let inserted = (1, INSERT, done(10), (0, 1));
     let changed = Outcome::Refused(Refusal::Changed);
-    assert_violates(
-        &[inserted, (2, replace_if(10), changed, (2, 3))],
-        "no order explains",
-    );
+    assert_unexplained(&[inserted, (2, replace_if(10), changed, (2, 3))]);
     let unknown = (3, UPSERT, Outcome::Unknown, (2, 3));
     assert_correct(&[inserted, unknown, (2, replace_if(10), changed, (4, 5))]);
 }
@@ -195,15 +196,12 @@ fn an_unknown_write_may_take_effect_at_any_time_or_never() {
         &[inserted, (0, READ, saw(2, 50), (0, 1)), unknown],
         "which was not applied",
     );
-    assert_violates(
-        &[
-            inserted,
-            unknown,
-            (0, READ, saw(2, 50), (4, 5)),
-            (0, READ, saw(1, 10), (6, 7)),
-        ],
-        "no order explains",
-    );
+    assert_unexplained(&[
+        inserted,
+        unknown,
+        (0, READ, saw(2, 50), (4, 5)),
+        (0, READ, saw(1, 10), (6, 7)),
+    ]);
 }
 
 #[test]
@@ -214,13 +212,13 @@ fn each_unknown_delete_takes_effect_at_most_once() {
             lines.push((100 + delete, DELETE, Outcome::Unknown, (2, 3)));
         }
         lines.extend([
-            (0, READ, Outcome::Saw(None), (4, 5)),
+            (0, READ, SAW_NOTHING, (4, 5)),
             (2, INSERT, done(20), (6, 7)),
-            (0, READ, Outcome::Saw(None), (8, 9)),
+            (0, READ, SAW_NOTHING, (8, 9)),
         ]);
         lines
     };
-    assert_violates(&history(1), "no order explains");
+    assert_unexplained(&history(1));
     assert_correct(&history(2));
     assert_correct(&history(60));
 }
@@ -228,14 +226,8 @@ fn each_unknown_delete_takes_effect_at_most_once() {
 /// Two entities of a partition, and a batch without a response that writes both.
 fn batch(lines: &[(&str, Line)]) -> History {
     let mut history = History::default();
-    let unknown = Outcome::Unknown;
-    for (row, line) in [
-        ("x", (1, INSERT, unknown, (0, 1))),
-        ("y", (1, INSERT, unknown, (0, 1))),
-    ]
-    .iter()
-    .chain(lines)
-    {
+    let unknown = (1, INSERT, Outcome::Unknown, (0, 1));
+    for (row, line) in [("x", unknown), ("y", unknown)].iter().chain(lines) {
         history.note(("p".to_owned(), (*row).to_owned()), op(line));
     }
     history
@@ -247,7 +239,7 @@ fn a_batch_that_is_applied_in_part_is_found() {
     assert!(check(&batch(&[read])).is_ok());
     let other = |seen| ("y", (0, READ, seen, (4, 5)));
     assert!(check(&batch(&[read, other(saw(1, 10))])).is_ok());
-    let violation = check(&batch(&[read, other(Outcome::Saw(None))]));
+    let violation = check(&batch(&[read, other(SAW_NOTHING)]));
     let text = violation.expect_err("the violation is found").0;
     assert!(text.contains("no order explains"), "{text}");
 }
@@ -255,20 +247,13 @@ fn a_batch_that_is_applied_in_part_is_found() {
 #[test]
 fn a_query_that_sees_a_part_of_a_batch_is_found() {
     let mut history = History::default();
-    let seen = |token, version| {
-        Some(Seen {
-            token,
-            a: Some(token),
-            b: None,
-            version,
-        })
-    };
     for row in ["x", "y"] {
         let name = ("p".to_owned(), row.to_owned());
         history.note(name.clone(), op(&(1, UPSERT, done(10), (0, 1))));
         history.note(name, op(&(2, UPSERT, done(20), (2, 9))));
     }
-    let rows = BTreeMap::from([("x".to_owned(), seen(1, 10)), ("y".to_owned(), seen(2, 20))]);
+    let rows = [("x", left(1, 10)), ("y", left(2, 20))];
+    let rows = BTreeMap::from(rows.map(|(row, seen)| (row.to_owned(), Some(seen))));
     history.note_query("p", rows, (3, 4));
     let text = check(&history).expect_err("the violation is found").0;
     assert!(text.contains("a part of batch 2"), "{text}");

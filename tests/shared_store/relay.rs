@@ -30,14 +30,14 @@ pub(crate) struct Relay {
 
 #[derive(Debug)]
 struct Shared {
+    database: SocketAddr,
     state: Mutex<State>,
     /// Is changed when all connections end.
     generation: watch::Sender<u64>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
-    database: SocketAddr,
     /// Where to cut, after so many statements more.
     plan: Option<(Cut, usize)>,
     statements: usize,
@@ -50,12 +50,8 @@ impl Relay {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
-            state: Mutex::new(State {
-                database: ([127, 0, 0, 1], port).into(),
-                plan: None,
-                statements: 0,
-                is_closed: false,
-            }),
+            database: ([127, 0, 0, 1], port).into(),
+            state: Mutex::default(),
             generation: watch::Sender::new(0),
         });
         let of_task = Arc::clone(&shared);
@@ -136,8 +132,7 @@ async fn pass(shared: &Shared, mut server: TcpStream) -> io::Result<()> {
     if shared.state().is_closed {
         return Ok(());
     }
-    let address = shared.state().database;
-    let mut database = TcpStream::connect(address).await?;
+    let mut database = TcpStream::connect(shared.database).await?;
     server.set_nodelay(true)?;
     database.set_nodelay(true)?;
     let buffer = || Vec::with_capacity(BUFFER_BYTES);

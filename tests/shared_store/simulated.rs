@@ -114,9 +114,7 @@ impl Simulation {
         if call.is_lost {
             let mut op = call.op;
             match self.rng.u8(..6) {
-                0 => {
-                    self.apply(&mut op);
-                }
+                0 => self.apply(&mut op),
                 // It never arrives.
                 1 => {}
                 _ if !is_end => return,

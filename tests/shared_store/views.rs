@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use futures::future::join_all;
-use harness::client;
 use harness::postgres::{Database, database};
 use harness::raw::RawClient;
-use harness::seed;
 use harness::written::Row;
+use harness::{client, seed};
 use tablesdk::sas::{Permissions, StoredAccessPolicy};
 use tablesdk::service_properties::{CorsRule, ServiceProperties};
 use tablesdk::{TableClient, TableServiceClient};
@@ -100,18 +99,11 @@ async fn every_server_sees_tables_that_another_one_creates_and_deletes() {
             let row = number.to_string();
             let found = tables[number].query::<Row>().collect().await.unwrap();
             assert_eq!(found.len(), number);
-            tables[number]
-                .insert(&Row::whole("p", &row, token))
-                .await
-                .unwrap();
+            let new = Row::whole("p", &row, token);
+            tables[number].insert(&new).await.unwrap();
         }
-        assert!(
-            any(&mut rng)
-                .create_table()
-                .await
-                .unwrap_err()
-                .is_conflict()
-        );
+        let again = any(&mut rng).create_table().await;
+        assert!(again.unwrap_err().is_conflict());
         assert!(any(&mut rng).delete_table().await.unwrap());
         for (table, service) in tables.iter().zip(&subject.services) {
             assert!(service.tables().collect().await.unwrap().is_empty());
@@ -132,37 +124,27 @@ async fn no_write_outlives_the_table_that_another_server_deletes() {
     let tables = subject.tables(TABLE);
     for round in 0..15 {
         tables[0].create_table().await.unwrap();
-        let writers: Vec<_> = (0..12)
-            .map(|writer| {
-                let table = tables[writer % SERVERS].clone();
-                tokio::spawn(async move {
-                    let mut written = 0;
-                    for number in 0.. {
-                        let row = Row::whole("p", &format!("{writer}-{number}"), round);
-                        match table.insert(&row).await {
-                            Ok(_) => written += 1,
-                            Err(error) if error.is_table_not_found() => break,
-                            Err(error) => panic!("{error:?}"),
-                        }
+        let writers = (0..12).map(|writer| {
+            let table = tables[writer % SERVERS].clone();
+            tokio::spawn(async move {
+                let mut written = 0;
+                loop {
+                    let row = Row::whole("p", &format!("{writer}-{written}"), round);
+                    match table.insert(&row).await {
+                        Ok(_) => written += 1,
+                        Err(error) if error.is_table_not_found() => return written,
+                        Err(error) => panic!("{error:?}"),
                     }
-                    written
-                })
+                }
             })
-            .collect();
+        });
+        let writers: Vec<_> = writers.collect();
         // Until there is something to delete.
-        while tables[1]
-            .query::<Row>()
-            .take(1)
-            .collect()
-            .await
-            .unwrap()
-            .is_empty()
-        {}
+        let first = || tables[1].query::<Row>().take(1).collect();
+        while first().await.unwrap().is_empty() {}
         tables[1].delete_table().await.unwrap();
-        let mut written = 0;
-        for writer in writers {
-            written += writer.await.unwrap();
-        }
+        let written = join_all(writers).await;
+        let written: usize = written.into_iter().map(Result::unwrap).sum();
         assert!(written > 0);
         tables[2].create_table().await.unwrap();
         for table in &tables {

@@ -227,14 +227,12 @@ impl Workload {
 
 impl State {
     fn check_failures(&self) -> Result<(), Violation> {
-        match self.unexpected.as_slice() {
-            [] => Ok(()),
-            [first, ..] => {
-                let count = self.unexpected.len();
-                let text = format!("{count} unexpected failures, the first of which is {first}");
-                Err(Violation(text))
-            }
-        }
+        let Some(first) = self.unexpected.first() else {
+            return Ok(());
+        };
+        let count = self.unexpected.len();
+        let text = format!("{count} unexpected failures, the first of which is {first}");
+        Err(Violation(text))
     }
 
     fn summary(&self) -> String {
@@ -247,12 +245,10 @@ impl State {
             write!(text, "{word}: {count}, ").expect("a string grows");
         }
         text += "of which";
-        let lost = self
-            .counts
-            .iter()
-            .filter(|((_, word), _)| *word == "unknown");
-        for ((verb, word), count) in lost {
-            write!(text, " {count} {verb} {word},").expect("a string grows");
+        for ((verb, word), count) in &self.counts {
+            if *word == "unknown" {
+                write!(text, " {count} {verb} {word},").expect("a string grows");
+            }
         }
         text.trim_end_matches([',', ' ']).to_owned()
     }

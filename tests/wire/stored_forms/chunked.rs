@@ -1,17 +1,14 @@
 //! Values in chunks, and JSON.
 
-use tablesdk::TableEntity;
 use tablesdk::chunked::Chunked;
 use tablesdk::entity::Json;
+use tablesdk::{TableClient, TableEntity};
 
 use super::Transcript;
 
 #[derive(Clone, Debug, TableEntity)]
-#[table(
-    rename_all = "PascalCase",
-    partition_key = "{employee}",
-    row_key = "{year:04}"
-)]
+#[table(rename_all = "PascalCase")]
+#[table(partition_key = "{employee}", row_key = "{year:04}")]
 struct Review {
     employee: String,
     year: u16,
@@ -33,16 +30,13 @@ async fn values_in_chunks_are_as_documented() {
         answers: Some(Chunked(Json(vec!["Yes".into(), "No".into()]))),
         scan: None,
     };
-    let mut review = transcript
-        .add("insert", async |table| table.insert(&review).await.unwrap())
-        .await;
+    let insert = async |table: &TableClient| table.insert(&review).await.unwrap();
+    let mut review = transcript.add("insert", insert).await;
     review.text = Chunked(format!("{}y", "x".repeat(CHUNK)));
     review.scan = Some(Chunked(vec![1, 2, 3]));
-    transcript
-        .add("merge of a longer text, and of a scan", async |table| {
-            table.merge(&mut review).await.unwrap();
-        })
-        .await;
+    let merge = async |table: &TableClient| table.merge(&mut review).await.unwrap();
+    let title = "merge of a longer text, and of a scan";
+    transcript.add(title, merge).await;
     let long = "x".repeat(CHUNK);
     transcript.text = transcript.text.replace(&long, "32768 times x");
     transcript.assert_is("chunked.http");

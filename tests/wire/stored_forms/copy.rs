@@ -1,16 +1,13 @@
 //! The copies of an entity, and its parts of other entities.
 
-use tablesdk::TableEntity;
 use tablesdk::index::CopyOf;
+use tablesdk::{TableClient, TableEntity};
 
 use super::Transcript;
 
 #[derive(Clone, Debug, TableEntity)]
-#[table(
-    rename_all = "PascalCase",
-    partition_key = "{department}",
-    row_key = "empid_{id:06}"
-)]
+#[table(rename_all = "PascalCase")]
+#[table(partition_key = "{department}", row_key = "empid_{id:06}")]
 #[table(copy(Skilled), copy(ManagerOf))]
 struct Employee {
     department: String,
@@ -21,11 +18,8 @@ struct Employee {
 }
 
 #[derive(TableEntity)]
-#[table(
-    rename_all = "PascalCase",
-    partition_key = "{department}",
-    row_key = "skill_{skill}_{id:06}"
-)]
+#[table(rename_all = "PascalCase")]
+#[table(partition_key = "{department}", row_key = "skill_{skill}_{id:06}")]
 struct Skilled {
     department: String,
     skill: String,
@@ -34,23 +28,16 @@ struct Skilled {
 }
 
 #[derive(TableEntity)]
-#[table(
-    rename_all = "PascalCase",
-    partition_key = "{department}",
-    row_key = "dept_"
-)]
+#[table(rename_all = "PascalCase")]
+#[table(partition_key = "{department}", row_key = "dept_")]
 struct Department {
     department: String,
     title: String,
 }
 
 #[derive(TableEntity)]
-#[table(
-    rename_all = "PascalCase",
-    projection,
-    partition_key = "{department}",
-    row_key = "dept_"
-)]
+#[table(rename_all = "PascalCase", projection)]
+#[table(partition_key = "{department}", row_key = "dept_")]
 struct ManagerOf {
     department: String,
     manager: String,
@@ -91,30 +78,17 @@ async fn copies_are_stored_as_their_structs_say() {
         department: "Sales".into(),
         title: "Sales and marketing".into(),
     };
-    transcript
-        .add("insert of the department", async |table| {
-            table.insert(&department).await.unwrap();
-        })
-        .await;
-    let mut stored = transcript
-        .add("insert: two copies and a part", async |table| {
-            table.insert(&employee).await.unwrap()
-        })
-        .await;
+    let insert = async |table: &TableClient| drop(table.insert(&department).await.unwrap());
+    transcript.add("insert of the department", insert).await;
+    let insert = async |table: &TableClient| table.insert(&employee).await.unwrap();
+    let title = "insert: two copies and a part";
+    let mut stored = transcript.add(title, insert).await;
     stored.email = None;
     stored.skills.pop();
-    transcript
-        .add(
-            "replace: a copy stays, one goes, and the part has a property less",
-            async |table| {
-                table.replace(&mut stored).await.unwrap();
-            },
-        )
-        .await;
-    transcript
-        .add("delete: the part stays", async |table| {
-            assert!(table.delete_stored(&stored).await.unwrap());
-        })
-        .await;
+    let replace = async |table: &TableClient| table.replace(&mut stored).await.unwrap();
+    let title = "replace: a copy stays, one goes, and the part has a property less";
+    transcript.add(title, replace).await;
+    let delete = async |table: &TableClient| table.delete_stored(&stored).await.unwrap();
+    assert!(transcript.add("delete: the part stays", delete).await);
     transcript.assert_is("copy.http");
 }

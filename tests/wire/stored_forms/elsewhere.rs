@@ -6,11 +6,8 @@ use tablesdk_server::testing::{Fault, Op};
 use super::Transcript;
 
 #[derive(Clone, Debug, TableEntity)]
-#[table(
-    rename_all = "PascalCase",
-    partition_key = "{department}",
-    row_key = "empid_{id:06}"
-)]
+#[table(rename_all = "PascalCase")]
+#[table(partition_key = "{department}", row_key = "empid_{id:06}")]
 #[table(index(
     CompanyByName,
     partition_key = "name_{last_name}",

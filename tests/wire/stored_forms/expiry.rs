@@ -5,11 +5,8 @@ use tablesdk::{TableClient, TableEntity, Timestamp};
 use super::Transcript;
 
 #[derive(Clone, Debug, TableEntity)]
-#[table(
-    rename_all = "PascalCase",
-    partition_key = "{user}",
-    row_key = "session_{id:06}"
-)]
+#[table(rename_all = "PascalCase")]
+#[table(partition_key = "{user}", row_key = "session_{id:06}")]
 struct Session {
     user: String,
     id: u32,

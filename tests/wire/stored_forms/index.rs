@@ -1,15 +1,12 @@
 //! The entries of indexes in the partition of their entity.
 
-use tablesdk::TableEntity;
+use tablesdk::{TableClient, TableEntity};
 
 use super::Transcript;
 
 #[derive(Clone, Debug, TableEntity)]
-#[table(
-    rename_all = "PascalCase",
-    partition_key = "{department}",
-    row_key = "empid_{id:06}"
-)]
+#[table(rename_all = "PascalCase")]
+#[table(partition_key = "{department}", row_key = "empid_{id:06}")]
 #[table(index(ByEmail, row_key = "email_{email}", unique))]
 #[table(index(ByLastName, row_key = "name_{last_name}_{id:06}"))]
 struct Employee {
@@ -20,12 +17,8 @@ struct Employee {
 }
 
 #[derive(Clone, Debug, TableEntity)]
-#[table(
-    rename_all = "PascalCase",
-    entity_type = "Customer",
-    partition_key = "{region}",
-    row_key = "customer_{number:06}"
-)]
+#[table(rename_all = "PascalCase", entity_type = "Customer")]
+#[table(partition_key = "{region}", row_key = "customer_{number:06}")]
 #[table(index(ByPhone, row_key = "phone_{phone}", unique))]
 struct Customer {
     region: String,
@@ -43,16 +36,16 @@ async fn entries_of_indexes_are_as_documented() {
         email: email.map(Into::into),
     };
     let ada = employee(223, "Byron", Some("ada@contoso.com"));
-    let insert = async |table: &tablesdk::TableClient| table.insert(&ada).await.unwrap();
+    let insert = async |table: &TableClient| table.insert(&ada).await.unwrap();
     let mut ada = transcript.add("insert", insert).await;
     ada.last_name = "Lovelace".into();
-    let replace = async |table: &tablesdk::TableClient| table.replace(&mut ada).await.unwrap();
+    let replace = async |table: &TableClient| table.replace(&mut ada).await.unwrap();
     transcript.add("replace, with another name", replace).await;
-    let delete = async |table: &tablesdk::TableClient| table.delete_stored(&ada).await.unwrap();
+    let delete = async |table: &TableClient| table.delete_stored(&ada).await.unwrap();
     assert!(transcript.add("delete", delete).await);
 
     let without = employee(224, "Jones", None);
-    let insert = async |table: &tablesdk::TableClient| drop(table.insert(&without).await.unwrap());
+    let insert = async |table: &TableClient| drop(table.insert(&without).await.unwrap());
     transcript.add("insert without an email", insert).await;
 
     let customer = Customer {
@@ -60,9 +53,8 @@ async fn entries_of_indexes_are_as_documented() {
         number: 7,
         phone: "+44-20".into(),
     };
-    let insert = async |table: &tablesdk::TableClient| drop(table.insert(&customer).await.unwrap());
-    transcript
-        .add("insert of an entity with a type", insert)
-        .await;
+    let insert = async |table: &TableClient| drop(table.insert(&customer).await.unwrap());
+    let title = "insert of an entity with a type";
+    transcript.add(title, insert).await;
     transcript.assert_is("index.http");
 }

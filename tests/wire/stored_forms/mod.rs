@@ -119,9 +119,8 @@ fn is_version(before: &str, rest: &str) -> bool {
 }
 
 fn is_directory(before: &str, rest: &str) -> bool {
-    let is_number = rest
-        .get(..2)
-        .is_some_and(|number| number.parse::<u8>().is_ok());
+    let number = rest.get(..2).map(str::parse::<u8>);
+    let is_number = number.is_some_and(|number| number.is_ok());
     before.ends_with("~tablesdk.outbox.") && is_number
 }
 
@@ -129,16 +128,11 @@ fn is_directory(before: &str, rest: &str) -> bool {
 fn the_guide_shows_entities_of_the_transcripts() {
     let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tablesdk/src/guide/stored_forms.md");
     let guide = fs::read_to_string(guide).unwrap();
-    let files = fs::read_dir(directory())
-        .unwrap()
-        .map(|file| file.unwrap().path());
-    let files = files.filter(|file| {
-        file.extension()
-            .is_some_and(|extension| extension == "http")
-    });
-    let transcripts: String = files
-        .map(|file| fs::read_to_string(file).unwrap())
-        .collect();
+    let files = fs::read_dir(directory()).unwrap();
+    let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+    files.retain(|file| file.extension() == Some("http".as_ref()));
+    let transcripts = files.iter().map(|file| fs::read_to_string(file).unwrap());
+    let transcripts: String = transcripts.collect();
     let entities: Vec<&str> = guide.lines().filter(|line| line.starts_with('{')).collect();
     assert!(entities.len() > 5);
     for entity in entities {

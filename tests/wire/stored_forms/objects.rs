@@ -7,11 +7,8 @@ use tablesdk::objects::{ObjectRef, Objects};
 use super::Transcript;
 
 #[derive(Clone, Debug, TableEntity)]
-#[table(
-    rename_all = "PascalCase",
-    partition_key = "{department}",
-    row_key = "empid_{id:06}"
-)]
+#[table(rename_all = "PascalCase")]
+#[table(partition_key = "{department}", row_key = "empid_{id:06}")]
 struct Employee {
     department: String,
     id: u32,

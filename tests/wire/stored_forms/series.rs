@@ -1,7 +1,7 @@
 //! The slots of series.
 
-use tablesdk::TableEntity;
 use tablesdk::series::Series;
+use tablesdk::{TableClient, TableEntity};
 
 use super::Transcript;
 
@@ -31,36 +31,28 @@ async fn slots_are_properties_with_their_numbers() {
         day: "2024-03-15".into(),
         hours: Series::from([(9, 42)]),
     };
-    transcript
-        .add("upsert_merge of a slot", async |table| {
-            table.upsert_merge(&day).await.unwrap();
-        })
-        .await;
-    transcript
-        .add("patch of a slot", async |table| {
-            let patch = table.patch(MessageDay::key("ann", "2024-03-15"));
-            patch.set(|d| d.hours.slot(10), 17).await.unwrap();
-        })
-        .await;
-    transcript
-        .add("modify of a slot", async |table| {
-            let add = |day: &mut MessageDay| {
-                *day.hours[9].get_or_insert(0) += 1;
-                Ok(())
-            };
-            let key = MessageDay::key("ann", "2024-03-15");
-            table.modify(key, add).await.unwrap();
-        })
-        .await;
+    let key = || MessageDay::key("ann", "2024-03-15");
+    let merge = async |table: &TableClient| table.upsert_merge(&day).await.unwrap();
+    transcript.add("upsert_merge of a slot", merge).await;
+    let patch = async |table: &TableClient| {
+        let patch = table.patch(key()).set(|d| d.hours.slot(10), 17);
+        patch.await.unwrap();
+    };
+    transcript.add("patch of a slot", patch).await;
+    let modify = async |table: &TableClient| {
+        let add = |day: &mut MessageDay| {
+            *day.hours[9].get_or_insert(0) += 1;
+            Ok(())
+        };
+        table.modify(key(), add).await.unwrap();
+    };
+    transcript.add("modify of a slot", modify).await;
     let samples = Samples {
         sensor: "roof".into(),
         block: 0,
         values: Series::from([(0, -5), (100, 7)]),
     };
-    transcript
-        .add("insert of two slots", async |table| {
-            table.insert(&samples).await.unwrap();
-        })
-        .await;
+    let insert = async |table: &TableClient| drop(table.insert(&samples).await.unwrap());
+    transcript.add("insert of two slots", insert).await;
     transcript.assert_is("series.http");
 }

@@ -16,11 +16,9 @@ async fn wide_entities_are_stored_as_the_guide_says() {
     let small = DynamicEntity::new("ann", "2023")
         .with("Pages", 812)
         .with("Summary", "…");
-    transcript
-        .add("insert of an entity without siblings", async |table| {
-            maps(table).insert(&small).await.unwrap();
-        })
-        .await;
+    let insert = async |table: &TableClient| drop(maps(table).insert(&small).await.unwrap());
+    let title = "insert of an entity without siblings";
+    transcript.add(title, insert).await;
     let number = |index| Value::Int32(i32::try_from(index).unwrap());
     let mut found = transcript
         .add("insert of an entity with a sibling", async |table| {
@@ -28,28 +26,20 @@ async fn wide_entities_are_stored_as_the_guide_says() {
         })
         .await;
     *found = DynamicEntity::new("ann", "2024").with("Pages", 812);
-    transcript
-        .add("replace: the sibling is deleted", async |table| {
-            maps(table).replace(&mut found).await.unwrap();
-        })
-        .await;
+    let replace = async |table: &TableClient| maps(table).replace(&mut found).await.unwrap();
+    let title = "replace: the sibling is deleted";
+    transcript.add(title, replace).await;
     // In base64, all of it is one letter, which no GUID has.
-    let bytes: Vec<u8> = [0xC7, 0x1C, 0x71]
-        .into_iter()
-        .cycle()
-        .take(64 * 1024)
-        .collect();
+    let bytes = [0xC7, 0x1C, 0x71].into_iter().cycle();
+    let bytes: Vec<u8> = bytes.take(64 * 1024).collect();
     let bytes = |_| Value::Binary(bytes.clone());
     transcript
         .add("insert of an entity of two transactions", async |table| {
             maps(table).insert(&map("2025", 48, bytes)).await.unwrap();
         })
         .await;
-    transcript
-        .add("get", async |table| {
-            assert!(maps(table).get(("ann", "2025")).await.unwrap().is_some());
-        })
-        .await;
+    let get = async |table: &TableClient| maps(table).get(("ann", "2025")).await.unwrap();
+    assert!(transcript.add("get", get).await.is_some());
     transcript
         .add("select of properties of the last sibling", async |table| {
             let some = maps(table).select(("ann", "2025"), |e| e.properties(["P046", "P047"]));
