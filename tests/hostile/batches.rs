@@ -1,12 +1,13 @@
 //! Batches of changes of entities that one worker owns: all changes happen, or none.
 
 use fastrand::Rng;
+use tablesdk::action::Batch;
 use tablesdk::{ETag, Stored, TableClient};
 
 use crate::entity::{Row, snapshot};
-use crate::judge::{Effect, Step, Target, token};
 use crate::ledger::Said;
-use crate::rows::{Call, TABLE, settle_and_judge, step};
+use crate::rows::{TABLE, settle_and_judge};
+use crate::step::{Effect, Step, Target, token, when};
 use crate::world::World;
 
 /// Entities that a worker has for batches.
@@ -41,17 +42,17 @@ async fn commit(
     rows: &mut [(String, Option<Stored<Row>>)],
     rng: &mut Rng,
 ) -> Step {
-    let id = world.next_id();
-    let token = token(id);
-    let is_once = rng.bool();
+    let call = world.call("Rows: batch", rng.bool());
+    let token = token(call.id);
     let mut targets = Vec::new();
     let mut batch = table.batch(partition);
     for (row, stored) in rows {
         let whole = Row::whole(partition, row, token);
         let part = Row::part(partition, row, token);
+        let which = rng.u8(..7);
+        let is_conditional = which >= 4 && stored.is_some();
         let effect;
-        let mut is_conditional = false;
-        (batch, effect) = match (rng.u8(..7), stored) {
+        (batch, effect) = match (which, stored) {
             (0, _) => (batch.upsert_replace(&whole), Effect::Replace),
             (1, _) => (batch.upsert_merge(&part), Effect::Merge),
             (_, None) => (batch.insert(&whole), Effect::Replace),
@@ -60,17 +61,12 @@ async fn commit(
                 let key = Row::key(partition, row.as_str());
                 (batch.delete(key), Effect::Delete)
             }
-            (4, Some(stored)) => {
-                is_conditional = true;
-                (batch.delete_stored(stored), Effect::Delete)
-            }
+            (4, Some(stored)) => (batch.delete_stored(stored), Effect::Delete),
             (5, Some(stored)) => {
-                is_conditional = true;
                 **stored = part;
                 (batch.merge(stored), Effect::Merge)
             }
             (_, Some(stored)) => {
-                is_conditional = true;
                 **stored = whole;
                 (batch.replace(stored), Effect::Replace)
             }
@@ -82,28 +78,20 @@ async fn commit(
             etag: None,
         });
     }
-    if is_once {
-        batch = batch.exactly_once();
+    let batch = when(call.is_once, batch, Batch::exactly_once);
+    let (step, output) = world.ask(call, Said::of, batch.into_future()).await;
+    let etags = output.iter().flat_map(|result| result.etags());
+    for (target, etag) in targets.iter_mut().zip(etags) {
+        target.etag.clone_from(etag);
     }
     // One change with a condition makes all of them conditional.
     let is_conditional = targets.iter().any(|target| target.is_conditional);
-    let asked = world.ask(id, batch.into_future()).await;
-    if let Ok(result) = &asked.output {
-        for (target, etag) in targets.iter_mut().zip(result.etags()) {
-            target.etag.clone_from(etag);
-        }
-    }
     for target in &mut targets {
         target.is_conditional = is_conditional;
     }
-    let call = Call {
-        id,
-        verb: "batch",
-        is_once,
-    };
-    let said = Said::of(&asked.output);
     Step {
         in_batches: true,
-        ..step(call, said, targets, &asked)
+        targets,
+        ..step
     }
 }

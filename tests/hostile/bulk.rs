@@ -3,17 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
-use futures::{TryStreamExt as _, stream};
+use futures::stream;
 use tablesdk::action::{BulkError, BulkFailure, BulkReport};
 
 use crate::entity::Row;
-use crate::judge::token;
 use crate::ledger::{DUPLICATE_REFUSED, Finding, Said};
-use crate::record::Record;
 use crate::rows::TABLE;
+use crate::step::{Step, token};
 use crate::world::World;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 enum Kind {
     Insert,
     UpsertReplace,
@@ -24,6 +23,15 @@ enum Kind {
 }
 
 impl Kind {
+    const ALL: [Self; 6] = [
+        Self::Insert,
+        Self::UpsertReplace,
+        Self::UpsertMerge,
+        Self::Delete,
+        Self::DeleteFound,
+        Self::DeleteFoundUnchanged,
+    ];
+
     const fn verb(self) -> &'static str {
         match self {
             Self::Insert => "bulk insert",
@@ -36,10 +44,7 @@ impl Kind {
     }
 
     const fn deletes(self) -> bool {
-        matches!(
-            self,
-            Self::Delete | Self::DeleteFound | Self::DeleteFoundUnchanged
-        )
+        matches!(self, Self::Delete) || self.finds()
     }
 
     /// The input is what a query finds, not what is asked for.
@@ -61,45 +66,23 @@ struct Run {
     after: BTreeMap<Name, i64>,
 }
 
-/// What the report says.
-struct Report<'r> {
-    report: &'r BulkReport,
-    is_complete: bool,
-}
-
 pub(crate) async fn run(world: &World, rng: &mut Rng) {
-    const KINDS: [Kind; 6] = [
-        Kind::Insert,
-        Kind::UpsertReplace,
-        Kind::UpsertMerge,
-        Kind::Delete,
-        Kind::DeleteFound,
-        Kind::DeleteFoundUnchanged,
-    ];
-    let id = world.next_id();
-    let kind = KINDS[rng.usize(..KINDS.len())];
-    let token = token(id);
+    let kind = Kind::ALL[rng.usize(..Kind::ALL.len())];
+    let call = world.call(kind.verb(), false);
+    let (id, token) = (call.id, token(call.id));
     let count = rng.usize(2..=30);
     // Found by a query of one partition, or of several.
     let partitions = if kind.finds() { 1 } else { rng.usize(1..=3) };
     let partition = |index: usize| format!("k{id}-{}", index % partitions);
-    let input: Vec<Name> = (0..count)
-        .map(|index| (partition(index), format!("{index:02}")))
-        .collect();
+    let input = (0..count).map(|index| (partition(index), format!("{index:02}")));
+    let input: Vec<Name> = input.collect();
     let one_in = if kind.deletes() { 1 } else { 4 };
-    let before: BTreeSet<Name> = input
-        .iter()
-        .filter(|_| rng.usize(..one_in) == 0)
-        .cloned()
-        .collect();
+    let before = input.iter().filter(|_| rng.usize(..one_in) == 0);
+    let before: BTreeSet<Name> = before.cloned().collect();
     let direct = world.direct.table(TABLE);
     let old = before.iter().map(|(p, r)| Row::whole(p, r, OLD));
-    let prepared = direct
-        .bulk()
-        .upsert_replace(stream::iter(old))
-        .await
-        .unwrap();
-    assert!(prepared.is_success());
+    let prepared = direct.bulk().upsert_replace(stream::iter(old));
+    assert!(prepared.await.unwrap().is_success());
 
     let table = world.table(rng, TABLE);
     let whole = input.iter().map(|(p, r)| Row::whole(p, r, token));
@@ -115,23 +98,18 @@ pub(crate) async fn run(world: &World, rng: &mut Rng) {
         Kind::DeleteFound => Err(found().delete_all()),
         Kind::DeleteFoundUnchanged => Err(found().page_size(7).delete_all().if_unchanged()),
     };
-    let asked = world
-        .ask(id, async {
-            match bulk {
-                Ok(bulk) => bulk.concurrency(concurrency).await,
-                Err(delete_all) => delete_all.concurrency(concurrency).await,
-            }
-        })
-        .await;
-    let record = world.registry.settle(id).await;
+    let bulk = async {
+        match bulk {
+            Ok(bulk) => bulk.concurrency(concurrency).await,
+            Err(delete_all) => delete_all.concurrency(concurrency).await,
+        }
+    };
+    let (step, output) = world.run(call, said, bulk).await;
     let mut after = BTreeMap::new();
     for index in 0..partitions {
         let rows = direct.query::<Row>().partition(partition(index).as_str());
-        let rows: Vec<_> = rows.stream().try_collect().await.unwrap();
-        after.extend(rows.into_iter().map(|row| {
-            let row = row.into_inner();
-            ((row.partition, row.row), row.token)
-        }));
+        let rows = rows.values().collect().await.unwrap().into_iter();
+        after.extend(rows.map(|row| ((row.partition, row.row), row.token)));
     }
     let run = Run {
         kind,
@@ -140,30 +118,24 @@ pub(crate) async fn run(world: &World, rng: &mut Rng) {
         before,
         after,
     };
-    let report = Report {
-        report: asked.output.as_ref().unwrap_or_else(BulkError::report),
-        is_complete: asked.output.is_ok(),
-    };
-    world.ledger.count(kind.verb(), &said(&report));
-    let findings = run.judge(&report, &record);
-    world.ledger.enter(findings, || {
-        let record = record.show(world.ledger.origin());
-        format!(
-            "  {id} {}: {:?}\n{record}  before: {:?}\n  after: {:?}\n",
-            kind.verb(),
-            asked.output,
-            run.before,
-            run.after
-        )
+    world.enter(run.judge(&step, &output), [&step], || {
+        format!("before: {:?}\n  after: {:?}", run.before, run.after)
     });
 }
 
+/// What a run returns: the report is complete or that of an error.
+type Output = Result<BulkReport, BulkError>;
+
+fn report(output: &Output) -> &BulkReport {
+    output.as_ref().unwrap_or_else(BulkError::report)
+}
+
 /// For the summary: a run is as good as its worst entity.
-fn said(report: &Report<'_>) -> Said {
-    let failures = report.report.failures();
+fn said(output: &Output) -> Said {
+    let failures = report(output).failures();
     if failures.iter().any(BulkFailure::is_outcome_unknown) {
         Said::Unknown { equals_sent: false }
-    } else if report.is_complete && failures.is_empty() {
+    } else if output.is_ok() && failures.is_empty() {
         Said::Done
     } else {
         Said::Refused
@@ -179,73 +151,57 @@ impl Run {
         }
     }
 
-    fn judge(&self, report: &Report<'_>, record: &Record) -> Vec<Finding> {
+    fn judge(&self, step: &Step, output: &Output) -> Vec<Finding> {
         let mut findings = Vec::new();
-        let mut lie = |text: String| findings.push(Finding::Lie(text));
-        let verb = self.kind.verb();
-        let progress = report.report.progress();
-        let mut limits = 0;
+        let (report, is_complete) = (report(output), output.is_ok());
+        let progress = report.progress();
         let mut wrong = Vec::new();
         let mut failed = BTreeSet::new();
-        for failure in report.report.failures() {
+        for failure in report.failures() {
             let key = failure.key().expect("every entity has a key");
             let name = (
                 key.partition_key().as_str().to_owned(),
                 key.row_key().as_str().to_owned(),
             );
-            let is_certain = !failure.is_outcome_unknown();
             let was_to_be_done = !self.kind.deletes() || self.before.contains(&name);
-            if is_certain && was_to_be_done && self.is_done(&name) {
-                if record.is_duplicated() {
-                    limits += 1;
+            if !failure.is_outcome_unknown() && was_to_be_done && self.is_done(&name) {
+                if step.record.is_duplicated() {
+                    findings.push(Finding::Limit(DUPLICATE_REFUSED));
                 } else {
                     wrong.push(format!("{name:?}: {failure}"));
                 }
             }
             failed.insert(name);
         }
-        if !wrong.is_empty() {
-            lie(format!("{verb}: reported as failures, and done: {wrong:?}"));
-        }
+        let mut lie = |is_lie: bool, text: String| {
+            findings.extend(is_lie.then(|| step.lie(&format!("{text}: {progress:?}"))));
+        };
+        let text = format!("reported as failures, and done: {wrong:?}");
+        lie(!wrong.is_empty(), text);
         // What must be done: everything that is settled and did not fail.
-        let settled = usize::try_from(progress.resume_at).unwrap();
-        let settled = match (report.is_complete, self.kind.finds()) {
+        let settled = match (is_complete, self.kind.finds()) {
             (true, _) => self.input.len(),
             (false, true) => 0,
-            (false, false) => settled,
+            (false, false) => usize::try_from(progress.resume_at).unwrap(),
         };
         let not_failed = self.input[..settled].iter();
         let not_failed = not_failed.filter(|name| !failed.contains(name));
         let undone: Vec<_> = not_failed.filter(|name| !self.is_done(name)).collect();
-        if u64::try_from(undone.len()).unwrap() != progress.changed {
-            lie(format!(
-                "{verb}: reported as done, and not done: {undone:?}"
-            ));
-        }
-        if progress.changed > 0 {
-            lie(format!(
-                "{verb}: reported as changed, and they did not change: {progress:?}"
-            ));
-        }
+        let is_lie = u64::try_from(undone.len()) != Ok(progress.changed);
+        lie(
+            is_lie,
+            format!("reported as done, and not done: {undone:?}"),
+        );
+        let text = "reported as changed, and they did not change";
+        lie(progress.changed > 0, text.to_owned());
         let total = progress.written + progress.missing + progress.changed + progress.failed;
-        if report.is_complete && (total, progress.read) != (self.count(), self.count()) {
-            lie(format!(
-                "{verb}: the counts do not add up to {}: {progress:?}",
-                self.count()
-            ));
-        }
+        let count = u64::try_from(self.input.len()).unwrap();
+        let is_lie = is_complete && (total, progress.read) != (count, count);
+        lie(is_lie, format!("the counts do not add up to {count}"));
         let done = self.input.iter().filter(|name| self.is_done(name)).count();
-        if progress.written + progress.missing > u64::try_from(done).unwrap() {
-            lie(format!(
-                "{verb}: {done} are done, and more are reported: {progress:?}"
-            ));
-        }
-        findings.extend((0..limits).map(|_| Finding::Limit(DUPLICATE_REFUSED)));
+        let is_lie = progress.written + progress.missing > u64::try_from(done).unwrap();
+        lie(is_lie, format!("{done} are done, and more are reported"));
         findings
-    }
-
-    fn count(&self) -> u64 {
-        u64::try_from(self.input.len()).unwrap()
     }
 }
 

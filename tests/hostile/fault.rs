@@ -1,10 +1,10 @@
 //! What the proxy does to a request, chosen by a seeded generator.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use bytes::Bytes;
 use fastrand::Rng;
 
 use crate::network::Network;
@@ -66,73 +66,39 @@ pub(crate) enum Passing {
 }
 
 /// A response that is not the service's.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Impostor {
     status: u16,
-    headers: String,
-    body: Vec<u8>,
+    pub(crate) response: Bytes,
 }
 
 impl Impostor {
-    pub(crate) fn bytes(&self) -> Vec<u8> {
-        let Self {
+    fn new(status: u16, headers: &str, body: &[u8]) -> Self {
+        let has_body = !matches!(status, 204 | 304);
+        let length = format!("Content-Length: {}\r\n", body.len());
+        let length = if has_body { &*length } else { "" };
+        let head = format!("HTTP/1.1 {status} Made up\r\nServer: gateway\r\n{headers}{length}\r\n");
+        let body = if has_body { body } else { b"" };
+        Self {
             status,
-            headers,
-            body,
-        } = self;
-        let mut text = format!("HTTP/1.1 {status} Made up\r\nServer: gateway\r\n{headers}");
-        if !matches!(status, 204 | 304) {
-            text += &format!("Content-Length: {}\r\n", body.len());
+            response: [head.as_bytes(), body].concat().into(),
         }
-        text += "\r\n";
-        let mut bytes = text.into_bytes();
-        if !matches!(status, 204 | 304) {
-            bytes.extend_from_slice(body);
-        }
-        bytes
     }
-}
 
-impl fmt::Debug for Impostor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            status,
-            headers,
-            body,
-        } = self;
-        write!(
-            f,
-            "{status} {headers:?} {:?}",
-            String::from_utf8_lossy(body)
-        )
+    /// The page of a gateway.
+    fn page(status: u16) -> Self {
+        Self::new(status, "", PAGE)
     }
 }
 
 impl Fault {
     /// Its kind, for the summary.
     fn name(&self) -> String {
-        match self {
-            Self::Pass => "pass".to_owned(),
-            Self::PassAndClose => "pass and close".to_owned(),
-            Self::Drop(end) => format!("drop, {end:?}"),
-            Self::Delay(_) => "delay".to_owned(),
-            Self::Straggle(..) => "end, arrive later".to_owned(),
-            Self::Reorder(_) => "reorder".to_owned(),
-            Self::LoseResponse(end) => format!("lose the response, {end:?}"),
-            Self::Cut(_, end) => format!("cut the response, {end:?}"),
-            Self::Duplicate(_, which) => format!("duplicate, {which:?} response"),
-            Self::Busy => "the service is busy".to_owned(),
-            Self::Impostor(passing, impostor) => {
-                let passing = match passing {
-                    Passing::Never => "",
-                    Passing::Before => ", passed on before",
-                    Passing::After(_) => ", passed on after",
-                };
-                format!("impostor {}xx{passing}", impostor.status / 100)
-            }
-            Self::Interim(_) => "interim responses".to_owned(),
-            Self::Exchange => "exchange the response".to_owned(),
+        if let Self::Impostor(_, impostor) = self {
+            return format!("Impostor {}xx", impostor.status / 100);
         }
+        let text = format!("{self:?}");
+        text.split('(').next().unwrap_or_default().to_owned()
     }
 }
 
@@ -203,7 +169,7 @@ impl Faults {
         refuses.then(|| {
             *state
                 .counts
-                .entry("refuse connections".to_owned())
+                .entry("connections refused".to_owned())
                 .or_default() += 1;
             Duration::from_millis(state.rng.u64(1..40))
         })
@@ -214,11 +180,7 @@ impl Faults {
         let mut state = self.0.lock().unwrap();
         let rng = &mut state.rng;
         let status = [502, 503, 504][rng.usize(..3)];
-        rng.bool().then(|| Impostor {
-            status,
-            headers: String::new(),
-            body: PAGE.to_vec(),
-        })
+        rng.bool().then(|| Impostor::page(status))
     }
 
     pub(crate) fn counts(&self) -> BTreeMap<String, u64> {
@@ -247,15 +209,14 @@ fn choose(rng: &mut Rng) -> Fault {
         }
         14 => Fault::Duplicate(Duration::from_millis(rng.u64(..20)), Which::Second),
         15..=18 => {
-            let mut impostor = impostor(rng);
-            let mut passing = passing(rng);
-            if impostor.status == 429 {
-                // The guide: it is taken for what is turned away at the door.
-                passing = Passing::Never;
-            }
-            if impostor.body.len() > 4 && rng.u8(..4) == 0 {
-                garble(rng, &mut impostor.body);
-            }
+            let (impostor, passing) = (impostor(rng), passing(rng));
+            // The guide: it is taken for what is turned away at the door.
+            let is_turned_away = impostor.status == 429;
+            let passing = if is_turned_away {
+                Passing::Never
+            } else {
+                passing
+            };
             Fault::Impostor(passing, impostor)
         }
         19..=20 => Fault::Busy,
@@ -289,14 +250,7 @@ fn a_spell(rng: &mut Rng) -> Fault {
         0..=2 => Fault::Busy,
         3 => Fault::Drop(End::Reset),
         4 => Fault::LoseResponse(End::Close),
-        _ => {
-            let page = Impostor {
-                status: 502,
-                headers: String::new(),
-                body: PAGE.to_vec(),
-            };
-            Fault::Impostor(Passing::Never, page)
-        }
+        _ => Fault::Impostor(Passing::Never, Impostor::page(502)),
     }
 }
 
@@ -318,17 +272,13 @@ fn impostor(rng: &mut Rng) -> Impostor {
         412, 413, 429, 500, 502, 503, 504, 507,
     ];
     let status = STATUSES[rng.usize(..STATUSES.len())];
-    let mut headers = String::new();
-    let body: &[u8] = match rng.u8(..6) {
-        0 => b"",
-        1 => b"{}",
-        2 => br#"{"status":"ok"}"#,
-        _ => PAGE,
+    let (content_type, body): (_, &[u8]) = match rng.u8(..6) {
+        0 => ("text/html", b""),
+        1 => ("application/json", b"{}"),
+        2 => ("application/json", br#"{"status":"ok"}"#),
+        _ => ("text/html", PAGE),
     };
-    headers += match body.first() {
-        Some(b'{') => "Content-Type: application/json\r\n",
-        _ => "Content-Type: text/html\r\n",
-    };
+    let mut headers = format!("Content-Type: {content_type}\r\n");
     if status < 400 && rng.bool() {
         // As web servers give to their files.
         headers += "ETag: \"5f3c1a-2b0\"\r\n";
@@ -339,11 +289,11 @@ fn impostor(rng: &mut Rng) -> Impostor {
     if matches!(status, 301 | 302) {
         headers += "Location: http://127.0.0.1:9/login\r\n";
     }
-    Impostor {
-        status,
-        headers,
-        body: body.to_vec(),
+    let mut body = body.to_vec();
+    if body.len() > 4 && rng.u8(..4) == 0 {
+        garble(rng, &mut body);
     }
+    Impostor::new(status, &headers, &body)
 }
 
 /// Makes it shorter, or changes bytes of it.

@@ -10,46 +10,8 @@ use crate::ledger::{
     DUPLICATE_AFTER_CLEAN_UP, DUPLICATE_AFTER_REFUSAL, DUPLICATE_REFUSED, Finding, LATE_WRITE,
     MODIFIED_TWICE, Said,
 };
-use crate::record::{Delivery, Fate, Record};
-
-/// What a write does to an entity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Effect {
-    /// It is there afterwards, with this content alone.
-    Replace,
-    /// It is there afterwards, with this content and what was there before.
-    Merge,
-    Delete,
-}
-
-/// An entity that an operation is about.
-#[derive(Clone, Debug)]
-pub(crate) struct Target {
-    pub(crate) row: String,
-    pub(crate) effect: Effect,
-    /// It depends on the version that is there.
-    pub(crate) is_conditional: bool,
-    /// The version that the client says it made.
-    pub(crate) etag: Option<ETag>,
-}
-
-/// An operation, what the client said of it, and its record.
-#[derive(Clone, Debug)]
-pub(crate) struct Step {
-    /// Also the token that it writes.
-    pub(crate) id: u64,
-    pub(crate) verb: String,
-    /// All its changes are sent as batches.
-    pub(crate) in_batches: bool,
-    pub(crate) is_once: bool,
-    pub(crate) targets: Vec<Target>,
-    pub(crate) said: Said,
-    /// The result, printed.
-    pub(crate) words: String,
-    pub(crate) began: Instant,
-    pub(crate) ended: Instant,
-    pub(crate) record: Record,
-}
+use crate::record::{Delivery, Fate};
+use crate::step::{Effect, Step, Target, token};
 
 /// An entity as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,30 +39,32 @@ pub(crate) struct Truth {
 }
 
 impl Truth {
-    pub(crate) fn of(record: &Record, in_batches: bool) -> Self {
+    pub(crate) fn of(step: &Step) -> Self {
         let count = |fate| {
-            let changes = record.changes(in_batches);
+            let changes = step.record.changes(step.in_batches);
             changes.filter(|delivery| delivery.fate == fate).count()
         };
         Self {
             applied: count(Fate::Applied),
             lost: count(Fate::Lost),
-            is_duplicated: record.is_duplicated(),
-            copy_after: record.copy_applied_after(in_batches),
+            is_duplicated: step.record.is_duplicated(),
+            copy_after: step.record.copy_applied_after(step.in_batches),
         }
     }
 }
 
 /// Compares what was said of a write with how often it was carried out. Not for deletes that find nothing.
-pub(crate) fn judge_write(said: &Said, is_once: bool, truth: Truth) -> Option<Finding> {
+pub(crate) fn judge_write(step: &Step) -> Option<Finding> {
+    let truth = Truth::of(step);
     let Truth {
         applied,
         lost,
         is_duplicated,
         copy_after,
     } = truth;
-    let lie = |text: &str| Some(Finding::Lie(format!("{text} ({truth:?})")));
-    match said {
+    let is_once = step.is_once;
+    let lie = |text: &str| Some(step.lie(&format!("{text} ({truth:?})")));
+    match step.said {
         Said::Done if applied + lost == 0 => lie("said to be done, and was never carried out"),
         Said::Done if is_once && applied == 2 && copy_after == Some(Fate::Applied) => {
             Some(Finding::Limit(DUPLICATE_AFTER_CLEAN_UP))
@@ -125,21 +89,12 @@ pub(crate) fn judge_write(said: &Said, is_once: bool, truth: Truth) -> Option<Fi
 }
 
 /// Compares what was said of the modification of a counter with how often it is in the counter.
-pub(crate) fn judge_count(
-    said: &Said,
-    is_once: bool,
-    times: usize,
-    is_duplicated: bool,
-) -> Option<Finding> {
-    let lie = |text: &str| {
-        Some(Finding::Lie(format!(
-            "{text}: {times} times in the counter"
-        )))
-    };
-    match said {
+pub(crate) fn judge_count(step: &Step, times: usize) -> Option<Finding> {
+    let (is_once, is_duplicated) = (step.is_once, step.record.is_duplicated());
+    let lie = |text: &str| Some(step.lie(&format!("{text}: {times} times in the counter")));
+    match step.said {
         Said::Done if times == 0 => lie("said to be done"),
-        Said::Refused if times > 0 && is_once => lie("said not to be done"),
-        Said::Refused if times > 0 && !is_duplicated => lie("said not to be done"),
+        Said::Refused if times > 0 && (is_once || !is_duplicated) => lie("said not to be done"),
         Said::Refused if times > 0 => Some(Finding::Limit(DUPLICATE_REFUSED)),
         // The ETag keeps copies away; a plain modification reads again when its own copy was in the way.
         _ if times > 1 && (is_once || !is_duplicated) => lie("carried out more than once"),
@@ -162,12 +117,6 @@ struct Write<'s> {
     /// What is there afterwards.
     token: Option<i64>,
     delivery: &'s Delivery,
-}
-
-impl Write<'_> {
-    fn is_certain(&self) -> bool {
-        self.delivery.fate == Fate::Applied
-    }
 }
 
 /// The possible states of an entity, according to the record.
@@ -198,7 +147,7 @@ impl<'s> History<'s> {
     /// Whether something was surely written behind a write that ended then, and before `from`.
     fn is_over(&self, ended: Option<Instant>, from: Instant) -> bool {
         self.writes.iter().any(|write| {
-            write.is_certain()
+            write.delivery.fate == Fate::Applied
                 && ended.is_none_or(|ended| write.delivery.began > ended)
                 && write.delivery.ended < from
         })
@@ -253,30 +202,28 @@ pub(crate) fn judge(before: &Snapshots, steps: &[Step], after: &Snapshots) -> Ve
 }
 
 fn judge_step(step: &Step, histories: &BTreeMap<&str, History<'_>>) -> Option<Finding> {
-    let truth = Truth::of(&step.record, step.in_batches);
-    let of = |finding| match finding {
-        Finding::Lie(text) => Finding::Lie(format!("{} {}: {text}", step.verb, step.id)),
-        limit @ Finding::Limit(_) => limit,
-    };
-    let history = |row: &str| &histories[row];
-    let may_be_absent = || {
-        let mut rows = step.targets.iter().map(|target| history(&target.row));
-        rows.all(|row| row.may_be(None, step.began, step.ended))
-    };
-    if let (Said::Saw(token), Some(target)) = (&step.said, step.targets.first()) {
-        let is_possible = history(&target.row).may_be(*token, step.began, step.ended);
-        let text = || format!("{token:?} was read, and was not there");
-        return (!is_possible).then(|| of(Finding::Lie(text())));
+    let may_be =
+        |target: &Target, token| histories[&*target.row].may_be(token, step.began, step.ended);
+    let may_be_absent = || step.targets.iter().all(|target| may_be(target, None));
+    match (&step.said, step.targets.as_slice()) {
+        (Said::Saw(token), [target, ..]) => {
+            let text = || step.lie(&format!("{token:?} was read, and was not there"));
+            (!may_be(target, *token)).then(text)
+        }
+        (Said::NotThere, _) if !may_be_absent() => {
+            Some(step.lie("said not to be there, and was there all the time"))
+        }
+        // Without a condition, a delete promises that nothing is there, not that it deleted it.
+        (Said::Done, [target])
+            if target.effect == Effect::Delete
+                && !target.is_conditional
+                && !step.in_batches
+                && may_be_absent() =>
+        {
+            None
+        }
+        _ => judge_write(step),
     }
-    if step.said == Said::NotThere && !may_be_absent() {
-        let text = "said not to be there, and was there all the time".to_owned();
-        return Some(of(Finding::Lie(text)));
-    }
-    // Without a condition, a delete promises that nothing is there, not that it deleted it.
-    if step.verb == "delete" && step.said == Said::Done && may_be_absent() {
-        return None;
-    }
-    judge_write(&step.said, step.is_once, truth).map(of)
 }
 
 /// Whether what is there is of the last operation that was said to be done, or of one that may be later.
@@ -330,9 +277,12 @@ fn judge_content(
 ) -> Option<Finding> {
     let wrong = |what: &str| Some(Finding::Lie(format!("{row}: {what}: {seen:?}")));
     let Some(step) = steps.iter().find(|step| token(step.id) == seen.token) else {
-        return (before != Some(seen))
-            .then(|| wrong("changed although its token is the same"))
-            .flatten();
+        let is_same = before == Some(seen);
+        return if is_same {
+            None
+        } else {
+            wrong("changed although its token is the same")
+        };
     };
     let target = step.targets.iter().find(|target| target.row == row)?;
     let is_whole = match target.effect {
@@ -347,7 +297,7 @@ fn judge_content(
     if !is_whole {
         return wrong("not what was written");
     }
-    let truth = Truth::of(&step.record, step.in_batches);
+    let truth = Truth::of(step);
     let is_only_write = truth.applied == 1 && truth.lost == 0;
     match &target.etag {
         Some(etag) if *etag != seen.etag && is_only_write && !step.is_once => {
@@ -357,34 +307,19 @@ fn judge_content(
     }
 }
 
-/// Whether the changes of the last batch are all there or none.
+/// Whether the changes of the only batch are all there or none.
 fn judge_atomicity(steps: &[Step], after: &Snapshots) -> Option<Finding> {
-    let (last, others) = steps.split_last()?;
-    if last.targets.len() < 2 || !others.is_empty() {
-        return None;
-    }
-    let is_there = |target: &Target| {
-        let token = after[&target.row].as_ref().map(|it| it.token);
-        let expected = (target.effect != Effect::Delete).then_some(self::token(last.id));
-        token == expected
+    let [batch] = steps else { return None };
+    let is_there = |target: &&Target| {
+        let found = after[&target.row].as_ref().map(|it| it.token);
+        found == (target.effect != Effect::Delete).then_some(token(batch.id))
     };
-    let count = last
-        .targets
-        .iter()
-        .filter(|target| is_there(target))
-        .count();
-    (count != 0 && count != last.targets.len()).then(|| {
-        let all = last.targets.len();
-        Finding::Lie(format!(
-            "batch {}: {count} of {all} changes are there",
-            last.id
-        ))
-    })
-}
-
-/// The token that an operation writes.
-pub(crate) fn token(id: u64) -> i64 {
-    i64::try_from(id).expect("the operations are not that many")
+    let (count, all) = (
+        batch.targets.iter().filter(is_there).count(),
+        batch.targets.len(),
+    );
+    let lie = || batch.lie(&format!("{count} of {all} changes are there"));
+    (count != 0 && count != all).then(lie)
 }
 
 #[cfg(test)]
@@ -392,7 +327,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::record::Exchange;
+    use crate::record::{Exchange, Record};
 
     const ROW: &str = "r";
 
@@ -513,40 +448,48 @@ mod tests {
         assert_eq!(lies(&[first, second], None), 0);
     }
 
+    /// The server got the first request twice.
+    fn duplicated(mut step: Step) -> Step {
+        let deliveries = &mut step.record.exchanges[0].deliveries;
+        deliveries.push(deliveries[0]);
+        step
+    }
+
     #[test]
     fn a_duplicate_is_a_limit_of_ordinary_writes() {
-        let mut refused = step(2, Said::Refused, (0, 9), &[(1, 2, Applied)]);
-        let copy = refused.record.exchanges[0].deliveries[0];
-        refused.record.exchanges[0].deliveries.push(copy);
+        let refused = duplicated(step(2, Said::Refused, (0, 9), &[(1, 2, Applied)]));
         let findings = judge(&holds(Some(1)), &[refused], &holds(Some(2)));
         assert_eq!(findings, [Finding::Limit(DUPLICATE_REFUSED)]);
-        let done = Truth {
-            applied: 2,
-            lost: 0,
-            is_duplicated: false,
-            copy_after: None,
-        };
-        assert!(matches!(
-            judge_write(&Said::Done, true, done),
-            Some(Finding::Lie(_))
-        ));
-        assert_eq!(judge_write(&Said::Done, false, done), None);
+        let mut done = step(2, Said::Done, (0, 9), &[(1, 2, Applied), (3, 4, Applied)]);
+        assert_eq!(judge_write(&done), None);
+        done.is_once = true;
+        assert!(matches!(judge_write(&done), Some(Finding::Lie(_))));
     }
 
     #[test]
     fn a_counter_that_differs_from_the_results_is_a_lie() {
-        let is_lie = |said, is_once, times, is_duplicated| {
-            let finding = judge_count(&said, is_once, times, is_duplicated);
-            matches!(finding, Some(Finding::Lie(_)))
-        };
-        assert!(!is_lie(Said::Done, true, 1, true));
-        assert!(is_lie(Said::Done, true, 2, true));
-        assert!(!is_lie(Said::Done, false, 2, true));
-        assert!(is_lie(Said::Done, false, 2, false));
-        assert!(is_lie(Said::Done, false, 0, true));
-        assert!(is_lie(Said::Refused, true, 1, true));
-        assert!(!is_lie(Said::Refused, false, 1, true));
-        assert!(!is_lie(UNKNOWN, true, 0, false) && !is_lie(UNKNOWN, true, 1, false));
+        for (said, is_once, times, is_duplicated, is_lie) in [
+            (Said::Done, true, 1, true, false),
+            (Said::Done, true, 2, true, true),
+            (Said::Done, false, 2, true, false),
+            (Said::Done, false, 2, false, true),
+            (Said::Done, false, 0, true, true),
+            (Said::Refused, true, 1, true, true),
+            (Said::Refused, false, 1, true, false),
+            (UNKNOWN, true, 0, false, false),
+            (UNKNOWN, true, 1, false, false),
+        ] {
+            let mut step = step(2, said, (0, 9), &[(1, 2, Applied)]);
+            step.is_once = is_once;
+            let step = if is_duplicated {
+                duplicated(step)
+            } else {
+                step
+            };
+            let finding = judge_count(&step, times);
+            let found = matches!(finding, Some(Finding::Lie(_)));
+            assert_eq!(found, is_lie, "{step:?}, {times} times");
+        }
     }
 
     #[test]

@@ -141,7 +141,11 @@ impl Ledger {
     }
 
     /// Enters what a judge found; `details` says more of a lie.
-    pub(crate) fn enter(&self, findings: Vec<Finding>, details: impl Fn() -> String) {
+    pub(crate) fn enter(
+        &self,
+        findings: impl IntoIterator<Item = Finding>,
+        details: impl Fn() -> String,
+    ) {
         for finding in findings {
             match finding {
                 Finding::Limit(limit) => {

@@ -27,6 +27,7 @@ mod record;
 mod rows;
 mod sealed;
 mod shared;
+mod step;
 mod tables;
 mod wire;
 mod world;

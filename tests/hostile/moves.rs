@@ -1,14 +1,17 @@
 //! Moves into another table, beside each other and beside a writer: the entity is always in one of the tables, in its newest version.
 
 use fastrand::Rng;
-use futures::future::{BoxFuture, FutureExt as _, join_all};
-use tablesdk::ErrorKind;
+use futures::StreamExt as _;
+use futures::future::{BoxFuture, FutureExt as _};
+use futures::stream;
+use tablesdk::moves::MoveEntity;
+use tablesdk::{ErrorKind, TableClient};
 
-use crate::entity::Row;
-use crate::judge::token;
+use crate::entity::{Numbered as _, Row};
 use crate::ledger::{Finding, MOVED_HALFWAY, Said};
 use crate::record::Record;
 use crate::rows::TABLE;
+use crate::step::{Step, token, when};
 use crate::world::World;
 
 /// Where the entities are moved.
@@ -16,16 +19,12 @@ pub(crate) const ARCHIVE: &str = "Archive";
 
 /// A move, or a modification.
 struct Ended {
-    id: u64,
-    verb: &'static str,
-    said: Said,
-    words: String,
+    step: Step,
     /// The version that it moved or made.
     version: Option<i64>,
     is_move: bool,
     /// It succeeded, or the service has refused it.
     is_certain: bool,
-    record: Record,
 }
 
 /// Some moves and modifications of an entity, one after the other or at the same time.
@@ -46,99 +45,68 @@ pub(crate) async fn run(world: &World, rng: &mut Rng) {
             _ => move_one(world, &partition, rng).boxed(),
         });
     }
-    let mut ended = Vec::new();
-    if rng.bool() {
-        ended = join_all(actions).await;
-    } else {
-        for action in actions {
-            ended.push(action.await);
-        }
+    let at_once = if rng.bool() { actions.len() } else { 1 };
+    let ended = stream::iter(actions).buffered(at_once).collect::<Vec<_>>();
+    let mut ended: Vec<_> = ended.await.into_iter().flatten().collect();
+    for Ended { step, .. } in &mut ended {
+        world.settle(step).await;
     }
-    let mut ended: Vec<_> = ended.into_iter().flatten().collect();
-    for action in &mut ended {
-        action.record = world.registry.settle(action.id).await;
-        world.ledger.count(action.verb, &action.said);
-    }
-    let here = table.get(Row::key(partition.as_str(), "1")).await.unwrap();
-    let there = archive
-        .get(Row::key(partition.as_str(), "1"))
-        .await
-        .unwrap();
+    let stored = async |table: &TableClient| table.get(Row::at(&partition, "1")).await.unwrap();
+    let (here, there) = (stored(&table).await, stored(&archive).await);
     let found = [&here, &there].map(|row| row.as_ref().and_then(|row| row.a));
     let mut findings = judge(&ended, found);
     if let Some(here) = here {
         let again = table.move_to(&archive, here);
         let is_other = found[1].is_some() && found[1] != found[0];
-        let again = if is_other { again.overwrite() } else { again };
-        let again = again.await.map(|moved| moved.a);
+        let again = when(is_other, again, MoveEntity::overwrite).await;
+        let again = again.map(|moved| moved.a);
         if !matches!(again, Ok(version) if version == found[0]) {
             findings.push(Finding::Lie(format!("another move gave {again:?}")));
         }
     }
-    world.ledger.enter(findings, || {
-        let mut text = format!("  partition {partition}: {found:?}\n");
-        for Ended {
-            id,
-            verb,
-            said,
-            words,
-            version,
-            record,
-            ..
-        } in &ended
-        {
-            let record = record.show(world.ledger.origin());
-            text += &format!("  {id} {verb} of version {version:?}: {said:?}: {words}\n{record}");
-        }
-        text
+    world.enter(findings, ended.iter().map(|ended| &ended.step), || {
+        let versions: Vec<_> = ended.iter().map(|ended| ended.version).collect();
+        format!("partition {partition}: {found:?}, of versions {versions:?}")
     });
 }
 
 /// Compares what was said with the versions in both tables.
 fn judge(ended: &[Ended], [here, there]: [Option<i64>; 2]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut lie = |text: String| findings.push(Finding::Lie(text));
+    let lie = |text: &str| Finding::Lie(text.to_owned());
     let newest = here.max(there);
     if newest.is_none() {
-        lie("the entity is in neither table".to_owned());
+        findings.push(lie("the entity is in neither table"));
     }
+    let done = ended.iter().filter(|ended| ended.step.said == Said::Done);
     for Ended {
-        id,
-        verb,
-        said,
+        step,
         version,
         is_move,
         ..
-    } in ended
+    } in done
     {
-        if *said != Said::Done {
-            continue;
-        }
         if *version > newest {
-            lie(format!("{verb} {id}: version {version:?} is lost"));
+            findings.push(step.lie(&format!("version {version:?} is lost")));
         }
         if *is_move && (here == *version || there < *version) {
-            lie(format!(
-                "{verb} {id}: version {version:?} is said to be moved"
-            ));
+            findings.push(step.lie(&format!("version {version:?} is said to be moved")));
         }
     }
     if here.is_some() && there.is_some() {
         let mut moves = ended.iter().filter(|ended| ended.is_move);
         // A move whose insert came twice does not know that the copy is its own.
         let is_broken_off = |it: &Ended| {
-            !it.is_certain
-                || !it.record.is_answered()
-                || it.record.is_duplicated()
-                || keeps_copy(&it.record)
+            let record = &it.step.record;
+            !it.is_certain || !record.is_answered() || record.is_duplicated() || keeps_copy(record)
         };
-        if there > here {
-            lie("the archive has a newer version".to_owned());
+        findings.push(if there > here {
+            lie("the archive has a newer version")
         } else if moves.any(is_broken_off) {
-            findings.push(Finding::Limit(MOVED_HALFWAY));
+            Finding::Limit(MOVED_HALFWAY)
         } else {
-            lie("the entity stays in both tables".to_owned());
-        }
+            lie("the entity stays in both tables")
+        });
     }
     findings
 }
@@ -155,42 +123,36 @@ fn keeps_copy(record: &Record) -> bool {
 async fn move_one(world: &World, partition: &str, mut rng: Rng) -> Option<Ended> {
     let found = world.direct.table(TABLE).get(Row::key(partition, "1"));
     let found = found.await.unwrap()?;
-    let id = world.next_id();
     let version = found.a;
     let client = world.client(&mut rng);
     let move_to = client.table(TABLE).move_to(&client.table(ARCHIVE), found);
-    let output = world.ask(id, move_to.into_future()).await.output;
+    let call = world.call("move_to", false);
+    let (step, output) = world
+        .ask(call, Said::of_reader, move_to.into_future())
+        .await;
     let error = output.as_ref().err();
-    let is_certain = error.is_none_or(|error| error.kind() == ErrorKind::Service);
     Some(Ended {
-        id,
-        verb: "move_to",
-        said: Said::of_reader(&output),
-        words: format!("{output:?}"),
+        step,
         version,
         is_move: true,
-        is_certain,
-        record: Record::default(),
+        is_certain: error.is_none_or(|error| error.kind() == ErrorKind::Service),
     })
 }
 
 async fn modify(world: &World, partition: &str, mut rng: Rng) -> Option<Ended> {
-    let id = world.next_id();
+    let call = world.call("modify beside moves", false);
+    let token = token(call.id);
     let table = world.table(&mut rng, TABLE);
     let modify = table.modify(Row::key(partition, "1"), move |row| {
-        row.token = token(id);
+        row.token = token;
         row.a = row.a.map(|version| version + 1);
         Ok(())
     });
-    let output = world.ask(id, modify.into_future()).await.output;
+    let (step, output) = world.ask(call, Said::of_reader, modify.into_future()).await;
     Some(Ended {
-        id,
-        verb: "modify beside moves",
-        said: Said::of_reader(&output),
-        words: format!("{output:?}"),
-        version: output.as_ref().ok().and_then(|row| row.a),
+        step,
+        version: output.ok().and_then(|row| row.a),
         is_move: false,
         is_certain: true,
-        record: Record::default(),
     })
 }

@@ -26,7 +26,7 @@ pub(crate) enum Network {
 }
 
 impl Network {
-    pub(crate) const ALL: [Self; 5] = [
+    const ALL: [Self; 5] = [
         Self::Mixed,
         Self::Duplicated,
         Self::Doubled,
@@ -34,14 +34,8 @@ impl Network {
         Self::Rotated,
     ];
 
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Mixed => "mixed",
-            Self::Duplicated => "duplicated",
-            Self::Doubled => "doubled",
-            Self::Exchanged => "exchanged",
-            Self::Rotated => "rotated",
-        }
+    pub(crate) fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
     }
 
     pub(crate) fn named(name: &str) -> Self {
@@ -66,14 +60,17 @@ impl Network {
             Self::Mixed | Self::Rotated => None,
             Self::Doubled => Some(Fault::Duplicate(Duration::ZERO, Which::Second)),
             Self::Exchanged if rng.u8(..4) == 0 => Some(Fault::Exchange),
-            Self::Duplicated if rng.u8(..3) == 0 => Some(match rng.u8(..8) {
-                0..=1 => Fault::Duplicate(Duration::ZERO, Which::First),
-                2..=3 => Fault::Duplicate(Duration::ZERO, Which::Second),
-                4 => Fault::Duplicate(Duration::from_millis(rng.u64(..60)), Which::Second),
-                5..=6 => Fault::Duplicate(Duration::from_millis(rng.u64(..60)), Which::First),
-                // Much later: some operations after it have ended.
-                _ => Fault::Duplicate(Duration::from_millis(rng.u64(60..3_000)), Which::First),
-            }),
+            Self::Duplicated if rng.u8(..3) == 0 => {
+                let (gap, which) = match rng.u8(..8) {
+                    0..=1 => (0, Which::First),
+                    2..=3 => (0, Which::Second),
+                    4 => (rng.u64(..60), Which::Second),
+                    5..=6 => (rng.u64(..60), Which::First),
+                    // Much later: some operations after it have ended.
+                    _ => (rng.u64(60..3_000), Which::First),
+                };
+                Some(Fault::Duplicate(Duration::from_millis(gap), which))
+            }
             Self::Exchanged | Self::Duplicated => Some(Fault::Pass),
         }
     }

@@ -4,16 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use fastrand::Rng;
-use futures::future::{BoxFuture, FutureExt as _, join_all};
+use futures::StreamExt as _;
+use futures::future::{BoxFuture, FutureExt as _};
+use futures::stream;
 use serde::{Deserialize, Serialize};
-use tablesdk::outbox::{Message, Outbox, Received, Step};
-use tablesdk::{Error, TableClient};
+use tablesdk::TableClient;
+use tablesdk::action::{Batch, RunTransaction};
+use tablesdk::outbox::{self, Message, Outbox, Received};
 
 use crate::entity::Row;
-use crate::judge::token;
 use crate::ledger::{DUPLICATE_REFUSED, Finding, Said};
-use crate::record::Record;
 use crate::rows::TABLE;
+use crate::step::{Step, token, when};
 use crate::world::World;
 
 #[derive(Serialize, Deserialize)]
@@ -30,18 +32,8 @@ type Handled = Arc<Mutex<Vec<(u64, String, i64)>>>;
 
 /// A write with steps, or a worker.
 struct Ended {
-    id: u64,
-    verb: &'static str,
-    said: Said,
-    words: String,
-    /// Of a write.
-    write: Option<Write>,
-    record: Record,
-}
-
-#[derive(Clone, Copy)]
-struct Write {
-    is_once: bool,
+    step: Step,
+    is_write: bool,
     /// It also replaces the entity that all of them replace.
     has_step: bool,
 }
@@ -58,17 +50,11 @@ pub(crate) async fn run(world: &World, rng: &mut Rng) {
             _ => drain(world, &partition, &handled, rng).boxed(),
         });
     }
-    let mut ended = Vec::new();
-    if rng.bool() {
-        ended = join_all(actions).await;
-    } else {
-        for action in actions {
-            ended.push(action.await);
-        }
-    }
-    for action in &mut ended {
-        action.record = world.registry.settle(action.id).await;
-        world.ledger.count(action.verb, &action.said);
+    let at_once = if rng.bool() { actions.len() } else { 1 };
+    let ended = stream::iter(actions).buffered(at_once);
+    let mut ended = ended.collect::<Vec<_>>().await;
+    for Ended { step, .. } in &mut ended {
+        world.settle(step).await;
     }
     let outbox = outbox(&world.later.table(TABLE), &handled);
     let mut reports = Vec::new();
@@ -93,12 +79,9 @@ pub(crate) async fn run(world: &World, rng: &mut Rng) {
     let latest = direct.get(Row::key(latest(&partition), "1")).await.unwrap();
     let latest = latest.map(|row| row.token);
     let handled = handled.lock().unwrap().clone();
-    let mut firsts = Vec::new();
-    for (number, ..) in &handled {
-        if !firsts.contains(number) {
-            firsts.push(*number);
-        }
-    }
+    let mut seen = BTreeSet::new();
+    let firsts = handled.iter().map(|(number, ..)| *number);
+    let firsts: Vec<_> = firsts.filter(|number| seen.insert(*number)).collect();
     if !firsts.is_sorted() {
         lie(format!("the messages came in the order {firsts:?}"));
     }
@@ -107,8 +90,8 @@ pub(crate) async fn run(world: &World, rng: &mut Rng) {
         .map(|(number, _, token)| (*number, *token))
         .collect();
     let has_step = |of: &&i64| {
-        let mut writes = ended.iter().filter(|ended| token(ended.id) == **of);
-        writes.any(|ended| ended.write.is_some_and(|write| write.has_step))
+        let mut writes = ended.iter().filter(|ended| ended.has_step);
+        writes.any(|ended| token(ended.step.id) == **of)
     };
     let expected = in_order.values().rev().find(has_step).copied();
     if latest != expected {
@@ -116,44 +99,26 @@ pub(crate) async fn run(world: &World, rng: &mut Rng) {
             "the last step wrote {expected:?}, and {latest:?} is there"
         ));
     }
-    for ended in &ended {
-        let Some(write) = ended.write else { continue };
-        let of_write = handled.iter().filter(|(.., of)| *of == token(ended.id));
+    for Ended { step, .. } in ended.iter().filter(|ended| ended.is_write) {
+        let of_write = handled.iter().filter(|(.., of)| *of == token(step.id));
         let ids: BTreeSet<_> = of_write.map(|(_, id, _)| id).collect();
-        let is_stored = rows.iter().any(|row| row.token == token(ended.id));
-        findings.extend(judge(ended, write, ids.len(), is_stored));
+        let is_stored = rows.iter().any(|row| row.token == token(step.id));
+        findings.extend(judge(step, ids.len(), is_stored));
     }
-    world.ledger.enter(findings, || {
-        let mut text = format!("  partition {partition}, handled: {handled:?}, {reports:?}\n");
-        for Ended {
-            id,
-            verb,
-            said,
-            words,
-            record,
-            ..
-        } in &ended
-        {
-            let record = record.show(world.ledger.origin());
-            text += &format!("  {id} {verb}: {said:?}: {words}\n{record}");
-        }
-        text
+    world.enter(findings, ended.iter().map(|ended| &ended.step), || {
+        format!("partition {partition}, handled: {handled:?}, {reports:?}")
     });
 }
 
 /// Compares what was said of a write with the number of its messages.
-fn judge(ended: &Ended, write: Write, messages: usize, is_stored: bool) -> Option<Finding> {
-    let Ended { id, verb, said, .. } = ended;
-    let lie = |text: &str| {
-        let text = format!("{verb} {id}: {text}: {messages} messages");
-        Some(Finding::Lie(text))
-    };
-    match said {
+fn judge(step: &Step, messages: usize, is_stored: bool) -> Option<Finding> {
+    let lie = |text: &str| Some(step.lie(&format!("{text}: {messages} messages")));
+    match step.said {
         _ if (messages > 0) != is_stored => lie("only one of entity and message is there"),
         _ if messages > 1 => lie("it has several messages"),
         Said::Done if messages == 0 => lie("said to be done"),
         Said::Refused if messages == 0 => None,
-        Said::Refused if !write.is_once && ended.record.is_duplicated() => {
+        Said::Refused if !step.is_once && step.record.is_duplicated() => {
             Some(Finding::Limit(DUPLICATE_REFUSED))
         }
         Said::Refused => lie("said not to be done"),
@@ -162,85 +127,61 @@ fn judge(ended: &Ended, write: Write, messages: usize, is_stored: bool) -> Optio
 }
 
 async fn write(world: &World, partition: &str, mut rng: Rng) -> Ended {
-    let id = world.next_id();
-    let write = Write {
-        is_once: rng.bool(),
-        has_step: rng.bool(),
-    };
-    let is_later = rng.bool();
-    let table = world.table(&mut rng, TABLE);
-    let row = Row::whole(partition, &id.to_string(), token(id));
-    let message = || Step::message(&Written { token: token(id) });
-    let of_all = Row::whole(&latest(partition), "1", token(id));
-    let step = || {
-        write
-            .has_step
-            .then(|| Step::upsert_replace(&table, &of_all))
-    };
-    let (verb, asked);
-    if rng.u8(..3) == 0 {
-        let transaction = table.transaction(partition, async |tx| {
-            if tx.get(Row::key(partition, id.to_string())).await?.is_some() {
-                return Err("it is written once".into());
-            }
-            tx.insert(&row).step(message());
-            if let Some(step) = step() {
-                tx.step(step);
-            }
-            Ok(())
-        });
-        let transaction = if is_later {
-            transaction.leave_steps()
-        } else {
-            transaction
-        };
-        let transaction = if write.is_once {
-            transaction.exactly_once()
-        } else {
-            transaction
-        };
-        verb = [
-            "transaction with steps",
-            "transaction with steps, exactly once",
-        ];
-        asked = world.ask(id, transaction.into_future()).await;
+    let (is_once, has_step, is_later) = (rng.bool(), rng.bool(), rng.bool());
+    let is_transaction = rng.u8(..3) == 0;
+    let verb = if is_transaction {
+        "transaction"
     } else {
-        let batch = table.batch(partition).insert(&row).step(message());
-        let batch = match step() {
-            Some(step) => batch.step(step),
-            None => batch,
-        };
-        let batch = if is_later { batch.leave_steps() } else { batch };
-        let batch = if write.is_once {
-            batch.exactly_once()
+        "batch"
+    };
+    let call = world.call(&format!("{verb} with steps"), is_once);
+    let (id, token) = (call.id.to_string(), token(call.id));
+    let table = world.table(&mut rng, TABLE);
+    let row = Row::whole(partition, &id, token);
+    let message = || outbox::Step::message(&Written { token });
+    let of_all = Row::whole(&latest(partition), "1", token);
+    let replace = || has_step.then(|| outbox::Step::upsert_replace(&table, &of_all));
+    let transaction = table.transaction(partition, async |tx| {
+        if tx.get(Row::key(partition, id.as_str())).await?.is_some() {
+            return Err("it is written once".into());
+        }
+        tx.insert(&row).step(message());
+        if let Some(step) = replace() {
+            tx.step(step);
+        }
+        Ok(())
+    });
+    let transaction = when(is_later, transaction, RunTransaction::leave_steps);
+    let transaction = when(is_once, transaction, RunTransaction::exactly_once);
+    let batch = table.batch(partition).insert(&row).step(message());
+    let batch = replace().into_iter().fold(batch, Batch::step);
+    let batch = when(is_later, batch, Batch::leave_steps);
+    let batch = when(is_once, batch, Batch::exactly_once);
+    let write = async {
+        if is_transaction {
+            transaction.await
         } else {
-            batch
-        };
-        verb = ["batch with steps", "batch with steps, exactly once"];
-        asked = world.ask(id, async { batch.await.map(drop) }).await;
-    }
+            batch.await.map(drop)
+        }
+    };
+    let (step, _) = world.ask(call, Said::of_reader, write).await;
     Ended {
-        id,
-        verb: verb[usize::from(write.is_once)],
-        said: Said::of_reader(&asked.output),
-        words: format!("{:?}", asked.output),
-        write: Some(write),
-        record: Record::default(),
+        step,
+        is_write: true,
+        has_step,
     }
 }
 
 async fn drain(world: &World, partition: &str, handled: &Handled, mut rng: Rng) -> Ended {
-    let id = world.next_id();
     let outbox = outbox(&world.table(&mut rng, TABLE), handled);
-    let drain = outbox.drain().partition(partition);
-    let output: Result<_, Error> = world.ask(id, drain.into_future()).await.output;
+    let drain = outbox.drain().partition(partition).into_future();
+    let (step, _) = world
+        .ask(world.call("drain", false), Said::of_read, drain)
+        .await;
     Ended {
-        id,
-        verb: "drain",
-        said: Said::of_read(&output),
-        words: format!("{output:?}"),
-        write: None,
-        record: Record::default(),
+        step,
+        is_write: false,
+        has_step: false,
     }
 }
 

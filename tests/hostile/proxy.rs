@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -100,34 +101,48 @@ async fn accept(mut listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-/// Whether a connection goes on.
-enum Next {
-    Request,
-    End(End),
+/// What the client gets: these bytes, and then the end of the connection, unless it goes on.
+struct Reply(Bytes, Option<End>);
+
+impl Reply {
+    /// The response, if there is one, or else that end.
+    fn of(response: Option<Message>, otherwise: End) -> Self {
+        match response {
+            Some(response) => Self(response.bytes, None),
+            None => Self::end(otherwise),
+        }
+    }
+
+    const fn end(end: End) -> Self {
+        Self(Bytes::new(), Some(end))
+    }
 }
 
 impl Shared {
     async fn serve(self: Arc<Self>, mut stream: TcpStream) -> io::Result<()> {
         stream.set_nodelay(true)?;
         let mut buffer = Vec::new();
-        while let Some(request) = wire::read(&mut stream, &mut buffer).await? {
-            let id = request.header(OPERATION_HEADER);
+        while let Some(message) = wire::read(&mut stream, &mut buffer).await? {
+            let id = message.header(OPERATION_HEADER);
             let id = id.and_then(|id| id.parse().ok()).unwrap_or_default();
             let fault = self.faults.next(id, self.registry.requests(id));
-            let pending = self.registry.note(id, &request, format!("{fault:?}"));
-            let next = match pending {
+            let pending = self.registry.note(id, &message, format!("{fault:?}"));
+            let shared = Arc::clone(&self);
+            let Reply(bytes, end) = match pending {
                 Some(pending) => {
                     let request = Request {
-                        shared: Arc::clone(&self),
-                        message: request,
+                        shared,
+                        message,
                         pending,
                     };
                     request.go(fault, &mut stream).await?
                 }
-                None => Next::End(End::Silence),
+                None => Reply::end(End::Silence),
             };
+            // Unless it was to arrive later, nothing of it can reach the server any more, whatever the client does now.
+            stream.write_all(&bytes).await?;
             self.passed.send_modify(|passed| *passed += 1);
-            if let Next::End(end) = next {
+            if let Some(end) = end {
                 return finish(stream, end).await;
             }
         }
@@ -158,70 +173,49 @@ struct Request {
 }
 
 impl Request {
-    async fn go(self, fault: Fault, stream: &mut TcpStream) -> io::Result<Next> {
-        match fault {
-            Fault::Pass => self.pass(stream).await,
-            Fault::PassAndClose => {
-                self.pass(stream).await?;
-                Ok(Next::End(End::Close))
-            }
-            Fault::Drop(end) => Ok(Next::End(end)),
+    async fn go(self, fault: Fault, stream: &mut TcpStream) -> io::Result<Reply> {
+        Ok(match fault {
+            Fault::Pass => self.pass().await,
+            Fault::PassAndClose => Reply(self.pass().await.0, Some(End::Close)),
+            Fault::Drop(end) => Reply::end(end),
             Fault::Delay(time) => {
                 sleep(time).await;
-                let response = self.deliver_when_up().await;
-                let Some(response) = response else {
-                    return Ok(Next::End(End::Reset));
-                };
-                stream.write_all(&response.bytes).await?;
-                Ok(Next::Request)
+                Reply::of(self.deliver_when_up().await, End::Reset)
             }
             Fault::Straggle(end, time) => {
                 self.later(time);
-                Ok(Next::End(end))
+                Reply::end(end)
             }
             Fault::Reorder(count) => {
                 let mut passed = self.shared.passed.subscribe();
                 let until = *passed.borrow() + count;
                 let passed = passed.wait_for(|passed| *passed >= until);
                 let _ = timeout(REORDER, passed).await;
-                self.pass(stream).await
+                self.pass().await
             }
             Fault::LoseResponse(end) => {
                 self.deliver().await;
-                Ok(Next::End(end))
+                Reply::end(end)
             }
             Fault::Cut(thousandths, end) => {
-                let Some(Some(response)) = self.deliver().await else {
-                    return Ok(Next::End(end));
-                };
-                drop(self);
-                let length = response.bytes.len() * thousandths / 1000;
-                stream.write_all(&response.bytes[..length]).await?;
-                Ok(Next::End(end))
+                let Reply(mut bytes, _) = Reply::of(self.deliver().await.flatten(), end);
+                bytes.truncate(bytes.len() * thousandths / 1000);
+                Reply(bytes, Some(end))
             }
             Fault::Duplicate(gap, Which::First) => {
-                let response = self.deliver().await;
+                let response = self.deliver().await.flatten();
                 self.later(gap);
-                let Some(Some(response)) = response else {
-                    return Ok(Next::End(End::Close));
-                };
-                stream.write_all(&response.bytes).await?;
-                Ok(Next::Request)
+                Reply::of(response, End::Close)
             }
             Fault::Duplicate(gap, Which::Second) => {
                 self.deliver().await;
                 sleep(gap).await;
-                self.pass(stream).await
+                self.pass().await
             }
-            Fault::Busy => {
-                drop(self);
-                stream.write_all(BUSY.as_bytes()).await?;
-                Ok(Next::Request)
-            }
+            Fault::Busy => Reply(Bytes::from_static(BUSY.as_bytes()), None),
             Fault::Impostor(passing, impostor) => {
                 self.pass_on(passing).await;
-                stream.write_all(&impostor.bytes()).await?;
-                Ok(Next::Request)
+                Reply(impostor.response, None)
             }
             Fault::Interim(passing) => {
                 self.pass_on(passing).await;
@@ -231,37 +225,25 @@ impl Request {
                     stream.write_all(text.as_bytes()).await?;
                     sleep(INTERIM_PAUSE).await;
                 }
-                Ok(Next::End(End::Reset))
+                Reply::end(End::Reset)
             }
-            Fault::Exchange => {
-                let Some(Some(response)) = self.deliver().await else {
-                    return Ok(Next::End(End::Close));
-                };
-                let shared = Arc::clone(&self.shared);
-                drop(self);
-                let response = shared.swap.with_another(response).await;
-                stream.write_all(&response.bytes).await?;
-                Ok(Next::Request)
-            }
-        }
+            Fault::Exchange => match self.deliver().await.flatten() {
+                None => Reply::end(End::Close),
+                Some(response) => {
+                    let shared = Arc::clone(&self.shared);
+                    drop(self);
+                    Reply(shared.swap.with_another(response).await.bytes, None)
+                }
+            },
+        })
     }
 
-    async fn pass(self, stream: &mut TcpStream) -> io::Result<Next> {
+    async fn pass(self) -> Reply {
         match self.deliver().await {
-            Some(Some(response)) => {
-                // Nothing of it can reach the server any more, whatever the client does now.
-                drop(self);
-                stream.write_all(&response.bytes).await?;
-                Ok(Next::Request)
-            }
-            Some(None) => Ok(Next::End(End::Close)),
+            Some(response) => Reply::of(response, End::Close),
             None => match self.shared.faults.without_server() {
-                Some(page) => {
-                    drop(self);
-                    stream.write_all(&page.bytes()).await?;
-                    Ok(Next::Request)
-                }
-                None => Ok(Next::End(End::Close)),
+                Some(page) => Reply(page.response, None),
+                None => Reply::end(End::Close),
             },
         }
     }
@@ -333,10 +315,8 @@ impl Upstream {
             wire::read(&mut stream, &mut Vec::new()).await
         };
         let response = exchange.await.ok().flatten();
-        let stays_open = response
-            .as_ref()
-            .is_some_and(|response| response.header("connection") != Some("close"));
-        if stays_open {
+        let is_open = |response: &Message| response.header("connection") != Some("close");
+        if response.as_ref().is_some_and(is_open) {
             self.idle.lock().unwrap().push((generation, stream));
         }
         Some(response)

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use fastrand::Rng;
-use tablesdk::action::{DeleteEntity, Modified};
+use tablesdk::action::{DeleteEntity, InsertEntity, Modified, Modify, Write};
 use tablesdk::{ETag, Error, Stored, TableClient};
 
 use crate::entity::{Numbered, Row, snapshot};
-use crate::judge::{Effect, Snapshots, Step, Target, judge, token};
-use crate::ledger::{Finding, Said};
-use crate::record::Record;
-use crate::world::{Asked, World};
+use crate::judge::{Snapshots, judge};
+use crate::ledger::Said;
+use crate::step::{Call, Effect, Step, Target, token, when};
+use crate::world::World;
 
 /// The table that all of these are in.
 pub(crate) const TABLE: &str = Row::TABLE;
@@ -24,16 +24,19 @@ pub(crate) async fn sequence(world: &World, partition: &str, rng: &mut Rng) {
     let stored = direct.get(Row::key(partition, row.as_str())).await.unwrap();
     let before: Snapshots = [(row.clone(), stored.as_ref().map(snapshot))].into();
     let mut subject = Subject {
-        world,
-        partition,
-        row: &row,
         stored,
-        steps: Vec::new(),
+        ..Subject::new(world, partition, &row)
     };
+    let mut steps = Vec::new();
     for _ in 0..[1, 1, 1, 2, 3, 5][rng.usize(..6)] {
-        subject.operate(rng).await;
+        let table = world.table(rng, TABLE);
+        steps.push(if rng.bool() {
+            subject.operate(&table, rng).await
+        } else {
+            subject.operate_on_row(&table, rng).await
+        });
     }
-    settle_and_judge::<Row>(world, &direct, partition, before, subject.steps).await;
+    settle_and_judge::<Row>(world, &direct, partition, before, steps).await;
 }
 
 /// Waits until everything of the operations has arrived, and judges them. Returns them with their records.
@@ -45,285 +48,229 @@ pub(crate) async fn settle_and_judge<E: Numbered>(
     mut steps: Vec<Step>,
 ) -> Vec<Step> {
     for step in &mut steps {
-        step.record = world.registry.settle(step.id).await;
+        world.settle(step).await;
     }
     let mut after = BTreeMap::new();
     for row in before.keys() {
         let stored = direct.get(E::at(partition, row)).await.unwrap();
         after.insert(row.clone(), stored.as_ref().map(snapshot));
     }
-    for step in &steps {
-        world.ledger.count(&step.verb, &step.said);
-    }
     let mut findings = judge(&before, &steps, &after);
-    let refused = steps
-        .iter()
-        .find(|step| step.words.contains("AuthenticationFailed"));
-    findings.extend(refused.map(|step| {
-        let text = format!(
-            "{} {}: the key that changed was refused",
-            step.verb, step.id
-        );
-        Finding::Lie(text)
-    }));
-    world.ledger.enter(findings, || {
-        let mut text = format!("  partition {partition}\n  before: {before:?}\n");
-        for step in &steps {
-            text += &show(world, step);
-        }
-        text + &format!("  after: {after:?}\n")
+    let mut steps_refused = steps.iter();
+    let refused = steps_refused.find(|step| step.words.contains("AuthenticationFailed"));
+    findings.extend(refused.map(|step| step.lie("the key that changed was refused")));
+    world.enter(findings, &steps, || {
+        format!("partition {partition}\n  before: {before:?}\n  after: {after:?}")
     });
     steps
 }
 
-pub(crate) fn show(world: &World, step: &Step) -> String {
-    let ms = |time: std::time::Instant| (time - world.ledger.origin()).as_millis();
-    let Step {
-        id,
-        verb,
-        said,
-        words,
-        began,
-        ended,
-        record,
-        ..
-    } = step;
-    let rows: Vec<_> = step.targets.iter().map(|it| it.row.as_str()).collect();
-    let times = format!("{}-{}", ms(*began), ms(*ended));
-    let record = record.show(world.ledger.origin());
-    format!("  {id} {verb} {rows:?} at {times}: {said:?}: {words}\n{record}")
-}
-
-/// What is called, under which number.
-#[derive(Clone, Copy)]
-pub(crate) struct Call {
-    pub(crate) id: u64,
-    pub(crate) verb: &'static str,
-    pub(crate) is_once: bool,
-}
-
-/// An operation before it is settled.
-pub(crate) fn step<T: Debug>(
-    call: Call,
-    said: Said,
-    targets: Vec<Target>,
-    asked: &Asked<T>,
-) -> Step {
-    let Call { id, verb, is_once } = call;
-    let verb = if is_once {
-        format!("{verb}, exactly once")
-    } else {
-        verb.to_owned()
-    };
-    Step {
-        id,
-        verb,
-        in_batches: is_once,
-        is_once,
-        targets,
-        said,
-        words: format!("{:?}", asked.output),
-        began: asked.began,
-        ended: asked.ended,
-        record: Record::default(),
-    }
-}
-
-struct Subject<'w> {
+/// An entity, on which operations follow one after another.
+pub(crate) struct Subject<'w, E> {
     world: &'w World,
     partition: &'w str,
     row: &'w str,
     /// The newest version that the client was given.
-    stored: Option<Stored<Row>>,
-    steps: Vec<Step>,
+    stored: Option<Stored<E>>,
 }
 
-impl Subject<'_> {
-    async fn operate(&mut self, rng: &mut Rng) {
-        let table = self.world.table(rng, TABLE);
-        let is_once = rng.u8(..3) == 0;
-        match rng.u8(..14) {
-            2..=5 => self.write(&table, rng.u8(..4)).await,
-            6..=8 if self.stored.is_some() => self.conditional(&table, rng.bool(), is_once).await,
-            9 if self.stored.is_some() => {
-                let delete = table.delete_stored(self.stored.as_ref().unwrap());
-                self.delete("delete_stored", delete, true, is_once).await;
-            }
-            10 => {
-                let delete = table.delete(Row::key(self.partition, self.row));
-                self.delete("delete", delete, false, is_once).await;
-            }
-            11 => self.modify(&table, is_once).await,
-            12 => self.patch(&table).await,
-            13 => self.get(&table).await,
-            _ => self.insert(&table, is_once).await,
+impl<'w, E: Numbered> Subject<'w, E> {
+    pub(crate) const fn new(world: &'w World, partition: &'w str, row: &'w str) -> Self {
+        Self {
+            world,
+            partition,
+            row,
+            stored: None,
         }
     }
 
-    /// Runs an operation and notes it. `etag` is that of the entity after a success.
+    /// One of the operations that there are for entities of every type.
+    pub(crate) async fn operate(&mut self, table: &TableClient, rng: &mut Rng) -> Step {
+        let is_once = rng.u8(..3) == 0;
+        match rng.u8(..7) {
+            0..=1 if self.stored.is_some() => {
+                let call = self.call("replace", is_once);
+                let whole = E::whole(self.partition, self.row, token(call.id));
+                let replace = TableClient::replace;
+                self.update(table, call, Effect::Replace, whole, replace)
+                    .await
+            }
+            2 if self.stored.is_some() => {
+                let delete = table.delete_stored(self.stored.as_ref().unwrap());
+                self.delete("delete_stored", delete, true, is_once).await
+            }
+            3..=4 if self.stored.is_some() => self.modify(table, is_once).await,
+            5 if self.stored.is_some() => self.get(table).await,
+            _ => self.insert(table, is_once).await,
+        }
+    }
+
+    fn call(&self, verb: &str, is_once: bool) -> Call {
+        self.world.call(&format!("{}: {verb}", E::TABLE), is_once)
+    }
+
+    /// Runs an operation. `etag` is that of the entity after a success.
     async fn run<T: Debug>(
-        &mut self,
+        &self,
         call: Call,
         (effect, is_conditional): (Effect, bool),
-        said: fn(&Result<T, Error>) -> Said,
+        said: impl FnOnce(&Result<T, Error>) -> Said,
         operation: impl Future<Output = Result<T, Error>>,
-        etag: fn(&T) -> Option<ETag>,
-    ) -> Result<T, Error> {
-        let asked = self.world.ask(call.id, operation).await;
-        let target = Target {
+        etag: impl FnOnce(&T) -> Option<ETag>,
+    ) -> (Step, Result<T, Error>) {
+        let (mut step, output) = self.world.ask(call, said, operation).await;
+        step.targets.push(Target {
             row: self.row.to_owned(),
             effect,
             is_conditional,
-            etag: asked.output.as_ref().ok().and_then(etag),
-        };
-        let said = said(&asked.output);
-        self.steps.push(step(call, said, vec![target], &asked));
-        asked.output
+            etag: output.as_ref().ok().and_then(etag),
+        });
+        (step, output)
     }
 
-    fn call(&self, verb: &'static str, is_once: bool) -> Call {
-        let id = self.world.next_id();
-        Call { id, verb, is_once }
-    }
-
-    async fn insert(&mut self, table: &TableClient, is_once: bool) {
+    async fn insert(&mut self, table: &TableClient, is_once: bool) -> Step {
         let call = self.call("insert", is_once);
-        let row = Row::whole(self.partition, self.row, token(call.id));
-        let insert = table.insert(&row);
-        let insert = if is_once {
-            insert.exactly_once()
-        } else {
-            insert
-        };
-        let etag = |stored: &Stored<Row>| Some(stored.etag().clone());
+        let whole = E::whole(self.partition, self.row, token(call.id));
+        let insert = when(is_once, table.insert(&whole), InsertEntity::exactly_once);
+        let etag = |stored: &Stored<E>| Some(stored.etag().clone());
         let effect = (Effect::Replace, false);
-        if let Ok(stored) = self
-            .run(call, effect, Said::of, insert.into_future(), etag)
-            .await
-        {
+        let insert = self.run(call, effect, Said::of, insert.into_future(), etag);
+        let (step, inserted) = insert.await;
+        if let Ok(stored) = inserted {
             self.stored = Some(stored);
         }
+        step
     }
 
-    async fn write(&mut self, table: &TableClient, which: u8) {
-        let mut call = self.call("", false);
-        let whole = Row::whole(self.partition, self.row, token(call.id));
-        let part = Row::part(self.partition, self.row, token(call.id));
-        let (effect, write);
-        (call.verb, effect, write) = match which {
-            0 => (
-                "upsert_replace",
-                Effect::Replace,
-                table.upsert_replace(&whole),
-            ),
-            1 => ("upsert_merge", Effect::Merge, table.upsert_merge(&part)),
-            2 => {
-                let replace = table.replace_if(&whole, ETag::ANY);
-                ("replace_if any", Effect::Replace, replace)
-            }
-            _ => {
-                let merge = table.merge_if(&part, ETag::ANY);
-                ("merge_if any", Effect::Merge, merge)
-            }
-        };
-        let etag = |etag: &ETag| Some(etag.clone());
-        let _ = self
-            .run(call, (effect, false), Said::of, write.into_future(), etag)
-            .await;
-    }
-
-    /// A replace or a merge of the newest version that the client was given.
-    async fn conditional(&mut self, table: &TableClient, replaces: bool, is_once: bool) {
+    /// Writes the newest version that the client was given.
+    async fn update(
+        &mut self,
+        table: &TableClient,
+        call: Call,
+        effect: Effect,
+        entity: E,
+        write: for<'e> fn(&TableClient, &'e mut Stored<E>) -> Write<&'e mut Stored<E>>,
+    ) -> Step {
         let mut stored = self.stored.take().unwrap();
-        let verb = if replaces { "replace" } else { "merge" };
-        let call = self.call(verb, is_once);
-        let token = token(call.id);
-        let (effect, write);
-        if replaces {
-            *stored = Row::whole(self.partition, self.row, token);
-            (effect, write) = (Effect::Replace, table.replace(&mut stored));
-        } else {
-            *stored = Row::part(self.partition, self.row, token);
-            (effect, write) = (Effect::Merge, table.merge(&mut stored));
-        }
-        let write = if is_once { write.exactly_once() } else { write };
-        let etag = |etag: &ETag| Some(etag.clone());
-        let written = self
-            .run(call, (effect, true), Said::of, write.into_future(), etag)
-            .await;
+        *stored = entity;
+        let write = when(call.is_once, write(table, &mut stored), Write::exactly_once);
+        let effect = (effect, true);
+        let write = self.run(call, effect, Said::of, write.into_future(), given);
+        let (step, written) = write.await;
         if let Ok(etag) = written {
             assert_eq!(*stored.etag(), etag);
         }
         self.stored = Some(stored);
+        step
     }
 
     async fn delete(
-        &mut self,
-        verb: &'static str,
+        &self,
+        verb: &str,
         delete: DeleteEntity,
         is_conditional: bool,
         is_once: bool,
-    ) {
+    ) -> Step {
         let call = self.call(verb, is_once);
-        let delete = if is_once {
-            delete.exactly_once()
-        } else {
-            delete
-        };
+        let delete = when(is_once, delete, DeleteEntity::exactly_once);
         let effect = (Effect::Delete, is_conditional);
-        let deleted = self.run(call, effect, Said::of_delete, delete.into_future(), |_| {
-            None
-        });
-        let _ = deleted.await;
+        let delete = delete.into_future();
+        let deleted = self.run(call, effect, Said::of_delete, delete, |_| None);
+        deleted.await.0
     }
 
-    async fn modify(&mut self, table: &TableClient, is_once: bool) {
+    async fn modify(&mut self, table: &TableClient, is_once: bool) -> Step {
         let call = self.call("modify", is_once);
-        let token = token(call.id);
-        let modify = table.modify(Row::key(self.partition, self.row), move |row| {
-            (row.token, row.a, row.b) = (token, Some(token), None);
+        let whole = E::whole(self.partition, self.row, token(call.id));
+        let modify = table.modify(E::at(self.partition, self.row), move |it: &mut E| {
+            *it = whole.clone();
             Ok(())
         });
-        let modify = if is_once {
-            modify.exactly_once()
-        } else {
-            modify
-        };
-        let etag = |stored: &Modified<Row>| Some(stored.etag().clone());
+        let modify = when(is_once, modify, Modify::exactly_once);
+        let etag = |stored: &Modified<E>| Some(stored.etag().clone());
         let effect = (Effect::Replace, true);
-        if let Ok(stored) = self
-            .run(call, effect, Said::of, modify.into_future(), etag)
-            .await
-        {
-            self.stored = Some(stored.into_stored());
+        let modify = self.run(call, effect, Said::of, modify.into_future(), etag);
+        let (step, modified) = modify.await;
+        if let Ok(modified) = modified {
+            self.stored = Some(modified.into_stored());
         }
+        step
     }
 
-    async fn patch(&mut self, table: &TableClient) {
-        let call = self.call("patch", false);
-        let token = token(call.id);
-        let patch = table.patch(Row::key(self.partition, self.row));
-        let patch = patch.set(|it| it.token, token).set(|it| it.b, token);
-        let etag = |etag: &ETag| Some(etag.clone());
-        let effect = (Effect::Merge, false);
-        let _ = self
-            .run(call, effect, Said::of, patch.into_future(), etag)
-            .await;
-    }
-
-    async fn get(&mut self, table: &TableClient) {
-        let call = self.call("get", false);
-        let get = table.get(Row::key(self.partition, self.row));
-        let said = |found: &Result<Option<Stored<Row>>, Error>| match found {
-            Ok(found) => Said::Saw(found.as_ref().map(|it| it.token)),
+    async fn get(&mut self, table: &TableClient) -> Step {
+        let get = table.get(E::at(self.partition, self.row)).into_future();
+        let said = |found: &Result<Option<Stored<E>>, Error>| match found {
+            Ok(found) => Said::Saw(found.as_ref().map(|it| it.numbers().0)),
             Err(_) => Said::Unread,
         };
         let effect = (Effect::Delete, true);
-        if let Ok(found) = self
-            .run(call, effect, said, get.into_future(), |_| None)
-            .await
-        {
+        let (step, found) = self
+            .run(self.call("get", false), effect, said, get, |_| None)
+            .await;
+        if let Ok(found) = found {
             self.stored = found;
         }
+        step
     }
+}
+
+impl Subject<'_, Row> {
+    /// One of the operations that there are only for entities without entries.
+    async fn operate_on_row(&mut self, table: &TableClient, rng: &mut Rng) -> Step {
+        let is_once = rng.u8(..3) == 0;
+        let (partition, row) = (self.partition, self.row);
+        let key = Row::key(partition, row);
+        let whole = |token| Row::whole(partition, row, token);
+        let part = |token| Row::part(partition, row, token);
+        match rng.u8(..7) {
+            0 => {
+                let write = |token| table.upsert_replace(&whole(token));
+                self.write("upsert_replace", Effect::Replace, write).await
+            }
+            1 => {
+                let write = |token| table.upsert_merge(&part(token));
+                self.write("upsert_merge", Effect::Merge, write).await
+            }
+            2 => {
+                let write = |token| table.replace_if(&whole(token), ETag::ANY);
+                self.write("replace_if any", Effect::Replace, write).await
+            }
+            3 => {
+                let write = |token| table.merge_if(&part(token), ETag::ANY);
+                self.write("merge_if any", Effect::Merge, write).await
+            }
+            4 if self.stored.is_some() => {
+                let call = self.call("merge", is_once);
+                let part = part(token(call.id));
+                let merge = TableClient::merge;
+                self.update(table, call, Effect::Merge, part, merge).await
+            }
+            5 => {
+                let delete = table.delete(key);
+                self.delete("delete", delete, false, is_once).await
+            }
+            _ => {
+                let patch = table.patch(key);
+                let patch = |token| patch.set(|it| it.token, token).set(|it| it.b, token);
+                self.write("patch", Effect::Merge, patch).await
+            }
+        }
+    }
+
+    /// Writes without a look at the version that is there.
+    async fn write<W>(&self, verb: &str, effect: Effect, write: impl FnOnce(i64) -> W) -> Step
+    where
+        W: IntoFuture<Output = Result<ETag, Error>>,
+    {
+        let call = self.call(verb, false);
+        let write = write(token(call.id)).into_future();
+        let written = self.run(call, (effect, false), Said::of, write, given);
+        written.await.0
+    }
+}
+
+/// The ETag that a write returned.
+#[expect(clippy::unnecessary_wraps, reason = "as other operations have it")]
+fn given(etag: &ETag) -> Option<ETag> {
+    Some(etag.clone())
 }

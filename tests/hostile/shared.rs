@@ -4,12 +4,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use fastrand::Rng;
 use tablesdk::TableEntity;
+use tablesdk::action::{InsertEntity, Modify, RunTransaction};
 
 use crate::entity::Row;
-use crate::judge::{judge_copies, judge_count, token};
+use crate::judge::{judge_copies, judge_count};
 use crate::ledger::{DUPLICATE_REFUSED, Finding, Said};
 use crate::network::Network;
 use crate::rows::TABLE;
+use crate::step::{token, when};
 use crate::world::World;
 
 /// A counter with the operations that it counted.
@@ -50,9 +52,14 @@ impl Shared {
             Err(error) => panic!("{error:?}"),
         }
 
-        let id = world.next_id();
-        let is_once = rng.bool();
-        let is_transaction = rng.u8(..3) == 0;
+        let (is_once, is_transaction) = (rng.bool(), rng.u8(..3) == 0);
+        let verb = if is_transaction {
+            "count in a transaction"
+        } else {
+            "count"
+        };
+        let call = world.call(verb, is_once);
+        let id = call.id;
         let table = world.table(rng, TABLE);
         let key = || Counter::key(COUNTERS, row.as_str());
         let add = |it: &mut Counter| {
@@ -63,97 +70,64 @@ impl Shared {
             add(it);
             Ok(())
         });
+        let modify = when(is_once, modify, Modify::exactly_once);
         let transaction = table.transaction(COUNTERS, async |tx| {
             let mut counter = tx.get(key()).await?.ok_or("no test deletes counters")?;
             add(&mut counter);
             tx.replace(counter);
             Ok(())
         });
+        let transaction = when(is_once, transaction, RunTransaction::exactly_once);
         let count = async {
-            match (is_transaction, is_once) {
-                (true, true) => transaction.exactly_once().await,
-                (true, false) => transaction.await,
-                (false, true) => modify.exactly_once().await.map(drop),
-                (false, false) => modify.await.map(drop),
+            if is_transaction {
+                transaction.await
+            } else {
+                modify.await.map(drop)
             }
         };
-        let asked = world.ask(id, count).await;
-        let said = Said::of_reader(&asked.output);
-        let record = world.registry.settle(id).await;
-        let stored = direct
-            .get(Counter::key(COUNTERS, row.as_str()))
-            .await
-            .unwrap();
+        let (step, _) = world.run(call, Said::of_reader, count).await;
+        let stored = direct.get(key()).await.unwrap();
         let stored = stored.expect("no test deletes counters");
         let counted = stored.log.split(',').filter_map(|id| id.parse().ok());
         let counted: Vec<u64> = counted.collect();
         let times = counted.iter().filter(|other| **other == id).count();
-        let verb = match (is_transaction, is_once) {
-            (true, true) => "count in a transaction, exactly once",
-            (true, false) => "count in a transaction",
-            (false, true) => "count, exactly once",
-            (false, false) => "count",
-        };
-        world.ledger.count(verb, &said);
-        let finding = judge_count(&said, is_once, times, record.is_duplicated());
-        let mut findings: Vec<_> = finding.into_iter().collect();
-        if world.network == Network::Doubled && record.is_all_doubled() {
+        let mut findings: Vec<_> = judge_count(&step, times).into_iter().collect();
+        if world.network == Network::Doubled && step.record.is_all_doubled() {
             findings.extend(judge_copies(id, &counted));
         }
         if usize::try_from(stored.count) != Ok(counted.len()) {
-            findings.push(Finding::Lie(
-                "a counter counted what it did not note".to_owned(),
-            ));
+            findings.push(step.lie("the counter counted what it did not note"));
         }
-        world.ledger.enter(findings, || {
-            let record = record.show(world.ledger.origin());
-            let output = &asked.output;
-            format!("  {id} {verb} of {row}: {said:?}: {output:?}\n{record}  after: {stored:?}\n")
-        });
+        world.enter(findings, [&step], || format!("after: {stored:?}"));
     }
 
     /// Inserts what others insert, too, with another content. One of them wins.
     pub(crate) async fn race(&self, world: &World, rng: &mut Rng) {
         let number = self.raced.fetch_add(1, Ordering::Relaxed);
         let row = format!("{}", number / 3);
-        let id = world.next_id();
-        let is_once = rng.bool();
-        let table = world.table(rng, TABLE);
-        let insert = table.insert(&Row::whole(RACES, &row, token(id)));
-        let insert = if is_once {
-            insert.exactly_once()
-        } else {
-            insert
-        };
-        let asked = world.ask(id, insert.into_future()).await;
-        let said = Said::of(&asked.output);
-        let record = world.registry.settle(id).await;
+        let call = world.call("insert of many", rng.bool());
+        let token = token(call.id);
+        let insert = world
+            .table(rng, TABLE)
+            .insert(&Row::whole(RACES, &row, token));
+        let insert = when(call.is_once, insert, InsertEntity::exactly_once);
+        let (step, _) = world.run(call, Said::of, insert.into_future()).await;
         let direct = world.direct.table(TABLE);
         let stored = direct.get(Row::key(RACES, row.as_str())).await.unwrap();
-        let is_winner = stored.as_ref().is_some_and(|row| row.token == token(id));
-        let verb = if is_once {
-            "insert of many, exactly once"
-        } else {
-            "insert of many"
-        };
-        world.ledger.count(verb, &said);
-        let lie = |text: &str| Some(Finding::Lie(format!("{verb} {id}: {text}")));
-        let finding = match said {
-            Said::Done if !is_winner => lie("said to have won, and another one's is there"),
-            Said::Refused if is_winner && (is_once || !record.is_duplicated()) => {
-                lie("said to have lost, and is there")
+        let is_winner = stored.as_ref().is_some_and(|row| row.token == token);
+        let is_limit = !step.is_once && step.record.is_duplicated();
+        let finding = match step.said {
+            Said::Done if !is_winner => {
+                Some(step.lie("said to have won, and another one's is there"))
             }
-            Said::Refused if is_winner => Some(Finding::Limit(DUPLICATE_REFUSED)),
+            Said::Refused if is_winner && is_limit => Some(Finding::Limit(DUPLICATE_REFUSED)),
+            Said::Refused if is_winner => Some(step.lie("said to have lost, and is there")),
             Said::Unknown { equals_sent: true } if !is_winner => {
-                lie("what is there is said to equal what was sent, and does not")
+                Some(step.lie("what is there is said to equal what was sent, and does not"))
             }
             _ => None,
         };
-        world.ledger.enter(finding.into_iter().collect(), || {
-            let record = record.show(world.ledger.origin());
-            let output = &asked.output;
-            format!("  {id} {verb} of {row}: {said:?}: {output:?}\n{record}  after: {stored:?}\n")
-        });
+        world.enter(finding, [&step], || format!("after: {stored:?}"));
     }
 }
 

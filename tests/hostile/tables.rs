@@ -8,8 +8,8 @@ use tablesdk::sas::StoredAccessPolicy;
 use tablesdk::service_properties::{CorsRule, ServiceProperties};
 
 use crate::judge::{Truth, judge_write};
-use crate::ledger::{Finding, Said};
-use crate::record::Record;
+use crate::ledger::Said;
+use crate::step::Step;
 use crate::world::World;
 
 /// Random operations on a new table that is used only here.
@@ -19,9 +19,8 @@ pub(crate) async fn life(world: &World, rng: &mut Rng) {
     for _ in 0..rng.usize(2..6) {
         let existed = table.table_exists().await.unwrap();
         match rng.u8(..6) {
-            0..=2 if !existed => create(world, &name, rng).await,
-            0 if existed => create(world, &name, rng).await,
             1..=2 if existed => policies(world, &name, rng).await,
+            0..=2 => create(world, &name, existed, rng).await,
             3 => {
                 let exists = world.table(rng, &name).table_exists();
                 read(world, "table exists", exists, &existed).await;
@@ -31,144 +30,92 @@ pub(crate) async fn life(world: &World, rng: &mut Rng) {
     }
 }
 
-/// An operation that ended and whose requests have all arrived.
-struct Ended<T> {
-    verb: &'static str,
-    output: Result<T, Error>,
-    said: Said,
-    record: Record,
-    truth: Truth,
-}
-
-impl<T: Debug> Ended<T> {
-    async fn of(
-        world: &World,
-        verb: &'static str,
-        id: u64,
-        said: impl FnOnce(&Result<T, Error>) -> Said,
-        operation: impl Future<Output = Result<T, Error>>,
-    ) -> Self {
-        let output = world.ask(id, operation).await.output;
-        let record = world.registry.settle(id).await;
-        Self {
-            verb,
-            said: said(&output),
-            output,
-            truth: Truth::of(&record, false),
-            record,
-        }
-    }
-
-    fn findings(&self) -> Vec<Finding> {
-        let finding = judge_write(&self.said, false, self.truth);
-        finding.into_iter().collect()
-    }
-
-    /// Whether the state that the operation guarantees must hold.
-    fn must_hold(&self) -> bool {
-        self.truth.applied > 0 || matches!(self.said, Said::Done | Said::NotThere)
-    }
-
-    /// Counts the operation, and enters what is wrong with it.
-    fn enter(&self, world: &World, findings: Vec<Finding>) {
-        let Self { verb, said, .. } = self;
-        world.ledger.count(verb, said);
-        world.ledger.enter(findings, || {
-            let record = self.record.show(world.ledger.origin());
-            format!("  {verb}: {said:?}: {:?}\n{record}", self.output)
-        });
-    }
-}
-
 /// Reads, and compares with what a client without faults reads.
 async fn read<T: Debug + PartialEq>(
     world: &World,
-    verb: &'static str,
+    verb: &str,
     operation: impl IntoFuture<Output = Result<T, Error>>,
     expected: &T,
 ) {
-    let id = world.next_id();
-    let read = Ended::of(world, verb, id, Said::of_read, operation.into_future()).await;
-    let is_wrong = read.output.as_ref().is_ok_and(|read| read != expected);
-    let lie = || Finding::Lie(format!("{verb}: expected {expected:?}"));
-    read.enter(world, is_wrong.then(lie).into_iter().collect());
+    let call = world.call(verb, false);
+    let (step, output) = world
+        .run(call, Said::of_read, operation.into_future())
+        .await;
+    let is_wrong = output.is_ok_and(|read| read != *expected);
+    let lie = is_wrong.then(|| step.lie(&format!("expected {expected:?}")));
+    world.enter(lie, [&step], String::new);
 }
 
 /// Enters a write of something that other operations do not write, and whether it is stored.
-fn enter_write<T: Debug>(world: &World, write: &Ended<T>, is_stored: bool, what: &str) {
-    let mut findings = write.findings();
-    let must_be_stored = write.said == Said::Done || write.truth.applied > 0;
-    if must_be_stored != is_stored && write.truth.lost == 0 {
-        findings.push(Finding::Lie(format!("{what} is stored: {is_stored}")));
-    }
-    write.enter(world, findings);
+fn enter_write(world: &World, write: &Step, is_stored: bool) {
+    let truth = Truth::of(write);
+    let must_be_stored = write.said == Said::Done || truth.applied > 0;
+    let is_wrong = must_be_stored != is_stored && truth.lost == 0;
+    let lie = is_wrong.then(|| write.lie(&format!("stored: {is_stored}")));
+    world.enter(
+        judge_write(write).into_iter().chain(lie),
+        [write],
+        String::new,
+    );
 }
 
-async fn create(world: &World, name: &str, rng: &mut Rng) {
-    let id = world.next_id();
-    let direct = world.direct.table(name);
-    let existed = direct.table_exists().await.unwrap();
-    let table = world.table(rng, name);
+/// Enters a create or a delete of a table, after which the table has to exist or not. `was_so`: as before it.
+async fn enter_existence(world: &World, name: &str, step: &Step, was_so: bool, must_exist: bool) {
+    // After an ambiguous attempt, the client takes a table that exists for its own, and a missing one for one that it deleted.
+    let is_taken = was_so && step.said == Said::Done;
+    let finding = judge_write(step).filter(|_| !is_taken);
+    let must_hold =
+        was_so || Truth::of(step).applied > 0 || matches!(step.said, Said::Done | Said::NotThere);
+    let exists = world.direct.table(name).table_exists().await.unwrap();
+    let is_wrong = must_hold && exists != must_exist;
+    let lie = is_wrong.then(|| step.lie(&format!("the table exists: {exists}")));
+    world.enter(finding.into_iter().chain(lie), [step], String::new);
+}
+
+async fn create(world: &World, name: &str, existed: bool, rng: &mut Rng) {
+    let create = world.table(rng, name).create_table();
     let if_missing = rng.bool();
     let create = async {
         if if_missing {
-            table.create_table().if_missing().await
+            create.if_missing().await
         } else {
-            table.create_table().await.map(|()| true)
+            create.await.map(|()| true)
         }
     };
-    let created = Ended::of(world, "create table", id, Said::of_delete, create).await;
-    let mut findings = created.findings();
-    if existed && created.said == Said::Done {
-        // After an ambiguous attempt, the client takes a table that exists for its own.
-        findings.clear();
-    }
-    if (existed || created.must_hold()) && !direct.table_exists().await.unwrap() {
-        findings.push(Finding::Lie(format!("table {name} does not exist")));
-    }
-    created.enter(world, findings);
+    let call = world.call("create table", false);
+    let (step, _) = world.run(call, Said::of_delete, create).await;
+    enter_existence(world, name, &step, existed, true).await;
 }
 
 async fn delete(world: &World, name: &str, existed: bool, rng: &mut Rng) {
-    let id = world.next_id();
-    let direct = world.direct.table(name);
     let delete = world.table(rng, name).delete_table().into_future();
-    let deleted = Ended::of(world, "delete table", id, Said::of_delete, delete).await;
-    let mut findings = deleted.findings();
-    if !existed && deleted.said == Said::Done {
-        // After an ambiguous attempt, the client takes a missing table for one that it deleted.
-        findings.clear();
-    }
-    if (!existed || deleted.must_hold()) && direct.table_exists().await.unwrap() {
-        findings.push(Finding::Lie(format!("table {name} exists")));
-    }
-    deleted.enter(world, findings);
+    let call = world.call("delete table", false);
+    let (step, _) = world.run(call, Said::of_delete, delete).await;
+    enter_existence(world, name, &step, !existed, false).await;
 }
 
 async fn policies(world: &World, name: &str, rng: &mut Rng) {
-    let id = world.next_id();
-    let policy = format!("p{id}");
+    let call = world.call("set access policy", false);
+    let policy = format!("p{}", call.id);
     let table = world.table(rng, name);
     let set = table.set_access_policy([StoredAccessPolicy::new(&policy)]);
-    let set = Ended::of(world, "set access policy", id, Said::of, set.into_future()).await;
+    let (set, _) = world.run(call, Said::of, set.into_future()).await;
     let after = world.direct.table(name).access_policy().await.unwrap();
-    let is_stored = after.iter().any(|found| found.id() == policy);
-    enter_write(world, &set, is_stored, &policy);
+    enter_write(world, &set, after.iter().any(|found| found.id() == policy));
     read(world, "get access policy", table.access_policy(), &after).await;
 }
 
 /// Sets the properties of the service, and reads them. Only for one worker.
 pub(crate) async fn properties(world: &World, rng: &mut Rng) {
-    let id = world.next_id();
-    let origin = format!("https://o{id}.example");
+    let call = world.call("set properties", false);
+    let origin = format!("https://o{}.example", call.id);
     let service = world.client(rng);
     let rule = CorsRule::new(&origin).allow_method("GET");
     let set = service.set_properties(ServiceProperties::default().with_cors([rule]));
-    let set = Ended::of(world, "set properties", id, Said::of, set.into_future()).await;
+    let (set, _) = world.run(call, Said::of, set.into_future()).await;
     let after = world.direct.properties().await.unwrap();
     let rules = after.cors.iter().flatten();
     let mut origins = rules.flat_map(|rule| &rule.allowed_origins);
-    let is_stored = origins.any(|found| *found == origin);
-    enter_write(world, &set, is_stored, &origin);
+    enter_write(world, &set, origins.any(|found| *found == origin));
     read(world, "get properties", service.properties(), &after).await;
 }

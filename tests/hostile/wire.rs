@@ -2,12 +2,13 @@
 
 use std::io;
 
+use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 /// A request or a response, as it came.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: Bytes,
     head_bytes: usize,
 }
 
@@ -62,7 +63,8 @@ pub(crate) async fn read(
             break end + 4;
         }
         if stream.read_buf(buffer).await? == 0 {
-            return if buffer.is_empty() {
+            let is_end = buffer.is_empty();
+            return if is_end {
                 Ok(None)
             } else {
                 Err(io::ErrorKind::UnexpectedEof.into())
@@ -70,20 +72,20 @@ pub(crate) async fn read(
         }
     };
     let head = std::str::from_utf8(&buffer[..head_bytes]).map_err(io::Error::other)?;
-    let is_without_body = ["HTTP/1.1 204", "HTTP/1.1 304"]
+    let has_body = !["HTTP/1.1 204", "HTTP/1.1 304"]
         .iter()
         .any(|line| head.starts_with(line));
-    let is_chunked = header(head, "transfer-encoding").is_some();
+    let is_chunked = has_body && header(head, "transfer-encoding").is_some();
     let length = header(head, "content-length").and_then(|length| length.parse::<usize>().ok());
-    let length = length.filter(|_| !is_without_body).unwrap_or_default();
+    let length = length.filter(|_| has_body).unwrap_or_default();
     let end = loop {
         let body = &buffer[head_bytes..];
-        let end = if is_chunked && !is_without_body {
+        let end = if is_chunked {
             end_of_chunks(body)
         } else {
-            Some(length).filter(|length| body.len() >= *length)
+            Some(length)
         };
-        if let Some(end) = end {
+        if let Some(end) = end.filter(|end| body.len() >= *end) {
             break head_bytes + end;
         }
         if stream.read_buf(buffer).await? == 0 {
@@ -92,7 +94,7 @@ pub(crate) async fn read(
     };
     let rest = buffer.split_off(end);
     Ok(Some(Message {
-        bytes: std::mem::replace(buffer, rest),
+        bytes: std::mem::replace(buffer, rest).into(),
         head_bytes,
     }))
 }

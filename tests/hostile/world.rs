@@ -1,6 +1,7 @@
 //! The state that all workers share: the server as a process, the proxy, clients that use the proxy, a client that bypasses it, and
 //! the ledger.
 
+use std::fmt::Debug;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -18,11 +19,12 @@ use tokio::process::Command;
 use tokio::sync::watch;
 
 use crate::fault::Faults;
-use crate::ledger::{Finding, Ledger};
+use crate::ledger::{Finding, Ledger, Said};
 use crate::network::Network;
 use crate::proxy::{OPERATION_HEADER, Proxy};
-use crate::record::Registry;
+use crate::record::{Record, Registry};
 use crate::sealed::Sealed;
+use crate::step::{Call, Step};
 
 tokio::task_local! {
     /// The operation that a request belongs to.
@@ -50,13 +52,6 @@ impl Transport for Marked {
             Ok(response)
         })
     }
-}
-
-/// What an operation gave, and when.
-pub(crate) struct Asked<T> {
-    pub(crate) output: T,
-    pub(crate) began: Instant,
-    pub(crate) ended: Instant,
 }
 
 pub(crate) struct World {
@@ -157,23 +152,77 @@ impl World {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// A new operation.
+    pub(crate) fn call(&self, verb: &str, is_once: bool) -> Call {
+        let suffix = if is_once { ", exactly once" } else { "" };
+        Call {
+            id: self.next_id(),
+            verb: format!("{verb}{suffix}"),
+            is_once,
+        }
+    }
+
     /// Runs an operation under its number. It has to be settled afterwards.
-    pub(crate) async fn ask<T>(&self, id: u64, operation: impl Future<Output = T>) -> Asked<T> {
+    pub(crate) async fn ask<T: Debug>(
+        &self,
+        call: Call,
+        said: impl FnOnce(&T) -> Said,
+        operation: impl Future<Output = T>,
+    ) -> (Step, T) {
+        let Call { id, verb, is_once } = call;
         self.registry.open(id);
         self.begun.send_modify(|begun| *begun += 1);
         let began = Instant::now();
         let output = OPERATION.scope(id, operation).await;
-        let ended = Instant::now();
-        if ended - began > LONGEST * self.network.patience() {
-            let took = ended - began;
-            let lie = Finding::Lie(format!("operation {id} took {took:?}, past its deadline"));
-            self.ledger.enter(vec![lie], String::new);
-        }
-        Asked {
-            output,
+        let step = Step {
+            id,
+            verb,
+            in_batches: is_once,
+            is_once,
+            targets: Vec::new(),
+            said: said(&output),
+            words: format!("{output:?}"),
             began,
-            ended,
-        }
+            ended: Instant::now(),
+            record: Record::default(),
+        };
+        let took = step.ended - began;
+        let is_late = took > LONGEST * self.network.patience();
+        let lie = is_late.then(|| step.lie(&format!("took {took:?}, past its deadline")));
+        self.enter(lie, [], String::new);
+        (step, output)
+    }
+
+    /// Waits until everything of an operation has arrived, and counts it.
+    pub(crate) async fn settle(&self, step: &mut Step) {
+        step.record = self.registry.settle(step.id).await;
+        self.ledger.count(&step.verb, &step.said);
+    }
+
+    /// Runs an operation, and settles it.
+    pub(crate) async fn run<T: Debug>(
+        &self,
+        call: Call,
+        said: impl FnOnce(&T) -> Said,
+        operation: impl Future<Output = T>,
+    ) -> (Step, T) {
+        let (mut step, output) = self.ask(call, said, operation).await;
+        self.settle(&mut step).await;
+        (step, output)
+    }
+
+    /// Enters what a judge found of operations. A lie is shown with them and `details`.
+    pub(crate) fn enter<'s>(
+        &self,
+        findings: impl IntoIterator<Item = Finding>,
+        steps: impl IntoIterator<Item = &'s Step>,
+        details: impl Fn() -> String,
+    ) {
+        let steps: Vec<_> = steps.into_iter().collect();
+        self.ledger.enter(findings, || {
+            let steps = steps.iter().map(|step| step.show(self.ledger.origin()));
+            steps.collect::<String>() + "  " + &details()
+        });
     }
 
     /// Kills the server whenever that many operations more were begun, and starts it again; until it is dropped.
