@@ -7,7 +7,6 @@ mod copies;
 mod copy_repair;
 mod costs;
 mod counters;
-mod design_guide;
 mod doubled_entries;
 mod doubled_requests;
 mod encryption;

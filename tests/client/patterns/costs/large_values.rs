@@ -37,50 +37,44 @@ fn text() -> String {
     text
 }
 
-pub(super) async fn run(costs: &mut Costs) {
-    chunks(costs).await;
-    objects(costs).await;
+pub(super) fn run(costs: &mut Costs) {
+    chunks(costs);
+    objects(costs);
 }
 
-async fn chunks(costs: &mut Costs) {
+fn chunks(costs: &mut Costs) {
     costs.task(
         "Large entities",
         "write and read an employee review of 200 KiB",
     );
-    let table = costs.table("LongReviews").await;
-    let (employee, year) = ("ann".to_owned(), 2024);
+    let table = costs.table("LongReviews");
+    let review = Review {
+        employee: "ann".to_owned(),
+        year: 2024,
+        text: Chunked(text()),
+    };
     let chunked = async {
-        let text = Chunked(text());
-        let review = Review {
-            employee: employee.clone(),
-            year,
-            text,
-        };
         table.insert(&review).await.unwrap();
-        let read = table.get(Review::key("ann", year)).await.unwrap().unwrap();
+        let read = table.get(Review::key("ann", 2024)).await.unwrap().unwrap();
         assert_eq!(read.text, review.text);
     };
-    costs.way("`Chunked<String>`", chunked).await;
-    let table = costs.table("ReviewParts").await;
+    costs.way("`Chunked<String>`", chunked);
+    let table = costs.table("ReviewParts");
     let parts = async {
-        let text = text();
-        let chunks = text.as_bytes().chunks(32 * 1024);
         let mut batch = table.batch("ann");
-        for (part, chunk) in chunks.enumerate() {
+        for (part, chunk) in review.text.as_bytes().chunks(32 * 1024).enumerate() {
             let text = str::from_utf8(chunk).unwrap();
             let part = DynamicEntity::new("ann", format!("2024_{part:02}"));
             batch = batch.insert(&part.with("Text", text));
         }
         batch.await.unwrap();
-        let parts = rows(&table, "ann", "2024_");
-        assert_eq!(parts.collect().await.unwrap().len(), 7);
+        rows(&table, "ann", "2024_").collect().await
     };
-    costs
-        .way(
-            "naive: an entity for each 64 KiB: `batch`, and a row range",
-            parts,
-        )
-        .await;
+    costs.read(
+        "naive: an entity for each 64 KiB: `batch`, and a row range",
+        7,
+        parts,
+    );
 }
 
 #[derive(Clone, TableEntity)]
@@ -109,33 +103,32 @@ struct PhotoPart {
     bytes: Chunked<Vec<u8>>,
 }
 
-async fn objects(costs: &mut Costs) {
+fn objects(costs: &mut Costs) {
     const BYTES: usize = 2_500_000;
     costs.task(
         "Large entities",
         "write and read the photo of an employee, of 2.5 MB",
     );
-    let (table, photos) = (costs.table("Photos").await, InMemory::new());
-    let photos = Objects::new(photos, "photos");
+    let table = costs.table("Photos");
+    let photos = Objects::new(InMemory::new(), "photos");
     let department = || "Sales".to_owned();
     let object = async {
         let photo = photos.put(vec![7; BYTES]).await.unwrap();
+        let (department, id) = (department(), 1);
         let employee = Employee {
-            department: department(),
-            id: 1,
+            department,
+            id,
             photo,
         };
         table.insert(&employee).await.unwrap();
         let read = table.get(Employee::key("Sales", 1)).await.unwrap().unwrap();
         assert_eq!(photos.get(&read.photo).await.unwrap().len(), BYTES);
     };
-    costs
-        .way(
-            "`Objects`, with two more requests to the object store",
-            object,
-        )
-        .await;
-    let table = costs.table("PhotoParts").await;
+    costs.way(
+        "`Objects`, with two more requests to the object store",
+        object,
+    );
+    let table = costs.table("PhotoParts");
     let parts = async {
         let mut batch = table.batch("Sales");
         for (part, bytes) in (0..).zip(vec![7; BYTES].chunks(1_000_000)) {
@@ -152,10 +145,8 @@ async fn objects(costs: &mut Costs) {
         let bytes = parts.iter().map(|part| part.bytes.len()).sum::<usize>();
         assert_eq!(bytes, BYTES);
     };
-    costs
-        .way(
-            "entities of 1 MB: `batch`, and a row range; up to 3 MB",
-            parts,
-        )
-        .await;
+    costs.way(
+        "entities of 1 MB: `batch`, and a row range; up to 3 MB",
+        parts,
+    );
 }
