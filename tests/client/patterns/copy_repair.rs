@@ -2,37 +2,33 @@
 
 use std::time::Duration;
 
-use harness::{client, client_with};
+use harness::Subject;
+use serde_json::json;
 use tablesdk::index::RepairReport;
 use tablesdk::{DynamicEntity, ETag, RetryPolicy, TableClient};
-use tablesdk_server::TableServer;
-use tablesdk_server::testing::{Fault, Op};
+use tablesdk_server::testing::{Fault, Faults, Op};
 use tokio::time::sleep;
 
 use super::staff::{Skilled, Staff, ada, checked, department, open};
 
 /// A server with a department, its manager and an employee, and a client with that policy.
-async fn company(retry: RetryPolicy) -> (TableServer, TableClient) {
-    let server = TableServer::in_process();
-    let table = client_with(&server, |builder| builder.retry(retry)).table("Company");
-    table.create_table().await.unwrap();
+async fn company(retry: RetryPolicy) -> (Subject, TableClient, Faults) {
+    let (subject, table, faults) = Subject::with_table(retry).await;
     open(&table).await;
     table.insert(&ada()).await.unwrap();
     let grace = Staff::new(2, "Grace", &["Navy"]);
     table.insert(&grace).await.unwrap();
-    (server, table)
+    (subject, table, faults)
 }
 
 /// Between the read of the department and the write, the department is written: nothing of it is lost.
 #[tokio::test(start_paused = true)]
 async fn a_part_does_not_undo_a_rival_write_of_its_entity() {
-    let (server, table) = company(RetryPolicy::exponential()).await;
+    let (subject, table, faults) = company(RetryPolicy::exponential()).await;
     let mut ada = table.get(Staff::key("Sales", 1)).await.unwrap().unwrap();
     ada.email = None;
-    let slow = Fault::delay(Duration::from_secs(1));
-    let batches = server.faults().on(Op::Batch);
-    let slowed = batches.times(1).inject(slow);
-    let other = client(&server).table("Company");
+    let slowed = faults.next(Op::Batch, Fault::delay(Duration::from_secs(1)));
+    let other = subject.other().table("Tests");
     let rival = async {
         sleep(Duration::from_millis(500)).await;
         let with_budget = DynamicEntity::new("Sales", "dept_").with("Budget", 100);
@@ -55,14 +51,9 @@ fn counts(report: &RepairReport) -> (u64, u64, u64) {
 /// An employee, as a program writes it that does not know the copies.
 fn foreign(staff: &Staff) -> DynamicEntity {
     let row_key = format!("staff_{:06}", staff.id);
-    let skills: Vec<String> = staff
-        .skills
-        .iter()
-        .map(|skill| format!("{skill:?}"))
-        .collect();
     let mut entity = DynamicEntity::new("Sales", row_key)
         .with("name", staff.name.as_str())
-        .with("skills", format!("[{}]", skills.join(",")))
+        .with("skills", json!(staff.skills).to_string())
         .with("is_manager", staff.is_manager);
     if let Some(badge) = staff.badge {
         entity.properties_mut().set("badge", badge);
@@ -75,13 +66,11 @@ fn foreign(staff: &Staff) -> DynamicEntity {
 
 #[tokio::test(start_paused = true)]
 async fn repair_mends_what_other_programs_left() {
-    let (_server, table) = company(RetryPolicy::exponential()).await;
+    let (_subject, table, _) = company(RetryPolicy::exponential()).await;
     let report = table.repair::<Staff>().await.unwrap();
-    assert_eq!(
-        (report.entities, report.entries, counts(&report)),
-        (2, 5, (0, 0, 0))
-    );
     assert!(report.is_right());
+    assert_eq!((report.entities, report.entries), (2, 5));
+    assert_eq!(counts(&report), (0, 0, 0));
 
     // Grace has left, and what Ada was is changed: 1 copy is missing, 2 have no entity, 1 is stale, and so are the badge and the part.
     table.delete(("Sales", "staff_000002")).await.unwrap();
@@ -101,18 +90,11 @@ async fn repair_mends_what_other_programs_left() {
     let dry = table.repair::<Staff>().dry_run().await.unwrap();
     assert_eq!(counts(&dry), (1, 3, 3));
     let report = table.repair::<Staff>().await.unwrap();
-    assert_eq!(
-        counts(&report),
-        (1, 3, 3),
-        "an email, and two skills have no entity"
-    );
+    // An email, and two skills have no entity.
+    assert_eq!(counts(&report), (1, 3, 3));
     assert!(report.is_right(), "{report:?}");
-    assert!(
-        table
-            .delete(Skilled::key("Sales", "Chess", 1))
-            .await
-            .unwrap()
-    );
+    let chess = Skilled::key("Sales", "Chess", 1);
+    assert!(table.delete(chess).await.unwrap());
     assert_eq!(checked(&table).await, [lovelace]);
     assert_eq!(department(&table).await.manager_email, None);
     assert_eq!(table.repair::<Staff>().await.unwrap().mended(), 0);
@@ -131,12 +113,11 @@ async fn repair_mends_what_other_programs_left() {
     };
     table.insert(&foreign(&rival)).await.unwrap();
     let report = table.repair::<Staff>().await.unwrap();
-    assert_eq!(
-        (counts(&report), report.conflicts.len()),
-        ((1, 0, 0), 1),
-        "{report:?}"
-    );
-    assert_eq!(report.conflicts[0].index, "Badge");
+    assert_eq!(counts(&report), (1, 0, 0));
+    let [conflict] = &report.conflicts[..] else {
+        panic!("{report:?}")
+    };
+    assert_eq!(conflict.index, "Badge");
     table.delete(("Sales", "dept_")).await.unwrap();
     let report = table.repair::<Staff>().partition("Sales").await.unwrap();
     let message = r#"the copy ManagerOf has no entity ("Sales", "dept_") to go into"#;
@@ -146,7 +127,7 @@ async fn repair_mends_what_other_programs_left() {
 
 #[tokio::test]
 async fn a_part_without_its_entity_does_not_keep_the_other_copies_from_repair() {
-    let (_server, table) = company(RetryPolicy::none()).await;
+    let (_subject, table, _) = company(RetryPolicy::none()).await;
     let manager = Staff {
         is_manager: true,
         ..Staff::new(3, "Alan", &["Maths", "Chess"])
@@ -154,16 +135,8 @@ async fn a_part_without_its_entity_does_not_keep_the_other_copies_from_repair() 
     table.delete(("Sales", "dept_")).await.unwrap();
     table.insert(&foreign(&manager)).await.unwrap();
     let report = table.repair::<Staff>().await.unwrap();
-    assert_eq!(
-        (report.missing, report.unreadable.len()),
-        (2, 2),
-        "{report:?}"
-    );
-    assert!(
-        table
-            .get(Skilled::key("Sales", "Chess", 3))
-            .await
-            .unwrap()
-            .is_some()
-    );
+    let found = (report.missing, report.unreadable.len());
+    assert_eq!(found, (2, 2), "{report:?}");
+    let chess = table.get(Skilled::key("Sales", "Chess", 3)).await;
+    assert!(chess.unwrap().is_some());
 }

@@ -1,14 +1,12 @@
 //! Counters: an amount is counted once, under contention, and after single faults.
 
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::{FutureExt as _, join_all};
-use harness::client_with;
+use futures::future::{FutureExt as _, join_all, try_join_all};
+use harness::Subject;
 use tablesdk::counter::Counter;
 use tablesdk::{DynamicEntity, ErrorCode, ErrorKind, RetryPolicy, Stored, TableClient};
-use tablesdk_server::TableServer;
 use tablesdk_server::testing::Fault;
 use tokio::time::{sleep, timeout};
 
@@ -16,14 +14,6 @@ use crate::on_both_transports;
 
 fn views(table: &TableClient) -> Counter {
     Counter::new(table, ("home", "views"))
-}
-
-async fn counters(retry: RetryPolicy) -> (TableServer, TableClient) {
-    let server = TableServer::in_process();
-    let service = client_with(&server, |builder| builder.retry(retry));
-    let table = service.table("Counters");
-    table.create_table().await.unwrap();
-    (server, table)
 }
 
 async fn shards(table: &TableClient) -> Vec<DynamicEntity> {
@@ -49,17 +39,17 @@ on_both_transports! {
 
 #[tokio::test]
 async fn other_counters_are_not_counted() {
-    let (_server, table) = counters(RetryPolicy::exponential()).await;
+    let (_subject, table, _) = Subject::with_table(RetryPolicy::exponential()).await;
     let (one, below) = (views(&table), Counter::new(&table, ("home", "views~00")));
-    for counter in [
-        &one,
-        &below,
-        &Counter::new(&table, ("home", "views~")),
-        &Counter::new(&table, ("home", "views2")),
-        &Counter::new(&table, ("home", "view")),
-        &Counter::new(&table, ("away", "views")),
+    one.add(1).await.unwrap();
+    below.add(1).await.unwrap();
+    for key in [
+        ("home", "views~"),
+        ("home", "views2"),
+        ("home", "view"),
+        ("away", "views"),
     ] {
-        counter.add(1).await.unwrap();
+        Counter::new(&table, key).add(1).await.unwrap();
     }
     for row_key in [
         "views",
@@ -78,17 +68,16 @@ async fn other_counters_are_not_counted() {
 
 #[tokio::test]
 async fn concurrent_calls_are_written_together() {
-    let (server, table) = counters(RetryPolicy::exponential()).await;
-    let journal = server.journal();
-    let counter = Arc::new(views(&table));
+    let (subject, table, _) = Subject::with_table(RetryPolicy::exponential()).await;
+    let journal = subject.server().journal();
+    let counter = views(&table);
     counter.add(1).await.unwrap();
     assert_eq!(journal.requests().count(), 2);
     counter.add(1).await.unwrap();
     assert_eq!(journal.requests().count(), 3);
-    join_all((0..1_000).map(|_| counter.add(1)))
+    try_join_all((0..1_000).map(|_| counter.add(1)))
         .await
-        .into_iter()
-        .for_each(Result::unwrap);
+        .unwrap();
     assert_eq!(journal.requests().count(), 4);
     assert_eq!(counter.value().await.unwrap(), 1_002);
     assert_eq!(shards(&table).await.len(), 1);
@@ -96,13 +85,13 @@ async fn concurrent_calls_are_written_together() {
 
 #[tokio::test(start_paused = true)]
 async fn calls_while_a_request_is_in_flight_are_the_next_one() {
-    let (server, table) = counters(RetryPolicy::exponential()).await;
+    let (subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
     let counter = views(&table);
     counter.add(1).await.unwrap();
-    let journal = server.journal();
+    let journal = subject.server().journal();
     journal.clear();
     let second = Duration::from_secs(1);
-    server.faults().on_writes().inject(Fault::delay(second));
+    faults.on_writes().inject(Fault::delay(second));
     let counter = &counter;
     let adds = (0..20).map(|nth| async move {
         sleep(second * (nth / 10) / 2).await;
@@ -115,14 +104,14 @@ async fn calls_while_a_request_is_in_flight_are_the_next_one() {
 
 #[tokio::test]
 async fn clients_that_conflict_go_to_other_shards() {
-    let (server, table) = counters(RetryPolicy::exponential()).await;
+    let (subject, table, _) = Subject::with_table(RetryPolicy::exponential()).await;
     let clients: Vec<Counter> = (0..4).map(|_| views(&table)).collect();
     for _ in 0..50 {
         for counter in &clients {
             counter.add(1).await.unwrap();
         }
     }
-    let journal = server.journal();
+    let journal = subject.server().journal();
     journal.clear();
     for _ in 0..10 {
         for counter in &clients {
@@ -136,23 +125,21 @@ async fn clients_that_conflict_go_to_other_shards() {
     // Of one shard, too, each amount is counted.
     let clients: Vec<Counter> = (0..4).map(|_| views(&table).shards(1)).collect();
     for _ in 0..10 {
-        join_all(clients.iter().map(|counter| counter.add(1)))
-            .await
-            .into_iter()
-            .for_each(Result::unwrap);
+        let adds = clients.iter().map(|counter| counter.add(1));
+        try_join_all(adds).await.unwrap();
     }
     assert_eq!(clients[0].value().await.unwrap(), 280);
 }
 
 #[tokio::test]
 async fn a_count_that_exceeds_64_bits_is_an_error() {
-    let (_server, table) = counters(RetryPolicy::exponential()).await;
+    let (_subject, table, _) = Subject::with_table(RetryPolicy::exponential()).await;
     let counter = views(&table).shards(1);
     counter.add(i64::MAX - 1).await.unwrap();
     counter.add(1).await.unwrap();
     let error = counter.add(1).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Data);
-    let expected = "add to counter in \"Counters\" at in-process.invalid/devstoreaccount1 (\"home\", \"views~00\"): the count does not fit into 64 bits";
+    let expected = "add to counter in \"Tests\" at in-process.invalid/devstoreaccount1 (\"home\", \"views~00\"): the count does not fit into 64 bits";
     assert_eq!(error.to_string(), expected);
     assert_eq!(counter.value().await.unwrap(), i64::MAX);
     counter.add(-1).await.unwrap();
@@ -172,24 +159,21 @@ async fn a_count_that_exceeds_64_bits_is_an_error() {
     counter.add(1).await.unwrap();
     let error = counter.value().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Data);
-    assert!(
-        error.to_string().ends_with("does not fit into 64 bits"),
-        "{error}"
-    );
+    let is_right = error.to_string().ends_with("does not fit into 64 bits");
+    assert!(is_right, "{error}");
 }
 
 #[tokio::test]
 async fn bad_input_and_an_entity_that_is_no_shard_are_refused() {
-    let (server, table) = counters(RetryPolicy::exponential()).await;
-    let journal = server.journal();
+    let (subject, table, _) = Subject::with_table(RetryPolicy::exponential()).await;
+    let journal = subject.server().journal();
     for shards in [0, 101] {
-        let error = views(&table).shards(shards).add(1).await.unwrap_err();
+        let counter = views(&table).shards(shards);
+        let error = counter.add(1).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input);
-        assert!(
-            error.to_string().ends_with("a counter has 1 to 100 shards"),
-            "{error}"
-        );
-        views(&table).shards(shards).value().await.unwrap_err();
+        let rule = "a counter has 1 to 100 shards";
+        assert!(error.to_string().ends_with(rule), "{error}");
+        counter.value().await.unwrap_err();
     }
     let long = Counter::new(&table, ("home", "v".repeat(512)));
     assert_eq!(long.add(1).await.unwrap_err().kind(), ErrorKind::Input);
@@ -197,15 +181,12 @@ async fn bad_input_and_an_entity_that_is_no_shard_are_refused() {
     let longest = Counter::new(&table, ("home", "v".repeat(509)));
     longest.add(1).await.unwrap();
 
+    let shard = || DynamicEntity::new("home", "views~00");
     for entity in [
-        DynamicEntity::new("home", "views~00").with("Count", 1_i64),
-        DynamicEntity::new("home", "views~00").with("Writers", ""),
-        DynamicEntity::new("home", "views~00")
-            .with("Count", 1_i64)
-            .with("Writers", "a"),
-        DynamicEntity::new("home", "views~00")
-            .with("Count", "1")
-            .with("Writers", ""),
+        shard().with("Count", 1_i64),
+        shard().with("Writers", ""),
+        shard().with("Count", 1_i64).with("Writers", "a"),
+        shard().with("Count", "1").with("Writers", ""),
     ] {
         let etag = table.upsert_replace(&entity).await.unwrap();
         let error = views(&table).shards(1).add(1).await.unwrap_err();
@@ -226,13 +207,12 @@ async fn the_amount_of_a_dropped_call_is_counted_at_most_once() {
         Fault::no_response(),
         Fault::no_response().applied_after(Duration::from_secs(2)),
     ] {
-        let (server, table) = counters(RetryPolicy::exponential()).await;
+        let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
         let counter = views(&table).shards(1);
         counter.add(1).await.unwrap();
-        let injected = server.faults().on_writes().times(1).inject(fault);
-        timeout(Duration::from_secs(1), counter.add(20))
-            .await
-            .unwrap_err();
+        let injected = faults.on_writes().times(1).inject(fault);
+        let dropped = timeout(Duration::from_secs(1), counter.add(20)).await;
+        assert!(dropped.is_err());
         assert_eq!(injected.hits(), 1);
         // It finishes what was begun, and then adds its own amount.
         counter.add(300).await.unwrap();
@@ -244,10 +224,10 @@ async fn the_amount_of_a_dropped_call_is_counted_at_most_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_caller_that_is_polled_no_more_stops_no_other() {
-    let (server, table) = counters(RetryPolicy::exponential()).await;
+    let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
     let counter = views(&table);
     let slow = Fault::delayed_response(Duration::from_secs(1));
-    let injected = server.faults().on_any().times(1).inject(slow);
+    let injected = faults.on_any().times(1).inject(slow);
     let mut aside = pin!(counter.add(1));
     for _ in 0..2 {
         assert!(aside.as_mut().now_or_never().is_none());
@@ -261,31 +241,29 @@ async fn a_caller_that_is_polled_no_more_stops_no_other() {
 
 #[tokio::test(start_paused = true)]
 async fn callers_share_the_error_of_their_request() {
-    let (server, table) = counters(RetryPolicy::none()).await;
+    let (_subject, table, faults) = Subject::with_table(RetryPolicy::none()).await;
     let counter = views(&table);
     counter.add(1).await.unwrap();
-    server.faults().on_writes().times(1).inject(Fault::reset());
+    faults.on_writes().times(1).inject(Fault::reset());
     let results = join_all((0..10).map(|_| counter.add(1))).await;
-    assert!(results.iter().all(|result| {
-        let error = result.as_ref().unwrap_err();
-        error.is_outcome_unknown()
-    }));
+    let mut errors = results.into_iter().map(Result::unwrap_err);
+    assert!(errors.all(|error| error.is_outcome_unknown()));
     counter.add(1).await.unwrap();
     assert_eq!(counter.value().await.unwrap(), 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_error_after_a_lost_request_does_not_say_that_the_amount_is_not_counted() {
-    let (server, table) = counters(RetryPolicy::none()).await;
+    let (_subject, table, faults) = Subject::with_table(RetryPolicy::none()).await;
     let counter = views(&table).shards(1);
     counter.add(1).await.unwrap();
     let late = Fault::error(ErrorCode::InternalError).applied_after(Duration::from_secs(30));
     let refused = Fault::error(ErrorCode::AuthorizationPermissionMismatch);
-    let injected = server.faults().on_writes().inject_each([late, refused]);
+    let injected = faults.on_writes().inject_each([late, refused]);
     let error = counter.add(10).await.unwrap_err();
     assert_eq!(injected.hits(), 2);
     assert!(error.is_outcome_unknown(), "{error}");
-    server.faults().clear();
+    faults.clear();
     sleep(Duration::from_secs(60)).await;
     assert_eq!(counter.value().await.unwrap(), 11);
 }

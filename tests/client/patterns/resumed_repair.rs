@@ -1,21 +1,14 @@
 //! A repair that ended with an error, resumed from the token of its progress.
 
 use futures::stream;
-use harness::client_with;
+use harness::Subject;
 use harness::company::indexed::{Employee, checked};
 use tablesdk::index::{Repair, RepairReport};
 use tablesdk::query::PageToken;
 use tablesdk::{DynamicEntity, ETag, Error, ErrorCode, ErrorKind, RetryPolicy, TableClient};
-use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
 
-/// Of a client that does not retry.
-async fn company() -> (TableServer, TableClient) {
-    let server = TableServer::in_process();
-    let table = client_with(&server, |builder| builder.retry(RetryPolicy::none())).table("Company");
-    table.create_table().await.unwrap();
-    (server, table)
-}
+use super::staff::Staff;
 
 /// The result of the repair, and the position to resume it at, as it was stored.
 async fn run(repair: Repair<'_, Employee>) -> (Result<RepairReport, Error>, Option<String>) {
@@ -30,12 +23,10 @@ async fn run(repair: Repair<'_, Employee>) -> (Result<RepairReport, Error>, Opti
 /// Employees that another program wrote, without the entries of their indexes.
 async fn foreign(table: &TableClient, ids: std::ops::Range<u32>) {
     let employees = ids.map(|id| {
-        Ok::<_, Error>(
-            DynamicEntity::new("Sales", format!("empid_{id:06}"))
-                .with("LastName", "Doe")
-                .with("Email", format!("{id}@contoso.com"))
-                .with("Age", 36),
-        )
+        DynamicEntity::new("Sales", format!("empid_{id:06}"))
+            .with("LastName", "Doe")
+            .with("Email", format!("{id}@contoso.com"))
+            .with("Age", 36)
     });
     let report = table.bulk().insert(stream::iter(employees)).await.unwrap();
     assert!(report.is_success(), "{:?}", report.failures());
@@ -43,9 +34,9 @@ async fn foreign(table: &TableClient, ids: std::ops::Range<u32>) {
 
 #[tokio::test]
 async fn a_resumed_repair_does_not_read_the_pages_before_its_token() {
-    let (server, table) = company().await;
+    let (_subject, table, faults) = Subject::with_table(RetryPolicy::none()).await;
     foreign(&table, 0..1_200).await;
-    let fault = server.faults().on(Op::QueryEntities).nth(2);
+    let fault = faults.on(Op::QueryEntities).nth(2);
     fault.inject(Fault::error(ErrorCode::InternalError));
     let (result, stored) = run(table.repair()).await;
     assert_eq!(result.unwrap_err().code(), Some(&ErrorCode::InternalError));
@@ -55,10 +46,8 @@ async fn a_resumed_repair_does_not_read_the_pages_before_its_token() {
     table.merge_if(&stale, ETag::ANY).await.unwrap();
     let token: PageToken = stored.unwrap().parse().unwrap();
     let report = table.repair::<Employee>().resume_at(token).await.unwrap();
-    assert_eq!(
-        (report.entities, report.missing, report.stale),
-        (200, 400, 0)
-    );
+    let found = (report.entities, report.missing, report.stale);
+    assert_eq!(found, (200, 400, 0));
     assert_eq!((report.entries, report.resume_at), (2_400, None));
     let report = table.repair::<Employee>().await.unwrap();
     assert_eq!((report.missing, report.stale), (0, 2));
@@ -68,18 +57,13 @@ async fn a_resumed_repair_does_not_read_the_pages_before_its_token() {
 #[tokio::test]
 async fn a_repair_with_an_error_at_each_request_is_resumed_to_the_end() {
     for nth in 1.. {
-        let (server, table) = company().await;
+        let (_subject, table, faults) = Subject::with_table(RetryPolicy::none()).await;
         foreign(&table, 1..3).await;
-        table
-            .insert(&Employee::new(3, "Hopper", None))
-            .await
-            .unwrap();
+        let hopper = Employee::new(3, "Hopper", None);
+        table.insert(&hopper).await.unwrap();
         table.delete(("Sales", "empid_000003")).await.unwrap();
-        let failed = server
-            .faults()
-            .on_any()
-            .nth(nth)
-            .inject(Fault::error(ErrorCode::InternalError));
+        let failed = faults.on_any().nth(nth);
+        let failed = failed.inject(Fault::error(ErrorCode::InternalError));
         let (result, stored) = run(table.repair()).await;
         if failed.hits() == 0 {
             assert!(result.unwrap().resume_at.is_none());
@@ -100,30 +84,22 @@ async fn a_repair_with_an_error_at_each_request_is_resumed_to_the_end() {
 
 #[tokio::test]
 async fn a_repair_refuses_the_token_of_another_one() {
-    let (server, table) = company().await;
-    table
-        .insert(&Employee::new(1, "Lovelace", Some("ada@contoso.com")))
-        .await
-        .unwrap();
+    let (subject, table, _) = Subject::with_table(RetryPolicy::none()).await;
+    let ada = Employee::new(1, "Lovelace", Some("ada@contoso.com"));
+    table.insert(&ada).await.unwrap();
     let token = async |repair| run(repair).await.1.unwrap().parse::<PageToken>().unwrap();
     let whole = token(table.repair()).await;
     let sales = token(table.repair().partition("Sales")).await;
-    table
-        .insert(&Employee::new(2, "Hopper", None))
-        .await
-        .unwrap();
+    let hopper = Employee::new(2, "Hopper", None);
+    table.insert(&hopper).await.unwrap();
     let page = table.query::<Employee>().take(1).page(None).await.unwrap();
 
-    let requests = server.journal();
-    let other_partition = table
-        .repair::<Employee>()
-        .partition("Legal")
-        .resume_at(sales.clone());
-    let without_partition = table.repair::<Employee>().resume_at(sales);
-    let other_type = table
-        .repair::<super::staff::Staff>()
-        .resume_at(whole.clone());
-    let of_a_query = table.repair::<Employee>().resume_at(page.next.unwrap());
+    let journal = subject.server().journal();
+    let repair = || table.repair::<Employee>();
+    let other_partition = repair().partition("Legal").resume_at(sales.clone());
+    let without_partition = repair().resume_at(sales);
+    let other_type = table.repair::<Staff>().resume_at(whole.clone());
+    let of_a_query = repair().resume_at(page.next.unwrap());
     for refused in [
         other_partition.await,
         without_partition.await,
@@ -137,10 +113,10 @@ async fn a_repair_refuses_the_token_of_another_one() {
     }
     let query = table.query::<Employee>().page(whole.clone()).await;
     assert_eq!(query.unwrap_err().kind(), ErrorKind::Input);
-    assert_eq!(requests.requests().count(), 0, "nothing is sent");
+    assert_eq!(journal.requests().count(), 0, "nothing is sent");
     let text = whole.to_string();
     for end in 0..text.len() {
-        let parsed: Result<PageToken, _> = text[..end].parse();
+        let parsed = text[..end].parse::<PageToken>();
         assert!(parsed.is_err() || parsed.is_ok_and(|token| token != whole));
     }
 }

@@ -5,11 +5,10 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::{FutureExt as _, join_all};
-use harness::{Subject, client_with};
+use futures::future::{FutureExt as _, join_all, try_join_all};
+use harness::Subject;
 use tablesdk::sequence::Sequence;
 use tablesdk::{DynamicEntity, ErrorKind, RetryPolicy, TableClient};
-use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
 use tokio::time::Instant;
 
@@ -17,14 +16,6 @@ use crate::on_both_transports;
 
 fn claims(table: &TableClient, block: u32) -> Sequence {
     Sequence::new(table, ("numbers", "claims")).block(block)
-}
-
-async fn numbers(retry: RetryPolicy) -> (TableServer, TableClient) {
-    let server = TableServer::in_process();
-    let service = client_with(&server, |builder| builder.retry(retry));
-    let table = service.table("Numbers");
-    table.create_table().await.unwrap();
-    (server, table)
 }
 
 on_both_transports! {
@@ -45,19 +36,12 @@ on_both_transports! {
 
 #[tokio::test]
 async fn concurrent_callers_share_a_block() {
-    let (server, table) = numbers(RetryPolicy::exponential()).await;
-    let journal = server.journal();
+    let (subject, table, _) = Subject::with_table(RetryPolicy::exponential()).await;
+    let journal = subject.server().journal();
     journal.clear();
-    let sequence = Arc::new(claims(&table, 1_000));
-    let callers = (0..1_000).map(|_| {
-        let sequence = Arc::clone(&sequence);
-        tokio::spawn(async move { sequence.next().await.unwrap() })
-    });
-    let given: BTreeSet<u64> = join_all(callers)
-        .await
-        .into_iter()
-        .map(Result::unwrap)
-        .collect();
+    let sequence = claims(&table, 1_000);
+    let given = try_join_all((0..1_000).map(|_| sequence.next())).await;
+    let given: BTreeSet<u64> = given.unwrap().into_iter().collect();
     assert_eq!(given, (1..=1_000).collect());
     assert_eq!(journal.requests().count(), 2);
     assert_eq!(sequence.next().await.unwrap(), 1_001);
@@ -66,29 +50,27 @@ async fn concurrent_callers_share_a_block() {
 
 #[tokio::test(start_paused = true)]
 async fn concurrent_callers_share_the_error() {
-    let (server, table) = numbers(RetryPolicy::exponential()).await;
+    let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
     let sequence = claims(&table, 10);
-    server.faults().on_any().inject(Fault::no_response());
+    faults.on_any().inject(Fault::no_response());
     let began = Instant::now();
     let results = join_all((0..50).map(|_| sequence.next())).await;
-    let errors: Vec<String> = results
-        .into_iter()
-        .map(|it| it.unwrap_err().to_string())
-        .collect();
+    let errors = results.into_iter().map(|it| it.unwrap_err().to_string());
+    let errors: Vec<String> = errors.collect();
     assert!(errors.iter().all(|error| *error == errors[0]), "{errors:?}");
     assert!(began.elapsed() <= Duration::from_secs(60));
 
     // A later caller asks again.
-    server.faults().clear();
+    faults.clear();
     assert_eq!(sequence.next().await.unwrap(), 1);
 }
 
 #[tokio::test]
 async fn a_caller_that_is_dropped_leaves_the_sequence_usable() {
-    let (server, table) = numbers(RetryPolicy::exponential()).await;
+    let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
     let sequence = claims(&table, 10);
     let slow = Fault::delayed_response(Duration::from_millis(50));
-    server.faults().on_writes().times(1).inject(slow);
+    faults.on_writes().times(1).inject(slow);
     tokio::select! {
         biased;
         _ = sequence.next() => panic!("the response takes longer"),
@@ -99,10 +81,10 @@ async fn a_caller_that_is_dropped_leaves_the_sequence_usable() {
 
 #[tokio::test(start_paused = true)]
 async fn a_caller_that_is_polled_no_more_stops_no_other() {
-    let (server, table) = numbers(RetryPolicy::exponential()).await;
+    let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
     let sequence = claims(&table, 10);
     let slow = Fault::delayed_response(Duration::from_secs(1));
-    server.faults().on_any().times(1).inject(slow);
+    faults.on_any().times(1).inject(slow);
     let mut aside = pin!(sequence.next());
     assert!(aside.as_mut().now_or_never().is_none());
     assert_eq!(sequence.next().await.unwrap(), 2);
@@ -131,8 +113,8 @@ async fn a_caller_in_a_loop_does_not_keep_others_waiting() {
 
 #[tokio::test]
 async fn the_numbers_end_with_an_error() {
-    let (server, table) = numbers(RetryPolicy::exponential()).await;
-    let journal = server.journal();
+    let (subject, table, _) = Subject::with_table(RetryPolicy::exponential()).await;
+    let journal = subject.server().journal();
     let last = i64::MAX - 1;
     let almost = DynamicEntity::new("numbers", "claims").with("Next", last - 1);
     table.insert(&almost).await.unwrap();
@@ -142,24 +124,21 @@ async fn the_numbers_end_with_an_error() {
     for _ in 0..2 {
         let error = sequence.next().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Data);
-        let expected = "take numbers in \"Numbers\" at in-process.invalid/devstoreaccount1 (\"numbers\", \"claims\"): the sequence has no more numbers";
+        let expected = "take numbers in \"Tests\" at in-process.invalid/devstoreaccount1 (\"numbers\", \"claims\"): the sequence has no more numbers";
         assert_eq!(error.to_string(), expected);
     }
-    let writes = journal
-        .requests()
-        .filter(|it| it.op.is_some_and(Op::is_write));
+    let writes = journal.requests();
+    let writes = writes.filter(|it| it.op.is_some_and(Op::is_write));
     assert_eq!(writes.count(), 2, "the entity, and one block");
 }
 
 #[tokio::test]
 async fn bad_input_and_an_entity_that_is_no_sequence_are_refused() {
-    let (_server, table) = numbers(RetryPolicy::exponential()).await;
+    let (_subject, table, _) = Subject::with_table(RetryPolicy::exponential()).await;
     let error = claims(&table, 0).next().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input, "{error}");
-    let error = Sequence::new(&table, ("a/b", "c"))
-        .next()
-        .await
-        .unwrap_err();
+    let sequence = Sequence::new(&table, ("a/b", "c"));
+    let error = sequence.next().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input, "{error}");
     assert_eq!(error.operation(), Some("take numbers"));
     for entity in [
