@@ -18,6 +18,8 @@ pub struct Person {
     badge: Badge,
     #[table(flatten)]
     pet: Pet<String>,
+    #[table(flatten)]
+    cache: Cache,
 }
 
 #[derive(Debug, TableProperties)]
@@ -41,6 +43,12 @@ pub struct Badge {
 #[table(rename_all = "PascalCase")]
 pub struct Pet<T: tablesdk::PropertyValue + Send + 'static> {
     pet_name: T,
+}
+
+#[derive(Debug, TableProperties)]
+pub struct Cache {
+    #[table(skip)]
+    pub not_stored: u8,
 }
 
 fn main() {

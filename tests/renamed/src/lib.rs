@@ -1,6 +1,6 @@
 //! Generated code in the strictest crate of a user: `tablesdk` has another name here, every lint that a user might turn on is an
-//! error, and every attribute of the derives is used. The test is that this crate compiles without a message from clippy. The tests
-//! below show that the code also works under the other name.
+//! error, and every attribute of the derives is used, also where the names of the prelude are shadowed. The test is that this crate
+//! compiles without a message from clippy. The tests below show that the code also works under the other name.
 //!
 //! This crate deliberately does not use the workspace's lints: all its lints are listed here.
 
@@ -17,7 +17,9 @@
     rust_2024_compatibility,
     unused,
     absolute_paths_not_starting_with_crate,
+    ambiguous_negative_literals,
     explicit_outlives_requirements,
+    ffi_unwind_calls,
     impl_trait_redundant_captures,
     macro_use_extern_crate,
     meta_variable_misuse,
@@ -32,8 +34,10 @@
     unit_bindings,
     unnameable_types,
     unreachable_pub,
+    unstable_features,
     unused_import_braces,
     unused_lifetimes,
+    unused_macro_rules,
     unused_qualifications,
     unused_results,
     variant_size_differences
@@ -73,4 +77,5 @@
 )]
 
 pub mod entities;
+pub mod enums;
 pub mod values;

@@ -1,11 +1,8 @@
-//! `PropertyValue`, with every attribute.
+//! Property values beside those of `shadowed`.
 
 use renamed::PropertyValue;
 
-/// A newtype.
-#[derive(Clone, Debug, PartialEq, Eq, PropertyValue)]
-#[table(crate = "renamed")]
-pub struct Id(pub String);
+use crate::entities::shadowed::Id;
 
 /// A newtype of a newtype.
 #[derive(Clone, Debug, PartialEq, Eq, PropertyValue)]
@@ -26,14 +23,6 @@ pub struct Celsius {
     pub degrees: f64,
 }
 
-/// A newtype of anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PropertyValue)]
-#[table(crate = "renamed")]
-pub struct Wrapped<T> {
-    /// Inside.
-    pub r#type: T,
-}
-
 /// An enum that knows all its texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PropertyValue)]
 #[table(crate = "renamed", rename_all = "SCREAMING_SNAKE_CASE")]
@@ -50,32 +39,6 @@ pub enum Colour {
     /// It is deprecated.
     #[deprecated = "out of fashion"]
     Mauve,
-}
-
-/// An enum that keeps what it does not know.
-#[derive(Clone, Debug, PartialEq, Eq, PropertyValue)]
-#[table(crate = "renamed", rename_all = "kebab-case")]
-pub enum Region {
-    /// `north`.
-    North,
-    /// `south`.
-    South,
-    /// Any other.
-    #[table(other)]
-    Other(String),
-}
-
-/// An enum that forgets what it does not know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PropertyValue)]
-#[table(crate = "renamed")]
-pub enum Level {
-    /// `Low`.
-    Low,
-    /// A raw name.
-    r#High,
-    /// Any other.
-    #[table(other)]
-    Unknown,
 }
 
 /// A value that is visible only in this crate.
