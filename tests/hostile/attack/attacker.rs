@@ -57,27 +57,23 @@ impl Attack {
     /// What each of them sends.
     fn bytes(self, subject: &Subject) -> Vec<u8> {
         let host = subject.address();
+        let head =
+            |line: &str| format!("{line} HTTP/1.1\r\nHost: {host}\r\nx-ms-version: 2019-02-02\r\n");
         match self {
             Self::Silent => String::new(),
-            Self::HalfHeads => format!("GET /honest/Orders() HTTP/1.1\r\nHost: {host}\r\nX-More: "),
-            Self::BadCredentials => format!(
-                "GET /honest/Orders() HTTP/1.1\r\nHost: {host}\r\nx-ms-version: 2019-02-02\r\n\
-                 x-ms-date: Fri, 15 Mar 2024 10:20:30 GMT\r\n\
-                 Authorization: SharedKey honest:bm8gc2lnbmF0dXJlIG9mIHRoaXMgYWNjb3VudCwgYnV0\r\n\r\n"
-            ),
+            Self::HalfHeads => head("GET /honest/Orders()") + "X-More: ",
+            Self::BadCredentials => {
+                head("GET /honest/Orders()")
+                    + "x-ms-date: Fri, 15 Mar 2024 10:20:30 GMT\r\n\
+                       Authorization: SharedKey honest:bm8gc2lnbmF0dXJlIG9mIHRoaXMgYWNjb3VudCwgYnV0\r\n\r\n"
+            }
             Self::EmptyBodies => {
-                let path = subject.readable_elsewhere();
-                format!(
-                    "POST {path} HTTP/1.1\r\nHost: {host}\r\nx-ms-version: 2019-02-02\r\n\
-                     Content-Type: application/json\r\nContent-Length: 4194304\r\n\r\n"
-                )
+                head(&format!("POST {}", subject.readable_elsewhere()))
+                    + "Content-Type: application/json\r\nContent-Length: 4194304\r\n\r\n"
             }
             Self::Unread => {
-                let path = subject.readable();
-                format!(
-                    "GET {path} HTTP/1.1\r\nHost: {host}\r\nx-ms-version: 2019-02-02\r\n\
-                     Accept: application/json;odata=nometadata\r\n\r\n"
-                )
+                head(&format!("GET {}", subject.readable()))
+                    + "Accept: application/json;odata=nometadata\r\n\r\n"
             }
         }
         .into_bytes()

@@ -1,45 +1,31 @@
 //! Clients that do no harm: each inserts an entity and reads it again, all the time.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use tablesdk::{TableClient, TableEntity};
+use harness::Employee;
+use tablesdk::TableClient;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use super::subject::{Subject, TABLE};
 
-#[derive(Clone, Debug, PartialEq, TableEntity)]
-#[table(rename_all = "PascalCase")]
-struct Order {
-    #[table(partition_key)]
-    client: String,
-    #[table(row_key)]
-    number: String,
-    amount: i64,
-    /// So much that a store on disk has to open files.
-    filler: String,
-}
-
 /// The clients. They run until they are stopped.
 pub(super) struct Honest {
-    shared: Arc<Shared>,
+    state: Arc<watch::Sender<State>>,
     clients: Vec<JoinHandle<()>>,
 }
 
+/// What they noticed since a phase began.
 #[derive(Default)]
-struct Shared {
-    served: Mutex<Served>,
-    errors: Mutex<Vec<String>>,
+struct State {
+    served: Served,
     /// Since when each client waits.
-    waiting: Mutex<Vec<Option<Instant>>>,
-    /// How many operations each client has ended.
-    ended: Vec<watch::Sender<u64>>,
-    has_failed: watch::Sender<bool>,
-    is_over: AtomicBool,
+    waiting: Vec<Option<Instant>>,
+    errors: Vec<String>,
+    is_over: bool,
 }
 
 /// What they noticed in a while.
@@ -47,7 +33,7 @@ struct Shared {
 pub(super) struct Served {
     latencies: Vec<Duration>,
     pub(super) failures: usize,
-    /// Of each client.
+    /// How many operations each client has ended.
     ended: Vec<u64>,
     took: Duration,
 }
@@ -78,24 +64,24 @@ impl Served {
 impl Honest {
     /// So many clients, half of which open a connection for each request.
     pub(super) async fn start(subject: &Subject, count: usize) -> Self {
-        let shared = Arc::new(Shared {
-            ended: (0..count).map(|_| watch::Sender::new(0)).collect(),
-            waiting: Mutex::new(vec![None; count]),
-            ..Shared::default()
-        });
+        let state = Arc::new(watch::Sender::new(State {
+            waiting: vec![None; count],
+            ..State::default()
+        }));
         let clients = (0..count).map(|number| {
-            let service = subject.honest_client(number % 2 == 0);
-            let shared = Arc::clone(&shared);
-            let filler = subject.is_durable().then_some(FILLER_CHARS);
+            let table = subject.honest_client(number % 2 == 0).table(TABLE);
+            let filler = if subject.is_durable() {
+                FILLER_CHARS
+            } else {
+                0
+            };
             let mut rng = Rng::with_seed(u64::try_from(number).unwrap());
-            let filler = (0..filler.unwrap_or_default()).map(|_| rng.alphanumeric());
-            let filler: String = filler.collect();
-            let table = service.table(TABLE);
-            tokio::spawn(async move { shared.work(&table, number, filler).await })
+            let filler = (0..filler).map(|_| rng.alphanumeric()).collect();
+            tokio::spawn(work(Arc::clone(&state), table, number, filler))
         });
         let honest = Self {
             clients: clients.collect(),
-            shared,
+            state,
         };
         // All of them are at work.
         honest.operations(2).await;
@@ -109,115 +95,93 @@ impl Honest {
         self.served_since(began)
     }
 
-    /// What they notice until each of them has ended so many operations more, or one fails.
+    /// What they notice until each of them has ended so many operations, or one fails.
     pub(super) async fn operations(&self, count: u64) -> Served {
         let began = self.begin();
-        let ends = self.shared.ended.iter().map(|ended| {
-            let mut ended = ended.subscribe();
-            let until = *ended.borrow() + count;
-            async move {
-                let ended = ended.wait_for(|ended| *ended >= until).await;
-                ended.expect("they work until they are stopped");
-            }
-        });
-        let mut has_failed = self.shared.has_failed.subscribe();
-        tokio::select! {
-            _ = futures::future::join_all(ends) => {}
-            _ = has_failed.wait_for(|has_failed| *has_failed) => {}
-        }
+        let is_over = |state: &State| {
+            let served = &state.served;
+            served.failures > 0 || served.ended.iter().all(|ended| *ended >= count)
+        };
+        let mut state = self.state.subscribe();
+        drop(state.wait_for(is_over).await);
         self.served_since(began)
     }
 
     fn begin(&self) -> Instant {
-        *self.shared.served.lock().unwrap() = Served {
-            ended: vec![0; self.clients.len()],
-            ..Served::default()
-        };
+        self.state.send_modify(|state| {
+            state.served = Served {
+                ended: vec![0; state.waiting.len()],
+                ..Served::default()
+            };
+        });
         Instant::now()
     }
 
     fn served_since(&self, began: Instant) -> Served {
-        let mut served = std::mem::take(&mut *self.shared.served.lock().unwrap());
+        let state = self.state.borrow();
+        let mut served = state.served.clone();
         served.took = began.elapsed();
         // What has not ended has taken as long as it has at least.
-        let waiting = self.shared.waiting.lock().unwrap();
-        let waits = waiting.iter().flatten().map(Instant::elapsed);
+        let waits = state.waiting.iter().flatten().map(Instant::elapsed);
         served.latencies.extend(waits);
         served
     }
 
     /// Ends them, and gives the first errors that they met.
     pub(super) async fn stop(self) -> Vec<String> {
-        self.shared.is_over.store(true, Ordering::Relaxed);
+        self.state.send_modify(|state| state.is_over = true);
         for client in self.clients {
             client.await.unwrap();
         }
-        std::mem::take(&mut *self.shared.errors.lock().unwrap())
+        self.state.send_replace(State::default()).errors
     }
 }
 
-impl Shared {
-    async fn work(&self, table: &TableClient, client: usize, filler: String) {
-        let mut number = 0;
-        while !self.is_over.load(Ordering::Relaxed) {
-            number += 1;
-            let order = Order {
-                client: client.to_string(),
-                number: number.to_string(),
-                amount: number,
-                filler: filler.clone(),
-            };
-            let key = || Order::key(order.client.as_str(), order.number.as_str());
-            let began = self.begin(client);
-            let inserted = table.insert(&order).await;
-            self.note(
-                client,
-                began,
-                inserted.as_ref().err().map(ToString::to_string),
-            );
-            let began = self.begin(client);
-            let read = table.get(key()).await;
-            let error = match (&inserted, read) {
-                (_, Err(error)) => Some(error.to_string()),
-                (Ok(_), Ok(found)) if found.as_deref() != Some(&order) => {
-                    let found = found.map(|order| order.amount);
-                    Some(format!("{number} was inserted, and {found:?} is there"))
-                }
-                _ => None,
-            };
-            self.note(client, began, error);
-        }
-    }
-
-    fn begin(&self, client: usize) -> Instant {
+async fn work(state: Arc<watch::Sender<State>>, table: TableClient, client: usize, filler: String) {
+    let begin = || {
         let now = Instant::now();
-        self.waiting.lock().unwrap()[client] = Some(now);
+        state.send_modify(|state| state.waiting[client] = Some(now));
         now
-    }
-
-    fn note(&self, client: usize, began: Instant, error: Option<String>) {
-        self.waiting.lock().unwrap()[client] = None;
-        let mut served = self.served.lock().unwrap();
-        served.latencies.push(began.elapsed());
-        if let Some(ended) = served.ended.get_mut(client) {
-            *ended += 1;
-        }
-        if let Some(error) = error {
-            served.failures += 1;
-            let mut errors = self.errors.lock().unwrap();
-            if errors.len() < ERRORS {
-                errors.push(error);
+    };
+    let note = |began: Instant, error: Option<String>| {
+        state.send_modify(|state| {
+            state.waiting[client] = None;
+            state.served.latencies.push(began.elapsed());
+            if let Some(ended) = state.served.ended.get_mut(client) {
+                *ended += 1;
             }
-        }
-        if served.failures > 0 {
-            self.has_failed.send_replace(true);
-        }
-        drop(served);
-        self.ended[client].send_modify(|ended| *ended += 1);
+            state.served.failures += usize::from(error.is_some());
+            state.errors.extend(error);
+            state.errors.truncate(ERRORS);
+        });
+    };
+    let mut number = 0;
+    while !state.borrow().is_over {
+        number += 1;
+        let employee = Employee {
+            department: client.to_string(),
+            email: Some(filler.clone()),
+            ..Employee::new(&number.to_string(), "Ada", number)
+        };
+        let key = Employee::key(employee.department.as_str(), employee.id.as_str());
+        let began = begin();
+        let inserted = table.insert(&employee).await;
+        let error = inserted.as_ref().err().map(ToString::to_string);
+        note(began, error);
+        let began = begin();
+        let error = match (inserted, table.get(key).await) {
+            (_, Err(error)) => Some(error.to_string()),
+            (Ok(_), Ok(found)) if found.as_deref() != Some(&employee) => {
+                let found = found.map(|employee| employee.age);
+                Some(format!("{number} was inserted, and {found:?} is there"))
+            }
+            _ => None,
+        };
+        note(began, error);
     }
 }
 
 /// So many are shown.
 const ERRORS: usize = 3;
-/// Of each entity, where the tables are on disk.
+/// Of each entity, where the tables are on disk: so much that the store has to open files.
 const FILLER_CHARS: usize = 30_000;

@@ -36,19 +36,8 @@ async fn every_attack_is_measured() {
     let only = std::env::var("TABLESDK_ATTACK").ok();
     let during = Duration::from_secs(setting("TABLESDK_ATTACK_SECONDS").unwrap_or(SECONDS));
     println!(
-        "{:<16}{:>6}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}{:>9}{:>7}{:>7}",
-        "attack",
-        "files",
-        "tables",
-        "phase",
-        "ops/s",
-        "failed",
-        "p50 ms",
-        "p99 ms",
-        "max ms",
-        "starved",
-        "MiB",
-        "files"
+        "attack           files  tables   phase   ops/s  failed  p50 ms  p99 ms  max ms  \
+         starved    MiB  files"
     );
     for attack in Attack::ALL {
         if only.as_deref().is_some_and(|only| only != attack.name()) {

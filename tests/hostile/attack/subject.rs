@@ -8,7 +8,7 @@ use futures::stream;
 use harness::process::{Process, program};
 use tablesdk::sas::{AccountPermissions, ResourceTypes};
 use tablesdk::transport::ReqwestTransport;
-use tablesdk::{RetryPolicy, SharedKey, TableEntity, TableServiceClient};
+use tablesdk::{DynamicEntity, RetryPolicy, SharedKey, TableServiceClient};
 use tokio::process::Command;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -26,21 +26,6 @@ const HONEST: &str = "honest";
 /// The account of a shared access signature that an attacker has.
 const OTHER: &str = "other";
 const KEY: &str = "c2VjcmV0IG9mIGFuIGFjY291bnQ=";
-
-#[derive(Clone, Debug, TableEntity)]
-#[table(rename_all = "PascalCase")]
-pub(super) struct Large {
-    #[table(partition_key)]
-    partition: String,
-    #[table(row_key)]
-    row: String,
-    a: String,
-    b: String,
-    c: String,
-    d: String,
-    e: String,
-    f: String,
-}
 
 impl Subject {
     /// Starts the program, which may open that many files.
@@ -67,23 +52,13 @@ impl Subject {
             service.table(name).create_table().await.unwrap();
         }
         // More than a response holds.
-        let text = "x".repeat(30_000);
-        let large = (0..16).map(|row| Large {
-            partition: "p".to_owned(),
-            row: row.to_string(),
-            a: text.clone(),
-            b: text.clone(),
-            c: text.clone(),
-            d: text.clone(),
-            e: text.clone(),
-            f: text.clone(),
+        let part = "x".repeat(30_000);
+        let large = (0..16).map(|row| {
+            let parts = (0..6).map(|index| (format!("P{index}"), part.clone()));
+            DynamicEntity::new("p", row.to_string()).with_properties(parts.collect())
         });
-        let stored = service
-            .table(LARGE)
-            .bulk()
-            .insert(stream::iter(large))
-            .await;
-        assert!(stored.unwrap().is_success());
+        let stored = service.table(LARGE).bulk().insert(stream::iter(large));
+        assert!(stored.await.unwrap().is_success());
         subject
     }
 
@@ -118,7 +93,7 @@ impl Subject {
             .unwrap()
     }
 
-    /// The path of a table of the account that does no harm, with a signature that may read it.
+    /// The path of a large table of the account that does no harm, with a signature that may read it.
     pub(super) fn readable(&self) -> String {
         self.signed(HONEST, LARGE)
     }
@@ -129,10 +104,8 @@ impl Subject {
     }
 
     fn signed(&self, account: &str, table: &str) -> String {
-        let sas = self.client(account, true).sas();
-        let sas = sas
-            .on(ResourceTypes::OBJECT)
-            .allow(AccountPermissions::READ);
+        let sas = self.client(account, true).sas().on(ResourceTypes::OBJECT);
+        let sas = sas.allow(AccountPermissions::READ);
         let url = sas.expires_in(Duration::from_secs(3600)).sign().unwrap();
         let url = url.expose();
         let (_, query) = url.split_once('?').unwrap();
@@ -147,18 +120,22 @@ impl Subject {
     /// Watches how much of both it uses at most.
     pub(super) fn watch_usage(&self) -> Watch {
         let id = self.process.id();
-        let (stop, mut stopped) = oneshot::channel();
+        let (stop, stopped) = oneshot::channel();
         let watching = tokio::spawn(async move {
             let mut peak = (0, 0);
-            let mut ticks = interval(Duration::from_millis(100));
-            loop {
-                let (mib, files) = usage(id);
-                peak = (peak.0.max(mib), peak.1.max(files));
-                tokio::select! {
-                    _ = ticks.tick() => {}
-                    _ = &mut stopped => return peak,
+            let watch = async {
+                let mut ticks = interval(Duration::from_millis(100));
+                loop {
+                    ticks.tick().await;
+                    let (mib, files) = usage(id);
+                    peak = (peak.0.max(mib), peak.1.max(files));
                 }
+            };
+            tokio::select! {
+                () = watch => {}
+                _ = stopped => {}
             }
+            peak
         });
         Watch { stop, watching }
     }
