@@ -21,33 +21,27 @@ struct WithoutParenthesesOrStrings {
 }
 
 #[derive(TableEntity)]
-#[table(rename = "Employees")]
+#[table(rename = "Employees", partition_key = "{department}", row_key = "{id}")]
 struct OnTheWrongItem {
-    #[table(partition_key)]
     department: String,
-    #[table(row_key)]
     id: String,
     #[table(rename_all = "camelCase")]
     name: String,
 }
 
 #[derive(TableEntity)]
-#[table(crate = "my sdk")]
+#[table(crate = "my sdk", partition_key = "{department}", row_key = "{id}")]
 struct NotAPath {
-    #[table(partition_key)]
     department: String,
-    #[table(row_key)]
     id: String,
     #[table(default = "5 + 5")]
     limit: i32,
 }
 
 #[derive(TableEntity)]
-#[table(rename_al = "PascalCase")]
+#[table(rename_al = "PascalCase", partition_key = "{department}", row_key = "{id}")]
 struct UnknownAndRepeated {
-    #[table(partition_key)]
     department: String,
-    #[table(row_key)]
     id: String,
     #[table(column = "Name", rename = "FullName")]
     name: String,
@@ -57,10 +51,9 @@ struct UnknownAndRepeated {
 }
 
 #[derive(TableEntity)]
+#[table(partition_key = "{department}", row_key = "{id}")]
 struct ExcludeEachOther {
-    #[table(partition_key)]
     department: String,
-    #[table(row_key)]
     id: String,
     #[table(json, skip)]
     tags: Vec<String>,
@@ -73,10 +66,9 @@ struct ExcludeEachOther {
 }
 
 #[derive(TableEntity)]
+#[table(partition_key = "{department}", row_key = "{id}")]
 struct TwoRests {
-    #[table(partition_key)]
     department: String,
-    #[table(row_key)]
     id: String,
     #[table(rest)]
     a: Properties,

@@ -3,10 +3,9 @@ use futures::stream;
 use tablesdk::{Stored, TableClient, TableEntity, TableServiceClient};
 
 #[derive(TableEntity)]
+#[table(partition_key = "{department}", row_key = "{id}")]
 struct Employee {
-    #[table(partition_key)]
     department: String,
-    #[table(row_key)]
     id: String,
 }
 

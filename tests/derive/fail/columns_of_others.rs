@@ -2,11 +2,9 @@
 use tablesdk::{TableClient, TableEntity, TableProperties};
 
 #[derive(TableEntity)]
-#[table(entity_type = "Person")]
+#[table(entity_type = "Person", partition_key = "{country}", row_key = "{id}")]
 struct Person {
-    #[table(partition_key)]
     country: String,
-    #[table(row_key)]
     id: String,
     age: i32,
     #[table(flatten, prefix = "Home")]
@@ -21,11 +19,9 @@ struct Home {
 }
 
 #[derive(TableEntity)]
-#[table(entity_type = "Dog")]
+#[table(entity_type = "Dog", partition_key = "{owner}", row_key = "{name}")]
 struct Dog {
-    #[table(partition_key)]
     owner: String,
-    #[table(row_key)]
     name: String,
     age: i32,
 }

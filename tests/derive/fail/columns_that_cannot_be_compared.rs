@@ -10,10 +10,9 @@ enum Status {
 }
 
 #[derive(TableEntity)]
+#[table(partition_key = "{country}", row_key = "{id}")]
 struct Person {
-    #[table(partition_key)]
     country: String,
-    #[table(row_key)]
     id: String,
     status: Status,
     done: bool,

@@ -2,10 +2,9 @@
 use tablesdk::{DynamicEntity, Guid, TableClient, TableEntity, Timestamp};
 
 #[derive(TableEntity)]
+#[table(partition_key = "{country}", row_key = "{id}")]
 struct Person {
-    #[table(partition_key)]
     country: String,
-    #[table(row_key)]
     id: String,
     name: String,
     age: i32,

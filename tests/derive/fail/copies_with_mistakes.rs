@@ -2,10 +2,9 @@ use tablesdk::{TableEntity, TableProperties};
 
 #[derive(TableEntity)]
 #[table(copy, copy = "Skilled", copy(Skilled, Badge), copy())]
+#[table(partition_key = "{department}", row_key = "{id}")]
 struct BadSyntax {
-    #[table(partition_key)]
     department: String,
-    #[table(row_key)]
     id: String,
 }
 
@@ -16,11 +15,9 @@ struct Projection {
 }
 
 #[derive(TableEntity)]
-#[table(copy(Skilled))]
+#[table(copy(Skilled), partition_key = "{department}", row_key = "{id}")]
 struct Generic<T> {
-    #[table(partition_key)]
     department: String,
-    #[table(row_key)]
     id: String,
     name: T,
 }

@@ -33,10 +33,9 @@ struct Address {
 }
 
 #[derive(TableEntity)]
+#[table(partition_key = "{department}", row_key = "{id}")]
 struct Fields {
-    #[table(partition_key)]
     department: String,
-    #[table(row_key)]
     id: String,
     #[table(encrypt = "deterministic")]
     name: String,

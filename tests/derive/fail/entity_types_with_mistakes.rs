@@ -3,10 +3,9 @@ use tablesdk::{TableEntity, TableProperties};
 
 #[derive(TableEntity)]
 #[table(alias = "Worker", entity_type_property = "Kind", from = "Old")]
+#[table(partition_key = "{department}", row_key = "{id}")]
 struct WithoutEntityType {
-    #[table(partition_key)]
     department: String,
-    #[table(row_key)]
     id: String,
 }
 
@@ -18,19 +17,17 @@ struct Address {
 
 #[derive(TableEntity)]
 #[table(entity_type = "", entity_type_property = "Row Key")]
+#[table(partition_key = "{department}", row_key = "{id}")]
 struct ForbiddenNames {
-    #[table(partition_key)]
     department: String,
-    #[table(row_key)]
     id: String,
 }
 
 #[derive(TableEntity)]
 #[table(entity_type = "Employee", rename_all = "PascalCase")]
+#[table(partition_key = "{department}", row_key = "{id}")]
 struct TakenName {
-    #[table(partition_key)]
     department: String,
-    #[table(row_key)]
     id: String,
     entity_type: String,
     #[table(alias = "EntityType")]
@@ -44,10 +41,9 @@ struct Kind {
 
 #[derive(TableEntity)]
 #[table(entity_type = "Office", entity_type_property = "kind")]
+#[table(partition_key = "{department}", row_key = "{id}")]
 struct TakenByAFlattenedStruct {
-    #[table(partition_key)]
     department: String,
-    #[table(row_key)]
     id: String,
     #[table(flatten)]
     more: Kind,

@@ -2,20 +2,16 @@
 use tablesdk::{DynamicEntity, TableEntity};
 
 #[derive(TableEntity)]
-#[table(entity_type = "Department")]
+#[table(entity_type = "Department", partition_key = "{id}", row_key = "{row}")]
 struct Department {
-    #[table(partition_key)]
     id: String,
-    #[table(row_key)]
     row: String,
 }
 
 #[derive(TableEntity)]
-#[table(entity_type = "Employee")]
+#[table(entity_type = "Employee", partition_key = "{department}", row_key = "{id}")]
 struct Employee {
-    #[table(partition_key)]
     department: String,
-    #[table(row_key)]
     id: String,
 }
 

@@ -2,20 +2,18 @@
 use tablesdk::{TableEntity, TableProperties, Timestamp};
 
 #[derive(TableEntity)]
+#[table(partition_key = "{user}", row_key = "{id}")]
 struct Number {
-    #[table(partition_key)]
     user: String,
-    #[table(row_key)]
     id: String,
     #[table(expires)]
     until: i64,
 }
 
 #[derive(TableEntity)]
+#[table(partition_key = "{user}", row_key = "{id}")]
 struct Two {
-    #[table(partition_key)]
     user: String,
-    #[table(row_key)]
     id: String,
     #[table(expires)]
     until: Timestamp,
@@ -24,10 +22,9 @@ struct Two {
 }
 
 #[derive(TableEntity)]
+#[table(partition_key = "{user}", row_key = "{id}")]
 struct Roles {
-    #[table(partition_key)]
     user: String,
-    #[table(row_key)]
     id: String,
     #[table(expires, timestamp)]
     written: Timestamp,
@@ -43,10 +40,9 @@ struct Key {
 }
 
 #[derive(TableEntity)]
+#[table(partition_key = "{user}", row_key = "{id}")]
 struct Alias {
-    #[table(partition_key)]
     user: String,
-    #[table(row_key)]
     id: String,
     #[table(expires, alias = "end")]
     until: Timestamp,

@@ -4,30 +4,27 @@ use tablesdk::series::Series;
 use tablesdk::{TableEntity, TableProperties};
 
 #[derive(TableEntity)]
+#[table(partition_key = "{employee}", row_key = "{day}")]
 struct ChunksWithoutPrefix {
-    #[table(partition_key)]
     employee: String,
-    #[table(row_key)]
     day: String,
     #[table(flatten)]
     cv: Chunked<String>,
 }
 
 #[derive(TableEntity)]
+#[table(partition_key = "{employee}", row_key = "{day}")]
 struct SlotsWithoutPrefix {
-    #[table(partition_key)]
     employee: String,
-    #[table(row_key)]
     day: String,
     #[table(flatten)]
     hours: Series<i32, 24>,
 }
 
 #[derive(TableEntity)]
+#[table(partition_key = "{employee}", row_key = "{day}")]
 struct NameOfAChunk {
-    #[table(partition_key)]
     employee: String,
-    #[table(row_key)]
     day: String,
     cv__1: String,
     #[table(flatten, prefix = "cv")]
@@ -35,10 +32,9 @@ struct NameOfAChunk {
 }
 
 #[derive(TableEntity)]
+#[table(partition_key = "{employee}", row_key = "{day}")]
 struct NameOfASlot {
-    #[table(partition_key)]
     employee: String,
-    #[table(row_key)]
     day: String,
     #[table(flatten, prefix = "H")]
     hours: Series<i32, 24>,
@@ -47,10 +43,9 @@ struct NameOfASlot {
 }
 
 #[derive(TableEntity)]
+#[table(partition_key = "{employee}", row_key = "{day}")]
 struct NameInAStruct {
-    #[table(partition_key)]
     employee: String,
-    #[table(row_key)]
     day: String,
     city: String,
     #[table(flatten)]
@@ -63,10 +58,9 @@ struct Home {
 }
 
 #[derive(TableEntity)]
+#[table(partition_key = "{employee}", row_key = "{day}")]
 struct TooManySlots {
-    #[table(partition_key)]
     employee: String,
-    #[table(row_key)]
     day: String,
     total: i32,
     #[table(flatten, prefix = "M")]
@@ -74,10 +68,9 @@ struct TooManySlots {
 }
 
 #[derive(TableEntity)]
+#[table(partition_key = "{employee}", row_key = "{day}")]
 struct NoSlots {
-    #[table(partition_key)]
     employee: String,
-    #[table(row_key)]
     day: String,
     #[table(flatten, prefix = "H")]
     hours: Series<i32, 0>,
@@ -85,10 +78,9 @@ struct NoSlots {
 
 /// An entity has at most 1 MiB, and sixteen chunks are that.
 #[derive(TableEntity)]
+#[table(partition_key = "{employee}", row_key = "{day}")]
 struct TooManyChunks {
-    #[table(partition_key)]
     employee: String,
-    #[table(row_key)]
     day: String,
     #[table(flatten, prefix = "cv")]
     cv: Chunked<String, 17>,
@@ -96,10 +88,9 @@ struct TooManyChunks {
 
 /// Only strings and binary are cut.
 #[derive(TableEntity)]
+#[table(partition_key = "{employee}", row_key = "{day}")]
 struct ChunksOfAnotherType {
-    #[table(partition_key)]
     employee: String,
-    #[table(row_key)]
     day: String,
     #[table(flatten, prefix = "age")]
     age: Chunked<i32>,
@@ -107,21 +98,18 @@ struct ChunksOfAnotherType {
 
 /// Only a column of Int64 can also hold Int32.
 #[derive(TableEntity)]
+#[table(partition_key = "{employee}", row_key = "{day}")]
 struct MixedIntegersOfAString {
-    #[table(partition_key)]
     employee: String,
-    #[table(row_key)]
     day: String,
     #[table(mixed_integers)]
     name: String,
 }
 
 #[derive(TableEntity)]
-#[table(rename_all = "PascalCase")]
+#[table(rename_all = "PascalCase", partition_key = "{country}", row_key = "{id}")]
 struct Person {
-    #[table(partition_key)]
     country: String,
-    #[table(row_key)]
     id: String,
     #[table(flatten, prefix = "Home")]
     home: Address,

@@ -2,11 +2,9 @@
 use tablesdk::{TableClient, TableEntity};
 
 #[derive(TableEntity)]
-#[table(entity_type = "Employee")]
+#[table(entity_type = "Employee", partition_key = "{department}", row_key = "{id}")]
 struct Employee {
-    #[table(partition_key)]
     department: String,
-    #[table(row_key)]
     id: String,
 }
 

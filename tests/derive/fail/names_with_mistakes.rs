@@ -2,28 +2,23 @@
 use tablesdk::{TableEntity, TableProperties};
 
 #[derive(TableEntity)]
-#[table(rename_all = "pascalCase")]
+#[table(rename_all = "pascalCase", partition_key = "{department}", row_key = "{id}")]
 struct UnknownCase {
-    #[table(partition_key)]
     department: String,
-    #[table(row_key)]
     id: String,
 }
 
 #[derive(TableEntity)]
-#[table(rename_all = "kebab-case")]
+#[table(rename_all = "kebab-case", partition_key = "{department}", row_key = "{id}")]
 struct CaseWithHyphens {
-    #[table(partition_key)]
     department: String,
-    #[table(row_key)]
     id: String,
 }
 
 #[derive(TableEntity)]
+#[table(partition_key = "{department}", row_key = "{id}")]
 struct ForbiddenNames {
-    #[table(partition_key)]
     department: String,
-    #[table(row_key)]
     id: String,
     #[table(rename = "first-name")]
     first: String,
@@ -51,11 +46,9 @@ struct Home {
 }
 
 #[derive(TableEntity)]
-#[table(rename_all = "PascalCase")]
+#[table(rename_all = "PascalCase", partition_key = "{department}", row_key = "{id}")]
 struct TakenNames {
-    #[table(partition_key)]
     department: String,
-    #[table(row_key)]
     id: String,
     timestamp: i64,
     #[table(rename = "RowKey")]

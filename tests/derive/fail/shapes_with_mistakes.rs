@@ -14,10 +14,9 @@ union Union {
 }
 
 #[derive(TableEntity)]
+#[table(partition_key = "{department}", row_key = "{id}")]
 struct Borrowed<'a> {
-    #[table(partition_key)]
     department: String,
-    #[table(row_key)]
     id: String,
     name: &'a str,
 }

@@ -2,10 +2,9 @@
 use tablesdk::{TableClient, TableEntity};
 
 #[derive(Clone, TableEntity)]
+#[table(partition_key = "{department}", row_key = "{id}")]
 struct Employee {
-    #[table(partition_key)]
     department: String,
-    #[table(row_key)]
     id: String,
 }
 

@@ -5,10 +5,9 @@ use tablesdk::series::Series;
 use tablesdk::{DynamicEntity, ETag, PropertyValue, TableEntity, Timestamp};
 
 #[derive(TableEntity)]
+#[table(partition_key = "{country}", row_key = "{id}")]
 struct NotValues {
-    #[table(partition_key)]
     country: String,
-    #[table(row_key)]
     id: String,
     count: usize,
     letter: char,
@@ -24,10 +23,9 @@ struct NotValues {
 struct Ordinary;
 
 #[derive(TableEntity)]
+#[table(partition_key = "{country}", row_key = "{id}")]
 struct NotOfThisWay {
-    #[table(partition_key)]
     country: String,
-    #[table(row_key)]
     id: String,
     #[table(flatten)]
     home: Ordinary,
@@ -57,10 +55,9 @@ mod cents {
 
 /// A slot is absent without a value.
 #[derive(TableEntity)]
+#[table(partition_key = "{employee}", row_key = "{day}")]
 struct SeriesOfOptions {
-    #[table(partition_key)]
     employee: String,
-    #[table(row_key)]
     day: String,
     #[table(flatten, prefix = "H")]
     hours: Series<Option<i32>, 24>,

@@ -34,10 +34,9 @@ fn use_a_keys_type() {
 }
 
 #[derive(TableEntity)]
+#[table(partition_key = "{country}", row_key = "{id}")]
 struct Person {
-    #[table(partition_key)]
     country: String,
-    #[table(row_key)]
     id: String,
     #[table(skip, json)]
     a: u64,
@@ -77,11 +76,9 @@ fn use_a_flattened_struct(table: &TableClient, person: &Person) {
 }
 
 #[derive(TableEntity)]
-#[table(entity_type = "Manager")]
+#[table(entity_type = "Manager", partition_key = "{department}", row_key = "{id}")]
 struct Manager {
-    #[table(partition_key)]
     department: String,
-    #[table(row_key)]
     id: String,
     salary: f64,
 }
@@ -93,11 +90,9 @@ enum Row {
 }
 
 #[derive(TableEntity)]
-#[table(entity_tipe = "Office")]
+#[table(entity_tipe = "Office", partition_key = "{department}", row_key = "{id}")]
 struct Office {
-    #[table(partition_key)]
     department: String,
-    #[table(row_key)]
     id: String,
     rooms: i32,
 }

@@ -2,11 +2,9 @@
 use tablesdk::TableEntity;
 
 #[derive(TableEntity)]
-#[table(entity_type = "Employee")]
+#[table(entity_type = "Employee", partition_key = "{department}", row_key = "{id}")]
 struct Employee {
-    #[table(partition_key)]
     department: String,
-    #[table(row_key)]
     id: String,
 }
 
@@ -30,10 +28,9 @@ enum Row {
 /// An older version needs a conversion to the newer one.
 #[derive(TableEntity)]
 #[table(entity_type = "Employee.v2", from = "Employee")]
+#[table(partition_key = "{department}", row_key = "{id}")]
 struct New {
-    #[table(partition_key)]
     department: String,
-    #[table(row_key)]
     id: String,
 }
 

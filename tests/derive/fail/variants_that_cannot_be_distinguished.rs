@@ -2,20 +2,16 @@
 use tablesdk::{TableEntity, TableProperties};
 
 #[derive(TableEntity)]
-#[table(entity_type = "Department")]
+#[table(entity_type = "Department", partition_key = "{id}", row_key = "{row}")]
 struct Department {
-    #[table(partition_key)]
     id: String,
-    #[table(row_key)]
     row: String,
 }
 
 #[derive(TableEntity)]
-#[table(entity_type = "Employee")]
+#[table(entity_type = "Employee", partition_key = "{department}", row_key = "{id}")]
 struct Employee {
-    #[table(partition_key)]
     department: String,
-    #[table(row_key)]
     id: String,
 }
 
@@ -33,11 +29,9 @@ enum AliasIsTheTypeOfItsStruct {
 }
 
 #[derive(TableEntity)]
-#[table(entity_type = "Department")]
+#[table(entity_type = "Department", partition_key = "{id}", row_key = "{row}")]
 struct Office {
-    #[table(partition_key)]
     id: String,
-    #[table(row_key)]
     row: String,
 }
 
@@ -48,10 +42,9 @@ enum OneEntityType {
 }
 
 #[derive(TableEntity)]
+#[table(partition_key = "{department}", row_key = "{id}")]
 struct Untyped {
-    #[table(partition_key)]
     department: String,
-    #[table(row_key)]
     id: String,
 }
 
@@ -63,10 +56,9 @@ enum WithoutEntityType {
 
 #[derive(TableEntity)]
 #[table(entity_type = "Kinded", entity_type_property = "Kind")]
+#[table(partition_key = "{department}", row_key = "{id}")]
 struct Kinded {
-    #[table(partition_key)]
     department: String,
-    #[table(row_key)]
     id: String,
 }
 
@@ -78,11 +70,9 @@ enum TwoProperties {
 
 /// An older version has a different entity type.
 #[derive(TableEntity)]
-#[table(entity_type = "Department", from = "Office")]
+#[table(entity_type = "Department", from = "Office", partition_key = "{id}", row_key = "{row}")]
 struct NewOffice {
-    #[table(partition_key)]
     id: String,
-    #[table(row_key)]
     row: String,
 }
 
@@ -105,22 +95,18 @@ enum WithAProjection {
 
 /// Who may write an entity could change its type, and with it whether a property is decrypted.
 #[derive(TableEntity)]
-#[table(entity_type = "Patient")]
+#[table(entity_type = "Patient", partition_key = "{ward}", row_key = "{id}")]
 struct Patient {
-    #[table(partition_key)]
     ward: String,
-    #[table(row_key)]
     id: String,
     #[table(encrypt)]
     name: String,
 }
 
 #[derive(TableEntity)]
-#[table(entity_type = "Nurse")]
+#[table(entity_type = "Nurse", partition_key = "{ward}", row_key = "{id}")]
 struct Nurse {
-    #[table(partition_key)]
     ward: String,
-    #[table(row_key)]
     id: String,
     name: String,
 }
@@ -138,10 +124,9 @@ struct Contact {
 }
 
 #[derive(TableEntity)]
+#[table(partition_key = "{country}", row_key = "{id}")]
 struct Customer {
-    #[table(partition_key)]
     country: String,
-    #[table(row_key)]
     id: String,
     #[table(flatten)]
     contact: Contact,
