@@ -12,8 +12,7 @@ use http::Response;
 use tablesdk::action::CurrentState;
 use tablesdk::transport::{Clock, ReqwestTransport};
 use tablesdk::{
-    ETag, Error, ErrorCode, ErrorKind, RetryPolicy, Stored, TableClient, TableServiceClient,
-    Timestamp,
+    Error, ErrorCode, ErrorKind, RetryPolicy, Stored, TableClient, TableServiceClient, Timestamp,
 };
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Faults, Op};
@@ -23,11 +22,6 @@ use crate::Employee;
 
 async fn start() -> (Subject, TableClient, Faults) {
     Subject::with_table(RetryPolicy::exponential()).await
-}
-
-async fn name_of(table: &TableClient) -> Option<String> {
-    let found = Employee::find(table).await;
-    found.map(|employee| employee.name.clone())
 }
 
 /// The entity that an error with an ambiguous outcome contains.
@@ -87,26 +81,23 @@ async fn a_request_that_was_not_executed_is_retried_without_ambiguity() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_insert_whose_request_was_lost_is_retried() {
-    let (subject, table, faults) = start().await;
-    let journal = subject.server().journal();
-    faults.next(Op::InsertEntity, Fault::reset());
+async fn an_insert_whose_request_was_lost_is_told_what_another_client_inserted() {
+    let (_subject, table, faults) = start().await;
     table.insert(&Employee::ada()).await.unwrap();
-    assert_eq!(journal.requests().count(), 2);
-    // Another client's entity has the key.
     faults.next(Op::InsertEntity, Fault::reset());
     let error = table.insert(&Employee::grace()).await.unwrap_err();
     assert_eq!(found(&error), Found::Different);
     assert_eq!(current(&error).name, "Ada");
 }
 
-/// Asserts that the client inserts twice, and reads what is stored.
-async fn assert_ambiguous(subject: &Subject, table: &TableClient) {
+#[tokio::test(start_paused = true)]
+async fn the_error_of_an_ambiguous_outcome_names_both_possibilities() {
+    let (subject, table, faults) = start().await;
     let journal = subject.server().journal();
+    faults.next(Op::InsertEntity, Fault::lost_response());
     let error = table.insert(&Employee::ada()).await.unwrap_err();
-    assert_eq!(found(&error), Found::Equal);
     assert_eq!(*current(&error), Employee::ada());
-    assert_eq!(error.attempts(), 3, "{error:?}");
+    assert_eq!(error.attempts(), 3, "two inserts and a read: {error:?}");
     assert_eq!(journal.requests().op(Op::QueryEntity).count(), 1);
     let text = error.to_string();
     let words = "may have been carried out or not (what is there now equals what was sent): 409";
@@ -114,99 +105,21 @@ async fn assert_ambiguous(subject: &Subject, table: &TableClient) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_insert_whose_response_was_lost_is_ambiguous() {
-    for fault in [
-        Fault::lost_response(),
-        Fault::no_response().applied(),
-        Fault::error(ErrorCode::OperationTimedOut).applied(),
-        Fault::error(ErrorCode::InternalError).applied(),
-    ] {
-        let (subject, table, faults) = start().await;
-        faults.next(Op::InsertEntity, fault);
-        assert_ambiguous(&subject, &table).await;
-    }
-    for status in [502, 503] {
-        let (subject, table, proxy) = Subject::behind_proxy(RetryPolicy::exponential()).await;
-        proxy.plan(Op::InsertEntity, [Reply::Replace(foreign(status))]);
-        assert_ambiguous(&subject, &table).await;
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn upserts_and_unconditional_writes_are_retried() {
-    let (subject, table, faults) = start().await;
-    let journal = subject.server().journal();
-    faults
-        .on_writes()
-        .inject_each([Fault::lost_response(), Fault::reset()]);
-    let etag = table.upsert_replace(&Employee::ada()).await.unwrap();
-    assert_eq!(*Employee::find(&table).await.unwrap().etag(), etag);
-    faults.next(Op::UpdateEntity, Fault::lost_response());
-    let other = Employee::new("1", "A", 1);
-    table.replace_if(&other, ETag::ANY).await.unwrap();
-    faults.next(Op::MergeEntity, Fault::lost_response());
-    table.merge_if(&Employee::ada(), ETag::ANY).await.unwrap();
-    // Seven writes, and the read of the test.
-    assert_eq!(journal.requests().count(), 8);
-    assert_eq!(name_of(&table).await.as_deref(), Some("Ada"));
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_upsert_succeeds_if_the_stored_entity_equals_it() {
-    let (subject, table, faults) = start().await;
-    let journal = subject.server().journal();
-    let inject = |first| {
-        faults.on_writes().times(1).inject(first);
-        let busy = Fault::error(ErrorCode::ServerBusy);
-        faults.on_writes().times(6).inject(busy);
-    };
-    inject(Fault::lost_response());
-    table.upsert_merge(&Employee::ada()).await.unwrap();
-    let reads = journal.requests().op(Op::QueryEntity);
-    assert_eq!((journal.requests().count(), reads.count()), (8, 1));
-
-    inject(Fault::reset());
-    let error = table.upsert_merge(&Employee::grace()).await.unwrap_err();
-    assert_eq!(found(&error), Found::Different);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_conditional_write_that_was_retried_may_be_ambiguous() {
-    let (subject, table, faults) = start().await;
-    let journal = subject.server().journal();
+async fn the_entity_of_an_ambiguous_outcome_can_be_written() {
+    let (_subject, table, faults) = start().await;
     let mut ada = table.insert(&Employee::ada()).await.unwrap();
     let before = ada.etag().clone();
     ada.age = 37;
     faults.next(Op::UpdateEntity, Fault::lost_response());
     let error = table.replace(&mut ada).await.unwrap_err();
-    assert_eq!(found(&error), Found::Equal);
     assert_eq!(*ada.etag(), before, "the caller keeps the old ETag");
-
-    // The entity of the error can be changed and written.
     let mut now = current(&error);
     assert_eq!(now.age, 37);
     now.age = 38;
-    faults.next(Op::MergeEntity, Fault::reset());
     table.merge(&mut now).await.unwrap();
     let error = table.replace(&mut ada).await.unwrap_err();
     assert!(error.is_precondition_failed(), "{error:?}");
     assert_eq!(error.attempts(), 1);
-
-    faults.next(Op::DeleteEntity, Fault::lost_response());
-    let error = table.delete_stored(&now).await.unwrap_err();
-    assert_eq!(found(&error), Found::Missing);
-    assert_eq!(journal.requests().op(Op::DeleteEntity).count(), 2);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_delete_by_key_is_true_once_the_entity_is_missing() {
-    let (subject, table, faults) = start().await;
-    let journal = subject.server().journal();
-    table.insert(&Employee::ada()).await.unwrap();
-    faults.next(Op::DeleteEntity, Fault::lost_response());
-    assert!(table.delete(("Sales", "1")).await.unwrap());
-    assert_eq!(journal.requests().op(Op::DeleteEntity).count(), 2);
-    assert!(!table.delete(("Sales", "1")).await.unwrap());
 }
 
 #[tokio::test(start_paused = true)]
@@ -224,47 +137,56 @@ async fn tables_are_created_and_deleted_despite_lost_responses() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_whose_responses_are_all_lost_is_ambiguous() {
-    let (subject, table, faults) = start().await;
-    let journal = subject.server().journal();
-    faults
-        .on(Op::InsertEntity)
-        .times(7)
-        .inject(Fault::lost_response());
-    let error = table.insert(&Employee::ada()).await.unwrap_err();
-    assert_eq!(found(&error), Found::Unread);
-    assert_eq!((error.attempts(), journal.requests().count()), (7, 7));
-    assert_eq!(name_of(&table).await.as_deref(), Some("Ada"));
-
-    // Without retries, one lost response is enough. A lost response to a read is not ambiguous.
+async fn without_retries_one_lost_response_is_ambiguous() {
     let (subject, table, faults) = Subject::with_table(RetryPolicy::none()).await;
     let journal = subject.server().journal();
     faults.next(Op::InsertOrMergeEntity, Fault::reset());
     let error = table.upsert_merge(&Employee::ada()).await.unwrap_err();
-    assert!(error.is_outcome_unknown(), "{error:?}");
+    assert_eq!((found(&error), error.attempts()), (Found::Unread, 1));
+    // A lost response to a read is not ambiguous.
     faults.next(Op::QueryEntity, Fault::lost_response());
     let error = table.get::<Employee>(("Sales", "1")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Transport);
     assert_eq!(journal.requests().count(), 2);
 }
 
+/// What a rejection says that follows a lost response to the same write.
 #[tokio::test(start_paused = true)]
-async fn a_rejection_of_the_request_itself_is_definitive() {
-    let (_subject, table, faults) = start().await;
-    let invalid = Fault::error(ErrorCode::InvalidInput);
-    faults
-        .on(Op::InsertEntity)
-        .inject_each([Fault::reset(), invalid]);
-    let error = table.insert(&Employee::ada()).await.unwrap_err();
-    assert_eq!((error.kind(), error.attempts()), (ErrorKind::Service, 2));
-    // A rejection of the credential is not.
-    let denied = Fault::error(ErrorCode::AuthenticationFailed);
-    faults
-        .on(Op::InsertEntity)
-        .inject_each([Fault::lost_response(), denied]);
-    let error = table.insert(&Employee::ada()).await.unwrap_err();
-    assert_eq!(found(&error), Found::Equal);
-    assert!(!error.is_denied());
+async fn only_a_rejection_of_the_request_itself_is_definitive_after_a_lost_response() {
+    let codes = [
+        ErrorCode::InvalidInput,
+        ErrorCode::AuthenticationFailed,
+        // The first write has perhaps filled the entity.
+        ErrorCode::TooManyProperties,
+        ErrorCode::EntityTooLarge,
+    ];
+    let service = codes.map(|code| (refusal(code.status().as_u16(), code.as_str()), Some(code)));
+    let proxies = [400, 405, 411, 413, 414, 415, 501].map(|status| (foreign(status), None));
+    for (rejection, code) in service.into_iter().chain(proxies) {
+        let (subject, table, proxy) = Subject::behind_proxy(RetryPolicy::exponential()).await;
+        let mut ada = table.insert(&Employee::ada()).await.unwrap();
+        ada.age = 37;
+        let is_definitive = code == Some(ErrorCode::InvalidInput);
+        let lost = if is_definitive {
+            Fault::reset()
+        } else {
+            Fault::lost_response()
+        };
+        subject.server().faults().next(Op::MergeEntity, lost);
+        let status = rejection.status();
+        proxy.plan(Op::MergeEntity, [Reply::Forward, Reply::Respond(rejection)]);
+        let error = table.merge(&mut ada).await.unwrap_err();
+        assert_eq!(
+            (error.status(), error.code()),
+            (Some(status), code.as_ref())
+        );
+        if is_definitive {
+            assert_eq!((error.kind(), error.attempts()), (ErrorKind::Service, 2));
+        } else {
+            assert_eq!(found(&error), Found::Equal, "{error:?}");
+            assert!(!error.is_denied());
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use harness::outcome::{Found, found};
-use harness::proxy::{Reply, batch_refusal, foreign};
+use harness::proxy::{Reply, batch_refusal};
 use harness::{Subject, client_with};
 use tablesdk::action::OperationReport;
 use tablesdk::{ErrorCode, ErrorKind, RetryPolicy, TableClient};
@@ -48,31 +48,6 @@ async fn grow_older(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_transaction_whose_response_was_lost_is_ambiguous_and_does_not_start_over() {
-    for fault in [Fault::lost_response(), Fault::no_response().applied()] {
-        let (subject, table, faults) = start().await;
-        table.insert(&Employee::ada()).await.unwrap();
-        let journal = subject.server().journal();
-        faults.next(BATCH, fault);
-        let rounds = AtomicU32::new(0);
-        let error = grow_older(&table, &rounds, false).await.unwrap_err();
-        assert_eq!(found(&error), Found::Equal, "{error:?}");
-        assert_eq!(error.batch_index(), Some(0));
-        assert_eq!(error.key().unwrap().row_key().as_str(), "1");
-        assert_eq!(rounds.into_inner(), 1);
-        assert_eq!(journal.requests().op(BATCH).count(), 2);
-        assert_eq!(Employee::find(&table).await.unwrap().age, 37);
-    }
-    // A lost request is sent again.
-    let (_subject, table, faults) = start().await;
-    table.insert(&Employee::ada()).await.unwrap();
-    faults.next(BATCH, Fault::reset());
-    let rounds = AtomicU32::new(0);
-    assert_eq!(grow_older(&table, &rounds, false).await.unwrap(), 37);
-    assert_eq!(rounds.into_inner(), 1);
-}
-
-#[tokio::test(start_paused = true)]
 async fn an_ambiguous_check_shows_the_entity_of_the_first_change() {
     let (_subject, table, faults) = start().await;
     table.insert(&Employee::ada()).await.unwrap();
@@ -88,30 +63,6 @@ async fn an_ambiguous_check_shows_the_entity_of_the_first_change() {
     assert_eq!(found(&error), Found::Equal, "{error:?}");
     assert_eq!(error.key().unwrap().row_key().as_str(), "2");
     assert_eq!((error.batch_index(), rounds.into_inner()), (None, 1));
-}
-
-async fn assert_one_round(table: &TableClient) {
-    table.insert(&Employee::ada()).await.unwrap();
-    let rounds = AtomicU32::new(0);
-    assert_eq!(grow_older(table, &rounds, true).await.unwrap(), 37);
-    assert_eq!(rounds.into_inner(), 1);
-    assert_eq!(Employee::find(table).await.unwrap().age, 37);
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_exactly_once_transaction_survives_lost_responses() {
-    for fault in [
-        Fault::lost_response(),
-        Fault::no_response().applied(),
-        Fault::duplicate(),
-    ] {
-        let (_subject, table, faults) = start().await;
-        faults.next(BATCH, fault);
-        assert_one_round(&table).await;
-    }
-    let (_subject, table, proxy) = Subject::behind_proxy(RetryPolicy::exponential()).await;
-    proxy.plan(BATCH, [Reply::Replace(foreign(502))]);
-    assert_one_round(&table).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,16 +5,19 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use harness::client_with;
-use harness::proxy::{Proxy, Reply, batch_refusal, foreign, refusal};
+use harness::outcome::{Found, found};
+use harness::proxy::{
+    Proxy, Reply, SERVICE_HEADERS, batch_refusal, foreign, refusal, service_response,
+};
 use http::Response;
 use tablesdk::transport::{ReqwestTransport, Transport};
-use tablesdk::{ErrorCode, RetryPolicy, TableClient};
+use tablesdk::{Error, ErrorCode, RetryPolicy, TableClient};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Journal, Op};
 use tokio::time::sleep;
 
 use super::verb::{Class, Verb};
-use super::{Scene, Trace, applied, direct, prepare};
+use super::{Trace, applied, direct, judge, prepare};
 
 /// What causes a fault.
 #[derive(Clone, Debug)]
@@ -35,26 +38,55 @@ impl From<Reply> for Cause {
     }
 }
 
-/// A name, a fault, its effect on the request, and whether the client retries.
-type Case = (String, Cause, Trace, bool);
+/// A fault, its effect on the request, and whether the client retries.
+#[derive(Clone, Debug)]
+struct Case {
+    name: String,
+    cause: Cause,
+    trace: Trace,
+    is_retried: bool,
+}
 
-fn case(name: impl Into<String>, cause: impl Into<Cause>, trace: Trace, is_retried: bool) -> Case {
-    (name.into(), cause.into(), trace, is_retried)
+fn case(name: &str, cause: impl Into<Cause>, trace: Trace, is_retried: bool) -> Case {
+    Case {
+        name: name.to_owned(),
+        cause: cause.into(),
+        trace,
+        is_retried,
+    }
+}
+
+/// A response in place of the service's: its request was not carried out, or it was.
+fn answers(name: &str, answer: &Response<Bytes>, is_retried: bool) -> [Case; 2] {
+    let respond = Reply::Respond(answer.clone());
+    let replace = Reply::Replace(answer.clone());
+    [
+        case(
+            &format!("{name}, not executed"),
+            respond,
+            Trace::Ambiguous,
+            is_retried,
+        ),
+        case(
+            &format!("{name}, executed"),
+            replace,
+            Trace::Executed,
+            is_retried,
+        ),
+    ]
 }
 
 fn cases() -> Vec<Case> {
-    use Trace::{Ambiguous, NotExecuted};
-    let (late, very_late) = (Duration::from_secs(29), Duration::from_secs(70));
+    use Trace::{Ambiguous, Executed, NotExecuted};
     let silent = Fault::no_response();
-    let late_request = Fault::reset().applied_after(very_late);
+    let late_request = Fault::reset().applied_after(Duration::from_secs(70));
     let busy = Fault::error(ErrorCode::ServerBusy).retry_after(Duration::from_secs(3));
     let mut cases = vec![
         case("refused", Reply::Refuse, NotExecuted, true),
         case("request lost", Fault::reset(), Ambiguous, true),
-        case("response lost", Fault::lost_response(), Ambiguous, true),
-        case("no response", silent.clone().applied(), Ambiguous, true),
+        case("response lost", Fault::lost_response(), Executed, true),
+        case("no response", silent.clone().applied(), Executed, true),
         case("swallowed", silent, Ambiguous, true),
-        case("late", Fault::delay(late), NotExecuted, false),
         case("arrives late", late_request, Ambiguous, true),
         case("busy for a while", busy, NotExecuted, true),
         case("bare 429", Reply::Respond(bare(429)), NotExecuted, true),
@@ -66,24 +98,13 @@ fn cases() -> Vec<Case> {
         let mut busy = refusal(503, "ServerBusy");
         busy.headers_mut().insert(name, value.parse().unwrap());
         let name = format!("503 and {name}: {value}");
-        cases.push(case(name, Reply::Respond(busy), NotExecuted, true));
+        cases.push(case(&name, Reply::Respond(busy), NotExecuted, true));
     }
     for code in [ErrorCode::InternalError, ErrorCode::OperationTimedOut] {
-        let (name, fault) = (code.as_str().to_owned(), Fault::error(code));
-        cases.push(case(name.clone(), fault.clone(), Ambiguous, true));
-        cases.push(case(name, fault.applied(), Ambiguous, true));
+        let (name, fault) = (code.as_str(), Fault::error(code.clone()));
+        cases.push(case(name, fault.clone(), Ambiguous, true));
+        cases.push(case(name, fault.applied(), Executed, true));
     }
-    let answers = |name: &str, answer: &Response<Bytes>, is_retried| {
-        let (lost, done) = (format!("{name}, not executed"), format!("{name}, executed"));
-        let (respond, replace) = (
-            Reply::Respond(answer.clone()),
-            Reply::Replace(answer.clone()),
-        );
-        [
-            case(lost, respond, Ambiguous, is_retried),
-            case(done, replace, Ambiguous, is_retried),
-        ]
-    };
     cases.extend(answers("408 Made", &refusal(408, "Made"), true));
     let retried = [408, 500, 502, 503, 504];
     let not_retried = [
@@ -91,16 +112,11 @@ fn cases() -> Vec<Case> {
     ];
     for status in retried.into_iter().chain(not_retried) {
         let name = format!("a page with {status}");
-        let is_retried = retried.contains(&status);
-        cases.extend(answers(&name, &foreign(status), is_retried));
+        cases.extend(answers(&name, &foreign(status), retried.contains(&status)));
     }
-    cases.extend(answers("nothing at all", &bare(204), false));
-    let multipart = Response::builder()
-        .status(202)
-        .header("content-type", "multipart/mixed; boundary=b")
-        .body(Bytes::from_static(b"--b\r\n\r\n"))
-        .unwrap();
-    cases.extend(answers("half a batch", &multipart, false));
+    for (name, response) in odd_successes() {
+        cases.extend(answers(name, &response, false));
+    }
     for (code, is_retried) in [
         (ErrorCode::InvalidInput, false),
         (ErrorCode::TooManyProperties, false),
@@ -111,7 +127,7 @@ fn cases() -> Vec<Case> {
         (ErrorCode::NotImplemented, false),
         (ErrorCode::ServerBusy, true),
     ] {
-        let (name, fault) = (code.as_str().to_owned(), Fault::error(code));
+        let (name, fault) = (code.as_str(), Fault::error(code.clone()));
         cases.push(case(name, fault, NotExecuted, is_retried));
     }
     cases
@@ -125,10 +141,96 @@ fn bare(status: u16) -> Response<Bytes> {
         .unwrap()
 }
 
-/// The service responds to a delete with a bare 204, so a client cannot detect a forged one.
-fn is_beyond_doubt(cause: &Cause, verb: Verb) -> bool {
-    let is_forged = matches!(cause, Cause::Proxy(Reply::Respond(answer)) if answer.status() == 204);
-    is_forged && verb.op() == Op::DeleteEntity
+/// Responses that look like a success, and that the service does not send.
+fn odd_successes() -> Vec<(&'static str, Response<Bytes>)> {
+    let with = |status, headers: &[(&str, &str)], body: &'static [u8]| {
+        let mut response = Response::builder().status(status);
+        for (name, value) in headers {
+            response = response.header(*name, *value);
+        }
+        response.body(Bytes::from_static(body)).unwrap()
+    };
+    let etag = ("etag", "W/\"datetime'2024-03-15T10%3A20%3A30.5Z'\"");
+    let [id, version] = SERVICE_HEADERS;
+    let (html, multipart) = ("text/html", "multipart/mixed; boundary=b");
+    let page = [id, version, etag, ("content-type", html)];
+    vec![
+        ("nothing at all", bare(204)),
+        (
+            "half a batch",
+            with(202, &[("content-type", multipart)], b"--b\r\n\r\n"),
+        ),
+        ("an ETag alone", with(204, &[etag], b"")),
+        ("no version", with(204, &[etag, id], b"")),
+        ("no request id", with(204, &[etag, version], b"")),
+        (
+            "a page with the headers of the service",
+            with(200, &page, b"<html>Welcome</html>"),
+        ),
+        ("no ETag", service_response(204).body(Bytes::new()).unwrap()),
+    ]
+}
+
+impl Case {
+    /// The client gets no response.
+    fn is_silent(&self) -> bool {
+        let lost = [
+            "request lost",
+            "response lost",
+            "arrives late",
+            "no response",
+            "swallowed",
+        ];
+        lost.contains(&&*self.name)
+    }
+
+    /// Without an ETag is how the service responds to a delete.
+    fn is_beyond_doubt(&self, verb: Verb) -> bool {
+        self.name.starts_with("no ETag") && verb.op() == Op::DeleteEntity
+    }
+}
+
+/// What a verb returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ends {
+    Done,
+    Failed,
+    Unknown(Found),
+}
+
+impl Ends {
+    fn of(outcome: &Result<bool, Error>) -> Self {
+        match outcome {
+            Ok(_) => Self::Done,
+            Err(error) if error.is_outcome_unknown() => Self::Unknown(found(error)),
+            Err(_) => Self::Failed,
+        }
+    }
+
+    /// What a verb returns if that many of its requests meet the fault.
+    fn expected(verb: Verb, case: &Case, times: usize) -> Self {
+        let gets_through = case.is_retried && times == 1;
+        let is_read = verb.class() == Class::Read;
+        // A batch has no entity to read; and where no response came, none is expected to a read.
+        let is_batch = verb.op() == Op::Batch;
+        let is_unread = !gets_through && (is_batch || case.is_silent());
+        let has_state = verb.class() == Class::State || verb.is_delete_by_key();
+        match case.trace {
+            Trace::NotExecuted | Trace::Ambiguous if gets_through => Self::Done,
+            Trace::NotExecuted => Self::Failed,
+            Trace::Executed if is_read && gets_through => Self::Done,
+            _ if is_read => Self::Failed,
+            // The marker shows it.
+            Trace::Executed if verb.is_exactly_once => Self::Done,
+            Trace::Ambiguous if verb.is_exactly_once => Self::Failed,
+            _ if is_unread => Self::Unknown(Found::Unread),
+            Trace::Executed if has_state => Self::Done,
+            Trace::Executed if verb.is_delete() => Self::Unknown(Found::Missing),
+            Trace::Executed => Self::Unknown(Found::Equal),
+            Trace::Ambiguous if verb.before().is_none() => Self::Unknown(Found::Missing),
+            Trace::Ambiguous => Self::Unknown(Found::Different),
+        }
+    }
 }
 
 struct Stage {
@@ -150,36 +252,28 @@ impl Stage {
     async fn with(server: TableServer, transport: impl Transport + 'static, end: Duration) -> Self {
         let proxy = Proxy::new(transport);
         let service = client_with(&server, |builder| {
-            builder
-                .transport(proxy.clone())
-                .retry(RetryPolicy::exponential().attempts(5).budget(u32::MAX))
+            let retry = RetryPolicy::exponential().attempts(5).budget(u32::MAX);
+            builder.transport(proxy.clone()).retry(retry)
         });
         direct(&server).create_table().await.unwrap();
-        let table = service.table("Tests");
         Self {
             journal: server.journal(),
             server,
             proxy,
-            table,
+            table: service.table("Tests"),
             end,
         }
     }
 
     /// How many requests of each verb's own operation it took, and how many in all.
-    async fn play(
-        &self,
-        name: &str,
-        verb: Verb,
-        (cause, times): (Cause, usize),
-        trace: Trace,
-    ) -> (usize, usize) {
+    async fn play(&self, verb: Verb, case: &Case, times: usize) -> (usize, usize) {
         let (faults, proxy) = (self.server.faults(), &self.proxy);
         let other = direct(&self.server);
         let row = prepare(&other, verb).await;
         self.journal.clear();
         let sent = || (proxy.count(verb.op()), proxy.sent().len());
         let before = sent();
-        match cause {
+        match case.cause.clone() {
             Cause::Proxy(reply) => proxy.plan(verb.op(), vec![reply; times]),
             Cause::Server(fault) => {
                 faults.on(verb.op()).inject_each(vec![fault; times]);
@@ -189,49 +283,58 @@ impl Stage {
         faults.clear();
         proxy.clear();
         let (own, all) = (sent().0 - before.0, sent().1 - before.1);
+        let name = &case.name;
         if let Err(error) = &outcome {
-            assert_eq!(
-                error.attempts() as usize,
-                all,
-                "{name}, {verb:?}: {error:?}"
-            );
+            let attempts = error.attempts() as usize;
+            assert_eq!(attempts, all, "{name}, {verb:?}: {error:?}");
         }
+        let expected = Ends::expected(verb, case, times);
+        assert_eq!(
+            Ends::of(&outcome),
+            expected,
+            "{name}, {verb:?}: {outcome:?}"
+        );
         sleep(self.end).await;
         let applied = applied(&self.journal);
-        Scene {
-            name,
-            verb,
-            trace,
-            other,
-            applied,
-        }
-        .judge(&outcome)
-        .await;
+        judge(name, (verb, case.trace), &outcome, &other, applied).await;
         (own, all)
+    }
+}
+
+/// Every verb, that many of whose requests meet a fault.
+async fn every_verb(times: usize) {
+    for case in cases() {
+        // A server for each case: markers that stay would add up.
+        let stage = Stage::new().await;
+        for verb in Verb::all().filter(|verb| !case.is_beyond_doubt(*verb)) {
+            let (own, all) = stage.play(verb, &case, times).await;
+            let what = format!("{}, {verb:?}: {own} of {all}", case.name);
+            let expected = match times {
+                _ if !case.is_retried => 1,
+                1 => 2,
+                // Its delays fill the time of all attempts.
+                _ if matches!(&*case.name, "no response" | "swallowed") => 2,
+                _ => times,
+            };
+            assert_eq!(own, expected, "{what}");
+            // In addition to retries: the read before the write; a read of the entity; the marker, which is inserted, deleted or read.
+            let more = if verb.is_exactly_once { 3 } else { 1 };
+            assert!(
+                all <= own + more + usize::from(verb.reads_first()),
+                "{what}"
+            );
+        }
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn every_verb_survives_one_fault() {
-    for (name, cause, trace, is_retried) in cases() {
-        // A server for each case: markers that stay would add up.
-        let stage = Stage::new().await;
-        for verb in Verb::ALL {
-            if is_beyond_doubt(&cause, verb) {
-                continue;
-            }
-            let (own, all) = stage.play(&name, verb, (cause.clone(), 1), trace).await;
-            let expected = if is_retried { 2 } else { 1 };
-            assert_eq!(own, expected, "{name}, {verb:?}");
-            // In addition to retries: the read of `modify`; a read of the entity; the marker, which is inserted, deleted or read.
-            let more = if verb.is_exactly_once() { 3 } else { 1 };
-            let modifies = matches!(verb, Verb::Modify | Verb::ModifyOnce);
-            assert!(
-                all <= own + more + usize::from(modifies),
-                "{name}, {verb:?}: {all}"
-            );
-        }
-    }
+    every_verb(1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_verb_ends_if_each_attempt_fails() {
+    every_verb(5).await;
 }
 
 /// The client knows of every request: the library for HTTP below it repeats none.
@@ -240,14 +343,15 @@ async fn every_verb_survives_one_fault_over_http() {
     let server = TableServer::start().await.unwrap();
     let transport = ReqwestTransport::new().unwrap();
     let stage = Stage::with(server, transport, Duration::ZERO).await;
-    for fault in [
-        Fault::reset(),
-        Fault::lost_response(),
-        Fault::truncated_response(5),
+    for (name, fault, trace) in [
+        ("request lost", Fault::reset(), Trace::Ambiguous),
+        ("response lost", Fault::lost_response(), Trace::Executed),
+        ("truncated", Fault::truncated_response(5), Trace::Executed),
     ] {
-        for verb in Verb::ALL {
-            let (name, cause) = (format!("{fault:?}"), fault.clone().into());
-            let (own, _) = stage.play(&name, verb, (cause, 1), Trace::Ambiguous).await;
+        for verb in Verb::all() {
+            let (own, _) = stage
+                .play(verb, &case(name, fault.clone(), trace, true), 1)
+                .await;
             assert_eq!(own, 2, "{name}, {verb:?}");
             // A read was followed by those of `judge`.
             let received = stage.journal.requests().op(verb.op()).count();
@@ -260,34 +364,12 @@ async fn every_verb_survives_one_fault_over_http() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_verb_ends_if_each_attempt_fails() {
-    let silent = [Fault::no_response(), Fault::no_response().applied()];
-    for (name, cause, trace, is_retried) in cases() {
-        // A server for each case: markers that stay would add up.
-        let stage = Stage::new().await;
-        for verb in Verb::ALL {
-            if is_beyond_doubt(&cause, verb) {
-                continue;
-            }
-            // Its delays fill the time of all attempts.
-            let (own, _) = stage.play(&name, verb, (cause.clone(), 5), trace).await;
-            let attempts = match &cause {
-                Cause::Server(fault) if silent.contains(fault) => 2..=2,
-                _ if is_retried => 5..=5,
-                _ => 1..=1,
-            };
-            assert!(attempts.contains(&own), "{name}, {verb:?}: {own}");
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_duplicated_request_is_executed_once() {
     let stage = Stage::new().await;
-    for verb in Verb::ALL {
-        if verb.is_exactly_once() || verb.class() != Class::Once {
-            let twice = (Fault::duplicate().into(), 1);
-            stage.play("twice", verb, twice, Trace::Ambiguous).await;
+    let twice = case("twice", Fault::duplicate(), Trace::Ambiguous, true);
+    for verb in Verb::all() {
+        if verb.is_exactly_once || verb.class() != Class::Once {
+            stage.play(verb, &twice, 1).await;
         }
     }
 }
@@ -295,29 +377,22 @@ async fn a_duplicated_request_is_executed_once() {
 #[tokio::test(start_paused = true)]
 async fn a_rejected_change_rejects_the_batch() {
     let stage = Stage::new().await;
-    for verb in Verb::ALL {
-        if verb.op() != Op::Batch {
-            continue;
-        }
-        let index = usize::from(verb.is_exactly_once());
-        for (status, code) in [
-            (400, "InvalidInput"),
-            (403, "AuthorizationFailure"),
-            (404, "TableNotFound"),
-        ] {
-            let refused = Reply::Respond(batch_refusal(index, status, code));
-            let cause = (refused.into(), 1);
-            stage.play(code, verb, cause, Trace::NotExecuted).await;
-        }
-        let busy = Reply::Respond(batch_refusal(index, 503, "ServerBusy"));
-        let busy = (busy.into(), 1);
-        let (own, _) = stage.play("busy", verb, busy, Trace::NotExecuted).await;
-        assert_eq!(own, 2);
-        let failed = batch_refusal(index, 500, "InternalError");
-        for reply in [Reply::Respond(failed.clone()), Reply::Replace(failed)] {
-            let cause = (reply.into(), 1);
-            let name = "failed inside";
-            stage.play(name, verb, cause, Trace::Ambiguous).await;
+    for verb in Verb::all().filter(|verb| verb.op() == Op::Batch) {
+        let refused = |status, code| batch_refusal(verb.is_exactly_once.into(), status, code);
+        let not_executed = |status, code: &'static str| {
+            let reply = Reply::Respond(refused(status, code));
+            case(code, reply, Trace::NotExecuted, status == 503)
+        };
+        let definite = [
+            not_executed(400, "InvalidInput"),
+            not_executed(403, "AuthorizationFailure"),
+            not_executed(404, "TableNotFound"),
+            not_executed(503, "ServerBusy"),
+        ];
+        let failed = answers("failed inside", &refused(500, "InternalError"), true);
+        for case in definite.iter().chain(&failed) {
+            let (own, _) = stage.play(verb, case, 1).await;
+            assert_eq!(own, 1 + usize::from(case.is_retried), "{case:?}, {verb:?}");
         }
     }
 }

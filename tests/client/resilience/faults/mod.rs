@@ -6,8 +6,9 @@ mod informational;
 mod tcp_level;
 mod verb;
 
+use harness::outcome::{Found, found};
 use tablesdk::action::CurrentState;
-use tablesdk::{Error, ErrorKind, Stored, TableClient};
+use tablesdk::{Error, Stored, TableClient};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Journal, Op, RecordedRequest};
 
@@ -17,9 +18,11 @@ use crate::Employee;
 /// The effect of a fault on the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trace {
-    /// The outcome is ambiguous: the client cannot know whether the request was carried out.
+    /// The request was carried out, and the client cannot know that.
+    Executed,
+    /// The client cannot know whether the request was carried out.
     Ambiguous,
-    /// The request was certainly not carried out, and the client can know that.
+    /// The request was not carried out, and the client can know that.
     NotExecuted,
 }
 
@@ -37,80 +40,57 @@ fn applied(journal: &Journal) -> usize {
     writes.count()
 }
 
-/// The facts that a result is judged by.
-struct Scene<'s> {
-    name: &'s str,
-    verb: Verb,
-    trace: Trace,
-    /// A client without faults.
-    other: TableClient,
-    /// How many writes the server carried out.
+/// Judges a result by what another client reads, and by how many writes the server carried out.
+async fn judge(
+    name: &str,
+    (verb, trace): (Verb, Trace),
+    outcome: &Result<bool, Error>,
+    other: &TableClient,
     applied: usize,
-}
-
-impl Scene<'_> {
-    async fn judge(&self, outcome: &Result<bool, Error>) {
-        let Self {
-            name,
-            verb,
-            trace,
-            applied,
-            ..
-        } = self;
-        let shown = format!("{name}, {verb:?}: {outcome:?}, applied {applied} times");
-        let now = state(&self.other).await;
-        let (before, after) = (verb.before(), verb.after());
-        assert!(now == before || now == after, "half a change: {shown}");
-        match outcome {
-            Ok(changed) => {
-                assert!(changed, "the entity was not found: {shown}");
-                assert_eq!(now, after, "{shown}");
-            }
-            Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {
-                assert_eq!(
-                    *trace,
-                    Trace::Ambiguous,
-                    "an ambiguous outcome of a request that was not executed: {shown}"
-                );
-                assert_ne!(verb.class(), Class::Read, "{shown}");
-                assert!(!verb.is_exactly_once(), "{shown}");
-                if let Some(CurrentState::Present(row)) = error.current() {
-                    let row = row.read::<Employee>().unwrap().into_inner();
-                    assert_eq!(Some((row.name, row.age)), now, "{shown}");
+) {
+    let shown = format!("{name}, {verb:?}: {outcome:?}, applied {applied} times");
+    let now = Employee::find(other).await.map(Stored::into_inner);
+    let (before, after) = (verb.before(), verb.after());
+    assert!(now == before || now == after, "half a change: {shown}");
+    match outcome {
+        Ok(changed) => {
+            assert!(changed, "the entity was not found: {shown}");
+            assert_eq!(now, after, "{shown}");
+        }
+        Err(error) if error.is_outcome_unknown() => {
+            assert_ne!(trace, Trace::NotExecuted, "{shown}");
+            assert_ne!(verb.class(), Class::Read, "{shown}");
+            assert!(!verb.is_exactly_once, "{shown}");
+            assert!(found(error) != Found::Equal || now == after, "{shown}");
+            match error.current() {
+                Some(CurrentState::Present(row)) => {
+                    assert_eq!(
+                        Some(row.read::<Employee>().unwrap().into_inner()),
+                        now,
+                        "{shown}"
+                    );
                 }
-                if let Some(CurrentState::Missing) = error.current() {
-                    assert_eq!(now, None, "{shown}");
-                }
-                let shown = error.current().unwrap();
-                let equal = matches!(shown, CurrentState::Present(row) if row.equals_sent());
-                assert!(!equal || now == after, "{shown}");
-            }
-            Err(_) => {
-                assert_eq!(now, before, "a failure that was applied: {shown}");
-                assert_eq!(*applied, 0, "{shown}");
+                Some(CurrentState::Missing) => assert_eq!(now, None, "{shown}"),
+                _ => {}
             }
         }
-        match verb.class() {
-            Class::Read => assert_eq!(*applied, 0, "{shown}"),
-            Class::Once => assert!(*applied <= 1, "written twice: {shown}"),
-            // The same state, however often it is written.
-            Class::State => {}
+        Err(_) => {
+            assert_eq!(now, before, "a failure that was applied: {shown}");
+            assert_eq!(applied, 0, "{shown}");
         }
-        let markers = self.other.query::<Employee>().count().await.unwrap();
-        assert_eq!(
-            markers,
-            usize::from(now.is_some()),
-            "a query returns a marker: {shown}"
-        );
     }
-}
-
-/// Name and age of the only entity.
-type State = Option<(String, i32)>;
-
-async fn state(table: &TableClient) -> State {
-    let row = Employee::find(table).await;
-    row.map(|row| (row.name.clone(), row.age))
+    match verb.class() {
+        Class::Read => assert_eq!(applied, 0, "{shown}"),
+        Class::Once => assert!(applied <= 1, "written twice: {shown}"),
+        // The same state, however often it is written.
+        Class::State => {}
+    }
+    let rows = other.query::<Employee>().count().await.unwrap();
+    assert_eq!(
+        rows,
+        usize::from(now.is_some()),
+        "a query returns a marker: {shown}"
+    );
 }
 
 fn direct(server: &TableServer) -> TableClient {
@@ -120,6 +100,6 @@ fn direct(server: &TableServer) -> TableClient {
 /// Stores the entity that the verb expects, or none.
 async fn prepare(table: &TableClient, verb: Verb) -> Option<Stored<Employee>> {
     table.delete(("Sales", "1")).await.unwrap();
-    verb.before()?;
-    Some(table.insert(&Employee::ada()).await.unwrap())
+    let before = verb.before()?;
+    Some(table.insert(&before).await.unwrap())
 }

@@ -1,43 +1,11 @@
 //! The verbs, each on the same entity: its state before, its expected state after, and how often the verb may write it.
 
+use std::fmt;
+
 use tablesdk::{ETag, Error, Stored, TableClient};
 use tablesdk_server::testing::Op;
 
-use super::State;
 use crate::Employee;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verb {
-    Batch,
-    BatchOnce,
-    Delete,
-    DeleteOnce,
-    DeleteIf,
-    DeleteStored,
-    DeleteStoredOnce,
-    Get,
-    Insert,
-    InsertOnce,
-    Merge,
-    MergeIf,
-    MergeIfOnce,
-    MergeOnce,
-    MergeIfAny,
-    Modify,
-    ModifyOnce,
-    Patch,
-    PatchIf,
-    PatchIfOnce,
-    Query,
-    Replace,
-    ReplaceIf,
-    ReplaceIfOnce,
-    ReplaceOnce,
-    ReplaceIfAny,
-    UpsertMerge,
-    UpsertReplace,
-    UpsertReplaceOnce,
-}
 
 /// The guarantee of a verb when its request is retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,100 +17,102 @@ pub(super) enum Class {
     State,
 }
 
-impl Verb {
-    pub(super) const ALL: [Self; 29] = [
-        Self::Batch,
-        Self::BatchOnce,
-        Self::Delete,
-        Self::DeleteOnce,
-        Self::DeleteIf,
-        Self::DeleteStored,
-        Self::DeleteStoredOnce,
-        Self::Get,
-        Self::Insert,
-        Self::InsertOnce,
-        Self::Merge,
-        Self::MergeIf,
-        Self::MergeIfOnce,
-        Self::MergeOnce,
-        Self::MergeIfAny,
-        Self::Modify,
-        Self::ModifyOnce,
-        Self::Patch,
-        Self::PatchIf,
-        Self::PatchIfOnce,
-        Self::Query,
-        Self::Replace,
-        Self::ReplaceIf,
-        Self::ReplaceIfOnce,
-        Self::ReplaceOnce,
-        Self::ReplaceIfAny,
-        Self::UpsertMerge,
-        Self::UpsertReplace,
-        Self::UpsertReplaceOnce,
-    ];
+/// The names of the verbs, their guarantees, and the operation that gets the fault.
+const VERBS: [(&str, Class, Op); 19] = [
+    ("batch", Class::Once, Op::Batch),
+    ("delete", Class::Once, Op::DeleteEntity),
+    ("delete if_match", Class::Once, Op::DeleteEntity),
+    ("delete_stored", Class::Once, Op::DeleteEntity),
+    ("get", Class::Read, Op::QueryEntity),
+    ("insert", Class::Once, Op::InsertEntity),
+    ("merge", Class::Once, Op::MergeEntity),
+    ("merge_if", Class::Once, Op::MergeEntity),
+    ("merge_if any", Class::State, Op::MergeEntity),
+    ("modify", Class::Once, Op::UpdateEntity),
+    ("patch", Class::State, Op::MergeEntity),
+    ("patch if_match", Class::Once, Op::MergeEntity),
+    ("query", Class::Read, Op::QueryEntities),
+    ("replace", Class::Once, Op::UpdateEntity),
+    ("replace_if", Class::Once, Op::UpdateEntity),
+    ("replace_if any", Class::State, Op::UpdateEntity),
+    ("transaction", Class::Once, Op::Batch),
+    ("upsert_merge", Class::State, Op::InsertOrMergeEntity),
+    ("upsert_replace", Class::State, Op::InsertOrReplaceEntity),
+];
 
-    pub(super) fn class(self) -> Class {
-        match self {
-            Self::Get | Self::Query => Class::Read,
-            Self::MergeIfAny
-            | Self::Patch
-            | Self::ReplaceIfAny
-            | Self::UpsertMerge
-            | Self::UpsertReplace => Class::State,
-            _ => Class::Once,
-        }
+#[derive(Clone, Copy)]
+pub(super) struct Verb {
+    name: &'static str,
+    class: Class,
+    op: Op,
+    pub(super) is_exactly_once: bool,
+}
+
+impl fmt::Debug for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let option = if self.is_exactly_once {
+            " exactly_once"
+        } else {
+            ""
+        };
+        write!(f, "{}{option}", self.name)
+    }
+}
+
+impl Verb {
+    /// Each verb, and each write exactly once as well.
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        let verbs = VERBS.into_iter().flat_map(|(name, class, op)| {
+            [false, true].map(|is_exactly_once| Self {
+                name,
+                class,
+                op,
+                is_exactly_once,
+            })
+        });
+        verbs.filter(|verb| !(verb.is_exactly_once && verb.class == Class::Read))
     }
 
-    pub(super) fn is_exactly_once(self) -> bool {
-        matches!(
-            self,
-            Self::BatchOnce
-                | Self::DeleteOnce
-                | Self::DeleteStoredOnce
-                | Self::InsertOnce
-                | Self::MergeIfOnce
-                | Self::MergeOnce
-                | Self::ModifyOnce
-                | Self::PatchIfOnce
-                | Self::ReplaceIfOnce
-                | Self::ReplaceOnce
-                | Self::UpsertReplaceOnce
-        )
+    pub(super) fn class(self) -> Class {
+        if self.is_exactly_once {
+            Class::Once
+        } else {
+            self.class
+        }
     }
 
     /// The operation that gets the fault.
     pub(super) fn op(self) -> Op {
-        match self {
-            Self::Get => Op::QueryEntity,
-            Self::Query => Op::QueryEntities,
-            Self::Insert => Op::InsertEntity,
-            Self::Delete | Self::DeleteIf | Self::DeleteStored => Op::DeleteEntity,
-            Self::Batch => Op::Batch,
-            _ if self.is_exactly_once() => Op::Batch,
-            Self::UpsertMerge => Op::InsertOrMergeEntity,
-            Self::UpsertReplace => Op::InsertOrReplaceEntity,
-            Self::Modify | Self::Replace | Self::ReplaceIf | Self::ReplaceIfAny => Op::UpdateEntity,
-            _ => Op::MergeEntity,
+        if self.is_exactly_once {
+            Op::Batch
+        } else {
+            self.op
         }
     }
 
-    pub(super) fn before(self) -> State {
-        match self {
-            Self::Insert | Self::InsertOnce => None,
-            _ => Some(("Ada".to_owned(), 36)),
-        }
+    pub(super) fn is_delete(self) -> bool {
+        self.op == Op::DeleteEntity
     }
 
-    pub(super) fn after(self) -> State {
-        match self {
-            Self::Delete
-            | Self::DeleteIf
-            | Self::DeleteOnce
-            | Self::DeleteStored
-            | Self::DeleteStoredOnce => None,
-            _ if self.class() == Class::Read => self.before(),
-            _ => Some(("Ada".to_owned(), 37)),
+    /// A delete by key alone, which succeeds as soon as the entity is missing.
+    pub(super) fn is_delete_by_key(self) -> bool {
+        self.name == "delete"
+    }
+
+    /// Whether a read that gets no fault comes before the write.
+    pub(super) fn reads_first(self) -> bool {
+        matches!(self.name, "modify" | "transaction")
+    }
+
+    pub(super) fn before(self) -> Option<Employee> {
+        (self.name != "insert").then(Employee::ada)
+    }
+
+    pub(super) fn after(self) -> Option<Employee> {
+        match self.class {
+            Class::Read => self.before(),
+            _ if self.is_delete() => None,
+            _ => Some(Employee::new("1", "Ada", 37)),
         }
     }
 
@@ -152,72 +122,52 @@ impl Verb {
         table: &TableClient,
         row: Option<Stored<Employee>>,
     ) -> Result<bool, Error> {
+        macro_rules! run {
+            ($action:expr) => {
+                if self.is_exactly_once {
+                    $action.exactly_once().await
+                } else {
+                    $action.await
+                }
+            };
+        }
         let new = Employee::new("1", "Ada", 37);
         let key = || Employee::key("Sales", "1");
-        let mut row = match row {
-            Some(row) => row,
-            None if matches!(self, Self::Insert) => return table.insert(&new).await.map(|_| true),
-            None => return table.insert(&new).exactly_once().await.map(|_| true),
+        let Some(mut row) = row else {
+            return run!(table.insert(&new)).map(|_| true);
         };
-        match self {
-            Self::Delete => return table.delete(key()).await,
-            Self::DeleteOnce => return table.delete(key()).exactly_once().await,
-            Self::DeleteIf => return table.delete(key()).if_match(row.etag()).await,
-            Self::DeleteStored => return table.delete_stored(&row).await,
-            Self::DeleteStoredOnce => return table.delete_stored(&row).exactly_once().await,
-            Self::Get => return Ok(table.get(key()).await?.is_some_and(|found| found == row)),
-            Self::Query => {
-                let found = table.query::<Employee>().collect().await?;
-                return Ok(found == [row]);
-            }
-            _ => {}
+        match self.name {
+            "delete" => return run!(table.delete(key())),
+            "delete if_match" => return run!(table.delete(key()).if_match(row.etag())),
+            "delete_stored" => return run!(table.delete_stored(&row)),
+            "get" => return Ok(table.get(key()).await? == Some(row)),
+            "query" => return Ok(table.query::<Employee>().collect().await? == [row]),
+            _ => row.age = 37,
         }
-        row.age = 37;
-        match self {
-            Self::Batch => table.batch("Sales").replace(&mut row).await.map(drop),
-            Self::BatchOnce => {
-                let batch = table.batch("Sales").replace(&mut row).exactly_once();
-                batch.await.map(drop)
+        let patch = || table.patch(key()).set(|e| e.age, 37);
+        match self.name {
+            "batch" => run!(table.batch("Sales").replace(&mut row)).map(drop),
+            "merge" => run!(table.merge(&mut row)).map(drop),
+            "merge_if" => run!(table.merge_if(&new, row.etag())).map(drop),
+            "merge_if any" => run!(table.merge_if(&new, ETag::ANY)).map(drop),
+            "modify" => run!(table.modify(key(), Employee::grow_older)).map(drop),
+            "patch" => run!(patch()).map(drop),
+            "patch if_match" => run!(patch().if_match(row.etag())).map(drop),
+            "replace" => run!(table.replace(&mut row)).map(drop),
+            "replace_if" => run!(table.replace_if(&new, row.etag())).map(drop),
+            "replace_if any" => run!(table.replace_if(&new, ETag::ANY)).map(drop),
+            "transaction" => {
+                let transaction = table.transaction("Sales", async |tx| {
+                    let mut row = tx.get(key()).await?.ok_or("it was inserted")?;
+                    row.age = 37;
+                    tx.replace(row);
+                    Ok(())
+                });
+                run!(transaction)
             }
-            Self::Merge => table.merge(&mut row).await.map(drop),
-            Self::MergeIf => table.merge_if(&new, row.etag()).await.map(drop),
-            Self::MergeIfOnce => {
-                let merge = table.merge_if(&new, row.etag());
-                merge.exactly_once().await.map(drop)
-            }
-            Self::MergeOnce => table.merge(&mut row).exactly_once().await.map(drop),
-            Self::MergeIfAny => table.merge_if(&new, ETag::ANY).await.map(drop),
-            Self::Modify => table.modify(key(), Employee::grow_older).await.map(drop),
-            Self::ModifyOnce => table
-                .modify(key(), Employee::grow_older)
-                .exactly_once()
-                .await
-                .map(drop),
-            Self::Patch => table.patch(key()).set(|e| e.age, 37).await.map(drop),
-            Self::PatchIf => {
-                let patch = table.patch(key()).set(|e| e.age, 37);
-                patch.if_match(row.etag()).await.map(drop)
-            }
-            Self::PatchIfOnce => {
-                let patch = table.patch(key()).set(|e| e.age, 37);
-                let patch = patch.if_match(row.etag());
-                patch.exactly_once().await.map(drop)
-            }
-            Self::Replace => table.replace(&mut row).await.map(drop),
-            Self::ReplaceIf => table.replace_if(&new, row.etag()).await.map(drop),
-            Self::ReplaceIfOnce => {
-                let replace = table.replace_if(&new, row.etag());
-                replace.exactly_once().await.map(drop)
-            }
-            Self::ReplaceOnce => table.replace(&mut row).exactly_once().await.map(drop),
-            Self::ReplaceIfAny => table.replace_if(&new, ETag::ANY).await.map(drop),
-            Self::UpsertMerge => table.upsert_merge(&new).await.map(drop),
-            Self::UpsertReplace => table.upsert_replace(&new).await.map(drop),
-            Self::UpsertReplaceOnce => {
-                let upsert = table.upsert_replace(&new);
-                upsert.exactly_once().await.map(drop)
-            }
-            other => panic!("{other:?} is not one of these"),
+            "upsert_merge" => run!(table.upsert_merge(&new)).map(drop),
+            "upsert_replace" => run!(table.upsert_replace(&new)).map(drop),
+            other => panic!("{other} is not one of these"),
         }
         .map(|()| true)
     }
