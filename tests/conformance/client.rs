@@ -82,28 +82,22 @@ impl Account {
     /// Reads a connection string with an account, a key and the URL of the tables.
     pub(crate) fn parse(connection_string: &str) -> Self {
         let part = |name: &str| {
-            let mut parts = connection_string
-                .split(';')
-                .filter_map(|part| part.split_once('='));
+            let parts = connection_string.split(';');
+            let mut parts = parts.filter_map(|part| part.split_once('='));
             let part = parts.find(|(key, _)| *key == name);
-            part.unwrap_or_else(|| panic!("the connection string lacks {name}"))
-                .1
+            let (_, value) = part.unwrap_or_else(|| panic!("the connection string lacks {name}"));
+            value
         };
         let url = part("TableEndpoint");
         let rest = url.strip_prefix("http://");
-        let rest = rest
-            .expect("this client speaks plain HTTP alone")
-            .trim_end_matches('/');
-        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let rest = rest.expect("this client speaks plain HTTP alone");
+        let rest = rest.trim_end_matches('/');
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         Self {
             name: part("AccountName").to_owned(),
             key: part("AccountKey").to_owned(),
             authority: authority.to_owned(),
-            path: if path.is_empty() {
-                String::new()
-            } else {
-                format!("/{path}")
-            },
+            path: path.to_owned(),
         }
     }
 
@@ -162,12 +156,10 @@ impl Account {
         }
         let resource = resource(&self.name, target);
         let md5 = named("Content-MD5").unwrap_or_default();
+        let full = format!("{method}\n{md5}\n{content_type}\n{date}\n{resource}");
         let signed = match credential {
             Credential::None => None,
-            Credential::SharedKey => Some((
-                "SharedKey",
-                format!("{method}\n{md5}\n{content_type}\n{date}\n{resource}"),
-            )),
+            Credential::SharedKey => Some(("SharedKey", full)),
             Credential::SharedKeyLite => Some(("SharedKeyLite", format!("{date}\n{resource}"))),
         };
         if let Some((scheme, text)) = signed {
@@ -175,11 +167,8 @@ impl Account {
                 add("x-ms-date", date);
             }
             if named("Authorization").is_none() {
-                let signature = signature(&self.key, &text);
-                add(
-                    "Authorization",
-                    &format!("{scheme} {}:{signature}", self.name),
-                );
+                let (name, signature) = (&self.name, signature(&self.key, &text));
+                add("Authorization", &format!("{scheme} {name}:{signature}"));
             }
         }
         for line in headers {

@@ -44,29 +44,22 @@ async fn preflight(suite: &Suite, origin: &str, method: &str, headers: &str) -> 
         ("Access-Control-Request-Method", method),
         ("Access-Control-Request-Headers", headers),
     ];
-    let lines = lines.iter().filter(|(_, value)| !value.is_empty());
-    let lines: Vec<_> = lines
-        .map(|(name, value)| format!("{name}: {value}"))
-        .collect();
-    let lines: Vec<_> = lines.iter().map(String::as_str).collect();
+    let lines = lines.map(|(name, value)| format!("{name}: {value}"));
+    let lines = lines.iter().map(String::as_str);
+    let lines: Vec<_> = lines.filter(|line| !line.ends_with(": ")).collect();
     let (account, line) = (&suite.account, "OPTIONS /ConfTable");
     account.send(Credential::None, line, &lines, "").await
 }
 
 /// The CORS headers of a response: allowed origin, credentials, exposed headers, `Vary`.
 fn shown(response: &Response) -> [&str; 4] {
-    let allow = |end: &str| {
-        response
-            .header(&format!("Access-Control-{end}"))
-            .unwrap_or("-")
-    };
-    let vary = response.header("Vary").unwrap_or("-");
     [
-        allow("Allow-Origin"),
-        allow("Allow-Credentials"),
-        allow("Expose-Headers"),
-        vary,
+        "Access-Control-Allow-Origin",
+        "Access-Control-Allow-Credentials",
+        "Access-Control-Expose-Headers",
+        "Vary",
     ]
+    .map(|name| response.header(name).unwrap_or("-"))
 }
 
 const NOTHING: [&str; 4] = ["-"; 4];
@@ -75,54 +68,41 @@ const EXACT: [&str; 4] = [XYZ, "true", "-", "Origin"];
 pub(crate) async fn check(suite: &mut Suite) {
     let table = suite.table().await;
     let get = format!("GET /{table}()");
-    choice!(
-        suite,
-        "4.11 a preflight uses the first rule that allows all of it",
-        {
-            let both = format!("{AB},{XYZ}");
-            let headers = "x-ms-meta-data*,x-ms-meta-xyz";
-            set(
-                suite,
-                &[(AB, "GET", "", ""), (&both, "GET,PUT", headers, "x-*")],
-            )
-            .await?;
-            let failure = (403, "CorsPreflightFailure");
-            for (origin, method, headers, (status, code)) in [
-                (XYZ, "GET", "x-ms-meta-xyz", (200, "")),
-                (XYZ, "PUT", "", (200, "")),
-                (XYZ, "GET", "X-MS-META-DATA, x-ms-meta-data-2,,", (200, "")),
-                // The first rule does not allow headers, but the second one does.
-                (AB, "GET", "x-ms-meta-xyz", (200, "")),
-                (AB, "GET", "x-ms-meta-xyz2", failure),
-                (XYZ, "GET", "x-ms-meta-xyz, x-other", failure),
-                (XYZ, "GET", "x-ms-meta-dat", failure),
-                (XYZ, "DELETE", "", failure),
-                (XYZ, "get", "", failure),
-                ("http://www.XYZ.com", "GET", "", failure),
-                ("https://www.xyz.com", "GET", "", failure),
-                ("http://www.xyz.com:80", "GET", "", failure),
-                ("null", "GET", "", failure),
-            ] {
-                let response = preflight(suite, origin, method, headers).await;
-                let what = format!("{origin} {method} {headers}");
-                refused(&response, status, code).map_err(|why| format!("{what}: {why}"))?;
-                let expected = if status == 200 {
-                    [origin, "true", "-", "-"]
-                } else {
-                    NOTHING
-                };
-                same(what, &shown(&response), &expected)?;
-                let message = "CORS not enabled or no matching rule found for this request.";
-                same(
-                    "message",
-                    &response.body.contains(message),
-                    &(status == 403),
-                )?;
-                same("is empty", &response.body.is_empty(), &(status == 200))?;
-            }
-            Ok(())
+    let title = "4.11 a preflight uses the first rule that allows all of it";
+    choice!(suite, title, {
+        let both = format!("{AB},{XYZ}");
+        let headers = "x-ms-meta-data*,x-ms-meta-xyz";
+        let rules = [(AB, "GET", "", ""), (&both, "GET,PUT", headers, "x-*")];
+        set(suite, &rules).await?;
+        let failure = (403, "CorsPreflightFailure");
+        for (origin, method, headers, (status, code)) in [
+            (XYZ, "GET", "x-ms-meta-xyz", (200, "")),
+            (XYZ, "PUT", "", (200, "")),
+            (XYZ, "GET", "X-MS-META-DATA, x-ms-meta-data-2,,", (200, "")),
+            // The first rule does not allow headers, but the second one does.
+            (AB, "GET", "x-ms-meta-xyz", (200, "")),
+            (AB, "GET", "x-ms-meta-xyz2", failure),
+            (XYZ, "GET", "x-ms-meta-xyz, x-other", failure),
+            (XYZ, "GET", "x-ms-meta-dat", failure),
+            (XYZ, "DELETE", "", failure),
+            (XYZ, "get", "", failure),
+            ("http://www.XYZ.com", "GET", "", failure),
+            ("https://www.xyz.com", "GET", "", failure),
+            ("http://www.xyz.com:80", "GET", "", failure),
+            ("null", "GET", "", failure),
+        ] {
+            let response = preflight(suite, origin, method, headers).await;
+            let what = format!("{origin} {method} {headers}");
+            refused(&response, status, code).map_err(|why| format!("{what}: {why}"))?;
+            let allowed = [origin, "true", "-", "-"];
+            let expected = if status == 200 { allowed } else { NOTHING };
+            same(what, &shown(&response), &expected)?;
+            let message = "CORS not enabled or no matching rule found for this request.";
+            let found = (response.body.contains(message), response.body.is_empty());
+            same("body", &found, &(status == 403, status == 200))?;
         }
-    );
+        Ok(())
+    });
     choice!(suite, "4.11 a star allows everything of its kind", {
         set(suite, &[("*", "MERGE,OPTIONS", "*", "*")]).await?;
         let headers = "authorization,x-anything";
@@ -144,134 +124,108 @@ pub(crate) async fn check(suite: &mut Suite) {
         // Without both it is no preflight, and needs a credential.
         let response = preflight(suite, "", "", "x-ms-date").await;
         refused(&response, 403, "AuthenticationFailed")?;
-        let options = format!("OPTIONS /{table}");
-        suite
-            .expect(&options, &[], "", (405, "MethodNotAllowed"))
-            .await
+        let (options, expected) = (format!("OPTIONS /{table}"), (405, "MethodNotAllowed"));
+        suite.expect(&options, &[], "", expected).await
     });
-    choice!(
-        suite,
-        "4.11 an account has its rules under its host and at its secondary",
-        {
-            let account = &suite.account;
-            let host = format!("Host: {}.table.localhost", account.name);
-            let own = format!("Host: {}", account.authority);
-            let secondary = format!("{}-secondary/ConfTable", account.path);
-            for (host, target, status, code) in [
-                (&host, "/ConfTable", 200, ""),
-                (&own, &secondary, 200, ""),
-                (&own, "/unknown/ConfTable", 404, "ResourceNotFound"),
-            ] {
-                let origin = "Origin: http://www.xyz.com";
-                let headers = [host, origin, "Access-Control-Request-Method: GET"];
-                let response = account.send_to(Credential::None, "OPTIONS", target, &headers, "");
-                refused(&response.await, status, code)?;
-            }
-            Ok(())
+    let title = "4.11 an account has its rules under its host and at its secondary";
+    choice!(suite, title, {
+        let account = &suite.account;
+        let host = format!("Host: {}.table.localhost", account.name);
+        let own = format!("Host: {}", account.authority);
+        let secondary = format!("{}-secondary/ConfTable", account.path);
+        for (host, target, status, code) in [
+            (&host, "/ConfTable", 200, ""),
+            (&own, &secondary, 200, ""),
+            (&own, "/unknown/ConfTable", 404, "ResourceNotFound"),
+        ] {
+            let origin = "Origin: http://www.xyz.com";
+            let headers = [host, origin, "Access-Control-Request-Method: GET"];
+            let response = account.send_to(Credential::None, "OPTIONS", target, &headers, "");
+            refused(&response.await, status, code)?;
         }
-    );
-    choice!(
-        suite,
-        "4.11 responses and errors are shown to the origins of a rule",
-        {
-            let exposed = "x-ms-request-id,x-ms-c*,Custom";
-            set(
-                suite,
-                &[(AB, "GET,POST", "", ""), (XYZ, "GET,DELETE", "", exposed)],
-            )
-            .await?;
-            let headers = ["Origin: http://www.xyz.com", "x-ms-client-request-id: 1"];
-            let exposed = "x-ms-request-id,x-ms-client-request-id,Custom";
-            for (line, status) in [
-                (&*get, 200),
-                ("GET /ConfMissing()", 404),
-                ("DELETE /Tables('ConfMissing')", 404),
-            ] {
-                let response = suite.ask(line, &headers, "").await;
-                let found = (response.status, shown(&response));
-                same(line, &found, &(status, [XYZ, "true", exposed, "Origin"]))?;
-            }
-            let response = send(suite, Credential::SharedKey, &get, AB).await;
-            same(
-                "nothing exposed",
-                &shown(&response),
-                &[AB, "true", "-", "Origin"],
-            )
+        Ok(())
+    });
+    let title = "4.11 responses and errors are shown to the origins of a rule";
+    choice!(suite, title, {
+        let exposed = "x-ms-request-id,x-ms-c*,Custom";
+        let rules = [(AB, "GET,POST", "", ""), (XYZ, "GET,DELETE", "", exposed)];
+        set(suite, &rules).await?;
+        let headers = ["Origin: http://www.xyz.com", "x-ms-client-request-id: 1"];
+        let exposed = "x-ms-request-id,x-ms-client-request-id,Custom";
+        for (line, status) in [
+            (&*get, 200),
+            ("GET /ConfMissing()", 404),
+            ("DELETE /Tables('ConfMissing')", 404),
+        ] {
+            let response = suite.ask(line, &headers, "").await;
+            let found = (response.status, shown(&response));
+            same(line, &found, &(status, [XYZ, "true", exposed, "Origin"]))?;
         }
-    );
-    choice!(
-        suite,
-        "4.11 a response has Vary if another origin would change it",
-        {
-            let (varies, all) = (["-", "-", "-", "Origin"], ["*", "-", "-", "-"]);
-            let one: &[Rule<'_>] = &[(XYZ, "GET,PUT", "", "")];
-            let every: &[Rule<'_>] = &[("*", "GET,PUT", "", "")];
-            let both: &[Rule<'_>] = &[one[0], every[0]];
-            for (rules, method, origin, expected) in [
-                (one, "GET", "", varies),
-                (one, "GET", XYZ, EXACT),
-                (one, "GET", OTHER, varies),
-                (one, "HEAD", "", varies),
-                (one, "PUT", "", NOTHING),
-                (one, "PUT", XYZ, EXACT),
-                (one, "PUT", OTHER, NOTHING),
-                (every, "GET", "", NOTHING),
-                (every, "GET", XYZ, all),
-                (every, "PUT", XYZ, all),
-                (every, "HEAD", XYZ, NOTHING),
-                (both, "GET", "", varies),
-                (both, "GET", XYZ, EXACT),
-                (both, "GET", OTHER, all),
-            ] {
-                set(suite, rules).await?;
-                let line = format!("{method} /{table}?comp=acl");
-                let response = send(suite, Credential::SharedKey, &line, origin).await;
-                let what = format!("{rules:?} {method} {origin}");
-                same(
-                    what,
-                    &(response.status < 300, shown(&response)),
-                    &(true, expected),
-                )?;
-            }
-            Ok(())
+        let response = send(suite, Credential::SharedKey, &get, AB).await;
+        let expected = [AB, "true", "-", "Origin"];
+        same("nothing exposed", &shown(&response), &expected)
+    });
+    let title = "4.11 a response has Vary if another origin would change it";
+    choice!(suite, title, {
+        let (varies, all) = (["-", "-", "-", "Origin"], ["*", "-", "-", "-"]);
+        let one: &[Rule<'_>] = &[(XYZ, "GET,PUT", "", "")];
+        let every: &[Rule<'_>] = &[("*", "GET,PUT", "", "")];
+        let both: &[Rule<'_>] = &[one[0], every[0]];
+        for (rules, method, origin, expected) in [
+            (one, "GET", "", varies),
+            (one, "GET", XYZ, EXACT),
+            (one, "GET", OTHER, varies),
+            (one, "HEAD", "", varies),
+            (one, "PUT", "", NOTHING),
+            (one, "PUT", XYZ, EXACT),
+            (one, "PUT", OTHER, NOTHING),
+            (every, "GET", "", NOTHING),
+            (every, "GET", XYZ, all),
+            (every, "PUT", XYZ, all),
+            (every, "HEAD", XYZ, NOTHING),
+            (both, "GET", "", varies),
+            (both, "GET", XYZ, EXACT),
+            (both, "GET", OTHER, all),
+        ] {
+            set(suite, rules).await?;
+            let line = format!("{method} /{table}?comp=acl");
+            let response = send(suite, Credential::SharedKey, &line, origin).await;
+            let what = format!("{rules:?} {method} {origin}");
+            let found = (response.status < 300, shown(&response));
+            same(what, &found, &(true, expected))?;
         }
-    );
-    choice!(
-        suite,
-        "4.11 without a credential, responses show no more than a preflight",
-        {
-            set(suite, &[(XYZ, "GET", "", "")]).await?;
-            for (method, origin, expected) in [
-                ("GET", XYZ, EXACT),
-                ("PUT", XYZ, NOTHING),
-                ("GET", OTHER, NOTHING),
-                // A request without an origin is not from a page.
-                ("GET", "", NOTHING),
-                ("HEAD", "", NOTHING),
-            ] {
-                let line = format!("{method} /{table}()");
-                let response = send(suite, Credential::None, &line, origin).await;
-                let found = (response.status, shown(&response));
-                same(format!("{method} {origin}"), &found, &(403, expected))?;
-                if !origin.is_empty() {
-                    let is_allowed = preflight(suite, origin, method, "").await.status == 200;
-                    same("by preflight", &is_allowed, &(expected == EXACT))?;
-                }
+        Ok(())
+    });
+    let title = "4.11 without a credential, responses show no more than a preflight";
+    choice!(suite, title, {
+        set(suite, &[(XYZ, "GET", "", "")]).await?;
+        for (method, origin, expected) in [
+            ("GET", XYZ, EXACT),
+            ("PUT", XYZ, NOTHING),
+            ("GET", OTHER, NOTHING),
+            // A request without an origin is not from a page.
+            ("GET", "", NOTHING),
+            ("HEAD", "", NOTHING),
+        ] {
+            let line = format!("{method} /{table}()");
+            let response = send(suite, Credential::None, &line, origin).await;
+            let found = (response.status, shown(&response));
+            same(format!("{method} {origin}"), &found, &(403, expected))?;
+            if !origin.is_empty() {
+                let is_allowed = preflight(suite, origin, method, "").await.status == 200;
+                same("by preflight", &is_allowed, &(expected == EXACT))?;
             }
-            Ok(())
         }
-    );
+        Ok(())
+    });
     choice!(suite, "4.11 a request of another origin is carried out", {
         let (line, body) = (
             format!("POST /{table}"),
             r#"{"PartitionKey":"p","RowKey":"r"}"#,
         );
         let response = suite.ask(&line, &["Origin: http://other"], body).await;
-        same(
-            "outcome",
-            &(response.status, shown(&response)),
-            &(201, NOTHING),
-        )
+        let found = (response.status, shown(&response));
+        same("outcome", &found, &(201, NOTHING))
     });
     limits(suite).await;
 }

@@ -1,6 +1,6 @@
 //! Query Entities with both keys.
 
-use crate::run::{Suite, entity_path, refused, rule, same};
+use crate::run::{NO_METADATA, Suite, entity_path, refused, rule, same};
 
 pub(crate) async fn check(suite: &mut Suite) {
     let table = suite.table().await;
@@ -50,7 +50,7 @@ pub(crate) async fn check(suite: &mut Suite) {
     ] {
         rule!(suite, &format!("6.3 $select={names}"), {
             let line = format!("GET /{table}(PartitionKey='p',RowKey='r')?$select={names}");
-            let response = suite.done(&line, &["Accept: application/json;odata=nometadata"], "").await?;
+            let response = suite.done(&line, &[NO_METADATA], "").await?;
             let expected: serde_json::Value = serde_json::from_str(expected).unwrap();
             same("entity", &response.json(), &expected)
         });
@@ -62,7 +62,7 @@ pub(crate) async fn check(suite: &mut Suite) {
     for names in ["", "*"] {
         rule!(suite, &format!("6.3 $select={names} selects everything"), {
             let line = format!("GET /{table}(PartitionKey='p',RowKey='r')?$select={names}");
-            let response = suite.done(&line, &["Accept: application/json;odata=nometadata"], "").await?;
+            let response = suite.done(&line, &[NO_METADATA], "").await?;
             let json = response.json();
             let members = json.as_object().map(serde_json::Map::len);
             same("members", &members, &Some(4))

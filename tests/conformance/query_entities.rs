@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::batch::{MULTIPART, batch_of, part};
-use crate::run::{Suite, choice, holds, refused, rule, same};
+use crate::run::{NO_METADATA, Suite, choice, holds, refused, rule, same};
 use crate::sign::percent;
 
 /// A value of each type: its name, itself in a body, and the literal of a filter.
@@ -352,7 +352,7 @@ async fn projections(suite: &mut Suite) {
     ] {
         rule!(suite, &format!("6.3 $select={names}"), {
             let line = format!("GET /{table}()?$select={names}");
-            let response = suite.done(&line, &["Accept: application/json;odata=nometadata"], "").await?;
+            let response = suite.done(&line, &[NO_METADATA], "").await?;
             same("entities", &response.json()["value"], &expected)
         });
     }
@@ -434,7 +434,7 @@ async fn pages(suite: &mut Suite) {
         for row in 10..20 {
             suite.insert(&large, &format!(r#""PartitionKey":"p","RowKey":"{row}",{}"#, members.join(","))).await?;
         }
-        let response = suite.done(&format!("GET /{large}()"), &["Accept: application/json;odata=nometadata"], "").await?;
+        let response = suite.done(&format!("GET /{large}()"), &[NO_METADATA], "").await?;
         let length = response.body.len();
         holds(format!("a page of {length} bytes"), (3 << 20..=(4 << 20) + 2).contains(&length))?;
         same("rows", &response.json()["value"].as_array().map(Vec::len), &Some(8))?;

@@ -9,6 +9,8 @@ use tablesdk_server::{Durability, TableServer};
 use crate::client::{Account, Credential, Response};
 use crate::sign::{account_sas, percent, table_sas};
 
+pub(crate) const NO_METADATA: &str = "Accept: application/json;odata=nometadata";
+
 /// The result of a rule: an error describes the difference.
 pub(crate) type Outcome = Result<(), String>;
 
@@ -58,15 +60,13 @@ pub(crate) async fn run(module: &str, check: impl AsyncFn(&mut Suite)) {
 
 /// Our server, once for each storage. The tables exist as long as the returned value.
 async fn ours() -> Vec<(&'static str, Box<dyn Any>, TableServer)> {
+    let memory = TableServer::start().await.unwrap();
     let directory = tempfile::tempdir().unwrap();
     let durable = TableServer::builder().data(directory.path(), Durability::Relaxed);
+    let durable = durable.start().await.unwrap();
     let mut ours: Vec<(_, Box<dyn Any>, _)> = vec![
-        ("memory", Box::new(()), TableServer::start().await.unwrap()),
-        (
-            "a directory",
-            Box::new(directory),
-            durable.start().await.unwrap(),
-        ),
+        ("memory", Box::new(()), memory),
+        ("a directory", Box::new(directory), durable),
     ];
     if let Some(database) = postgres::database() {
         let shared = TableServer::builder().postgres(database.url());
@@ -125,12 +125,12 @@ impl Suite {
     pub(crate) fn note(&mut self, rule: &str, outcome: Outcome, is_choice: bool) {
         self.rules += 1;
         if let Err(why) = outcome {
-            let failed = if is_choice && self.is_foreign {
-                &mut self.others
+            let failed = format!("{rule}: {why}");
+            if is_choice && self.is_foreign {
+                self.others.push(failed);
             } else {
-                &mut self.failed
-            };
-            failed.push(format!("{rule}: {why}"));
+                self.failed.push(failed);
+            }
         }
     }
 
@@ -182,26 +182,19 @@ impl Suite {
         if response.status < 300 {
             return Ok(response);
         }
+        let (status, code) = (response.status, response.code());
         Err(format!(
-            "{line} {body:.100} has the response {} {}",
-            response.status,
-            response.code()
+            "{line} {body:.100} has the response {status} {code}"
         ))
     }
 
     /// Inserts an entity with these members; returns its ETag.
     pub(crate) async fn insert(&self, table: &str, members: &str) -> Result<String, String> {
         let body = format!("{{{members}}}");
-        let response = self
-            .done(
-                &format!("POST /{table}"),
-                &["Prefer: return-no-content"],
-                &body,
-            )
-            .await?;
-        let etag = response.header("ETag");
-        etag.map(str::to_owned)
-            .ok_or_else(|| "an insert has no ETag".to_owned())
+        let (line, headers) = (format!("POST /{table}"), ["Prefer: return-no-content"]);
+        let response = self.done(&line, &headers, &body).await?;
+        let etag = response.header("ETag").ok_or("an insert has no ETag")?;
+        Ok(etag.to_owned())
     }
 
     /// Reads an entity without metadata and timestamp.
@@ -212,10 +205,7 @@ impl Suite {
         row: &str,
     ) -> Result<serde_json::Value, String> {
         let line = format!("GET {}", entity_path(table, partition, row));
-        let response = self
-            .done(&line, &["Accept: application/json;odata=nometadata"], "")
-            .await?;
-        let mut json = response.json();
+        let mut json = self.done(&line, &[NO_METADATA], "").await?.json();
         if let Some(members) = json.as_object_mut() {
             members.remove("Timestamp");
         }
@@ -228,15 +218,11 @@ impl Suite {
         let mut next = String::new();
         loop {
             let line = format!("GET /{table}()?{query}{next}");
-            let response = self
-                .done(&line, &["Accept: application/json;odata=nometadata"], "")
-                .await?;
+            let response = self.done(&line, &[NO_METADATA], "").await?;
             let json = response.json();
             let page = json["value"].as_array().ok_or("a page has no value")?;
-            rows.extend(
-                page.iter()
-                    .map(|row| row["RowKey"].as_str().unwrap_or("-").to_owned()),
-            );
+            let keys = page.iter().map(|row| row["RowKey"].as_str().unwrap_or("-"));
+            rows.extend(keys.map(str::to_owned));
             let Some(partition) = response.header("x-ms-continuation-NextPartitionKey") else {
                 return Ok(rows);
             };
@@ -256,10 +242,8 @@ impl Suite {
         body: &str,
     ) -> Response {
         let separator = if line.contains('?') { '&' } else { '?' };
-        let line = format!("{line}{separator}{sas}");
-        self.account
-            .send(Credential::None, &line, headers, body)
-            .await
+        let (line, none) = (format!("{line}{separator}{sas}"), Credential::None);
+        self.account.send(none, &line, headers, body).await
     }
 
     /// An account SAS with these fields.
@@ -275,32 +259,24 @@ impl Suite {
     /// Deletes the tables, and returns the failures.
     async fn finish(mut self, module: &str) -> Vec<String> {
         for table in std::mem::take(&mut self.tables) {
-            self.ask(&format!("DELETE /Tables('{table}')"), &[], "")
-                .await;
+            let line = format!("DELETE /Tables('{table}')");
+            self.ask(&line, &[], "").await;
         }
         let in_context = |failed: &String| format!("  {module}, {failed}");
         for other in &self.others {
             println!("  otherwise: {module}, {other}");
         }
-        println!(
-            "{module} on {}: {} rules, {} failed, {} otherwise",
-            self.subject,
-            self.rules,
-            self.failed.len(),
-            self.others.len()
-        );
+        let (subject, rules) = (self.subject, self.rules);
+        let (failed, others) = (self.failed.len(), self.others.len());
+        println!("{module} on {subject}: {rules} rules, {failed} failed, {others} otherwise");
         self.failed.iter().map(in_context).collect()
     }
 }
 
 /// The path of an entity.
 pub(crate) fn entity_path(table: &str, partition: &str, row: &str) -> String {
-    let quoted = |key: &str| percent(&key.replace('\'', "''"));
-    format!(
-        "/{table}(PartitionKey='{}',RowKey='{}')",
-        quoted(partition),
-        quoted(row)
-    )
+    let [partition, row] = [partition, row].map(|key| percent(&key.replace('\'', "''")));
+    format!("/{table}(PartitionKey='{partition}',RowKey='{row}')")
 }
 
 /// Checks status and code of a response.

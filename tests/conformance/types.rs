@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use crate::run::{Suite, choice, rule, same};
+use crate::run::{NO_METADATA, Suite, choice, rule, same};
 
 pub(crate) async fn check(suite: &mut Suite) {
     let table = suite.table().await;
@@ -62,7 +62,7 @@ pub(crate) async fn check(suite: &mut Suite) {
             {
                 same("text", &text.trim_end_matches('}').split(',').next(), &Some(value))?;
             }
-            let response = suite.done(&line, &["Accept: application/json;odata=nometadata"], "").await?;
+            let response = suite.done(&line, &[NO_METADATA], "").await?;
             same("value without metadata", &response.json()["v"], &expected)?;
             same("type without metadata", &response.json()["v@odata.type"], &Json::Null)
         });

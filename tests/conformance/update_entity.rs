@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::run::{Suite, choice, holds, refused, rule, same};
+use crate::run::{NO_METADATA, Suite, choice, holds, refused, rule, same};
 
 const STALE: &str = "If-Match: W/\"datetime'2021-09-21T01%3A04%3A37.9678478Z'\"";
 
@@ -73,7 +73,7 @@ pub(crate) async fn check(suite: &mut Suite) {
     rule!(suite, "F.18 an update, a merge and an upsert sort the properties, an insert does not", {
         let order = async |row: &str| -> Result<String, String> {
             let line = format!("GET /{table}(PartitionKey='p',RowKey='{row}')");
-            let response = suite.done(&line, &["Accept: application/json;odata=nometadata"], "").await?;
+            let response = suite.done(&line, &[NO_METADATA], "").await?;
             let (_, own) = response.body.split_once("Z\",").ok_or("no Timestamp")?;
             Ok(own.trim_end_matches('}').to_owned())
         };
