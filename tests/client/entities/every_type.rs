@@ -65,7 +65,7 @@ pub(crate) struct Every {
 }
 
 /// A number of any magnitude, the ends and zero often.
-fn bits(rng: &mut Rng) -> u64 {
+pub(crate) fn bits(rng: &mut Rng) -> u64 {
     match rng.u8(..8) {
         0 => 0,
         1 => u64::MAX,

@@ -632,7 +632,7 @@ fn an_enum_may_be_generic() {
 }
 
 /// Structs without an entity type, which differ in their row keys.
-mod by_row_key {
+pub(super) mod by_row_key {
     use tablesdk::entity::EntityProblem;
     use tablesdk::{DynamicEntity, TableEntity};
 
@@ -640,17 +640,17 @@ mod by_row_key {
 
     #[derive(Debug, Clone, PartialEq, TableEntity)]
     #[table(partition_key = "{name}", row_key = "dept_")]
-    struct Department {
-        name: String,
-        budget: f64,
+    pub(crate) struct Department {
+        pub(crate) name: String,
+        pub(crate) budget: f64,
     }
 
     #[derive(Debug, Clone, PartialEq, TableEntity)]
     #[table(partition_key = "{department}", row_key = "empid_{id:06}")]
-    struct Employee {
-        department: String,
-        id: u32,
-        salary: f64,
+    pub(crate) struct Employee {
+        pub(crate) department: String,
+        pub(crate) id: u32,
+        pub(crate) salary: f64,
     }
 
     #[derive(Debug, Clone, PartialEq, TableEntity)]
@@ -658,16 +658,16 @@ mod by_row_key {
         partition_key = "{department}",
         row_key = "empreview_{id:06}_{year:04}"
     )]
-    struct Review {
-        department: String,
-        id: u32,
-        year: u32,
-        stars: i32,
+    pub(crate) struct Review {
+        pub(crate) department: String,
+        pub(crate) id: u32,
+        pub(crate) year: u32,
+        pub(crate) stars: i32,
     }
 
     #[derive(Debug, Clone, PartialEq, TableEntity)]
     #[table(by = "row_key")]
-    enum Row {
+    pub(crate) enum Row {
         Department(Department),
         Employee(Employee),
         Review(Review),

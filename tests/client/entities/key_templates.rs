@@ -108,21 +108,15 @@ on_both_transports! {
         let mut other = DynamicEntity::new("Sales", "dept");
         other.properties_mut().set("Salary", 1.0);
         table.insert(&other).await.unwrap();
-        macro_rules! ids {
-            ($rows:expr) => {{
-                let rows = table.query::<Worker>().partition(Worker::partition("Sales")).rows($rows);
-                rows.select(|e| e.id).collect().await.unwrap()
-            }};
+        for (rows, ids) in [
+            (Worker::rows().id(100..=199), &[100, 150, 199][..]),
+            (Worker::rows().id(150).into(), &[150]),
+            (Worker::rows().id(151).into(), &[]),
+            (Worker::rows().into(), &[0, 99, 100, 150, 199, 200, 999_999]),
+        ] {
+            let query = table.query::<Worker>().partition(Worker::partition("Sales")).rows(rows);
+            assert_eq!(query.select(|e| e.id).collect().await.unwrap(), ids);
         }
-        assert_eq!(ids!(Worker::rows().id(100..=199)), [100, 150, 199]);
-        assert_eq!(ids!(Worker::rows().id(100..199)), [100, 150]);
-        assert_eq!(ids!(Worker::rows().id(..100)), [0, 99]);
-        assert_eq!(ids!(Worker::rows().id(..=100)), [0, 99, 100]);
-        assert_eq!(ids!(Worker::rows().id(200..)), [200, 999_999]);
-        assert_eq!(ids!(Worker::rows().id(150)), [150]);
-        assert_eq!(ids!(Worker::rows().id(151)), [] as [u32; 0]);
-        assert_eq!(ids!(Worker::rows().id(..)).len(), 7);
-        assert_eq!(ids!(Worker::rows()).len(), 7);
     }
 
     async fn a_separator_ends_a_part_unambiguously(subject: Subject) {

@@ -14,11 +14,10 @@ use crate::{Employee, on_both_transports};
 async fn fill(table: &TableClient, partitions: &[&str]) {
     for partition in partitions {
         for id in 0..5 {
-            let mut entity = DynamicEntity::new(*partition, id.to_string());
-            entity.properties_mut().set("Name", "Ada");
-            match id % 2 {
-                0 => entity.properties_mut().set("Age", id),
-                _ => entity.properties_mut().set("Age", "old"),
+            let entity = DynamicEntity::new(*partition, id.to_string()).with("Name", "Ada");
+            let entity = match id % 2 {
+                0 => entity.with("Age", id),
+                _ => entity.with("Age", "old"),
             };
             table.insert(&entity).await.unwrap();
         }
@@ -90,6 +89,8 @@ on_both_transports! {
             query().select(|e| e.age).collect().await.unwrap_err(),
             table.query::<Employee>().select(|e| e.age).collect().await.unwrap_err(),
             query().partitions(["Sales"]).collect().await.unwrap_err(),
+            table.get(Employee::key("Sales", "1")).await.unwrap_err(),
+            table.modify(Employee::key("Sales", "1"), |_| Ok(())).await.unwrap_err(),
             table.get_many([Employee::key("Sales", "0"), Employee::key("Sales", "1")]).await.unwrap_err(),
         ] {
             assert_bad(&error);

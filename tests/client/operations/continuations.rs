@@ -134,25 +134,21 @@ async fn a_token_that_does_not_advance_ends_every_scan() {
 async fn a_repeated_token_with_items_ends_the_scan() {
     let (subject, table, proxy) = Subject::behind_proxy(RetryPolicy::exponential()).await;
     let entity = r#"{"PartitionKey":"a","RowKey":"1","odata.etag":"W/\"1\""}"#;
+    let (query, tables) = (
+        || table.query::<DynamicEntity>(),
+        || subject.service.tables(),
+    );
     for tokens in [&["a"][..], &["a", "b", "c"]] {
         go_round(&proxy, tokens, entity);
-        let entities = table.query::<DynamicEntity>();
-        assert_stuck("collect", entities.collect().await);
+        assert_stuck("collect", query().collect().await);
         go_round(&proxy, tokens, r#"{"TableName":"People"}"#);
-        assert_stuck("tables", subject.service.tables().collect().await);
+        assert_stuck("tables", tables().collect().await);
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_page_that_returns_its_own_token_is_an_error() {
-    let (subject, table, proxy) = Subject::behind_proxy(RetryPolicy::exponential()).await;
-    let entity = r#"{"PartitionKey":"a","RowKey":"1","odata.etag":"W/\"1\""}"#;
+    // A page that returns its own token.
     go_round(&proxy, &["a"], entity);
-    let query = || table.query::<DynamicEntity>();
     let token = query().page(None).await.unwrap().next;
     assert_stuck("page", query().page(token).await);
     go_round(&proxy, &["a"], r#"{"TableName":"People"}"#);
-    let tables = || subject.service.tables();
     let token = tables().page(None).await.unwrap().next;
     assert_stuck("tables", tables().page(token).await);
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use bytes::Bytes;
 use harness::Employee;
@@ -44,13 +43,6 @@ async fn a_client_of_a_server_with_a_socket_needs_no_socket() {
         .unwrap();
     drop(server);
     assert_eq!(in_process.tables().collect().await.unwrap(), ["Employees"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_client_in_process_needs_no_real_time() {
-    let table = employees().await;
-    tokio::time::sleep(Duration::from_secs(24 * 3600)).await;
-    table.insert(&Employee::ada()).await.unwrap();
 }
 
 /// The bundled server, with a count of its requests.

@@ -12,7 +12,6 @@ mod chains;
 mod continuations;
 mod error_messages;
 mod error_table;
-mod etags_from_outside;
 mod fakes;
 mod hints;
 mod in_process;

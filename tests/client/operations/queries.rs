@@ -28,22 +28,13 @@ on_both_transports! {
         assert_eq!(found.count().await.unwrap(), 2);
     }
 
-    async fn any_page_size_reads_all_entities_in_order(subject: Subject) {
-        let table = subject.table().await;
-        fill(&table, 25).await;
-        let expected: Vec<_> = (0..25).collect();
-        for page_size in [1, 2, 10, 24, 25, 26, 1000] {
-            let rows = table.query::<Employee>().page_size(page_size).collect().await.unwrap();
-            assert_eq!(rows.iter().map(|row| row.age).collect::<Vec<_>>(), expected, "{page_size}");
-        }
-    }
-
     async fn take_counts_items_and_not_pages(subject: Subject) {
         let table = subject.table().await;
         fill(&table, 25).await;
-        for (take, page_size) in [(0, 10), (7, 10), (10, 10), (17, 5), (40, 10)] {
+        for (take, page_size) in [(0, 10), (7, 10), (10, 10), (17, 5), (25, 24), (40, 1), (40, 1000)] {
             let query = table.query::<Employee>().take(take).page_size(page_size);
-            assert_eq!(query.collect().await.unwrap().len(), take.min(25), "{take} {page_size}");
+            let ages = query.select(|e| e.age).collect().await.unwrap();
+            assert!(ages.into_iter().eq(0..25.min(i32::try_from(take).unwrap())), "{take} {page_size}");
         }
     }
 

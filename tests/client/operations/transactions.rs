@@ -63,26 +63,6 @@ fn text(error: &tablesdk::Error) -> String {
 }
 
 on_both_transports! {
-    async fn a_transaction_reads_decides_and_writes_several_entities(subject: Subject) {
-        let table = with_department(&subject).await;
-        let (employee, name) = (Employee::ada(), String::from("Ada Lovelace"));
-        let name: &str = &name;
-        let id = table
-            .transaction(Employee::partition("Sales"), async |tx| {
-                let mut d = tx.get(Department::key("Sales")).await?.ok_or(NoDepartment)?;
-                d.headcount += 1;
-                tx.replace(d).insert(&employee).upsert_merge(&Employee::new("2", name, 36));
-                Ok(employee.id.clone())
-            })
-            .await
-            .unwrap();
-        assert_eq!(id, "1");
-        assert_eq!(department(&table).await.headcount, 1);
-        assert_eq!(*Employee::find(&table).await.unwrap(), employee);
-        let other = table.get(Employee::key("Sales", "2")).await.unwrap().unwrap();
-        assert_eq!(other.name, name);
-    }
-
     async fn every_verb_of_a_transaction_writes(subject: Subject) {
         let table = with_department(&subject).await;
         for id in 1..=6 {
@@ -105,23 +85,6 @@ on_both_transports! {
         let found = table.query::<Employee>().rows(Employee::rows().id("0".."a")).collect().await.unwrap();
         let found: Vec<_> = found.iter().map(|it| (it.id.as_str(), it.age)).collect();
         assert_eq!(found, [("1", 10), ("2", 20), ("5", 99), ("6", 99), ("7", 99)]);
-    }
-
-    async fn a_written_entity_that_was_changed_starts_the_transaction_over(subject: Subject) {
-        let table = with_department(&subject).await;
-        let rounds = AtomicU32::new(0);
-        table.transaction("Sales", async |tx| {
-            let mut d = tx.get(Department::key("Sales")).await?.ok_or(NoDepartment)?;
-            if rounds.fetch_add(1, Ordering::Relaxed) < 2 {
-                write_department(&table).await;
-            }
-            d.headcount += 1;
-            tx.replace(d);
-            Ok(())
-        }).await.unwrap();
-        let stored = department(&table).await;
-        assert_eq!((stored.headcount, stored.on_call), (1, 7));
-        assert_eq!(rounds.into_inner(), 3);
     }
 
     async fn every_verb_on_an_entity_that_was_read_is_conditional(subject: Subject) {
@@ -478,25 +441,6 @@ async fn a_transaction_has_100_changes_and_checks() {
     let error = error.await.unwrap_err();
     assert!(text(&error).contains("101"), "{error:?}");
     assert_eq!(journal.requests().op(Op::Batch).count(), 2);
-}
-
-#[tokio::test]
-async fn a_transaction_has_four_mebibytes() {
-    let (subject, table, _) = Subject::with_table(RetryPolicy::none()).await;
-    let journal = subject.server().journal();
-    let error = table.transaction("Sales", async |tx| {
-        for id in 0..70 {
-            tx.insert(&Employee {
-                email: Some("x".repeat(32_000)),
-                ..Employee::new(&id.to_string(), &"x".repeat(32_000), 36)
-            });
-        }
-        Ok(())
-    });
-    let error = error.await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
-    assert!(text(&error).contains("is larger than 4194304"), "{error:?}");
-    assert_eq!(journal.requests().op(Op::Batch).count(), 0);
 }
 
 #[tokio::test]

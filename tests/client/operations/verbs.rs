@@ -1,18 +1,24 @@
-//! Each verb on one entity: what it returns, and what the table holds afterwards.
+//! Each verb on one entity: what it returns, and what the table holds afterwards. The ETag of a conditional write may come from
+//! outside: from the `If-Match` header of a request, for instance.
 
-use tablesdk::{ETag, ErrorCode, TableEntity};
+use tablesdk::{ETag, ErrorCode, ErrorKind, Stored, TableEntity};
 
 use crate::{Employee, on_both_transports};
 
-/// A later version of `Employee`, for the same entities.
-#[derive(Debug, Clone, PartialEq, TableEntity)]
-#[table(rename_all = "PascalCase")]
-struct Badge {
+/// An ETag as another program sends it back.
+fn sent_back(etag: &ETag) -> ETag {
+    etag.to_string().parse().unwrap()
+}
+
+/// `Employee` has no field for its ETag.
+#[derive(Debug, TableEntity)]
+struct Versioned {
     #[table(partition_key)]
     department: String,
     #[table(row_key)]
     id: String,
-    badge: i64,
+    #[table(etag)]
+    version: Option<ETag>,
 }
 
 on_both_transports! {
@@ -40,82 +46,121 @@ on_both_transports! {
         assert_eq!(Employee::find(&table).await.unwrap().name, "Ada");
     }
 
-    async fn a_replace_removes_all_other_properties(subject: Subject) {
+    async fn an_update_replaces_or_merges_and_returns_the_new_etag(subject: Subject) {
         let table = subject.table().await;
-        let mut ada = table.insert(&Employee { email: Some("ada@contoso.com".into()), ..Employee::ada() }).await.unwrap();
-        let first = ada.etag().clone();
-        ada.email = None;
-        ada.age = 37;
-        table.replace(&mut ada).await.unwrap();
-        assert_ne!(ada.etag(), &first);
-        let read = Employee::find(&table).await.unwrap();
-        assert_eq!(read, ada);
-        assert_eq!((read.age, &read.email), (37, &None));
-        // The new ETag is good for the next write.
-        ada.age = 38;
-        table.replace(&mut ada).await.unwrap();
-    }
-
-    async fn a_merge_keeps_other_properties(subject: Subject) {
-        let table = subject.table().await;
-        let mut ada = table.insert(&Employee { email: Some("ada@contoso.com".into()), ..Employee::ada() }).await.unwrap();
-        ada.email = None;
-        ada.age = 37;
-        table.merge(&mut ada).await.unwrap();
-        let badge = Badge { department: "Sales".into(), id: "1".into(), badge: 7 };
-        table.merge_if(&badge, ETag::ANY).await.unwrap();
-        let read = Employee::find(&table).await.unwrap();
-        assert_eq!((read.age, read.email.as_deref()), (37, Some("ada@contoso.com")));
-        assert_eq!(*table.get(Badge::key("Sales", "1")).await.unwrap().unwrap(), badge);
+        let with_email = Employee { email: Some("ada@contoso.com".into()), ..Employee::ada() };
+        let new = Employee::new("1", "Ada", 37);
+        for (verb, keeps_email) in [
+            ("replace", false), ("merge", true), ("replace_if", false), ("merge_if", true),
+            ("upsert_replace", false), ("upsert_merge", true),
+        ] {
+            // The first one inserts.
+            let before = sent_back(&table.upsert_replace(&with_email).await.unwrap());
+            let mut stored = Stored::from_parts(new.clone(), before.clone()).unwrap();
+            let etag = match verb {
+                "replace" => table.replace(&mut stored).await,
+                "merge" => table.merge(&mut stored).await,
+                "replace_if" => table.replace_if(&new, &before).await,
+                "merge_if" => table.merge_if(&new, &before).await,
+                "upsert_replace" => table.upsert_replace(&new).await,
+                _ => table.upsert_merge(&new).await,
+            }.unwrap();
+            let read = Employee::find(&table).await.unwrap();
+            assert_eq!((read.age, read.email.is_some(), read.etag()), (37, keeps_email, &etag), "{verb}");
+            assert_ne!(etag, before, "{verb}");
+            let is_known = matches!(verb, "replace" | "merge");
+            assert_eq!(stored.etag(), if is_known { &etag } else { &before }, "{verb}");
+        }
+        table.upsert_merge(&Employee::new("2", "Grace", 50)).await.unwrap();
+        assert!(table.get(Employee::key("Sales", "2")).await.unwrap().is_some());
     }
 
     async fn every_conditional_verb_rejects_an_old_etag(subject: Subject) {
         let table = subject.table().await;
         let mut stale = table.insert(&Employee::ada()).await.unwrap();
-        let etag = table.upsert_replace(&Employee::new("1", "Ada", 37)).await.unwrap();
-        let before = stale.clone();
+        let new = Employee::new("1", "Ada", 37);
+        let etag = table.upsert_replace(&new).await.unwrap();
+        let (before, old) = (stale.clone(), sent_back(stale.etag()));
         for error in [
             table.replace(&mut stale).await.unwrap_err(),
             table.merge(&mut stale).await.unwrap_err(),
             table.delete_stored(&stale).await.unwrap_err(),
+            table.replace_if(&Employee::ada(), &old).await.unwrap_err(),
+            table.merge_if(&Employee::ada(), &old).await.unwrap_err(),
+            table.delete(Employee::key("Sales", "1")).if_match(&old).await.unwrap_err(),
         ] {
             assert!(error.is_precondition_failed(), "{error}");
             assert_eq!(error.code(), Some(&ErrorCode::UpdateConditionNotSatisfied));
         }
         assert_eq!(stale, before, "a refused write leaves the value and its ETag as they were");
         let read = Employee::find(&table).await.unwrap();
-        assert_eq!((read.age, read.etag()), (37, &etag));
+        assert_eq!((&*read, read.etag()), (&new, &etag));
         assert!(table.delete_stored(&read).await.unwrap());
         assert!(!table.delete_stored(&read).await.unwrap());
     }
 
-    async fn upserts_insert_and_update(subject: Subject) {
-        let table = subject.table().await;
-        let with_email = Employee { email: Some("ada@contoso.com".into()), ..Employee::ada() };
-        table.upsert_merge(&with_email).await.unwrap();
-        table.upsert_merge(&Employee::new("1", "Ada", 37)).await.unwrap();
-        let read = Employee::find(&table).await.unwrap();
-        assert_eq!((read.age, read.email.as_deref()), (37, Some("ada@contoso.com")));
-        let etag = table.upsert_replace(&Employee::new("1", "Ada", 38)).await.unwrap();
-        let read = Employee::find(&table).await.unwrap();
-        assert_eq!((read.age, &read.email, read.etag()), (38, &None, &etag));
-        table.upsert_replace(&Employee::new("2", "Grace", 50)).await.unwrap();
-        assert!(table.get(Employee::key("Sales", "2")).await.unwrap().is_some());
-    }
-
-    async fn unconditional_writes_need_the_entity(subject: Subject) {
+    async fn conditional_writes_need_the_entity(subject: Subject) {
         let table = subject.table().await;
         let ada = Employee::ada();
-        for error in [
-            table.replace_if(&ada, ETag::ANY).await.unwrap_err(),
-            table.merge_if(&ada, ETag::ANY).await.unwrap_err(),
-        ] {
-            assert!(error.is_not_found(), "{error}");
-            assert_eq!(error.code(), Some(&ErrorCode::ResourceNotFound));
+        let deleted = table.insert(&ada).await.unwrap().etag().clone();
+        let key = || Employee::key("Sales", "1");
+        assert!(table.delete(key()).if_match(&deleted).await.unwrap());
+        for etag in [ETag::ANY, deleted] {
+            for error in [
+                table.replace_if(&ada, &etag).await.unwrap_err(),
+                table.merge_if(&ada, &etag).await.unwrap_err(),
+                table.patch(key()).set(|e| e.age, 1).if_match(&etag).await.unwrap_err(),
+                table.batch("Sales").delete_if(key(), &etag).await.unwrap_err(),
+            ] {
+                assert!(error.is_not_found(), "{error}");
+                assert_eq!(error.code(), Some(&ErrorCode::ResourceNotFound));
+            }
+            assert!(!table.delete(key()).if_match(etag).await.unwrap());
         }
-        table.insert(&ada).await.unwrap();
+    }
+
+    async fn any_is_the_condition_of_an_entity_that_exists(subject: Subject) {
+        let table = subject.table().await;
+        let key = || Employee::key("Sales", "1");
+        table.insert(&Employee::ada()).await.unwrap();
         table.replace_if(&Employee::new("1", "Ada", 37), ETag::ANY).await.unwrap();
-        assert_eq!(Employee::find(&table).await.unwrap().age, 37);
+        assert_eq!(table.get(key()).await.unwrap().unwrap().age, 37);
+        table.patch(key()).set(|e| e.age, 1).if_match(ETag::ANY).await.unwrap();
+        let batch = table.batch("Sales");
+        batch.patch_if(key(), ETag::ANY, |patch| patch.set(|e| e.age, 2)).await.unwrap();
+        let change = table.transaction("Sales", async |tx| {
+            let ada = tx.get(key()).await?.expect("she works here");
+            assert_eq!(ada.age, 2);
+            tx.merge_if(&Employee { age: 3, ..Employee::ada() }, ETag::ANY);
+            Ok(())
+        });
+        change.await.unwrap();
+        assert_eq!(table.get(key()).await.unwrap().unwrap().age, 3);
+        table.batch("Sales").delete_if(key(), ETag::ANY).await.unwrap();
+        table.insert(&Employee::ada()).await.unwrap();
+        assert!(table.delete(key()).if_match(ETag::ANY).await.unwrap());
+    }
+
+    async fn batches_take_etags_from_outside(subject: Subject) {
+        let table = subject.table().await;
+        let mut etags = Vec::new();
+        for id in ["1", "2", "3"] {
+            etags.push(sent_back(table.insert(&Employee::new(id, "Old", 1)).await.unwrap().etag()));
+        }
+        let batch = || {
+            table
+                .batch("Sales")
+                .replace_if(&Employee::new("1", "New", 2), &etags[0])
+                .merge_if(&Employee::new("2", "New", 2), &etags[1])
+                .delete_if(Employee::key("Sales", "3"), &etags[2])
+        };
+        let result = batch().await.unwrap();
+        let left = table.query::<Employee>().collect().await.unwrap();
+        let left: Vec<_> = left.iter().map(|row| (row.name.as_str(), Some(row.etag().clone()))).collect();
+        assert_eq!(left, [("New", result.etags()[0].clone()), ("New", result.etags()[1].clone())]);
+        let error = batch().await.unwrap_err();
+        assert!(error.is_precondition_failed(), "{error}");
+        assert_eq!(error.batch_index(), Some(0));
     }
 
     async fn a_missing_table_is_an_error_a_missing_entity_is_not(subject: Subject) {
@@ -169,4 +214,30 @@ on_both_transports! {
             last = etag;
         }
     }
+}
+
+#[test]
+fn from_parts_computes_the_key_and_refuses_a_bad_one() {
+    let etag: ETag = "W/\"datetime'2024-03-15T10%3A20%3A30Z'\"".parse().unwrap();
+    let error = Stored::from_parts(Employee::new("a/b", "Ada", 1), etag.clone()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Input);
+    assert!(format!("{error:?}").contains("'/'"), "{error:?}");
+    // A value has the ETag of a version.
+    let error = Stored::from_parts(Employee::ada(), ETag::ANY).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.key().is_some()),
+        (ErrorKind::Input, true)
+    );
+    assert!(error.to_string().contains("`replace_if`"), "{error}");
+
+    let entity = Versioned {
+        department: "Sales".into(),
+        id: "1".into(),
+        version: None,
+    };
+    let stored = Stored::from_parts(entity, etag.clone()).unwrap();
+    assert_eq!(stored.version.as_ref(), Some(&etag));
+    assert_eq!(stored.key().row_key().as_str(), "1");
+    let at = stored.timestamp().unwrap();
+    assert_eq!(at.to_string(), "2024-03-15T10:20:30Z");
 }
