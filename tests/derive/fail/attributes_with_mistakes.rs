@@ -76,13 +76,4 @@ struct TwoRests {
     b: Properties,
 }
 
-/// A projection requests only its own properties.
-#[derive(TableEntity)]
-#[table(projection)]
-struct RestOfAProjection {
-    name: String,
-    #[table(rest)]
-    other: Properties,
-}
-
 fn main() {}

@@ -9,12 +9,6 @@ struct WithoutEntityType {
     id: String,
 }
 
-#[derive(TableProperties)]
-#[table(entity_type = "Address")]
-struct Address {
-    city: String,
-}
-
 #[derive(TableEntity)]
 #[table(entity_type = "", entity_type_property = "Row Key")]
 #[table(partition_key = "{department}", row_key = "{id}")]

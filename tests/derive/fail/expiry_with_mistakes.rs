@@ -1,5 +1,5 @@
 //! One property of a whole entity has the instant at which it expires, and the entries in its buckets need names and no keys.
-use tablesdk::{TableEntity, TableProperties, Timestamp};
+use tablesdk::{TableEntity, Timestamp};
 
 #[derive(TableEntity)]
 #[table(partition_key = "{user}", row_key = "{id}")]
@@ -48,12 +48,6 @@ struct Alias {
     until: Timestamp,
 }
 
-#[derive(TableProperties)]
-struct Flat {
-    #[table(expires)]
-    until: Timestamp,
-}
-
 #[derive(TableEntity)]
 #[table(partition_key = "{user}", row_key = "{id}")]
 struct BucketOfSeconds {
@@ -78,15 +72,6 @@ struct ForbiddenName {
     user: String,
     id: String,
     #[table(expires(bucket = "1h", name = "a.b"))]
-    until: Timestamp,
-}
-
-#[derive(TableEntity)]
-#[table(partition_key = "{user}", row_key = "{id}", projection)]
-struct BucketsOfAProjection {
-    user: String,
-    id: String,
-    #[table(expires(bucket = "1h"))]
     until: Timestamp,
 }
 

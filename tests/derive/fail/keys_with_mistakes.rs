@@ -1,5 +1,5 @@
 //! An entity has one partition key and one row key: each is a field, or a template of fields.
-use tablesdk::{Properties, TableEntity, TableProperties, Timestamp};
+use tablesdk::TableEntity;
 
 #[derive(TableEntity)]
 struct MissingBothKeys {
@@ -71,37 +71,6 @@ struct TemplateAndMark {
     department: String,
     employee: String,
     year: u16,
-}
-
-/// Keys, rest and version belong to the entity.
-#[derive(TableProperties)]
-struct MarksInAFlattenedStruct {
-    #[table(partition_key)]
-    city: String,
-    #[table(row_key)]
-    street: String,
-    #[table(rest)]
-    rest: Properties,
-    #[table(timestamp)]
-    at: Option<Timestamp>,
-}
-
-#[derive(TableProperties)]
-#[table(row_key = "{city}")]
-struct TemplateInAFlattenedStruct {
-    city: String,
-}
-
-#[derive(TableEntity)]
-#[table(projection, keys = "NameKeys")]
-struct KeysTypeOfAProjection {
-    name: String,
-}
-
-#[derive(TableProperties)]
-#[table(keys = "AddressKeys")]
-struct KeysTypeOfAFlattenedStruct {
-    city: String,
 }
 
 #[derive(TableEntity)]
