@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use harness::{Employee, client_with};
+use harness::{Employee, client_with, panic_message};
 use tablesdk::transport::Clock as _;
 use tablesdk::{RetryPolicy, TableClient};
 use tablesdk_server::TableServer;
@@ -41,10 +41,9 @@ async fn each_fault_hits_each_request_once() {
         async |run| {
             let is_faulty = run.outcome.is_some_and(|outcome| outcome.is_err());
             assert_eq!(is_faulty, run.fault.is_some());
-            let which = run
-                .fault
-                .map(|fault| faults.iter().position(|it| *it == fault));
-            let found = (which.flatten(), run.request, count(&table).await);
+            let which = |fault| faults.iter().position(|it| *it == fault);
+            let which = run.fault.and_then(which);
+            let found = (which, run.request, count(&table).await);
             stored.borrow_mut().push(found);
         },
     );
@@ -67,10 +66,9 @@ async fn the_usual_faults_are_those_of_networks_and_of_the_service() {
     let runs = server.at_each_request().run(
         async || drop(insert_two(&table).await),
         async |run| {
-            let shown = run.fault.map(|fault| fault.to_string());
-            faults
-                .borrow_mut()
-                .extend(shown.filter(|_| run.request == 1));
+            let shown = run.fault.filter(|_| run.request == 1);
+            let shown = shown.map(|fault| fault.to_string());
+            faults.borrow_mut().extend(shown);
         },
     );
     assert_eq!(runs.await, (8 + 2) * 2);
@@ -166,9 +164,8 @@ async fn a_check_that_fails_is_reported_with_the_fault_and_the_requests() {
     let broken = tokio::task::LocalSet::new();
     let run = broken.run_until(async {
         let both = async move {
-            let runs = server
-                .at_each_request()
-                .faults([Fault::lost_response(), Fault::reset()]);
+            let faults = [Fault::lost_response(), Fault::reset()];
+            let runs = server.at_each_request().faults(faults);
             let action = async || insert_two(&table).await;
             let check = async |_| assert_ne!(count(&table).await, 2, "one without the other");
             runs.run(action, check).await;
@@ -176,12 +173,10 @@ async fn a_check_that_fails_is_reported_with_the_fault_and_the_requests() {
         tokio::task::spawn_local(both).await.unwrap_err()
     });
     let panic = run.await.into_panic();
-    let text = panic.downcast_ref::<String>().unwrap();
+    let text = panic_message(&*panic);
     let lines: Vec<_> = text.lines().collect();
-    assert_eq!(
-        lines[0],
-        "request 1 of the action: carried out, connection reset"
-    );
+    let first = "request 1 of the action: carried out, connection reset";
+    assert_eq!(lines[0], first);
     assert!(text.contains("one without the other"), "{text}");
     let of_action = r#"InsertEntity Company("Sales", "2"): 204, with a fault"#;
     assert!(lines.contains(&of_action), "{text}");
@@ -194,8 +189,6 @@ async fn a_data_directory_has_no_snapshots() {
     let durability = tablesdk_server::Durability::Sync;
     let builder = TableServer::builder().data(directory.path(), durability);
     let server = builder.in_process().unwrap();
-    server
-        .at_each_request()
-        .run(async || (), async |_| ())
-        .await;
+    let runs = server.at_each_request();
+    runs.run(async || (), async |_| ()).await;
 }

@@ -40,12 +40,10 @@ impl Subject {
 
     /// A client with that policy.
     pub(crate) fn service(&self, retry: RetryPolicy) -> TableServiceClient {
-        if !self.is_over_http {
-            return client_with(&self.server, |builder| builder.retry(retry));
+        if self.is_over_http {
+            return service_over_http(&self.server, retry);
         }
-        let builder = TableServiceClient::builder(self.server.endpoint());
-        let service = builder.credential(self.server.credential()).retry(retry);
-        service.build().expect("the server's endpoint is a URL")
+        client_with(&self.server, |builder| builder.retry(retry))
     }
 
     /// A new table, and a client of it with that policy.
@@ -61,6 +59,13 @@ impl Subject {
         let table = harness::client(&self.server).table("People");
         Employee::find(&table).await.is_some()
     }
+}
+
+/// A client of the server with that policy.
+pub(crate) fn service_over_http(server: &TableServer, retry: RetryPolicy) -> TableServiceClient {
+    let builder = TableServiceClient::builder(server.endpoint());
+    let service = builder.credential(server.credential()).retry(retry);
+    service.build().expect("the server's endpoint is a URL")
 }
 
 /// Retries almost at once.

@@ -2,29 +2,25 @@
 
 use std::time::Duration;
 
-use tablesdk::{DynamicEntity, Guid, RetryPolicy, TableClient, TableServiceClient, Timestamp};
+use tablesdk::{DynamicEntity, Guid, RetryPolicy, TableClient, Timestamp};
 use tablesdk_server::testing::{Fault, Op};
 use tablesdk_server::{Durability, TableServer};
 use tokio::time::{Instant, timeout};
 
-use crate::{Employee, over_http_and_in_process};
+use crate::{Employee, Subject, over_http_and_in_process, service_over_http};
 
 /// An entity with every type and awkward characters.
 fn every_type() -> DynamicEntity {
-    let mut entity = DynamicEntity::new("it's", "ä\u{10ffff}");
-    let properties = entity.properties_mut();
-    properties.set("Binary", vec![0_u8, 255]);
-    properties.set("Boolean", true);
-    properties.set(
-        "DateTime",
-        "2024-03-15T10:20:30.1234567Z".parse::<Timestamp>().unwrap(),
-    );
-    properties.set("Double", 1.0);
-    properties.set("Guid", Guid::from_bytes([7; 16]));
-    properties.set("Int32", -1);
-    properties.set("Int64", 1_i64);
-    properties.set("String", "O'Hare\n\"");
-    entity
+    let time: Timestamp = "2024-03-15T10:20:30.1234567Z".parse().unwrap();
+    DynamicEntity::new("it's", "ä\u{10ffff}")
+        .with("Binary", vec![0_u8, 255])
+        .with("Boolean", true)
+        .with("DateTime", time)
+        .with("Double", 1.0)
+        .with("Guid", Guid::from_bytes([7; 16]))
+        .with("Int32", -1)
+        .with("Int64", 1_i64)
+        .with("String", "O'Hare\n\"")
 }
 
 async fn names(table: &TableClient) -> Vec<String> {
@@ -135,10 +131,9 @@ People(PartitionKey='it''s',RowKey='ä\u{10ffff}')
 
 #[tokio::test(start_paused = true)]
 async fn no_request_of_before_has_an_effect_after_a_reset() {
-    let server = TableServer::in_process();
-    let retry = RetryPolicy::none();
-    let table = harness::client_with(&server, |builder| builder.retry(retry)).table("People");
-    table.create_table().await.unwrap();
+    let subject = Subject::in_process();
+    let server = &subject.server;
+    let table = subject.table(RetryPolicy::none()).await;
     let minute = Duration::from_secs(60);
     for fault in [Fault::reset().applied_after(minute), Fault::delay(minute)] {
         let rule = server.faults().next(Op::InsertEntity, fault);
@@ -154,12 +149,11 @@ async fn no_request_of_before_has_an_effect_after_a_reset() {
 
 #[tokio::test(start_paused = true)]
 async fn a_reset_breaks_the_connection_of_a_delayed_request() {
-    let server = TableServer::in_process();
-    let retry = RetryPolicy::none();
-    let service = harness::client_with(&server, |builder| builder.retry(retry));
+    let subject = Subject::in_process();
+    let server = &subject.server;
     let hour = Duration::from_secs(3600);
     let mut rule = server.faults().next(Op::CreateTable, Fault::delay(hour));
-    let table = service.table("People");
+    let table = subject.service(RetryPolicy::none()).table("People");
     let reset = async {
         rule.wait_for_hits(1).await;
         server.reset().unwrap();
@@ -174,9 +168,7 @@ async fn a_reset_breaks_the_connection_of_a_delayed_request() {
 #[tokio::test]
 async fn a_shutdown_ends_the_waits_of_faults() {
     let server = TableServer::start().await.unwrap();
-    let builder = TableServiceClient::builder(server.endpoint());
-    let builder = builder.credential(server.credential());
-    let service = builder.retry(RetryPolicy::none()).build().unwrap();
+    let service = service_over_http(&server, RetryPolicy::none());
     let hour = Duration::from_secs(3600);
     let mut silent = server.faults().next(Op::CreateTable, Fault::no_response());
     let mut slow = server.faults().next(Op::QueryTables, Fault::delay(hour));
@@ -274,19 +266,16 @@ async fn lines_that_are_malformed_are_named() {
 
 #[tokio::test]
 async fn a_snapshot_can_start_another_server() {
-    let server = TableServer::in_process();
-    let table = harness::client(&server).table("People");
-    table.create_table().await.unwrap();
+    let subject = Subject::in_process();
+    let table = subject.table(RetryPolicy::none()).await;
     table.insert(&Employee::ada()).await.unwrap();
-    let snapshot = server.snapshot().unwrap();
+    let snapshot = subject.server.snapshot().unwrap();
     let other = TableServer::in_process();
     other.restore(&snapshot).unwrap();
     let others = harness::client(&other).table("People");
     others.upsert_replace(&Employee::grace()).await.unwrap();
-    assert_eq!(
-        (names(&table).await, names(&others).await),
-        (vec!["Ada".to_owned()], vec!["Grace".to_owned()])
-    );
+    assert_eq!(names(&table).await, ["Ada"]);
+    assert_eq!(names(&others).await, ["Grace"]);
 }
 
 #[tokio::test]
@@ -298,8 +287,6 @@ async fn a_data_directory_has_backups_instead() {
     assert_eq!(error.kind(), std::io::ErrorKind::Unsupported);
     assert!(error.to_string().contains("backups"), "{error}");
     let memory = TableServer::in_process().snapshot().unwrap();
-    assert_eq!(
-        server.restore(&memory).unwrap_err().kind(),
-        std::io::ErrorKind::Unsupported
-    );
+    let error = server.restore(&memory).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::Unsupported);
 }

@@ -32,37 +32,23 @@ async fn assert_verbs_work(table: &TableClient) {
     table.merge_if(&grace, ETag::ANY).await.unwrap();
     table.upsert_replace(&ada).await.unwrap();
     let conflict = table.replace(&mut inserted).await.unwrap_err();
-    assert_eq!(
-        conflict.code(),
-        Some(&ErrorCode::UpdateConditionNotSatisfied)
-    );
+    let changed = Some(&ErrorCode::UpdateConditionNotSatisfied);
+    assert_eq!(conflict.code(), changed);
     let mut found = Employee::find(table).await.unwrap();
     table.replace(&mut found).await.unwrap();
-    table
-        .modify(Employee::key("Sales", "1"), Employee::grow_older)
-        .await
-        .unwrap();
+    let key = Employee::key("Sales", "1");
+    table.modify(key, Employee::grow_older).await.unwrap();
 
-    let mut batch = table.batch("Sales");
-    batch = batch.insert(&Employee::new("2", "Barbara", 40));
-    batch = batch.merge_if(&grace, ETag::ANY);
-    batch = batch.upsert_merge(&Employee::new("3", "Jean", 60));
+    let batch = table.batch("Sales").merge_if(&grace, ETag::ANY);
+    let batch = batch.insert(&Employee::new("2", "Barbara", 40));
+    let batch = batch.upsert_merge(&Employee::new("3", "Jean", 60));
     batch.await.unwrap();
-    let repeated = table
-        .batch("Sales")
-        .delete(Employee::key("Sales", "2"))
-        .insert(&ada)
-        .await;
-    let repeated = repeated.unwrap_err();
+    let repeated = table.batch("Sales").delete(Employee::key("Sales", "2"));
+    let repeated = repeated.insert(&ada).await.unwrap_err();
     assert_eq!(repeated.code(), Some(&ErrorCode::EntityAlreadyExists));
 
-    let all = table
-        .query::<Employee>()
-        .partition("Sales")
-        .collect()
-        .await
-        .unwrap();
-    assert_eq!(all.len(), 3);
+    let all = table.query::<Employee>().partition("Sales");
+    assert_eq!(all.collect().await.unwrap().len(), 3);
     assert_eq!(table.query::<Employee>().count().await.unwrap(), 3);
     table.delete(Employee::key("Sales", "3")).await.unwrap();
     assert!(table.table_exists().await.unwrap());
@@ -83,20 +69,14 @@ async fn a_client_of_storage_cannot_merge_on_cosmos_db() {
     let (server, table) = of(Flavor::CosmosDb).await;
     table.insert(&Employee::ada()).await.unwrap();
     let service = client_with(&server, |builder| builder.backend(Backend::Storage));
-    let table = service.table("People");
-    let error = table
-        .merge_if(&Employee::ada(), ETag::ANY)
-        .await
-        .unwrap_err();
-    assert_eq!(
-        error.status().map(|status| status.as_u16()),
-        Some(400),
-        "{error:?}"
-    );
-    assert!(
-        error.to_string().contains("`backend(Backend::Cosmos)`"),
-        "{error}"
-    );
+    let merge = service
+        .table("People")
+        .merge_if(&Employee::ada(), ETag::ANY);
+    let error = merge.await.unwrap_err();
+    let status = error.status().map(|status| status.as_u16());
+    assert_eq!(status, Some(400), "{error:?}");
+    let advice = "`backend(Backend::Cosmos)`";
+    assert!(error.to_string().contains(advice), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -110,46 +90,33 @@ async fn a_client_waits_as_long_as_cosmos_db_asks() {
         assert!(Employee::find(&table).await.is_some());
     }
     // One at once, and one each second.
-    let refused = journal
-        .requests()
-        .op(Op::QueryEntity)
-        .error_code(&ErrorCode::TooManyRequests);
-    assert_eq!(refused.count(), 3);
-    assert!(
-        began.elapsed() >= Duration::from_secs(3),
-        "{:?}",
-        began.elapsed()
-    );
+    let reads = journal.requests().op(Op::QueryEntity);
+    assert_eq!(reads.error_code(&ErrorCode::TooManyRequests).count(), 3);
+    let took = began.elapsed();
+    assert!(took >= Duration::from_secs(3), "{took:?}");
 }
 
 #[tokio::test]
 async fn errors_of_cosmos_db_have_codes_and_messages() {
     let (server, table) = of(Flavor::CosmosDb).await;
     let service = client_with(&server, |builder| builder.retry(RetryPolicy::none()));
-    let missing = service
-        .table("Missing")
-        .insert(&Employee::ada())
-        .await
-        .unwrap_err();
+    let missing = service.table("Missing").insert(&Employee::ada());
+    let missing = missing.await.unwrap_err();
     assert_eq!(missing.code(), Some(&ErrorCode::ResourceNotFound));
+    let text = missing.to_string();
     assert!(
-        missing
-            .to_string()
-            .contains("The specified resource does not exist."),
-        "{missing}"
+        text.contains("The specified resource does not exist."),
+        "{text}"
     );
-    assert!(!missing.to_string().contains("RequestID"), "{missing}");
+    assert!(!text.contains("RequestID"), "{text}");
 
     table.insert(&Employee::ada()).await.unwrap();
     let repeated = table.insert(&Employee::ada()).await.unwrap_err();
     assert_eq!(repeated.code(), Some(&ErrorCode::EntityAlreadyExists));
 
     server.faults().throttle(Throttle::none().per_account(0));
-    let throttled = service
-        .table("People")
-        .get::<Employee>(("Sales", "1"))
-        .await
-        .unwrap_err();
+    let throttled = service.table("People").get::<Employee>(("Sales", "1"));
+    let throttled = throttled.await.unwrap_err();
     assert!(throttled.is_throttled(), "{throttled}");
     assert_eq!(throttled.kind(), ErrorKind::Service);
     server.faults().clear();
@@ -171,10 +138,10 @@ async fn a_batch_for_cosmos_db_has_at_most_2_mib() {
         })
     };
     let rows = ["1", "2", "3", "4", "5", "6"];
-    let mut batch = table.batch("p");
-    for row in rows {
-        batch = batch.insert(&large(row));
-    }
+    let batch = table.batch("p");
+    let batch = rows
+        .iter()
+        .fold(batch, |batch, row| batch.insert(&large(row)));
     let error = batch.await.unwrap_err();
     assert!(error.to_string().contains("larger than 2097152"), "{error}");
 
@@ -182,8 +149,9 @@ async fn a_batch_for_cosmos_db_has_at_most_2_mib() {
     let entities = futures::stream::iter(rows.map(large));
     let report = table.bulk().insert(entities).await.unwrap();
     assert!(report.is_success(), "{report:?}");
-    let requests = journal.requests();
-    let refused = requests.error_code(&ErrorCode::RequestBodyTooLarge);
+    let refused = journal
+        .requests()
+        .error_code(&ErrorCode::RequestBodyTooLarge);
     assert_eq!(refused.count(), 0);
 }
 
@@ -196,10 +164,8 @@ async fn what_cosmos_db_does_not_have_is_said_before_a_request() {
     assert!(error.to_string().contains("a range of keys"), "{error}");
     let scan = table.query::<Employee>().explain().unwrap();
     assert!(!scan.is_ordered());
-    assert!(
-        scan.to_string().contains("order: none between partitions"),
-        "{scan}"
-    );
+    let order = "order: none between partitions";
+    assert!(scan.to_string().contains(order), "{scan}");
     let partition = table.query::<Employee>().partition("Sales");
     assert!(partition.explain().unwrap().is_ordered());
     let (_server, table) = of(Flavor::Storage).await;

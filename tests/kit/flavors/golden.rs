@@ -1,43 +1,39 @@
 //! Whole responses of the flavor `CosmosDb`, as Cosmos DB was recorded: the first line, the headers and the body.
 
-use std::fmt::Write as _;
-
 use harness::raw::Response;
 use tablesdk::Timestamp;
 use tablesdk_server::testing::{Flavor, Throttle};
 
 use super::Subject;
 
-const ENTITY: &str = "/People(PartitionKey='p',RowKey='k')";
+/// Headers that differ from run to run.
+const VARYING: [&str; 5] = [
+    "connection",
+    "content-length",
+    "date",
+    "server",
+    "x-ms-request-id",
+];
+/// What the gateway adds to its messages.
+const GATEWAY: &str =
+    r"\r\nActivityId: ID, documentdb-dotnet-sdk/2.11.0 Host/64-bit MicrosoftWindowsNT/6.2.9200.0";
 
-/// A response without what differs from run to run. The port, the account and the time have placeholders.
+/// A response without what differs from run to run. The port, the account, the time and the gateway have placeholders.
 fn shown(subject: &Subject, response: &Response) -> String {
     let (address, account) = (subject.client.address, subject.client.key.account());
     let id = response.header("x-ms-request-id").unwrap();
     let (first, headers) = response.head.split_once("\r\n").unwrap();
-    let mut headers: Vec<_> = headers
-        .lines()
-        .filter(|line| {
-            let name = line.split(':').next().unwrap().to_ascii_lowercase();
-            let varying = [
-                "connection",
-                "content-length",
-                "date",
-                "server",
-                "x-ms-request-id",
-            ];
-            !varying.contains(&&*name)
-        })
-        .collect();
+    let is_varying = |line: &&str| {
+        let name = line.split(':').next().unwrap().to_ascii_lowercase();
+        VARYING.contains(&&*name)
+    };
+    let mut headers: Vec<_> = headers.lines().filter(|line| !is_varying(line)).collect();
     // Their order was not recorded.
     headers.sort_unstable();
-    let mut shown = format!("{first}\n");
-    for line in headers {
-        writeln!(shown, "{line}").unwrap();
-    }
-    write!(shown, "\n{}", response.body.trim_end_matches("\r\n")).unwrap();
+    let shown = format!("{first}\n{}\n\n{}", headers.join("\n"), response.body);
     let shown = shown.replace(&format!("http://{address}/{account}"), "URL");
-    without_times(&shown.replace(id, "ID"))
+    let shown = without_times(&shown.replace(id, "ID")).replace(GATEWAY, "GATEWAY");
+    shown.trim_end().to_owned()
 }
 
 /// The text with a placeholder for each time of seven digits, also for one whose colons are encoded.
@@ -62,218 +58,159 @@ fn without_times(text: &str) -> String {
     shown
 }
 
-/// Asserts the response to each request.
-async fn assert_responses(subject: &Subject, exchanges: &[(&str, &[&str], &str, &str)]) {
-    for (line, headers, body, expected) in exchanges {
-        let response = subject.send(line, headers, body).await;
-        assert_eq!(shown(subject, &response), *expected, "{line} {body}");
+/// Sends the requests of a text, whose lines begin with `> `, and asserts the responses between them. A backslash at the end of a line
+/// joins it with the next one.
+async fn assert_responses(subject: &Subject, text: &str) {
+    let text = text.replace("\\\n", "");
+    for exchange in text.strip_prefix("> ").unwrap().split("\n\n> ") {
+        let (line, mut expected) = exchange.split_once('\n').unwrap();
+        let (mut headers, mut body) = (Vec::new(), "");
+        while let Some(more) = expected.strip_prefix("> ") {
+            let (more, rest) = more.split_once('\n').unwrap();
+            if more.starts_with('{') {
+                body = more;
+            } else {
+                headers.push(more);
+            }
+            expected = rest;
+        }
+        let response = subject.send(line, &headers, body).await;
+        assert_eq!(shown(subject, &response), expected.trim_end(), "{line}");
     }
 }
 
 #[tokio::test]
 async fn successes_have_the_form_of_cosmos_db() {
     let subject = Subject::with(Flavor::CosmosDb).await;
-    let put = format!("PUT {ENTITY}");
-    let (get, delete) = (format!("GET {ENTITY}"), format!("DELETE {ENTITY}"));
-    assert_responses(
-        &subject,
-        &[
-            (
-                "POST /Tables",
-                &[],
-                r#"{"TableName":"Others"}"#,
-                "HTTP/1.1 201 Ok\n\
-                content-type: application/json;odata=minimalmetadata\n\
-                etag: W/\"datetime'TIME'\"\n\
-                location: URL/Tables('Others')\n\
-                \n\
-                {\"TableName\":\"Others\",\"odata.metadata\":\"URL/$metadata#Tables/@Element\"}",
-            ),
-            (
-                "POST /People",
-                &["Prefer: return-content"],
-                r#"{"A":1,"PartitionKey":"p","RowKey":"k"}"#,
-                "HTTP/1.1 201 Created\n\
-                content-type: application/json;odata=minimalmetadata\n\
-                etag: W/\"datetime'TIME'\"\n\
-                location: URL/People(PartitionKey='p',RowKey='k')\n\
-                preference-applied: return-content\n\
-                \n\
-                {\"odata.metadata\":\"URL/People/$metadata#People/@Element\",\"odata.etag\":\"W/\\\"datetime'TIME'\\\"\",\
-                \"A\":1,\"PartitionKey\":\"p\",\"RowKey\":\"k\",\"Timestamp\":\"TIME\"}",
-            ),
-            (
-                &get,
-                &[],
-                "",
-                "HTTP/1.1 200 Ok\n\
-                content-type: application/json;odata=minimalmetadata\n\
-                etag: W/\"datetime'TIME'\"\n\
-                \n\
-                {\"odata.metadata\":\"URL/People/$metadata#People/@Element\",\"odata.etag\":\"W/\\\"datetime'TIME'\\\"\",\
-                \"A\":1,\"PartitionKey\":\"p\",\"RowKey\":\"k\",\"Timestamp\":\"TIME\"}",
-            ),
-            (
-                "GET /People()?$filter=RowKey%20eq%20'k'&$select=A",
-                &[],
-                "",
-                "HTTP/1.1 200 Ok\n\
-                content-type: application/json;odata=minimalmetadata\n\
-                \n\
-                {\"value\":[{\"odata.etag\":\"W/\\\"datetime'TIME'\\\"\",\"A\":1}],\"odata.metadata\":\"URL/$metadata#People\"}",
-            ),
-            (
-                "POST /People",
-                &["Prefer: return-no-content"],
-                r#"{"PartitionKey":"p","RowKey":"2"}"#,
-                "HTTP/1.1 204 No Content\n\
-                etag: W/\"datetime'TIME'\"\n\
-                location: URL/People(PartitionKey='p',RowKey='2')\n\
-                preference-applied: return-no-content\n\
-                \n",
-            ),
-            (
-                &put,
-                &[],
-                "{}",
-                "HTTP/1.1 204 No Content\n\
-                content-type: application/json\n\
-                etag: W/\"datetime'TIME'\"\n\
-                \n",
-            ),
-            (
-                &put,
-                &["If-Match: *"],
-                "{}",
-                "HTTP/1.1 204 No Content\n\
-                etag: W/\"datetime'TIME'\"\n\
-                \n",
-            ),
-            (&delete, &["If-Match: *"], "", "HTTP/1.1 204 No Content\n\n"),
-            ("DELETE /Tables('Others')", &[], "", "HTTP/1.1 204 No Content\n\n"),
-        ],
-    )
-    .await;
+    let text = r#"> POST /Tables
+> {"TableName":"Others"}
+HTTP/1.1 201 Ok
+content-type: application/json;odata=minimalmetadata
+etag: W/"datetime'TIME'"
+location: URL/Tables('Others')
+
+{"TableName":"Others","odata.metadata":"URL/$metadata#Tables/@Element"}
+
+> POST /People
+> Prefer: return-content
+> {"A":1,"PartitionKey":"p","RowKey":"k"}
+HTTP/1.1 201 Created
+content-type: application/json;odata=minimalmetadata
+etag: W/"datetime'TIME'"
+location: URL/People(PartitionKey='p',RowKey='k')
+preference-applied: return-content
+
+{"odata.metadata":"URL/People/$metadata#People/@Element","odata.etag":"W/\"datetime'TIME'\"",\
+"A":1,"PartitionKey":"p","RowKey":"k","Timestamp":"TIME"}
+
+> GET /People(PartitionKey='p',RowKey='k')
+HTTP/1.1 200 Ok
+content-type: application/json;odata=minimalmetadata
+etag: W/"datetime'TIME'"
+
+{"odata.metadata":"URL/People/$metadata#People/@Element","odata.etag":"W/\"datetime'TIME'\"",\
+"A":1,"PartitionKey":"p","RowKey":"k","Timestamp":"TIME"}
+
+> GET /People()?$filter=RowKey%20eq%20'k'&$select=A
+HTTP/1.1 200 Ok
+content-type: application/json;odata=minimalmetadata
+
+{"value":[{"odata.etag":"W/\"datetime'TIME'\"","A":1}],"odata.metadata":"URL/$metadata#People"}
+
+> POST /People
+> Prefer: return-no-content
+> {"PartitionKey":"p","RowKey":"2"}
+HTTP/1.1 204 No Content
+etag: W/"datetime'TIME'"
+location: URL/People(PartitionKey='p',RowKey='2')
+preference-applied: return-no-content
+
+> PUT /People(PartitionKey='p',RowKey='k')
+> {}
+HTTP/1.1 204 No Content
+content-type: application/json
+etag: W/"datetime'TIME'"
+
+> PUT /People(PartitionKey='p',RowKey='k')
+> If-Match: *
+> {}
+HTTP/1.1 204 No Content
+etag: W/"datetime'TIME'"
+
+> DELETE /People(PartitionKey='p',RowKey='k')
+> If-Match: *
+HTTP/1.1 204 No Content
+
+> DELETE /Tables('Others')
+HTTP/1.1 204 No Content
+"#;
+    assert_responses(&subject, text).await;
 }
 
 #[tokio::test]
 async fn errors_have_the_form_of_cosmos_db() {
     let subject = Subject::with(Flavor::CosmosDb).await;
-    let error = |status: &str, level: &str, code: &str, message: &str| {
-        format!(
-            "HTTP/1.1 {status}\ncontent-type: application/json;odata={level}\n\n\
-            {{\"odata.error\":{{\"code\":\"{code}\",\"message\":{{\"lang\":\"en-us\",\"value\":\"{message}\\nRequestID:ID\\n\"}}}}}}"
-        )
-    };
-    let gateway = |message: &str| {
-        let activity = r"\r\nActivityId: ID, documentdb-dotnet-sdk/2.11.0 Host/64-bit MicrosoftWindowsNT/6.2.9200.0";
-        format!("{message}{activity}")
-    };
-    let missing = "The specified resource does not exist.";
-    let exists = "The specified entity already exists.";
-    let table_exists = "The specified table already exists.";
-    let condition = "The update condition specified in the request was not satisfied.";
-    let none = r#"If-Match: W/"datetime'2012-06-15T22%3A51%3A44.9662825Z'""#;
-    assert_responses(
-        &subject,
-        &[
-            (
-                "GET /People(PartitionKey='p',RowKey='none')",
-                &[],
-                "",
-                &error(
-                    "404 Not Found",
-                    "minimalmetadata",
-                    "ResourceNotFound",
-                    missing,
-                ),
-            ),
-            (
-                "DELETE /Tables('None')",
-                &[],
-                "",
-                &error("404 Not Found", "fullmetadata", "ResourceNotFound", missing),
-            ),
-            (
-                "POST /People",
-                &[],
-                r#"{"PartitionKey":"p","RowKey":"r"}"#,
-                &error(
-                    "409 Conflict",
-                    "minimalmetadata",
-                    "EntityAlreadyExists",
-                    exists,
-                ),
-            ),
-            (
-                "POST /Tables",
-                &[],
-                r#"{"TableName":"People"}"#,
-                &error(
-                    "409 Conflict",
-                    "minimalmetadata",
-                    "TableAlreadyExists",
-                    table_exists,
-                ),
-            ),
-            (
-                "PUT /People(PartitionKey='p',RowKey='r')",
-                &[none],
-                "{}",
-                &error(
-                    "412 Precondition Failed",
-                    "fullmetadata",
-                    "UpdateConditionNotSatisfied",
-                    condition,
-                ),
-            ),
-            (
-                "POST /People",
-                &[],
-                r#"{"RowKey":"r"}"#,
-                &error(
-                    "400 Bad Request",
-                    "fullmetadata",
-                    "PropertiesNeedValue",
-                    &gateway("PartitionKey/RowKey cannot be empty"),
-                ),
-            ),
-            (
-                "GET /People()?$filter=aaa%20bbb%20ccc",
-                &[],
-                "",
-                &error(
-                    "400 Bad Request",
-                    "minimalmetadata",
-                    "InvalidInput",
-                    &gateway("Request url is invalid."),
-                ),
-            ),
-            (
-                "PATCH /People(PartitionKey='p',RowKey='r')",
-                &[],
-                "{}",
-                &error(
-                    "400 Bad Request",
-                    "fullmetadata",
-                    "InvalidInput",
-                    &gateway("One of the input values is invalid."),
-                ),
-            ),
-            (
-                "GET /?restype=service&comp=properties",
-                &["Accept: application/xml"],
-                "",
-                &error(
-                    "501 Not Implemented",
-                    "fullmetadata",
-                    "NotImplemented",
-                    &gateway("The requested operation is not supported."),
-                ),
-            ),
-        ],
-    )
-    .await;
+    let mut text = String::new();
+    // Each request with status, level of metadata, code and message.
+    for (request, status, message) in [
+        (
+            "GET /People(PartitionKey='p',RowKey='none')",
+            "404 Not Found, minimalmetadata, ResourceNotFound",
+            "The specified resource does not exist.",
+        ),
+        (
+            "DELETE /Tables('None')",
+            "404 Not Found, fullmetadata, ResourceNotFound",
+            "The specified resource does not exist.",
+        ),
+        (
+            "POST /People\n> {\"PartitionKey\":\"p\",\"RowKey\":\"r\"}",
+            "409 Conflict, minimalmetadata, EntityAlreadyExists",
+            "The specified entity already exists.",
+        ),
+        (
+            "POST /Tables\n> {\"TableName\":\"People\"}",
+            "409 Conflict, minimalmetadata, TableAlreadyExists",
+            "The specified table already exists.",
+        ),
+        (
+            "PUT /People(PartitionKey='p',RowKey='r')\n\
+            > If-Match: W/\"datetime'2012-06-15T22%3A51%3A44.9662825Z'\"\n> {}",
+            "412 Precondition Failed, fullmetadata, UpdateConditionNotSatisfied",
+            "The update condition specified in the request was not satisfied.",
+        ),
+        (
+            "POST /People\n> {\"RowKey\":\"r\"}",
+            "400 Bad Request, fullmetadata, PropertiesNeedValue",
+            "PartitionKey/RowKey cannot be emptyGATEWAY",
+        ),
+        (
+            "GET /People()?$filter=aaa%20bbb%20ccc",
+            "400 Bad Request, minimalmetadata, InvalidInput",
+            "Request url is invalid.GATEWAY",
+        ),
+        (
+            "PATCH /People(PartitionKey='p',RowKey='r')\n> {}",
+            "400 Bad Request, fullmetadata, InvalidInput",
+            "One of the input values is invalid.GATEWAY",
+        ),
+        (
+            "GET /?restype=service&comp=properties\n> Accept: application/xml",
+            "501 Not Implemented, fullmetadata, NotImplemented",
+            "The requested operation is not supported.GATEWAY",
+        ),
+    ] {
+        let parts: Vec<_> = status.split(", ").collect();
+        let [status, level, code] = parts[..] else {
+            panic!("{status}");
+        };
+        text += &format!(
+            "> {request}\nHTTP/1.1 {status}\ncontent-type: application/json;odata={level}\n\n\
+            {{\"odata.error\":{{\"code\":\"{code}\",\"message\":\
+            {{\"lang\":\"en-us\",\"value\":\"{message}\\nRequestID:ID\\n\"}}}}}}\n\n"
+        );
+    }
+    assert_responses(&subject, &text).await;
 
     let server = subject.server.as_ref().unwrap();
     server.faults().throttle(Throttle::none().per_account(0));
@@ -285,10 +222,8 @@ async fn errors_have_the_form_of_cosmos_db() {
         "{head}"
     );
     assert!(head.contains("x-ms-retry-after-ms: "), "{head}");
-    assert!(
-        body.starts_with(r#"{"odata.error":{"code":"TooManyRequests","message":{"lang":"en-us","value":"Message: {\"Errors\":["#),
-        "{body}"
-    );
+    let start = r#"{"odata.error":{"code":"TooManyRequests","message":{"lang":"en-us","value":"Message: {\"Errors\":["#;
+    assert!(body.starts_with(start), "{body}");
     assert!(
         body.ends_with(r#"\r\nActivityId: ID\nRequestID:ID\n"}}}"#),
         "{body}"
