@@ -38,25 +38,22 @@ pub(crate) async fn run(workload: &Arc<Workload>, clients: usize, increments: u6
         };
         workload.table(rng).insert(&new).await.unwrap();
     }
-    let tasks: Vec<_> = (0..clients)
-        .map(|client| {
-            let (workload, mut rng) = (Arc::clone(workload), rng.fork());
-            tokio::spawn(async move {
-                for number in 0..increments {
-                    let row = (client % COUNTERS).to_string();
-                    let id = format!("{client}-{number},");
-                    increment(&workload, &row, &id, &mut rng).await;
-                }
-            })
+    let tasks = (0..clients).map(|client| {
+        let (workload, mut rng) = (Arc::clone(workload), rng.fork());
+        tokio::spawn(async move {
+            for number in 0..increments {
+                let row = (client % COUNTERS).to_string();
+                let id = format!("{client}-{number},");
+                increment(&workload, &row, &id, &mut rng).await;
+            }
         })
-        .collect();
-    for task in tasks {
+    });
+    for task in tasks.collect::<Vec<_>>() {
         task.await.expect("a client does not panic");
     }
     println!("{}", workload.summary());
-    workload
-        .check_failures()
-        .unwrap_or_else(|it| panic!("{it}"));
+    let checked = workload.check_failures();
+    checked.unwrap_or_else(|it| panic!("{it}"));
     for counter in 0..COUNTERS {
         let stored = read(workload, &counter.to_string(), rng).await;
         let mut expected: Vec<String> = (0..clients)
@@ -98,10 +95,8 @@ async fn increment(workload: &Workload, row: &str, id: &str, rng: &mut Rng) {
 /// The counter, through any server that responds.
 async fn read(workload: &Workload, row: &str, rng: &mut Rng) -> Stored<Counter> {
     loop {
-        let found = workload
-            .table(rng)
-            .get::<Counter>(Counter::key(PARTITION, row))
-            .await;
+        let table = workload.table(rng);
+        let found = table.get::<Counter>(Counter::key(PARTITION, row)).await;
         let outcome = outcome(workload, "read", &found);
         workload.count("read", &outcome);
         match found {

@@ -40,6 +40,21 @@ impl fmt::Display for Violation {
 }
 
 impl Op {
+    pub(crate) const fn new(
+        token: Token,
+        action: Action,
+        outcome: Outcome,
+        (called, returned): (Moment, Moment),
+    ) -> Self {
+        Self {
+            token,
+            action,
+            outcome,
+            called,
+            returned,
+        }
+    }
+
     /// What the result shows of the entity: the content that was read.
     pub(crate) const fn seen(&self) -> Option<Seen> {
         match self.outcome {
@@ -60,16 +75,10 @@ impl History {
         &mut self,
         partition: &str,
         rows: BTreeMap<String, Option<Seen>>,
-        (called, returned): (Moment, Moment),
+        moments: (Moment, Moment),
     ) {
         for (row, seen) in &rows {
-            let op = Op {
-                token: 0,
-                action: Action::Read,
-                outcome: Outcome::Saw(*seen),
-                called,
-                returned,
-            };
+            let op = Op::new(0, Action::Read, Outcome::Saw(*seen), moments);
             self.note((partition.to_owned(), row.clone()), op);
         }
         self.queries.push((partition.to_owned(), rows));

@@ -20,18 +20,9 @@ const fn done(version: Version) -> Outcome {
     Outcome::Done(Some(version))
 }
 
-/// What a write of the whole left.
-const fn left(token: Token, version: Version) -> Seen {
-    Seen {
-        token,
-        a: Some(token),
-        b: None,
-        version,
-    }
-}
-
+/// A read that found what a write of the whole left.
 const fn saw(token: Token, version: Version) -> Outcome {
-    Outcome::Saw(Some(left(token, version)))
+    Outcome::Saw(Some(Seen::whole(token, version)))
 }
 
 const SAW_NOTHING: Outcome = Outcome::Saw(None);
@@ -47,14 +38,8 @@ fn history(lines: &[Line]) -> History {
     history
 }
 
-fn op(&(token, action, outcome, (called, returned)): &Line) -> Op {
-    Op {
-        token,
-        action,
-        outcome,
-        called,
-        returned,
-    }
+const fn op(&(token, action, outcome, moments): &Line) -> Op {
+    Op::new(token, action, outcome, moments)
 }
 
 #[track_caller]
@@ -128,7 +113,7 @@ fn a_write_that_is_applied_twice_is_found() {
     let seen = Outcome::Saw(Some(Seen {
         a: Some(1),
         b: Some(3),
-        ..left(3, 30)
+        ..Seen::whole(3, 30)
     }));
     let history = [
         (1, UPSERT, done(10), (0, 1)),
@@ -252,7 +237,7 @@ fn a_query_that_sees_a_part_of_a_batch_is_found() {
         history.note(name.clone(), op(&(1, UPSERT, done(10), (0, 1))));
         history.note(name, op(&(2, UPSERT, done(20), (2, 9))));
     }
-    let rows = [("x", left(1, 10)), ("y", left(2, 20))];
+    let rows = [("x", Seen::whole(1, 10)), ("y", Seen::whole(2, 20))];
     let rows = BTreeMap::from(rows.map(|(row, seen)| (row.to_owned(), Some(seen))));
     history.note_query("p", rows, (3, 4));
     let text = check(&history).expect_err("the violation is found").0;

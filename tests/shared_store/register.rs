@@ -18,6 +18,18 @@ pub(crate) struct Seen {
     pub(crate) version: Version,
 }
 
+impl Seen {
+    /// What a write of the whole leaves.
+    pub(crate) const fn whole(token: Token, version: Version) -> Self {
+        Self {
+            token,
+            a: Some(token),
+            b: None,
+            version,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Effect {
     Replace,
@@ -117,8 +129,7 @@ impl State {
                 matches!(condition, Condition::Present | Condition::Version(_))
             }
             (Refusal::Changed, Some(entity)) => {
-                let asked = matches!(condition, Condition::Version(_));
-                asked && !entity.satisfies(condition)
+                matches!(condition, Condition::Version(_)) && !entity.satisfies(condition)
             }
             _ => false,
         }

@@ -97,13 +97,7 @@ impl Simulation {
         };
         let is_lost = action != Action::Read && self.rng.u32(..lost_in) == 0;
         self.calls.push(Call {
-            op: Op {
-                token,
-                action,
-                outcome: Outcome::Unknown,
-                called: self.now,
-                returned: self.now,
-            },
+            op: Op::new(token, action, Outcome::Unknown, (self.now, self.now)),
             is_applied: false,
             is_lost,
         });
@@ -182,12 +176,7 @@ impl Simulation {
         self.previous = old;
         self.entity = match effect {
             Effect::Delete => None,
-            Effect::Replace => Some(Seen {
-                token,
-                a: Some(token),
-                b: None,
-                version,
-            }),
+            Effect::Replace => Some(Seen::whole(token, version)),
             Effect::Merge => Some(Seen {
                 token,
                 a: old.and_then(|old| old.a),

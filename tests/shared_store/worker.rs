@@ -7,25 +7,24 @@ use fastrand::Rng;
 use harness::written::Row;
 use tablesdk::{ETag, Error, TableClient};
 
-use crate::history::Name;
+use crate::history::{Name, Op};
 use crate::register::{Action, Condition, Effect, Outcome, Refusal};
 use crate::workload::{Workload, seen, version};
 
 /// Runs that many clients until there were operations enough, and reads all entities once more.
 pub(crate) async fn run(workload: &Arc<Workload>, clients: usize, rng: &mut Rng) {
-    let tasks: Vec<_> = (0..clients)
-        .map(|_| {
-            let (workload, rng) = (Arc::clone(workload), rng.fork());
-            tokio::spawn(async move { Worker { workload, rng }.work().await })
-        })
-        .collect();
-    for task in tasks {
-        task.await.expect("a client does not panic");
-    }
-    let mut last = Worker {
+    let mut worker = || Worker {
         workload: Arc::clone(workload),
         rng: rng.fork(),
     };
+    let tasks = (0..clients).map(|_| {
+        let mut worker = worker();
+        tokio::spawn(async move { worker.work().await })
+    });
+    for task in tasks.collect::<Vec<_>>() {
+        task.await.expect("a client does not panic");
+    }
+    let mut last = worker();
     for partition in 0..workload.size.partitions {
         let partition = format!("p{partition}");
         while !last.query(&partition).await {
@@ -112,7 +111,8 @@ impl Worker {
             Err(error) => self.workload.outcome("get", &error),
         };
         self.workload.count("get", &outcome);
-        self.workload.note(name, 0, Action::Read, outcome, moments);
+        let op = Op::new(0, Action::Read, outcome, moments);
+        self.workload.note(name, op);
         matches!(outcome, Outcome::Saw(_))
     }
 
@@ -155,8 +155,8 @@ impl Worker {
         };
         self.workload.count(change.verb(), &outcome);
         let action = Action::Write(change.effect, change.condition);
-        self.workload
-            .note(&change.name, token, action, outcome, moments);
+        let op = Op::new(token, action, outcome, moments);
+        self.workload.note(&change.name, op);
         outcome != Outcome::Failed
     }
 
@@ -215,8 +215,8 @@ impl Worker {
                 Err(_) => of_batch,
             };
             let action = Action::Write(change.effect, change.condition);
-            self.workload
-                .note(&change.name, token, action, outcome, moments);
+            let op = Op::new(token, action, outcome, moments);
+            self.workload.note(&change.name, op);
         }
         of_batch != Outcome::Failed
     }
@@ -265,11 +265,8 @@ impl Change {
                     (Condition::Version(_), Some(etag)) => delete.if_match(etag),
                     _ => delete,
                 };
-                return if delete.await? {
-                    Ok(None)
-                } else {
-                    Err(Failure::Missing)
-                };
+                let is_deleted = delete.await?;
+                return is_deleted.then_some(None).ok_or(Failure::Missing);
             }
             (Effect::Replace, Condition::Any) => table.upsert_replace(&whole),
             (Effect::Replace, Condition::Present) => table.replace_if(&whole, ETag::ANY),

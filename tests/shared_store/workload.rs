@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use crate::history::{History, Moment, Name, Op, Violation};
 use crate::linearizable::check;
-use crate::register::{Action, Outcome, Refusal, Seen, Token, Version};
+use crate::register::{Outcome, Refusal, Seen, Token, Version};
 
 /// The table of the entities.
 pub(crate) const TABLE: &str = "Entities";
@@ -146,21 +146,7 @@ impl Workload {
     }
 
     /// Notes an operation on an entity.
-    pub(crate) fn note(
-        &self,
-        name: &Name,
-        token: Token,
-        action: Action,
-        outcome: Outcome,
-        (called, returned): (Moment, Moment),
-    ) {
-        let op = Op {
-            token,
-            action,
-            outcome,
-            called,
-            returned,
-        };
+    pub(crate) fn note(&self, name: &Name, op: Op) {
         self.state().history.note(name.clone(), op);
     }
 

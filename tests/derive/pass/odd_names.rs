@@ -1,21 +1,7 @@
 //! Structs with unusual names and positions, and from macros, with the names of the prelude shadowed.
-#![deny(
-    warnings,
-    missing_docs,
-    unreachable_pub,
-    unused_qualifications,
-    clippy::pedantic,
-    unnameable_types
-)]
+#![deny(warnings, unreachable_pub, unused_qualifications, unnameable_types)]
 #![no_implicit_prelude]
-#![allow(missing_docs)]
-#![allow(
-    clippy::struct_field_names,
-    clippy::unnecessary_wraps,
-    clippy::items_after_statements,
-    clippy::redundant_closure_for_method_calls,
-    unused
-)]
+#![allow(unused)]
 
 /// Everything shadowed.
 mod shadow {
@@ -43,7 +29,7 @@ mod shadow {
     pub(crate) const f: i32 = 1;
     #[allow(non_upper_case_globals)]
     pub(crate) const field_age: i32 = 1;
-    #[allow(non_upper_case_globals, clippy::no_effect)]
+    #[allow(non_upper_case_globals)]
     pub(crate) const age: i32 = 1;
 
     #[derive(::tablesdk::TableEntity)]
