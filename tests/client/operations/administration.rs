@@ -8,7 +8,7 @@ use tablesdk::sas::{Permissions, StoredAccessPolicy};
 use tablesdk::service_properties::{
     CorsRule, GeoReplicationStatus, Logging, Metrics, ServiceProperties,
 };
-use tablesdk::{ErrorCode, ErrorKind, TableServiceClient, Timestamp};
+use tablesdk::{ErrorCode, ErrorKind, TableServiceClient, TableServiceClientBuilder, Timestamp};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::Op;
 
@@ -141,17 +141,19 @@ async fn invalid_policies_and_properties_are_not_sent() {
     assert!(journal.requests().is_empty());
 }
 
+const SECONDARY: &str = "https://devstoreaccount1-secondary.table.core.windows.net";
+
 #[tokio::test]
 async fn statistics_need_a_known_secondary() {
-    let subject = Subject::in_process();
+    let server = TableServer::in_process();
     let client = |endpoint: &str, secondary: Option<&str>| {
-        let mut builder = TableServiceClient::builder(endpoint)
-            .credential(subject.server().credential())
-            .transport(subject.server().transport());
-        if let Some(secondary) = secondary {
-            builder = builder.secondary_endpoint(secondary);
+        let builder = TableServiceClient::builder(endpoint)
+            .credential(server.credential())
+            .transport(server.transport());
+        match secondary {
+            Some(secondary) => builder.secondary_endpoint(secondary).build(),
+            None => builder.build(),
         }
-        builder.build()
     };
     for endpoint in [
         "https://tables.contoso.example",
@@ -160,43 +162,36 @@ async fn statistics_need_a_known_secondary() {
         let error = client(endpoint, None).unwrap().stats().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Configuration, "{error:?}");
     }
-    let secondary = "https://devstoreaccount1-secondary.table.core.windows.net";
-    let custom = client("https://tables.contoso.example", Some(secondary)).unwrap();
-    let host_style = client("https://devstoreaccount1.table.core.windows.net", None).unwrap();
-    for service in [custom, host_style] {
-        let stats = service.stats().await.unwrap();
-        assert_eq!(stats.status, GeoReplicationStatus::Live);
-    }
-    let nonsense = client(subject.server().endpoint(), Some("nonsense"));
+    let nonsense = client(server.endpoint(), Some("nonsense"));
     assert_eq!(nonsense.unwrap_err().kind(), ErrorKind::Configuration);
 
-    let endpoint = subject.server().endpoint();
-    let key = subject.server().credential();
+    let (endpoint, key) = (server.endpoint(), server.credential());
     let text = format!(
         "AccountName={};AccountKey={};TableEndpoint={endpoint};TableSecondaryEndpoint={endpoint}-secondary",
         key.account(),
         &*key.expose()
     );
-    let builder = tablesdk::TableServiceClientBuilder::from_connection_string(&text).unwrap();
-    let service = builder
-        .transport(subject.server().transport())
-        .build()
-        .unwrap();
-    assert!(service.stats().await.is_ok());
+    let builder = TableServiceClientBuilder::from_connection_string(&text).unwrap();
+    for service in [
+        client("https://tables.contoso.example", Some(SECONDARY)),
+        client("https://devstoreaccount1.table.core.windows.net", None),
+        builder.transport(server.transport()).build(),
+    ] {
+        let stats = service.unwrap().stats().await.unwrap();
+        assert_eq!(stats.status, GeoReplicationStatus::Live);
+    }
 }
 
 #[tokio::test]
 async fn reads_use_the_configured_secondary() {
     let server = TableServer::in_process();
     let proxy = Proxy::new(server.transport());
-    let secondary = "https://devstoreaccount1-secondary.table.core.windows.net";
     let service = TableServiceClient::builder("https://tables.contoso.example/devstoreaccount1")
-        .secondary_endpoint(secondary)
+        .secondary_endpoint(SECONDARY)
         .secondary_reads()
         .credential(server.credential())
-        .transport(proxy.clone())
-        .build()
-        .unwrap();
+        .transport(proxy.clone());
+    let service = service.build().unwrap();
     let table = service.table("Tests");
     table.create_table().await.unwrap();
     proxy.plan(Op::QueryTables, [Reply::Refuse]);

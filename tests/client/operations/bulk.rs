@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures::{StreamExt as _, stream};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 use harness::proxy::Reply;
 use harness::{Subject, seeded};
-use tablesdk::action::{BulkError, BulkFailure, BulkProgress, BulkReport};
+use tablesdk::action::{BulkFailure, BulkProgress};
 use tablesdk::key::EntityKey;
-use tablesdk::{DynamicEntity, ErrorCode, ErrorKind, RetryPolicy, TableClient, Value};
+use tablesdk::{DynamicEntity, ErrorCode, ErrorKind, RetryPolicy, Stored, TableClient, Value};
 use tablesdk_server::testing::{Fault, Op};
 
 use crate::{Employee, on_both_transports};
@@ -207,63 +207,36 @@ async fn a_lost_response_is_reported_for_each_entity() {
     proxy.plan(batch, [Reply::Forward, Reply::Forward, Reply::Refuse]);
     let busy = Fault::error(ErrorCode::ServerBusy);
     let faults = subject.server().faults();
-    faults
-        .on(batch)
-        .skip(1)
-        .inject_each([Fault::lost_response(), busy]);
-    let rows = || (0..500).map(|id| row("a", &id.to_string(), 1));
+    let faults = faults.on(batch).skip(1);
+    faults.inject_each([Fault::lost_response(), busy]);
+    let rows = || stream::iter((0..500).map(|id| row("a", &id.to_string(), 1)));
     let mut resume_at = 0;
-    let run = table
-        .bulk()
-        .insert(stream::iter(rows()))
-        .concurrency(1)
-        .progress(|progress| resume_at = progress.resume_at);
+    let run = table.bulk().insert(rows()).concurrency(1);
+    let run = run.progress(|progress| resume_at = progress.resume_at);
     let report = run.await.unwrap();
     assert_eq!(report.progress().written, 200);
     assert_eq!(report.failures().len(), 300);
     for failure in report.failures() {
         let index = failure.index();
         assert_eq!(failure.is_outcome_unknown(), index / 100 == 1, "{failure}");
-        assert_eq!(
-            failure.key().unwrap().row_key().to_string(),
-            index.to_string()
-        );
+        let row_key = failure.key().unwrap().row_key().to_string();
+        assert_eq!(row_key, index.to_string());
     }
     // The first that should be tried again, although later ones are written.
     assert_eq!((report.progress().resume_at, resume_at), (100, 100));
-    let report = table
-        .bulk()
-        .upsert_replace(stream::iter(rows()))
-        .resume_at(resume_at)
-        .await
-        .unwrap();
-    assert_eq!(
-        (
-            report.progress().read,
-            report.progress().written,
-            report.progress().resume_at
-        ),
-        (400, 400, 500)
-    );
+    let run = table.bulk().upsert_replace(rows()).resume_at(resume_at);
+    let report = run.await.unwrap();
+    let BulkProgress {
+        read,
+        written,
+        resume_at,
+        ..
+    } = *report.progress();
+    assert_eq!((read, written, resume_at), (400, 400, 500));
     assert_eq!(values(&table).await.len(), 500);
 }
 
-/// Four entities whose deletion was carried out, and whose single deletes after that, except for some, have these faults.
-async fn delete_after_a_lost_batch(
-    skip: u64,
-    singles: Vec<Fault>,
-) -> Result<BulkReport, BulkError> {
-    let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
-    let rows = (0..4).map(|id| row("a", &id.to_string(), 1));
-    insert_all(&table, rows).await;
-    faults.next(Op::Batch, Fault::lost_response());
-    faults.on(Op::DeleteEntity).skip(skip).inject_each(singles);
-    let keys = (0..4).map(|id| ("a", id.to_string()));
-    let report = table.bulk().delete(stream::iter(keys)).await;
-    assert_eq!(table.query::<DynamicEntity>().count().await.unwrap(), 0);
-    report
-}
-
+/// Four entities are deleted, but the response is lost: each is deleted again by itself.
 #[tokio::test(start_paused = true)]
 async fn a_lost_delete_batch_is_ambiguous_where_a_single_delete_fails() {
     let busy = Fault::error(ErrorCode::ServerBusy);
@@ -275,7 +248,14 @@ async fn a_lost_delete_batch_is_ambiguous_where_a_single_delete_fails() {
         ("one is refused", 1, vec![refused], 1..2, false),
         ("no credential", 0, vec![denied], 0..4, true),
     ] {
-        let result = delete_after_a_lost_batch(skip, singles).await;
+        let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
+        let rows = (0..4).map(|id| row("a", &id.to_string(), 1));
+        insert_all(&table, rows).await;
+        faults.next(Op::Batch, Fault::lost_response());
+        faults.on(Op::DeleteEntity).skip(skip).inject_each(singles);
+        let keys = (0..4).map(|id| ("a", id.to_string()));
+        let result = table.bulk().delete(stream::iter(keys)).await;
+        assert_eq!(table.query::<DynamicEntity>().count().await.unwrap(), 0);
         assert_eq!(result.is_err(), ends, "{name}: {result:?}");
         let report = match &result {
             Ok(report) => report,
@@ -303,15 +283,11 @@ async fn a_lost_delete_batch_is_ambiguous_where_a_single_delete_fails() {
 #[tokio::test]
 async fn a_dropped_run_can_be_resumed() {
     let mut random = seeded();
-    let rows: Vec<_> = (0..1_500)
-        .map(|value| {
-            row(
-                &random.u8(..5).to_string(),
-                &random.u16(..400).to_string(),
-                value,
-            )
-        })
-        .collect();
+    let rows = (0..1_500).map(|value| {
+        let (partition, id) = (random.u8(..5), random.u16(..400));
+        row(&partition.to_string(), &id.to_string(), value)
+    });
+    let rows: Vec<_> = rows.collect();
     let whole = {
         let subject = Subject::in_process();
         let table = subject.table().await;
@@ -343,17 +319,11 @@ async fn a_dropped_run_can_be_resumed() {
             report = run.into_future() => assert!(report.unwrap().is_success()),
         }
         let resume_at = checkpoint.load(Ordering::Relaxed);
-        let run = table
-            .bulk()
-            .upsert_replace(stream::iter(rows.clone()))
-            .resume_at(resume_at);
-        let report = run.await.unwrap();
+        let run = table.bulk().upsert_replace(stream::iter(rows.clone()));
+        let report = run.resume_at(resume_at).await.unwrap();
         assert_eq!(report.progress().read, 1_500 - resume_at);
-        assert_eq!(
-            values(&table).await,
-            whole,
-            "stopped after {stop_after}, resumed at {resume_at}"
-        );
+        let values = values(&table).await;
+        assert_eq!(values, whole, "{stop_after}, resumed at {resume_at}");
     }
 }
 
@@ -366,32 +336,22 @@ async fn a_failed_input_ends_the_run() {
     });
     let run = table.bulk().upsert_replace(stream::iter(rows));
     let error = run.await.unwrap_err();
-    assert!(
-        format!("{error:?}").ends_with("with 7 entities written and 0 failed: the disk is gone"),
-        "{error:?}"
-    );
-    assert_eq!(
-        (error.report().progress().resume_at, error.error().is_none()),
-        (7, true)
-    );
+    let message = "with 7 entities written and 0 failed: the disk is gone";
+    assert!(format!("{error:?}").ends_with(message), "{error:?}");
+    assert!(error.error().is_none());
+    assert_eq!(error.report().progress().resume_at, 7);
     assert_eq!(error.into_report().progress().written, 7);
 
     // A query is such an input.
-    let copy = table.query::<DynamicEntity>().stream().map(|found| {
-        found.map(|found| {
-            let mut copy = DynamicEntity::new("b", found.row_key());
-            *copy.properties_mut() = found.properties().clone();
-            copy
-        })
+    let copy = table.query::<DynamicEntity>().stream().map_ok(|found| {
+        let copy = DynamicEntity::new("b", found.row_key());
+        copy.with_properties(found.properties().clone())
     });
     let report = table.bulk().upsert_replace(copy).await.unwrap();
     assert_eq!(report.progress().written, 7);
     let missing = table.query::<Employee>().odata("no filter").stream();
-    let error = table
-        .bulk()
-        .upsert_replace(missing.map(|found| found.map(tablesdk::Stored::into_inner)))
-        .await
-        .unwrap_err();
+    let missing = missing.map_ok(Stored::into_inner);
+    let error = table.bulk().upsert_replace(missing).await.unwrap_err();
     assert_eq!(error.error().unwrap().kind(), ErrorKind::Input);
 }
 
@@ -400,12 +360,8 @@ async fn failures_are_limited_and_bad_settings_rejected() {
     let (subject, table, _) = Subject::with_table(RetryPolicy::none()).await;
     let journal = subject.server().journal();
     let endless = (0..).map(|id: u64| row("a/b", &id.to_string(), 1));
-    let error = table
-        .bulk()
-        .insert(stream::iter(endless))
-        .max_failures(20)
-        .await
-        .unwrap_err();
+    let run = table.bulk().insert(stream::iter(endless));
+    let error = run.max_failures(20).await.unwrap_err();
     assert_eq!(error.report().failures().len(), 20);
     assert_eq!(error.error().unwrap().kind(), ErrorKind::Input);
     // The bound is reached, or it is not; 0 stands no failure, as 1 does.
@@ -417,16 +373,14 @@ async fn failures_are_limited_and_bad_settings_rejected() {
         (1, 1, true),
     ] {
         let bad = (0..count).map(|id: u64| row("a/b", &id.to_string(), 1));
-        let run = table
-            .bulk()
-            .insert(stream::iter(bad))
-            .max_failures(max_failures);
-        let ended = run.await;
+        let run = table.bulk().insert(stream::iter(bad));
+        let ended = run.max_failures(max_failures).await;
         assert_eq!(ended.is_err(), ends, "{count} of {max_failures}");
     }
     let rows = || [row("a", "1", 1)];
     let none = || table.query::<Employee>().delete_all().concurrency(0);
     let run = || table.bulk().insert(stream::iter(rows()));
+    let bad_name = subject.service.table("x").bulk();
     for error in [
         none().await.unwrap_err(),
         none().dry_run().await.unwrap_err(),
@@ -434,22 +388,13 @@ async fn failures_are_limited_and_bad_settings_rejected() {
         run().buffer(0).await.unwrap_err(),
         run().batch_size(0).await.unwrap_err(),
         run().batch_size(101).await.unwrap_err(),
-        subject
-            .service
-            .table("x")
-            .bulk()
-            .insert(stream::iter(rows()))
-            .await
-            .unwrap_err(),
+        bad_name.insert(stream::iter(rows())).await.unwrap_err(),
     ] {
         assert_eq!(error.error().unwrap().kind(), ErrorKind::Input, "{error:?}");
     }
     assert_eq!(journal.requests().op(Op::Batch).count(), 0);
-    let none = table
-        .bulk()
-        .delete(stream::iter(Vec::<EntityKey>::new()))
-        .await
-        .unwrap();
+    let none = stream::iter(Vec::<EntityKey>::new());
+    let none = table.bulk().delete(none).await.unwrap();
     assert_eq!(*none.progress(), BulkProgress::default());
 }
 
@@ -468,7 +413,7 @@ async fn a_batch_size_of_1_sends_no_batches() {
     assert_eq!(values(&table).await.len(), 10);
     // Keys of a query are an input that can fail.
     let keys = table.query::<DynamicEntity>().stream();
-    let keys = keys.map(|found| found.map(|found| found.key().clone()));
+    let keys = keys.map_ok(|found| found.key().clone());
     assert_eq!(run().delete(keys).await.unwrap().progress().written, 10);
     assert_eq!(journal.requests().op(Op::Batch).count(), 0);
 }
@@ -510,11 +455,8 @@ async fn a_slow_input_does_not_wait_for_full_batches() {
         async move {
             tokio::time::sleep(Duration::from_secs(60)).await;
             let there = table.query::<DynamicEntity>().count().await.unwrap();
-            assert_eq!(
-                there,
-                usize::try_from(id).unwrap(),
-                "what came before is written"
-            );
+            let before = usize::try_from(id).unwrap();
+            assert_eq!(there, before, "what came before is written");
             row("a", &id.to_string(), id)
         }
     });
@@ -529,15 +471,10 @@ async fn batches_of_large_entities_are_full() {
     let journal = subject.server().journal();
     let blob = |id| DynamicEntity::new("O'Hare 'ü", format!("'{id}'"));
     let blobs = (0..300).map(|id| blob(id).with("text", "\u{1}".repeat(8_000)));
-    let report = table
-        .bulk()
-        .upsert_replace(stream::iter(blobs))
-        .await
-        .unwrap();
+    let run = table.bulk().upsert_replace(stream::iter(blobs));
+    let report = run.await.unwrap();
     assert!(report.is_success(), "{report:?}");
     // 48 KB each in JSON: 86 or 87 fit.
-    assert_eq!(
-        (report.progress().requests, journal.requests().count()),
-        (4, 4)
-    );
+    let requests = (report.progress().requests, journal.requests().count());
+    assert_eq!(requests, (4, 4));
 }

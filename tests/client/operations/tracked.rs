@@ -31,12 +31,8 @@ async fn only_changed_properties_are_sent() {
         taken += sent.len();
         sent
     };
-    let mut narrow = table
-        .get(Narrow::key("Sales", "1"))
-        .tracked()
-        .await
-        .unwrap()
-        .unwrap();
+    let narrow = table.get(Narrow::key("Sales", "1")).tracked();
+    let mut narrow = narrow.await.unwrap().unwrap();
 
     take();
     let read = narrow.etag().clone();
@@ -127,28 +123,18 @@ async fn an_untracked_entity_is_rejected() {
     let mut replaced = moved.clone();
     moved.id = "2".into();
     let journal = subject.server().journal();
-    for (error, words) in [
+    let read_it = "read the entity with `get(…).tracked()`";
+    let replace = table.replace(&mut replaced).changed_only();
+    for (changed, words) in [
+        (table.merge(&mut plain).changed_only(), read_it),
+        (table.merge(&mut written).changed_only(), read_it),
+        (replace, "a replace writes everything"),
         (
-            table.merge(&mut plain).changed_only().await.unwrap_err(),
-            "read the entity with `get(…).tracked()`",
-        ),
-        (
-            table.merge(&mut written).changed_only().await.unwrap_err(),
-            "read the entity with `get(…).tracked()`",
-        ),
-        (
-            table
-                .replace(&mut replaced)
-                .changed_only()
-                .await
-                .unwrap_err(),
-            "a replace writes everything",
-        ),
-        (
-            table.merge(&mut moved).changed_only().await.unwrap_err(),
+            table.merge(&mut moved).changed_only(),
             "the row key changed",
         ),
     ] {
+        let error = changed.await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input);
         assert!(format!("{error:?}").contains(words), "{error:?}");
         assert!(error.key().is_some());

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use harness::{Subject, client_with};
 use tablesdk::action::{ClosureError, OperationReport, RunTransaction, Transaction};
-use tablesdk::{DynamicEntity, ErrorKind, RetryPolicy, Stored, TableClient, TableEntity};
+use tablesdk::{
+    DynamicEntity, ETag, ErrorKind, RetryPolicy, Stored, TableClient, TableEntity, Timestamp,
+};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::Op;
 
@@ -52,15 +54,20 @@ async fn department(table: &TableClient) -> Stored<Department> {
     found.unwrap().expect("it was inserted")
 }
 
+/// A transaction reads the department.
+async fn read(tx: &Transaction) -> Result<Stored<Department>, ClosureError> {
+    let found = tx.get(Department::key("Sales")).await?;
+    found.ok_or(NoDepartment.into())
+}
+
 /// Another client changes the department.
 async fn write_department(table: &TableClient) {
     let change = table.patch(Department::key("Sales"));
     change.set(|d| d.on_call, 7).await.unwrap();
 }
 
-fn text(error: &tablesdk::Error) -> String {
-    format!("{error:?}")
-}
+/// A change of an entity that was read.
+type Write = for<'t> fn(&'t Transaction, &Stored<Employee>) -> &'t Transaction;
 
 on_both_transports! {
     async fn every_verb_of_a_transaction_writes(subject: Subject) {
@@ -88,14 +95,13 @@ on_both_transports! {
     }
 
     async fn every_verb_on_an_entity_that_was_read_is_conditional(subject: Subject) {
-        type Write = fn(&Transaction, Stored<Employee>);
         let writes: [Write; 6] = [
-            |tx, e| { tx.replace(e); },
-            |tx, e| { tx.merge(e); },
-            |tx, e| { tx.upsert_replace(&*e); },
-            |tx, e| { tx.upsert_merge(&*e); },
-            |tx, e| { tx.delete_stored(&e); },
-            |tx, e| { tx.delete(e.key()); },
+            |tx, e| tx.replace(e.clone()),
+            |tx, e| tx.merge(e.clone()),
+            |tx, e| tx.upsert_replace(&**e),
+            |tx, e| tx.upsert_merge(&**e),
+            |tx, e| tx.delete_stored(e),
+            |tx, e| tx.delete(e.key()),
         ];
         let table = subject.table().await;
         for write in writes {
@@ -113,7 +119,7 @@ on_both_transports! {
                     }
                     let name = read.as_ref().map(|it| it.name.clone());
                     if let Some(read) = read {
-                        write(&tx, read);
+                        write(&tx, &read);
                     }
                     Ok(name)
                 }).await.unwrap();
@@ -124,12 +130,13 @@ on_both_transports! {
     }
 
     async fn an_inserted_entity_that_was_read_as_missing_starts_the_transaction_over(subject: Subject) {
-        type Write = fn(&Transaction, &Employee);
         let table = with_department(&subject).await;
+        let etag = ETag::from_timestamp(Timestamp::UNIX_EPOCH);
+        let ada = Stored::from_parts(Employee::ada(), etag).unwrap();
         let writes: [Write; 3] = [
-            |tx, e| { tx.insert(e); },
-            |tx, e| { tx.upsert_replace(e); },
-            |tx, e| { tx.upsert_merge(e); },
+            |tx, e| tx.insert(&**e),
+            |tx, e| tx.upsert_replace(&**e),
+            |tx, e| tx.upsert_merge(&**e),
         ];
         for write in writes {
             let rounds = AtomicU32::new(0);
@@ -140,7 +147,7 @@ on_both_transports! {
                 if rounds.fetch_add(1, Ordering::Relaxed) == 0 {
                     table.insert(&Employee::grace()).await?;
                 }
-                write(&tx, &Employee::ada());
+                write(&tx, &ada);
                 Ok(true)
             }).await.unwrap();
             assert!(!is_ours);
@@ -177,7 +184,7 @@ on_both_transports! {
         let table = with_department(&subject).await;
         let before = department(&table).await;
         table.transaction("Sales", async |tx| {
-            tx.get(Department::key("Sales")).await?.ok_or(NoDepartment)?;
+            read(&tx).await?;
             tx.insert(&Employee::ada());
             Ok(())
         }).await.unwrap();
@@ -192,7 +199,7 @@ on_both_transports! {
     async fn a_deleted_entity_that_was_only_read_starts_the_transaction_over(subject: Subject) {
         let table = with_department(&subject).await;
         let error = table.transaction("Sales", async |tx| {
-            tx.get(Department::key("Sales")).await?.ok_or(NoDepartment)?;
+            read(&tx).await?;
             table.delete(Department::key("Sales")).await?;
             tx.insert(&Employee::ada());
             Ok(())
@@ -207,7 +214,7 @@ on_both_transports! {
         let rounds = AtomicU32::new(0);
         let error = table.transaction("Sales", async |tx| {
             rounds.fetch_add(1, Ordering::Relaxed);
-            let mut d = tx.get(Department::key("Sales")).await?.ok_or(NoDepartment)?;
+            let mut d = read(&tx).await?;
             d.headcount += 1;
             tx.replace(d).insert(&Employee::ada());
             Ok(())
@@ -228,7 +235,7 @@ on_both_transports! {
             let error = table.transaction("Sales", async |tx| {
                 rounds.fetch_add(1, Ordering::Relaxed);
                 if is_read {
-                    tx.get(Department::key("Sales")).await?.ok_or(NoDepartment)?;
+                    read(&tx).await?;
                 }
                 tx.replace(stale.clone());
                 Ok(())
@@ -244,7 +251,7 @@ on_both_transports! {
             let rounds = AtomicU32::new(0);
             let number = |headcount: i32| Employee::new(&headcount.to_string(), "Ada", 36);
             table.transaction("Sales", async |tx| {
-                let mut d = tx.get(Department::key("Sales")).await?.ok_or(NoDepartment)?;
+                let mut d = read(&tx).await?;
                 d.headcount += 1;
                 let employee = number(d.headcount);
                 if rounds.fetch_add(1, Ordering::Relaxed) == 0 {
@@ -270,7 +277,7 @@ on_both_transports! {
         table.insert(&Employee::ada()).await.unwrap();
         for is_exact in [false, true] {
             let hire = table.transaction("Sales", async |tx| {
-                let d = tx.get(Department::key("Sales")).await?.ok_or(NoDepartment)?;
+                let d = read(&tx).await?;
                 tx.upsert_merge(&Employee::new("2", "Grace", 50)).insert(&Employee::ada()).replace(d);
                 Ok(())
             });
@@ -281,7 +288,7 @@ on_both_transports! {
             assert!(error.to_string().starts_with("change 2 of 3: insert entity"), "{error}");
         }
         let refused = table.transaction("Sales", async |tx| {
-            let d = tx.get(Department::key("Sales")).await?.ok_or(NoDepartment)?;
+            let d = read(&tx).await?;
             tx.insert(&Employee::new("3", "Alan", 41)).replace(d.clone());
             tx.insert(&Employee::new("4", "Alan", 41)).merge(d);
             Ok(())
@@ -293,7 +300,7 @@ on_both_transports! {
         let table = with_department(&subject).await;
         for is_written in [true, false] {
             let error = table.transaction("Sales", async |tx| {
-                let d = tx.get(Department::key("Sales")).await?.ok_or(NoDepartment)?;
+                let d = read(&tx).await?;
                 write_department(&table).await;
                 if is_written {
                     tx.replace(d);
@@ -351,7 +358,7 @@ on_both_transports! {
     async fn a_second_read_returns_the_same_version_as_any_type(subject: Subject) {
         let table = with_department(&subject).await;
         let (first, second, missing) = table.transaction("Sales", async |tx| {
-            let first = tx.get(Department::key("Sales")).await?.ok_or(NoDepartment)?;
+            let first = read(&tx).await?;
             let missing = tx.get(Employee::key("Sales", "1")).await?.is_none();
             write_department(&table).await;
             table.insert(&Employee::ada()).await?;
@@ -392,10 +399,10 @@ on_both_transports! {
         for (error, index) in [(read, None), (written, Some(1))] {
             assert_eq!((error.kind(), error.batch_index()), (ErrorKind::Input, index), "{error:?}");
             assert_eq!(error.key().unwrap().partition_key().as_str(), "Legal");
-            assert!(text(&error).contains(r#"not in the partition "Sales""#), "{error:?}");
+            assert!(error.to_string().contains(r#"not in the partition "Sales""#), "{error:?}");
         }
         let error = table.transaction("a/b", async |_| Ok(())).await.unwrap_err();
-        assert!(error.kind() == ErrorKind::Input && text(&error).contains("'/'"), "{error:?}");
+        assert!(error.kind() == ErrorKind::Input && error.to_string().contains("'/'"), "{error:?}");
         assert!(Employee::find(&table).await.is_none());
     }
 }
@@ -425,7 +432,7 @@ async fn a_transaction_has_100_changes_and_checks() {
         transaction(97).exactly_once().await.unwrap_err(),
     ] {
         assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
-        assert!(text(&error).contains("3 checks"), "{error:?}");
+        assert!(error.to_string().contains("3 checks"), "{error:?}");
     }
     assert_eq!(journal.requests().op(Op::Batch).count(), 0);
     transaction(97).await.unwrap();
@@ -439,54 +446,31 @@ async fn a_transaction_has_100_changes_and_checks() {
         Ok(())
     });
     let error = error.await.unwrap_err();
-    assert!(text(&error).contains("101"), "{error:?}");
+    assert!(error.to_string().contains("101"), "{error:?}");
     assert_eq!(journal.requests().op(Op::Batch).count(), 2);
+}
+
+fn moved(ada: &Stored<Employee>) -> Stored<Employee> {
+    let mut moved = ada.clone();
+    moved.id = "3".into();
+    moved
 }
 
 #[tokio::test]
 async fn changes_that_contradict_a_read_are_refused() {
-    type Write = fn(&Transaction, &Stored<Employee>);
     let (subject, table, _) = Subject::with_table(RetryPolicy::none()).await;
     let journal = subject.server().journal();
     let ada = table.insert(&Employee::ada()).await.unwrap();
     let cases: [(&str, Write, &str); 5] = [
+        ("1", |tx, ada| tx.insert(&**ada), "replace or merge it"),
+        ("2", |tx, _| tx.delete(("Sales", "2")), "insert it"),
         (
             "1",
-            |tx, ada| {
-                tx.insert(&**ada);
-            },
-            "replace or merge it",
-        ),
-        (
-            "2",
-            |tx, _| {
-                tx.delete(("Sales", "2"));
-            },
-            "insert it",
-        ),
-        (
-            "1",
-            |tx, ada| {
-                tx.delete_stored(ada).upsert_merge(&**ada);
-            },
+            |tx, ada| tx.delete_stored(ada).upsert_merge(&**ada),
             "only once",
         ),
-        (
-            "1",
-            |tx, ada| {
-                let mut moved = ada.clone();
-                moved.id = "3".into();
-                tx.replace(moved);
-            },
-            "row key changed",
-        ),
-        (
-            "1",
-            |tx, _| {
-                tx.delete(("Sales", "a#b"));
-            },
-            "'#'",
-        ),
+        ("1", |tx, ada| tx.replace(moved(ada)), "row key changed"),
+        ("1", |tx, _| tx.delete(("Sales", "a#b")), "'#'"),
     ];
     for (id, write, words) in cases {
         // Whether the read comes before the change or after it.
@@ -501,7 +485,7 @@ async fn changes_that_contradict_a_read_are_refused() {
             });
             let error = error.await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
-            assert!(text(&error).contains(words), "{error:?}: {words}");
+            assert!(error.to_string().contains(words), "{error:?}: {words}");
             assert!(error.batch_index().is_some(), "{error:?}");
         }
     }
@@ -514,10 +498,7 @@ async fn a_transaction_without_changes_sends_no_batch() {
     insert_department(&table).await;
     let journal = subject.server().journal();
     let headcount = table.transaction("Sales", async |tx| {
-        let d = tx
-            .get(Department::key("Sales"))
-            .await?
-            .ok_or(NoDepartment)?;
+        let d = read(&tx).await?;
         Ok(d.headcount)
     });
     assert_eq!(headcount.exactly_once().await.unwrap(), 0);
@@ -555,7 +536,7 @@ async fn a_handle_that_outlives_its_closure_is_of_no_use() {
     let journal = subject.server().journal();
     let tx = table.transaction("Sales", async |tx| Ok(tx)).await.unwrap();
     let error = tx.get(Employee::key("Sales", "1")).await.unwrap_err();
-    assert!(text(&error).contains("has returned"), "{error:?}");
+    assert!(error.to_string().contains("has returned"), "{error:?}");
     tx.insert(&Employee::ada());
     assert!(journal.requests().is_empty());
 }
@@ -564,10 +545,7 @@ async fn a_handle_that_outlives_its_closure_is_of_no_use() {
 async fn hire(table: &TableClient, employee: &Employee, note: &str) -> Result<i32, ClosureError> {
     let headcount = table
         .transaction(Employee::partition(&employee.department), async |tx| {
-            let mut d = tx
-                .get(Department::key(&employee.department))
-                .await?
-                .ok_or(NoDepartment)?;
+            let mut d = read(&tx).await?;
             d.headcount += 1;
             let headcount = d.headcount;
             tx.replace(d).insert(&Employee {
@@ -602,10 +580,8 @@ async fn a_transaction_that_borrows_can_be_spawned() {
 }
 
 async fn promote(tx: Transaction) -> Result<i32, ClosureError> {
-    let mut ada = tx
-        .get(Employee::key("Sales", "1"))
-        .await?
-        .ok_or("she left")?;
+    let ada = tx.get(Employee::key("Sales", "1")).await?;
+    let mut ada = ada.ok_or("she left")?;
     ada.age += 1;
     let age = ada.age;
     tx.replace(ada);
@@ -620,26 +596,21 @@ fn promotion(table: &TableClient) -> RunTransaction<'static, i32> {
 async fn closures_of_every_form_are_accepted() {
     let subject = Subject::in_process();
     let table = with_department(&subject).await;
-    let ada = Employee::ada();
+    let employee = &Employee::ada();
     // A reference is moved, owned values are cloned for each round.
-    let employee = &ada;
-    table
-        .transaction("Sales", async move |tx| {
-            tx.upsert_merge(employee);
+    let moves = table.transaction("Sales", async move |tx| {
+        tx.upsert_merge(employee);
+        Ok(())
+    });
+    moves.await.unwrap();
+    let clones = table.transaction("Sales", |tx| {
+        let employee = employee.clone();
+        async move {
+            tx.upsert_merge(&employee);
             Ok(())
-        })
-        .await
-        .unwrap();
-    table
-        .transaction("Sales", |tx| {
-            let employee = employee.clone();
-            async move {
-                tx.upsert_merge(&employee);
-                Ok(())
-            }
-        })
-        .await
-        .unwrap();
+        }
+    });
+    clones.await.unwrap();
     // A function, and an action that borrows nothing.
     assert_eq!(promotion(&table).await.unwrap(), 37);
 }
@@ -661,9 +632,7 @@ async fn a_transaction_is_reported_as_one_operation() {
     reports.lock().unwrap().clear();
     table
         .transaction("Sales", async |tx| {
-            tx.get(Department::key("Sales"))
-                .await?
-                .ok_or(NoDepartment)?;
+            read(&tx).await?;
             if rounds.fetch_add(1, Ordering::Relaxed) == 0 {
                 write_department(&table).await;
             }
