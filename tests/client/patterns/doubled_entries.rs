@@ -4,42 +4,16 @@
 use std::time::Duration;
 
 use harness::client_with;
-use tablesdk::{DynamicEntity, Error, Guid, RetryPolicy, TableClient, TableEntity, Timestamp};
+use tablesdk::{DynamicEntity, Error, Guid, RetryPolicy, TableClient};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
 
 use super::expiry::hours;
-
-#[derive(Clone, Debug, PartialEq, TableEntity)]
-#[table(partition_key = "{department}", row_key = "empid_{id:06}")]
-#[table(index(
-    ByTown,
-    partition_key = "town_{town}",
-    row_key = "in_{department}_{id:06}"
-))]
-struct Employee {
-    department: String,
-    id: u32,
-    town: String,
-    age: i32,
-}
-
-#[derive(Clone, Debug, PartialEq, TableEntity)]
-#[table(partition_key = "{user}", row_key = "{id:06}")]
-struct Session {
-    user: String,
-    id: u32,
-    #[table(expires(bucket = "1h"))]
-    until: Timestamp,
-}
+use super::expiry_removal::{Session, buckets, session};
+use super::other_partitions::{ByName, Employee, employee};
 
 fn ada() -> Employee {
-    Employee {
-        department: "Sales".into(),
-        id: 1,
-        town: "London".into(),
-        age: 36,
-    }
+    employee("Sales", 1, "Byron")
 }
 
 /// A server that carries out each request twice, and a client.
@@ -52,14 +26,11 @@ async fn doubling() -> (TableServer, TableClient) {
     (server, table)
 }
 
-/// The ages of the employees that the index finds in a town.
-async fn ages_in(table: &TableClient, town: &str) -> Vec<i32> {
-    let found = table
-        .query::<ByTown>()
-        .partition(ByTown::partition(town))
-        .follow();
-    let found = found.collect().await.unwrap();
-    found.into_iter().map(|employee| employee.age).collect()
+/// The ages of the employees that the index finds by a name.
+async fn ages_of(table: &TableClient, name: &str) -> Vec<i32> {
+    let found = table.query::<ByName>().partition(ByName::partition(name));
+    let found = found.follow().collect().await.unwrap().into_iter();
+    found.map(|employee| employee.age).collect()
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "what `modify` takes")]
@@ -72,23 +43,23 @@ fn grow_older(employee: &mut Employee) -> Result<(), tablesdk::action::ClosureEr
 async fn an_index_over_partitions_is_kept_where_each_request_comes_twice() {
     let (server, table) = doubling().await;
     let inserted = table.insert(&ada()).exactly_once().await.unwrap();
-    assert_eq!(ages_in(&table, "London").await, [36]);
+    assert_eq!(ages_of(&table, "Byron").await, [36]);
 
     // The entry stays and is replaced; then another one is gained, and this one is lost.
     let older = table.modify(inserted.key(), grow_older).exactly_once();
     assert_eq!(older.await.unwrap().age, 37);
-    assert_eq!(ages_in(&table, "London").await, [37]);
-    let move_to_paris = |employee: &mut Employee| {
-        employee.town = "Paris".into();
+    assert_eq!(ages_of(&table, "Byron").await, [37]);
+    let rename = |employee: &mut Employee| {
+        employee.last_name = Some("King".into());
         Ok(())
     };
-    let moved = table.modify(inserted.key(), move_to_paris).exactly_once();
-    let moved = moved.await.unwrap();
-    assert!(ages_in(&table, "London").await.is_empty());
-    assert_eq!(ages_in(&table, "Paris").await, [37]);
+    let renamed = table.modify(inserted.key(), rename).exactly_once();
+    let renamed = renamed.await.unwrap();
+    assert!(ages_of(&table, "Byron").await.is_empty());
+    assert_eq!(ages_of(&table, "King").await, [37]);
     assert_eq!(server.dump().unwrap().matches("in_Sales_000001").count(), 1);
 
-    assert!(table.delete_stored(&moved).exactly_once().await.unwrap());
+    assert!(table.delete_stored(&renamed).exactly_once().await.unwrap());
     let left = table.query::<DynamicEntity>().count().await.unwrap();
     assert_eq!(left, 0, "neither the entity nor an entry");
 }
@@ -96,20 +67,20 @@ async fn an_index_over_partitions_is_kept_where_each_request_comes_twice() {
 #[tokio::test(start_paused = true)]
 async fn a_batch_and_a_transaction_keep_an_index_over_partitions_where_each_request_comes_twice() {
     let (_server, table) = doubling().await;
-    let grace = Employee { id: 2, ..ada() };
+    let grace = employee("Sales", 2, "Byron");
     let batch = table.batch("Sales").insert(&ada()).insert(&grace);
     batch.exactly_once().await.unwrap();
-    assert_eq!(ages_in(&table, "London").await, [36, 36]);
+    assert_eq!(ages_of(&table, "Byron").await, [36, 36]);
     let retire = table.transaction("Sales", async |tx| {
         let ada = tx.get(Employee::key("Sales", 1)).await?.ok_or("inserted")?;
         let mut grace = tx.get(Employee::key("Sales", 2)).await?.ok_or("inserted")?;
-        grace.town = "Paris".into();
+        grace.last_name = Some("King".into());
         tx.delete_stored(&ada).replace(grace);
         Ok(())
     });
     retire.exactly_once().await.unwrap();
-    assert!(ages_in(&table, "London").await.is_empty());
-    assert_eq!(ages_in(&table, "Paris").await, [36]);
+    assert!(ages_of(&table, "Byron").await.is_empty());
+    assert_eq!(ages_of(&table, "King").await, [36]);
 }
 
 /// A copy of the request that inserts the entity arrives after the entity was deleted: it is stored without its entry.
@@ -122,25 +93,19 @@ async fn a_late_duplicate_of_an_insert_is_stored_without_its_entry_until_a_repai
         server.faults().next(Op::Batch, late);
         let insert = table.insert(&ada());
         let inserted = if keeps_marker {
-            insert
-                .exactly_once_for(Duration::from_secs(600))
-                .await
-                .unwrap()
+            insert.exactly_once_for(Duration::from_secs(600)).await
         } else {
-            insert.await.unwrap()
+            insert.await
         };
-        assert!(table.delete_stored(&inserted).await.unwrap());
+        assert!(table.delete_stored(&inserted.unwrap()).await.unwrap());
         tokio::time::sleep(Duration::from_secs(60)).await;
         let stored = table.query::<Employee>().count().await.unwrap();
-        assert_eq!(
-            stored,
-            usize::from(!keeps_marker),
-            "the marker refuses the copy"
-        );
-        assert!(ages_in(&table, "London").await.is_empty());
+        // The marker refuses the copy.
+        assert_eq!(stored, usize::from(!keeps_marker));
+        assert!(ages_of(&table, "Byron").await.is_empty());
         let report = table.repair::<Employee>().await.unwrap();
         assert_eq!(report.missing, u64::from(!keeps_marker));
-        assert_eq!(ages_in(&table, "London").await.len(), stored);
+        assert_eq!(ages_of(&table, "Byron").await.len(), stored);
     }
 }
 
@@ -150,38 +115,27 @@ async fn an_insert_that_is_reported_as_a_conflict_with_its_copy_has_its_entry() 
     let (_server, table) = doubling().await;
     let error = table.insert(&ada()).await.unwrap_err();
     assert!(error.is_conflict() && error.index().is_none(), "{error}");
-    assert_eq!(ages_in(&table, "London").await, [36]);
+    assert_eq!(ages_of(&table, "Byron").await, [36]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn buckets_are_kept_where_each_request_comes_twice() {
     let (server, table) = doubling().await;
-    let session = Session {
-        user: "ann".into(),
-        id: 1,
-        until: hours(1),
-    };
+    let session = session("ann", 1, hours(1));
     table.insert(&session).exactly_once().await.unwrap();
-    let entries = || {
-        let dump = server.dump().unwrap();
-        dump.matches("PartitionKey='~tablesdk.expiry.").count()
-    };
-    assert_eq!(entries(), 1);
+    assert_eq!(buckets(&server).len(), 1);
     // Prolonged into another bucket.
-    let later = hours(3);
+    let later = Some(hours(3));
     let prolong = |session: &mut Session| {
         session.until = later;
         Ok(())
     };
     let key = Session::key("ann", 1);
     let prolonged = table.modify(key, prolong).exactly_once().await.unwrap();
-    assert_eq!((prolonged.until, entries()), (later, 1));
+    assert_eq!((prolonged.until, buckets(&server).len()), (later, 1));
     server.clock().advance(Duration::from_secs(4 * 3600));
-    assert_eq!(
-        table.clean_up_expired::<Session>().await.unwrap().removed,
-        1
-    );
-    assert_eq!(entries(), 0);
+    let report = table.clean_up_expired::<Session>().await.unwrap();
+    assert_eq!((report.removed, buckets(&server).len()), (1, 0));
 }
 
 /// An entry that a client wrote whose response was lost has an id; those of other programs, and of earlier times, have none.
@@ -190,34 +144,28 @@ async fn an_entry_is_the_same_with_the_id_of_a_write_and_without() -> Result<(),
     let (server, table) = doubling().await;
     server.faults().clear();
     for id in [1, 2] {
-        let employee = DynamicEntity::new("Sales", format!("empid_{id:06}"));
-        let employee = employee
-            .with("department", "Sales")
-            .with("id", i64::from(id));
-        table
-            .insert(&employee.with("town", "London").with("age", 36))
-            .await?;
-        let mut entry = DynamicEntity::new("town_London", format!("in_Sales_{id:06}"))
-            .with("TablesdkIndex", "Employee.ByTown")
-            .with("town", "London")
-            .with("age", 36);
+        let with_properties = |partition: &str, row: &str| {
+            let entity = DynamicEntity::new(partition, format!("{row}_{id:06}"));
+            entity.with("LastName", "Byron").with("Age", 36)
+        };
+        table.insert(&with_properties("Sales", "empid")).await?;
+        let mut entry = with_properties("name_Byron", "in_Sales");
+        entry = entry.with("TablesdkIndex", "Employee.ByName");
         if id == 2 {
             entry = entry.with("TablesdkWriteId", Guid::from_bytes([7; 16]));
         }
         table.insert(&entry).await?;
     }
-    assert_eq!(ages_in(&table, "London").await, [36, 36]);
+    assert_eq!(ages_of(&table, "Byron").await, [36, 36]);
     let dry = table.repair::<Employee>().dry_run().await?;
     assert_eq!((dry.mended(), dry.entries), (0, 2), "{dry:?}");
     for id in [1, 2] {
         table.modify(Employee::key("Sales", id), grow_older).await?;
     }
-    assert_eq!(ages_in(&table, "London").await, [37, 37]);
+    assert_eq!(ages_of(&table, "Byron").await, [37, 37]);
     let dump = server.dump().unwrap();
-    assert!(
-        !dump.contains("TablesdkWriteId"),
-        "a change leaves no id: {dump}"
-    );
+    // A change leaves no id.
+    assert!(!dump.contains("TablesdkWriteId"), "{dump}");
     server.clock().advance(Duration::from_secs(2 * 3600));
     assert!(table.repair::<Employee>().await?.is_right());
     Ok(())

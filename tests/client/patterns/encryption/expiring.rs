@@ -6,7 +6,8 @@ use tablesdk::{DynamicEntity, ErrorKind, TableClient, TableEntity, Timestamp};
 use tablesdk_server::TableServer;
 
 use super::super::expiry::hours;
-use super::{assert_no_secret, binary, keyring};
+use super::super::expiry_removal::rows;
+use super::{EMAIL, assert_no_secret, binary, keyring};
 use crate::on_both_transports;
 
 #[derive(Clone, Debug, PartialEq, TableEntity)]
@@ -27,7 +28,7 @@ fn session(id: u32, until: Timestamp) -> Session {
         user: "ann".to_owned(),
         id,
         name: "Ada Lovelace".to_owned(),
-        email: "ada@contoso.com".to_owned(),
+        email: EMAIL.to_owned(),
         until,
     }
 }
@@ -44,22 +45,16 @@ async fn two(raw: &TableClient) -> TableClient {
     table
 }
 
-async fn rows(raw: &TableClient) -> Vec<String> {
-    let rows = raw.query::<DynamicEntity>().values().collect().await;
-    let rows = rows.unwrap().into_iter();
-    rows.map(|row| row.row_key().to_owned()).collect()
-}
-
 on_both_transports! {
     async fn an_expired_entity_is_hidden_and_decrypted_if_it_is_asked_for(subject: Subject) {
         let table = two(&subject.table().await).await;
-        let of_ann = || table.query::<Session>().partition("ann").filter(|s| s.email.eq("ada@contoso.com"));
+        let of_ann = || table.query::<Session>().partition("ann").filter(|s| s.email.eq(EMAIL));
         assert!(table.get(key(1)).await.unwrap().is_none());
         assert_eq!(table.get(key(2)).await.unwrap().unwrap().name, "Ada Lovelace");
         assert_eq!(of_ann().select(|s| s.id).collect().await.unwrap(), [2]);
         assert_eq!(of_ann().count().await.unwrap(), 1);
         let over = table.get(key(1)).including_expired().await.unwrap().unwrap();
-        assert_eq!(over.email, "ada@contoso.com");
+        assert_eq!(over.email, EMAIL);
         let all = of_ann().including_expired().values().collect().await.unwrap();
         assert!(all.iter().all(|session| session.name == "Ada Lovelace") && all.len() == 2);
         let many = table.get_many([1, 2].map(key)).including_expired().await.unwrap();
@@ -117,10 +112,8 @@ async fn an_entity_that_is_prolonged_is_not_removed() {
     let patch = table.patch(key(1)).set(|s| s.until, hours(3));
     patch.await.unwrap();
     server.clock().advance(Duration::from_secs(2 * 3600));
-    assert_eq!(
-        table.clean_up_expired::<Session>().await.unwrap().removed,
-        1
-    );
+    let report = table.clean_up_expired::<Session>().await.unwrap();
+    assert_eq!(report.removed, 1);
     let left = table.get(key(1)).await.unwrap().unwrap();
     assert_eq!(left.name, "Ada Lovelace");
     assert_eq!(rows(&raw).await, ["session_000001"]);

@@ -1,20 +1,16 @@
 //! Errors about the value of an encrypted property do not show it.
 
-use harness::client;
 use serde::{Deserialize, Serialize};
 use tablesdk::{ErrorKind, TableEntity};
-use tablesdk_server::TableServer;
 
-use super::tables;
+use super::start;
 
 /// More than an `Edm.Int64` can have.
 const BADGE: u64 = 9_999_999_999_999_999_999;
 
 #[derive(Clone, Debug, TableEntity)]
+#[table(partition_key = "Ward", row_key = "{id}")]
 struct Stored {
-    #[table(partition_key)]
-    ward: String,
-    #[table(row_key)]
     id: String,
     #[table(encrypt)]
     number: i32,
@@ -33,10 +29,8 @@ struct Address {
 
 /// Reads the number into a type that is too small.
 #[derive(Clone, Debug, TableEntity)]
+#[table(partition_key = "Ward", row_key = "{id}")]
 struct WithSmallNumber {
-    #[table(partition_key)]
-    ward: String,
-    #[table(row_key)]
     id: String,
     #[table(encrypt)]
     number: u8,
@@ -44,10 +38,8 @@ struct WithSmallNumber {
 
 /// Reads the text as JSON.
 #[derive(Clone, Debug, TableEntity)]
+#[table(partition_key = "Ward", row_key = "{id}")]
 struct WithJson {
-    #[table(partition_key)]
-    ward: String,
-    #[table(row_key)]
     id: String,
     #[table(encrypt, json)]
     address: Address,
@@ -64,10 +56,8 @@ fn assert_hidden(error: &tablesdk::Error, kind: ErrorKind, message: &str) {
 
 #[tokio::test]
 async fn an_error_of_a_read_does_not_show_an_encrypted_value() {
-    let server = TableServer::in_process();
-    let (table, _) = tables(&client(&server)).await;
+    let (_server, table, _) = start().await;
     let stored = Stored {
-        ward: "Ward".to_owned(),
         id: "1".to_owned(),
         number: 424_242,
         badge: 1,
@@ -79,10 +69,7 @@ async fn an_error_of_a_read_does_not_show_an_encrypted_value() {
         "property \"number\": the value (not shown) is out of range: a u8 is from 0 to 255";
     let numbers = || table.query::<WithSmallNumber>();
     for error in [
-        table
-            .get(WithSmallNumber::key("Ward", "1"))
-            .await
-            .unwrap_err(),
+        table.get(WithSmallNumber::key("1")).await.unwrap_err(),
         numbers().collect().await.unwrap_err(),
         numbers()
             .resolve(|row| Ok(row.properties().read::<u8>("number")?))
@@ -97,7 +84,7 @@ async fn an_error_of_a_read_does_not_show_an_encrypted_value() {
     let json = "property \"address\": the value (not shown) cannot be read: the reason is not shown, because the property is encrypted";
     let addresses = table.query::<WithJson>();
     for error in [
-        table.get(WithJson::key("Ward", "1")).await.unwrap_err(),
+        table.get(WithJson::key("1")).await.unwrap_err(),
         addresses.select(|e| e.address).collect().await.unwrap_err(),
     ] {
         assert_hidden(&error, ErrorKind::Data, json);
@@ -106,10 +93,8 @@ async fn an_error_of_a_read_does_not_show_an_encrypted_value() {
 
 #[tokio::test]
 async fn an_error_of_a_write_does_not_show_an_encrypted_value() {
-    let server = TableServer::in_process();
-    let (table, _) = tables(&client(&server)).await;
+    let (_server, table, _) = start().await;
     let stored = Stored {
-        ward: "Ward".to_owned(),
         id: "1".to_owned(),
         number: 1,
         badge: BADGE,
@@ -121,7 +106,7 @@ async fn an_error_of_a_write_does_not_show_an_encrypted_value() {
         ..stored.clone()
     };
     let message = "the value (not shown) is out of range";
-    let patch = table.patch(Stored::key("Ward", "1"));
+    let patch = table.patch(Stored::key("1"));
     let patch = patch.set(|e| e.badge, BADGE);
     for error in [
         table.insert(&stored).await.unwrap_err(),
@@ -129,7 +114,6 @@ async fn an_error_of_a_write_does_not_show_an_encrypted_value() {
         table.batch("Ward").insert(&stored).await.unwrap_err(),
         patch.await.unwrap_err(),
     ] {
-        assert_eq!(error.kind(), ErrorKind::Input);
         assert!(error.to_string().contains(message), "{error}");
         assert_hidden(&error, ErrorKind::Input, "");
     }
@@ -137,7 +121,7 @@ async fn an_error_of_a_write_does_not_show_an_encrypted_value() {
     assert!(!format!("{query:?}").contains("99999"));
     assert_hidden(&query.collect().await.unwrap_err(), ErrorKind::Input, "");
     table.insert(&right).await.unwrap();
-    let modify = table.modify(Stored::key("Ward", "1"), |entity| {
+    let modify = table.modify(Stored::key("1"), |entity| {
         entity.badge = BADGE;
         Ok(())
     });

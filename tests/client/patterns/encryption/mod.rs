@@ -8,14 +8,19 @@ mod operations;
 mod other_types;
 mod outcomes;
 mod page_tokens;
-mod panics;
 mod rival_keys;
 pub(super) mod secrets;
 mod tampering;
 mod types;
+mod vault;
 
+use harness::client;
+use tablesdk::action::QueryEntities;
 use tablesdk::encryption::{Keyring, LocalKey};
 use tablesdk::{DynamicEntity, TableClient, TableEntity, TableServiceClient, Value};
+use tablesdk_server::TableServer;
+
+const EMAIL: &str = "ada@contoso.com";
 
 #[derive(Clone, Debug, PartialEq, TableEntity)]
 #[table(
@@ -48,7 +53,7 @@ impl Patient {
     }
 
     fn ada() -> Self {
-        Self::new("1", "ada@contoso.com")
+        Self::new("1", EMAIL)
     }
 }
 
@@ -69,6 +74,31 @@ async fn tables(service: &TableServiceClient) -> (TableClient, TableClient) {
     let raw = service.table("Patients");
     raw.create_table().await.unwrap();
     (raw.with_encryption(keyring()), raw)
+}
+
+/// A server, a table with keys, and the same table without.
+async fn start() -> (TableServer, TableClient, TableClient) {
+    let server = TableServer::in_process();
+    let (table, raw) = tables(&client(&server)).await;
+    (server, table, raw)
+}
+
+/// Inserts patients who have the email of Ada.
+async fn insert(table: &TableClient, ids: impl IntoIterator<Item = u32>) {
+    for id in ids {
+        let patient = Patient::new(&id.to_string(), EMAIL);
+        table.insert(&patient).await.unwrap();
+    }
+}
+
+async fn get(table: &TableClient, id: &str) -> Patient {
+    let found = table.get(Patient::key("Ward", id)).await.unwrap();
+    found.expect("it exists").into_inner()
+}
+
+/// The patients who have the email of Ada.
+fn with_email(table: &TableClient) -> QueryEntities<Patient> {
+    table.query::<Patient>().filter(|p| p.email.eq(EMAIL))
 }
 
 async fn stored(raw: &TableClient, id: &str) -> DynamicEntity {

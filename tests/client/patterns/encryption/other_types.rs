@@ -1,17 +1,12 @@
 //! What was decrypted for an enum is not stored in plain text by way of a variant or a field that holds any property.
 
-use harness::client;
 use tablesdk::{DynamicEntity, Error, ErrorKind, Properties, TableClient, TableEntity};
-use tablesdk_server::TableServer;
 
-use super::{binary, keyring};
+use super::{binary, start, stored};
 
 #[derive(Clone, Debug, TableEntity)]
-#[table(entity_type = "Patient")]
+#[table(entity_type = "Patient", partition_key = "Ward", row_key = "{id}")]
 struct Patient {
-    #[table(partition_key)]
-    ward: String,
-    #[table(row_key)]
     id: String,
     #[table(encrypt)]
     number: String,
@@ -19,11 +14,8 @@ struct Patient {
 
 /// Of a newer program.
 #[derive(Clone, Debug, TableEntity)]
-#[table(entity_type = "Newborn")]
+#[table(entity_type = "Newborn", partition_key = "Ward", row_key = "{id}")]
 struct Newborn {
-    #[table(partition_key)]
-    ward: String,
-    #[table(row_key)]
     id: String,
     #[table(encrypt)]
     number: String,
@@ -31,11 +23,8 @@ struct Newborn {
 }
 
 #[derive(Clone, Debug, TableEntity)]
-#[table(entity_type = "Visitor")]
+#[table(entity_type = "Visitor", partition_key = "Ward", row_key = "{id}")]
 struct Visitor {
-    #[table(partition_key)]
-    ward: String,
-    #[table(row_key)]
     id: String,
     visits: i32,
     #[table(rest)]
@@ -50,13 +39,6 @@ enum Person {
     Other(DynamicEntity),
 }
 
-async fn start() -> (TableServer, TableClient, TableClient) {
-    let server = TableServer::in_process();
-    let raw = client(&server).table("Tests");
-    raw.create_table().await.unwrap();
-    (server, raw.with_encryption(keyring()), raw)
-}
-
 fn assert_refused(error: &Error) {
     assert_eq!(error.kind(), ErrorKind::Input);
     let message = "property \"number\" was encrypted where it was read, and would be stored in plain text: write it as its own type, or remove it";
@@ -64,15 +46,13 @@ fn assert_refused(error: &Error) {
 }
 
 async fn assert_encrypted(raw: &TableClient) {
-    let stored = raw.get::<DynamicEntity>(("Ward", "1")).await.unwrap();
-    assert!(binary(&stored.unwrap(), "number").len() > 46);
+    assert!(binary(&stored(raw, "1").await, "number").len() > 46);
 }
 
 #[tokio::test]
 async fn an_entity_of_an_unknown_type_stays_encrypted() {
     let (_server, table, raw) = start().await;
     let newborn = Newborn {
-        ward: "Ward".to_owned(),
         id: "1".to_owned(),
         number: "12-345".to_owned(),
         weight: 3_500,
@@ -89,7 +69,7 @@ async fn an_entity_of_an_unknown_type_stays_encrypted() {
     let other = Person::Other(other);
     table.upsert_replace(&other).await.unwrap();
     assert_encrypted(&raw).await;
-    let read = table.get(Newborn::key("Ward", "1")).await.unwrap().unwrap();
+    let read = table.get(Newborn::key("1")).await.unwrap().unwrap();
     assert_eq!((read.number.as_str(), read.weight), ("12-345", 3_600));
     // What was not encrypted can be stored alone.
     let Person::Other(mut other) = other else {
@@ -103,13 +83,11 @@ async fn an_entity_of_an_unknown_type_stays_encrypted() {
 async fn the_rest_of_another_variant_stays_encrypted() {
     let (_server, table, raw) = start().await;
     let patient = Patient {
-        ward: "Ward".to_owned(),
         id: "1".to_owned(),
         number: "12-345".to_owned(),
     };
     table.insert(&patient).await.unwrap();
     let visitor = Visitor {
-        ward: "Ward".to_owned(),
         id: "1".to_owned(),
         visits: 1,
         rest: Properties::new(),
@@ -126,7 +104,7 @@ async fn the_rest_of_another_variant_stays_encrypted() {
         .unwrap();
     assert_encrypted(&raw).await;
     // As its own type, it is read as it is stored.
-    let visitor = table.get(Visitor::key("Ward", "1")).await.unwrap().unwrap();
+    let visitor = table.get(Visitor::key("1")).await.unwrap().unwrap();
     table.upsert_replace(&*visitor).await.unwrap();
     assert_encrypted(&raw).await;
 }

@@ -25,9 +25,8 @@ fn bodies(proxy: &Proxy, op: Op) -> Vec<bytes::Bytes> {
 #[tokio::test(start_paused = true)]
 async fn a_retry_sends_the_same_bytes() {
     let (server, proxy, table) = start().await;
-    server
-        .faults()
-        .next(Op::InsertOrReplaceEntity, Fault::lost_response());
+    let lost = Fault::lost_response();
+    server.faults().next(Op::InsertOrReplaceEntity, lost);
     table.upsert_replace(&Patient::ada()).await.unwrap();
     let sent = bodies(&proxy, Op::InsertOrReplaceEntity);
     assert_eq!(sent.len(), 2);
@@ -37,9 +36,8 @@ async fn a_retry_sends_the_same_bytes() {
 #[tokio::test(start_paused = true)]
 async fn an_unknown_outcome_shows_the_decrypted_entity() {
     let (server, _, table) = start().await;
-    server
-        .faults()
-        .next(Op::InsertEntity, Fault::lost_response());
+    let lost = Fault::lost_response();
+    server.faults().next(Op::InsertEntity, lost);
     let error = table.insert(&Patient::ada()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
     let Some(CurrentState::Present(current)) = error.current() else {
@@ -54,9 +52,8 @@ async fn an_unknown_outcome_shows_the_decrypted_entity() {
     let (server, _, table) = start().await;
     let mut stored = table.insert(&Patient::ada()).await.unwrap();
     table.replace_if(&Patient::ada(), ETag::ANY).await.unwrap();
-    server
-        .faults()
-        .next(Op::UpdateEntity, Fault::lost_response());
+    let lost = Fault::lost_response();
+    server.faults().next(Op::UpdateEntity, lost);
     let error = table.replace(&mut stored).await.unwrap_err();
     assert!(
         error.is_precondition_failed() || error.is_outcome_unknown(),

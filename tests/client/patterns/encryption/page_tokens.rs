@@ -1,23 +1,11 @@
 //! Page tokens of queries that compare an encrypted property: they are bound to the value, and to none of the keys.
 
-use harness::client;
 use tablesdk::encryption::{Keyring, LocalKey};
 use tablesdk::query::PageToken;
 use tablesdk::{Error, ErrorKind, TableClient};
-use tablesdk_server::TableServer;
 
-use super::keys::{HOUR, key_table, open};
-use super::{Patient, february, january, tables};
-
-const EMAIL: &str = "ada@contoso.com";
-
-/// Six patients with one email.
-async fn fill(table: &TableClient) {
-    for id in 1..=6 {
-        let patient = Patient::new(&id.to_string(), EMAIL);
-        table.insert(&patient).await.unwrap();
-    }
-}
+use super::keys::{HOUR, open, rotated};
+use super::{EMAIL, Patient, february, insert, january, keyring, start, with_email};
 
 /// A page of two patients with that email: their ids, and the token as a web service gives it out.
 async fn page(
@@ -49,19 +37,15 @@ const ALL: [&str; 6] = ["1", "2", "3", "4", "5", "6"];
 
 #[tokio::test]
 async fn page_tokens_stay_valid_when_there_is_a_new_key() {
-    let server = TableServer::in_process();
-    tables(&client(&server)).await;
-    let one = open(&server, january()).await.unwrap();
-    let other = open(&server, january()).await.unwrap();
-    fill(&one).await;
+    let (server, ..) = start().await;
+    let one = open(&server, january()).await;
+    let other = open(&server, january()).await;
+    insert(&one, 1..=6).await;
     let (_, before) = page(&one, EMAIL, None).await.unwrap();
     let before = before.as_deref();
 
     // One has loaded the new key, the other has not.
-    let keys = key_table(&client(&server)).await;
-    let keyring = Keyring::open(&keys, january()).await.unwrap();
-    keyring.rotate().await.unwrap();
-    let newest = client(&server).table("Patients").with_encryption(keyring);
+    let newest = rotated(&server).await;
     for tables in [[&newest, &other], [&other, &newest], [&one, &newest]] {
         assert_eq!(in_turn(&tables).await, ALL);
         assert_eq!(page(tables[0], EMAIL, before).await.unwrap().0, ["3", "4"]);
@@ -73,9 +57,8 @@ async fn page_tokens_stay_valid_when_there_is_a_new_key() {
     assert_eq!(page(&other, EMAIL, before).await.unwrap().0, ["3", "4"]);
     let (_, token) = page(&newest, EMAIL, None).await.unwrap();
     for table in [&one, &other, &newest] {
-        let error = page(table, "grace@contoso.com", token.as_deref())
-            .await
-            .unwrap_err();
+        let other = page(table, "grace@contoso.com", token.as_deref()).await;
+        let error = other.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input, "another value: {error}");
         assert!(!error.to_string().contains("contoso"), "{error}");
     }
@@ -84,46 +67,37 @@ async fn page_tokens_stay_valid_when_there_is_a_new_key() {
 /// The keys are loaded while a page is read: its token is one for the next page.
 #[tokio::test]
 async fn the_token_of_a_page_that_loads_a_new_key_is_valid() {
-    let server = TableServer::in_process();
-    tables(&client(&server)).await;
-    let table = open(&server, january()).await.unwrap();
-    fill(&table).await;
-    let keys = key_table(&client(&server)).await;
-    Keyring::open(&keys, january())
-        .await
-        .unwrap()
-        .rotate()
-        .await
-        .unwrap();
+    let (server, ..) = start().await;
+    let table = open(&server, january()).await;
+    insert(&table, 1..=6).await;
+    rotated(&server).await;
     server.clock().advance(2 * HOUR);
     assert_eq!(in_turn(&[&table]).await, ALL);
 }
 
 #[tokio::test]
 async fn local_keys_in_another_order_accept_the_same_page_tokens() {
-    let server = TableServer::in_process();
-    let (_, raw) = tables(&client(&server)).await;
+    let (_server, _, raw) = start().await;
     let with = |first: fn() -> LocalKey, second: fn() -> LocalKey| {
         raw.with_encryption(Keyring::new(first()).also(second()))
     };
     let (one, other) = (with(january, february), with(february, january));
-    fill(&one).await;
+    insert(&one, 1..=6).await;
     assert_eq!(in_turn(&[&one, &other]).await, ALL);
     assert_eq!(in_turn(&[&other, &one]).await, ALL);
 
     // Without the key, nobody knows which value it was.
     let (_, token) = page(&other, EMAIL, None).await.unwrap();
-    let old = raw.with_encryption(Keyring::new(january()));
+    let old = raw.with_encryption(keyring());
     let error = page(&old, EMAIL, token.as_deref()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input, "{error}");
 }
 
 #[tokio::test]
 async fn merged_pages_stay_valid_when_there_is_a_new_key() {
-    let server = TableServer::in_process();
-    tables(&client(&server)).await;
-    let one = open(&server, january()).await.unwrap();
-    fill(&one).await;
+    let (server, ..) = start().await;
+    let one = open(&server, january()).await;
+    insert(&one, 1..=6).await;
     for id in 1..=3 {
         let patient = Patient {
             department: "Home".to_owned(),
@@ -132,26 +106,14 @@ async fn merged_pages_stay_valid_when_there_is_a_new_key() {
         one.insert(&patient).await.unwrap();
     }
     let page = async |table: &TableClient, token: Option<PageToken>| {
-        let query = table.query::<Patient>().filter(|p| p.email.eq(EMAIL));
         let partitions = [Patient::partition("Ward"), Patient::partition("Home")];
-        query
-            .partitions(partitions)
-            .merged()
-            .take(2)
-            .page(token)
-            .await
+        let merged = with_email(table).partitions(partitions).merged();
+        merged.take(2).page(token).await
     };
     let first = page(&one, None).await.unwrap();
-    let keys = key_table(&client(&server)).await;
-    let keyring = Keyring::open(&keys, january()).await.unwrap();
-    keyring.rotate().await.unwrap();
-    let newest = client(&server).table("Patients").with_encryption(keyring);
+    let newest = rotated(&server).await;
     let second = page(&newest, first.next).await.unwrap();
     let third = page(&one, second.next).await.unwrap();
-    let ids: Vec<_> = third
-        .items
-        .iter()
-        .map(|patient| patient.id.as_str())
-        .collect();
+    let ids: Vec<_> = third.items.iter().map(|patient| &patient.id).collect();
     assert_eq!(ids, ["3", "3b"]);
 }

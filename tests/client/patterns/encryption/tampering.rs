@@ -7,7 +7,7 @@ use tablesdk::{DynamicEntity, ErrorKind, RetryPolicy, TableClient, Value};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::Op;
 
-use super::{Patient, binary, keyring, stored, tables};
+use super::{Patient, assert_no_secret, binary, get, insert, keyring, start, stored, tables};
 
 const ENCRYPTED: [&str; 4] = ["Born", "Email", "Email__eq", "Name"];
 
@@ -23,53 +23,35 @@ async fn assert_detected(table: &TableClient, row: &str, property: &str) {
     ];
     for error in errors {
         assert_eq!(error.kind(), ErrorKind::Data, "{property}: {error}");
-        let name = property.trim_end_matches("__eq");
-        assert!(
-            error.to_string().contains(&format!("property {name:?}: ")),
-            "{property}: {error}"
-        );
-        super::assert_no_secret(&error.to_string());
+        let error = error.to_string();
+        let named = format!("property {:?}: ", property.trim_end_matches("__eq"));
+        assert!(error.contains(&named), "{property}: {error}");
+        assert_no_secret(&error);
     }
 }
 
 #[tokio::test]
 async fn each_bit_is_protected() {
-    let server = TableServer::in_process();
-    let (table, raw) = tables(&client(&server)).await;
-    table.insert(&Patient::ada()).await.unwrap();
+    let (_server, table, raw) = start().await;
+    insert(&table, [1]).await;
     let right = stored(&raw, "1").await;
     for property in ENCRYPTED {
         let bytes = binary(&right, property);
-        for bit in 0..bytes.len() * 8 {
+        let flipped = (0..bytes.len() * 8).map(|bit| {
             let mut changed = bytes.clone();
             changed[bit / 8] ^= 1 << (bit % 8);
-            write(&raw, &right.clone().with(property, changed)).await;
-            assert_detected(&table, "1", property).await;
-        }
-        for length in 0..bytes.len() {
-            write(
-                &raw,
-                &right.clone().with(property, bytes[..length].to_vec()),
-            )
-            .await;
-            assert_detected(&table, "1", property).await;
-        }
-        for plain in [
-            Value::from("Ada"),
-            Value::from(1815),
-            Value::Binary(b"Ada".to_vec()),
-        ] {
-            let mut changed = right.clone();
-            changed.properties_mut().set(property, plain);
-            write(&raw, &changed).await;
+            changed
+        });
+        let cut = (0..bytes.len()).map(|length| bytes[..length].to_vec());
+        let changed = flipped.chain(cut).chain([b"Ada".to_vec()]);
+        let plain = [Value::from("Ada"), Value::from(1815)];
+        for value in changed.map(Value::Binary).chain(plain) {
+            write(&raw, &right.clone().with(property, value)).await;
             assert_detected(&table, "1", property).await;
         }
     }
     write(&raw, &right).await;
-    assert_eq!(
-        *table.get(Patient::key("Ward", "1")).await.unwrap().unwrap(),
-        Patient::ada()
-    );
+    assert_eq!(get(&table, "1").await, Patient::ada());
 }
 
 #[tokio::test]
@@ -81,37 +63,26 @@ async fn each_swap_is_detected() {
     other.create_table().await.unwrap();
     let encrypted = other.with_encryption(keyring());
     // In two rows, two partitions and two tables.
-    table.insert(&Patient::ada()).await.unwrap();
-    table
-        .insert(&Patient::new("2", "bob@contoso.com"))
-        .await
-        .unwrap();
+    insert(&table, [1]).await;
+    let bob = Patient::new("2", "bob@contoso.com");
+    table.insert(&bob).await.unwrap();
     let elsewhere = Patient {
         department: "Icu".to_owned(),
         ..Patient::ada()
     };
     table.insert(&elsewhere).await.unwrap();
     encrypted.insert(&Patient::ada()).await.unwrap();
-    let get = async |table: &TableClient, partition, row| {
-        let found = table.get::<DynamicEntity>((partition, row)).await.unwrap();
-        found.expect("it exists").into_inner()
-    };
-    let right = get(&raw, "Ward", "1").await;
-    let mut cells = Vec::new();
-    for entity in [
-        &right,
-        &get(&raw, "Ward", "2").await,
-        &get(&raw, "Icu", "1").await,
-        &get(&other, "Ward", "1").await,
-    ] {
-        for property in ENCRYPTED {
-            cells.push((property, binary(entity, property)));
-        }
-    }
+    let in_icu = raw.get::<DynamicEntity>(("Icu", "1")).await.unwrap();
+    let right = stored(&raw, "1").await;
+    let moved = stored(&raw, "2").await;
+    let others = [&moved, &*in_icu.unwrap(), &stored(&other, "1").await];
+    let all = [&right].into_iter().chain(others);
+    let cells = all.flat_map(|entity| ENCRYPTED.map(|property| binary(entity, property)));
+    let cells: Vec<_> = cells.collect();
     let mut swaps = 0;
     for property in ENCRYPTED {
         let own = binary(&right, property);
-        for (_, bytes) in cells.iter().filter(|(_, bytes)| *bytes != own) {
+        for bytes in cells.iter().filter(|bytes| **bytes != own) {
             write(&raw, &right.clone().with(property, bytes.clone())).await;
             assert_detected_alone(&table, property).await;
             swaps += 1;
@@ -120,27 +91,23 @@ async fn each_swap_is_detected() {
     // The lookup of an equal value is the same in another row of the table.
     assert_eq!(swaps, 4 * 15 - 1);
     // A whole entity under another key.
-    let moved = get(&raw, "Ward", "2").await;
-    let mut under_another_key = DynamicEntity::new("Ward", "1");
-    for (name, value) in moved.properties().iter() {
-        under_another_key.properties_mut().set(name, value.clone());
-    }
-    write(&raw, &under_another_key).await;
+    let under_another_key = DynamicEntity::new("Ward", "1");
+    let properties = moved.properties().clone();
+    write(&raw, &under_another_key.with_properties(properties)).await;
     assert_detected_alone(&table, "").await;
 }
 
 async fn assert_detected_alone(table: &TableClient, property: &str) {
     let error = table.get(Patient::key("Ward", "1")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Data, "{property}: {error}");
-    super::assert_no_secret(&error.to_string());
+    assert_no_secret(&error.to_string());
 }
 
 /// Also if a later version means something else by the bytes that follow.
 #[tokio::test]
 async fn a_value_of_another_version_or_algorithm_is_not_decrypted() {
-    let server = TableServer::in_process();
-    let (table, raw) = tables(&client(&server)).await;
-    table.insert(&Patient::ada()).await.unwrap();
+    let (_server, table, raw) = start().await;
+    insert(&table, [1]).await;
     let right = stored(&raw, "1").await;
     for at in [0, 1] {
         let mut name = binary(&right, "Name");
@@ -159,11 +126,9 @@ async fn another_entity_in_a_response_is_detected() {
     let proxy = Proxy::new(server.transport());
     let service = client_with(&server, |builder| builder.transport(proxy.clone()));
     let (table, raw) = tables(&service).await;
-    table.insert(&Patient::ada()).await.unwrap();
-    table
-        .insert(&Patient::new("2", "bob@contoso.com"))
-        .await
-        .unwrap();
+    insert(&table, [1]).await;
+    let bob = Patient::new("2", "bob@contoso.com");
+    table.insert(&bob).await.unwrap();
     let other = stored(&raw, "2").await;
     let mut body =
         r#"{"PartitionKey":"Ward","RowKey":"2","Visits@odata.type":"Edm.Int64","Visits":"1""#
@@ -181,8 +146,7 @@ async fn another_entity_in_a_response_is_detected() {
     };
     let once = RetryPolicy::none;
     plan(&body);
-    let bob = table.get(Patient::key("Ward", "2")).await.unwrap().unwrap();
-    assert_eq!(bob.email, "bob@contoso.com", "the response is well-formed");
+    assert_eq!(get(&table, "2").await, bob, "the response is well-formed");
     let point = || {
         let query = table.query::<Patient>();
         query.filter(|p| p.department.eq("Ward") & p.id.eq("1"))
@@ -203,14 +167,8 @@ async fn another_entity_in_a_response_is_detected() {
 
 #[tokio::test]
 async fn one_changed_entity_does_not_hide_the_others() {
-    let server = TableServer::in_process();
-    let (table, raw) = tables(&client(&server)).await;
-    for id in ["1", "2", "3"] {
-        table
-            .insert(&Patient::new(id, "ada@contoso.com"))
-            .await
-            .unwrap();
-    }
+    let (_server, table, raw) = start().await;
+    insert(&table, 1..=3).await;
     let bytes = binary(&stored(&raw, "1").await, "Name");
     write(&raw, &stored(&raw, "2").await.with("Name", bytes)).await;
     let readable = table.query::<Patient>().skip_unreadable(|error| {
@@ -222,27 +180,19 @@ async fn one_changed_entity_does_not_hide_the_others() {
 
 #[tokio::test]
 async fn what_is_not_detected_is_what_the_guide_says() {
-    let server = TableServer::in_process();
-    let (table, raw) = tables(&client(&server)).await;
-    table.insert(&Patient::ada()).await.unwrap();
+    let (_server, table, raw) = start().await;
+    insert(&table, [1]).await;
     let old = stored(&raw, "1").await;
-    table
-        .patch(Patient::key("Ward", "1"))
-        .set(|p| p.name, "Ada King")
-        .await
-        .unwrap();
+    let patch = table.patch(Patient::key("Ward", "1"));
+    patch.set(|p| p.name, "Ada King").await.unwrap();
     // An older value of the same property.
     let rolled_back = stored(&raw, "1").await.with("Name", binary(&old, "Name"));
     write(&raw, &rolled_back).await;
-    assert_eq!(
-        *table.get(Patient::key("Ward", "1")).await.unwrap().unwrap(),
-        Patient::ada()
-    );
+    assert_eq!(get(&table, "1").await, Patient::ada());
     // A property that was removed.
     let mut removed = old.clone();
     removed.properties_mut().remove("Born");
     removed.properties_mut().remove("Email__eq");
     write(&raw, &removed).await;
-    let found = table.get(Patient::key("Ward", "1")).await.unwrap().unwrap();
-    assert_eq!(found.born, None);
+    assert_eq!(get(&table, "1").await.born, None);
 }

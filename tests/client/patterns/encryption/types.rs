@@ -1,11 +1,9 @@
 //! Fields of every kind, and enums.
 
-use harness::client;
 use serde::{Deserialize, Serialize};
-use tablesdk::{DynamicEntity, EdmType, Guid, TableEntity, TableProperties, Timestamp};
-use tablesdk_server::TableServer;
+use tablesdk::{EdmType, Guid, TableEntity, TableProperties, Timestamp};
 
-use super::{binary, keyring};
+use super::{EMAIL, binary, start, stored};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Address {
@@ -42,11 +40,8 @@ mod seconds {
 }
 
 #[derive(Clone, Debug, PartialEq, TableEntity)]
-#[table(entity_type = "Every")]
+#[table(entity_type = "Every", partition_key = "Ward", row_key = "{id}")]
 struct Every {
-    #[table(partition_key)]
-    department: String,
-    #[table(row_key)]
     id: String,
     #[table(encrypt(eq))]
     binary: Vec<u8>,
@@ -77,11 +72,8 @@ struct Every {
 }
 
 #[derive(Clone, Debug, PartialEq, TableEntity)]
-#[table(entity_type = "Plain")]
+#[table(entity_type = "Plain", partition_key = "Ward", row_key = "{id}")]
 struct Plain {
-    #[table(partition_key)]
-    department: String,
-    #[table(row_key)]
     id: String,
     name: String,
 }
@@ -95,7 +87,6 @@ enum Either {
 
 fn every() -> Every {
     Every {
-        department: "Ward".to_owned(),
         id: "1".to_owned(),
         binary: vec![0, 255],
         boolean: true,
@@ -110,7 +101,7 @@ fn every() -> Every {
         },
         at: "2024-03-15T10:20:30Z".parse().unwrap(),
         work: Contact {
-            email: "ada@contoso.com".to_owned(),
+            email: EMAIL.to_owned(),
             phone: None,
         },
         newer: "newer".to_owned(),
@@ -120,153 +111,95 @@ fn every() -> Every {
 
 #[tokio::test]
 async fn fields_of_every_kind_are_encrypted() {
-    let server = TableServer::in_process();
-    let raw = client(&server).table("Tests");
-    raw.create_table().await.unwrap();
-    let table = raw.with_encryption(keyring());
+    let (_server, table, raw) = start().await;
     let every = every();
     assert_eq!(*table.insert(&every).await.unwrap(), every);
-    let found = table.get(Every::key("Ward", "1")).await.unwrap().unwrap();
+    let found = table.get(Every::key("1")).await.unwrap().unwrap();
+    // The second properties are not part of the rest.
+    assert_eq!(*found, every);
+    let stored = stored(&raw, "1").await;
+    let values = stored.properties().iter();
+    let plain = values.filter(|(_, value)| value.edm_type() != EdmType::Binary);
+    assert_eq!(plain.count(), 1, "{stored:?}");
+    assert_eq!(stored.properties().len(), 1 + 12 + 9);
+    let e = Every::columns();
+    for (filter, expected) in [
+        (e.binary.eq(&[0_u8, 255][..]), 1),
+        (e.boolean.eq(true), 1),
+        (e.date_time.eq(every.date_time), 1),
+        (e.double.eq(-0.5), 1),
+        (e.guid.eq(every.guid), 1),
+        (e.int32.eq(i32::MIN), 1),
+        (e.int64.is_in([1, i64::MAX]), 1),
+        (e.string.eq(""), 1),
+        (e.work.email.eq(EMAIL) & !e.string.eq("x"), 1),
+        (e.string.eq("x") | e.int32.is_in([0; 0]), 0),
+    ] {
+        let found = table.query::<Every>().filter(|_| filter.clone());
+        assert_eq!(found.count().await.unwrap(), expected, "{filter:?}");
+    }
+    let selected = table.query::<Every>();
+    let selected = selected.select(|e| (e.address, e.at, e.work.email, e.newer));
+    let seconds = every.at.unix_ticks() / 10_000_000;
+    let Every {
+        address,
+        work,
+        newer,
+        ..
+    } = every.clone();
     assert_eq!(
-        *found, every,
-        "the second properties are not part of the rest"
-    );
-    let stored = raw
-        .get::<DynamicEntity>(("Ward", "1"))
-        .await
-        .unwrap()
-        .unwrap();
-    let plain: Vec<_> = stored
-        .properties()
-        .iter()
-        .filter(|(_, value)| value.edm_type() != EdmType::Binary)
-        .collect();
-    assert_eq!(plain.len(), 1, "{plain:?}");
-    assert_eq!(stored.properties().iter().count(), 1 + 12 + 9);
-    let query = || table.query::<Every>().partition("Ward");
-    let counts = [
-        query()
-            .filter(|e| e.binary.eq(&[0_u8, 255][..]))
-            .count()
-            .await,
-        query().filter(|e| e.boolean.eq(true)).count().await,
-        query()
-            .filter(|e| e.date_time.eq(every.date_time))
-            .count()
-            .await,
-        query().filter(|e| e.double.eq(-0.5)).count().await,
-        query().filter(|e| e.guid.eq(every.guid)).count().await,
-        query().filter(|e| e.int32.eq(i32::MIN)).count().await,
-        query()
-            .filter(|e| e.int64.is_in([1, i64::MAX]))
-            .count()
-            .await,
-        query().filter(|e| e.string.eq("")).count().await,
-        query()
-            .filter(|e| e.work.email.eq("ada@contoso.com") & !e.string.eq("x"))
-            .count()
-            .await,
-    ];
-    assert!(
-        counts.iter().all(|count| *count.as_ref().unwrap() == 1),
-        "{counts:?}"
-    );
-    assert_eq!(
-        query()
-            .filter(|e| e.string.eq("x") | e.int32.is_in([0; 0]))
-            .count()
-            .await
-            .unwrap(),
-        0
-    );
-    let selected = query().select(|e| (e.address, e.at, e.work.email, e.newer));
-    let selected = selected.one().await.unwrap().unwrap();
-    assert_eq!(
-        selected,
-        (
-            every.address.clone(),
-            every.at.unix_ticks() / 10_000_000,
-            every.work.email.clone(),
-            every.newer.clone()
-        )
+        selected.one().await.unwrap(),
+        Some((address, seconds, work.email, newer))
     );
 
     // As a variant, beside entities that encrypt nothing.
     let plain = Plain {
-        department: "Ward".to_owned(),
         id: "2".to_owned(),
         name: "Bob".to_owned(),
     };
     table.insert(&Either::Plain(plain.clone())).await.unwrap();
-    table
-        .upsert_replace(&Either::Every(every.clone()))
-        .await
-        .unwrap();
-    let both = table
-        .query::<Either>()
-        .partition("Ward")
-        .collect()
-        .await
-        .unwrap();
-    let both: Vec<_> = both.into_iter().map(tablesdk::Stored::into_inner).collect();
+    let changed = Either::Every(every.clone());
+    table.upsert_replace(&changed).await.unwrap();
+    let both = table.query::<Either>().values().collect().await.unwrap();
     assert_eq!(both, [Either::Every(every), Either::Plain(plain)]);
 }
 
 #[tokio::test]
 async fn an_alias_is_decrypted_under_its_own_name() {
     #[derive(TableEntity)]
+    #[table(partition_key = "Ward", row_key = "{id}")]
     struct Before {
-        #[table(partition_key)]
-        department: String,
-        #[table(row_key)]
         id: String,
         #[table(encrypt)]
         older: String,
     }
 
     #[derive(Debug, TableEntity)]
+    #[table(partition_key = "Ward", row_key = "{id}")]
     struct After {
-        #[table(partition_key)]
-        department: String,
-        #[table(row_key)]
         id: String,
         #[table(encrypt, alias = "older")]
         newer: String,
     }
 
-    let server = TableServer::in_process();
-    let table = client(&server).table("Tests").with_encryption(keyring());
-    table.create_table().await.unwrap();
+    let (_server, table, _) = start().await;
     let before = Before {
-        department: "Ward".to_owned(),
         id: "1".to_owned(),
         older: "value".to_owned(),
     };
     table.insert(&before).await.unwrap();
-    let after = table
-        .modify(After::key("Ward", "1"), |_| Ok(()))
-        .await
-        .unwrap();
+    let after = table.modify(After::key("1"), |_| Ok(())).await.unwrap();
     assert_eq!(after.newer, "value");
-    let after = table.get(After::key("Ward", "1")).await.unwrap().unwrap();
-    assert_eq!(
-        (
-            after.department.as_str(),
-            after.id.as_str(),
-            after.newer.as_str()
-        ),
-        ("Ward", "1", "value")
-    );
+    let after = table.get(After::key("1")).await.unwrap().unwrap();
+    assert_eq!((after.id.as_str(), after.newer.as_str()), ("1", "value"));
 }
 
 /// Otherwise the service would see which entities have one value in both.
 #[tokio::test]
 async fn equal_values_of_two_properties_have_different_second_properties() {
     #[derive(TableEntity)]
+    #[table(partition_key = "Ward", row_key = "{id}")]
     struct Account {
-        #[table(partition_key)]
-        department: String,
-        #[table(row_key)]
         id: String,
         #[table(encrypt(eq))]
         payer: String,
@@ -274,28 +207,20 @@ async fn equal_values_of_two_properties_have_different_second_properties() {
         payee: String,
     }
 
-    let server = TableServer::in_process();
-    let raw = client(&server).table("Tests");
-    raw.create_table().await.unwrap();
+    let (_server, table, raw) = start().await;
     let account = Account {
-        department: "Ward".to_owned(),
         id: "1".to_owned(),
         payer: "ada".to_owned(),
         payee: "ada".to_owned(),
     };
-    let table = raw.with_encryption(keyring());
     table.insert(&account).await.unwrap();
-    let stored = raw.get::<DynamicEntity>(("Ward", "1")).await;
-    let stored = stored.unwrap().unwrap();
+    let stored = stored(&raw, "1").await;
     assert_ne!(binary(&stored, "payer__eq"), binary(&stored, "payee__eq"));
 }
 
 #[tokio::test]
 async fn the_rest_does_not_replace_a_second_property() {
-    let server = TableServer::in_process();
-    let raw = client(&server).table("Tests");
-    raw.create_table().await.unwrap();
-    let table = raw.with_encryption(keyring());
+    let (_server, table, _) = start().await;
     let mut every = every();
     every.rest.set("string__eq", "of the program");
     table.insert(&every).await.unwrap();

@@ -5,56 +5,65 @@ use std::time::Duration;
 use futures::stream;
 use harness::client_with;
 use tablesdk::outbox::{Outbox, Step};
-use tablesdk::{DynamicEntity, ETag, Properties, RetryPolicy, TableEntity};
-use tablesdk_server::testing::{Fault, Op};
+use tablesdk::{DynamicEntity, ETag, Properties, RetryPolicy, TableEntity, Value};
+use tablesdk_server::TableServer;
+use tablesdk_server::testing::{Fault, InjectedFault, Op};
 use tokio::time::sleep;
 
-use super::{HOUR, company, department, outbox_rows, report, stored, stored_title, title};
+use super::{
+    HOUR, commit, company, delete_title, drain, leave, outbox_rows, report, set_title, stored,
+    stored_title, title,
+};
+
+const HALF_AN_HOUR: Duration = Duration::from_secs(1_801);
+
+/// The next insert of a title arrives once more, half an hour later.
+fn late_insert(server: &TableServer) -> InjectedFault {
+    let inserts = server.faults().on(Op::InsertEntity).table("Titles");
+    let late = Fault::late_duplicate(Duration::from_secs(1_800));
+    inserts.times(1).inject(late)
+}
+
+fn titled(row: &str) -> DynamicEntity {
+    DynamicEntity::new("Titles", row).with("Title", row)
+}
 
 #[tokio::test(start_paused = true)]
 async fn steps_of_every_kind_follow_in_their_order() {
     let (server, table, titles) = company().await;
     let remark = DynamicEntity::new("Titles", "Sales").with("Remark", "merged");
-    let old = DynamicEntity::new("Titles", "Old");
+    let old = DynamicEntity::new("Titles", "Old").with("Title", "old");
     titles.insert(&old).await.unwrap();
     let other = DynamicEntity::new("Elsewhere", "1").with("Title", "in the same table");
-    let batch = table
-        .batch("Sales")
-        .insert(&department("Sales"))
-        .step(Step::upsert_replace(&titles, &title("Sales")))
-        .step(Step::upsert_merge(&titles, &remark))
-        .step(Step::delete(&titles, ("Titles", "Old")))
-        .step(Step::upsert_replace(&table, &other));
-    batch.await.unwrap();
-    assert_eq!(stored_title(&titles).await.as_deref(), Some("Sales"));
-    let key = ("Titles", "Sales");
-    assert_eq!(
-        stored(&titles, key, "Remark").await.as_deref(),
-        Some("merged")
-    );
-    assert!(
-        titles
-            .get::<DynamicEntity>(("Titles", "Old"))
-            .await
-            .unwrap()
-            .is_none()
-    );
-    assert!(
-        table
-            .get::<DynamicEntity>(("Elsewhere", "1"))
-            .await
-            .unwrap()
-            .is_some()
-    );
+    let steps = [
+        set_title(&titles, "Sales"),
+        Step::upsert_merge(&titles, &remark),
+        Step::delete(&titles, ("Titles", "Old")),
+        Step::upsert_replace(&table, &other),
+    ];
+    commit(&table, steps).await;
+    for (table, key, name, expected) in [
+        (&titles, ("Titles", "Sales"), "Title", Some("Sales")),
+        (&titles, ("Titles", "Sales"), "Remark", Some("merged")),
+        (&titles, ("Titles", "Old"), "Title", None),
+        (
+            &table,
+            ("Elsewhere", "1"),
+            "Title",
+            Some("in the same table"),
+        ),
+    ] {
+        let found = stored(table, key, name).await;
+        assert_eq!(found.as_deref(), expected, "{key:?}");
+    }
     // What a delete step deleted is looked at once more.
     let rows = outbox_rows(&server);
     assert_eq!(rows.len(), 3, "{rows:?}");
     assert_eq!(rows[1], "removed.00000000000000000003");
-    let outbox = Outbox::new(&table);
-    outbox.drain().await.unwrap();
+    drain(&table).await;
     assert_eq!(outbox_rows(&server).len(), 3);
     server.clock().advance(HOUR + Duration::from_secs(60));
-    outbox.drain().await.unwrap();
+    drain(&table).await;
     assert_eq!(outbox_rows(&server), ["head"]);
 }
 
@@ -62,39 +71,28 @@ async fn steps_of_every_kind_follow_in_their_order() {
 #[tokio::test(start_paused = true)]
 async fn a_step_merges_into_what_the_program_has_written() {
     let (_server, table, titles) = company().await;
-    titles
-        .insert(&title("Sales").with("Floor", "3"))
-        .await
-        .unwrap();
-    let renamed = |name| Step::upsert_merge(&titles, &title(name));
-    let batch = table.batch("Sales").insert(&department("a"));
-    batch.step(renamed("a")).await.unwrap();
-    let key = ("Titles", "Sales");
-    assert_eq!(stored(&titles, key, "Floor").await.as_deref(), Some("3"));
+    let with_floor = title("Sales").with("Floor", "3");
+    titles.insert(&with_floor).await.unwrap();
+    let read = async || {
+        let found = titles.get::<DynamicEntity>(("Titles", "Sales")).await;
+        found.unwrap().unwrap().into_inner()
+    };
+    let floor = Some(Value::from("3"));
+    commit(&table, [Step::upsert_merge(&titles, &title("a"))]).await;
+    assert_eq!(read().await.properties().get("Floor"), floor.as_ref());
     // An entity that a step has written can be written by the next one as it was read.
-    let read = titles.get::<DynamicEntity>(key).await.unwrap().unwrap();
-    let batch = table.batch("Sales").upsert_replace(&department("b"));
-    batch
-        .step(Step::upsert_replace(&titles, &*read))
-        .await
-        .unwrap();
-    assert_eq!(stored(&titles, key, "Floor").await.as_deref(), Some("3"));
-    let batch = table.batch("Sales").upsert_replace(&department("c"));
-    batch
-        .step(Step::upsert_replace(&titles, &title("c")))
-        .await
-        .unwrap();
-    let read = titles.get::<DynamicEntity>(key).await.unwrap().unwrap();
-    assert_eq!(read.properties().get("Floor"), None);
+    let step = Step::upsert_replace(&titles, &read().await);
+    commit(&table, [step]).await;
+    assert_eq!(read().await.properties().get("Floor"), floor.as_ref());
+    commit(&table, [set_title(&titles, "c")]).await;
+    assert_eq!(read().await.properties().get("Floor"), None);
 }
 
 /// The stamp of the entity shows it, without another attempt of a worker.
 #[tokio::test(start_paused = true)]
 async fn a_step_whose_response_is_lost_is_not_one_that_failed() {
     let (server, table, titles) = company().await;
-    let batch = table.batch("Sales").insert(&department("a"));
-    let batch = batch.step(Step::upsert_replace(&titles, &title("a")));
-    batch.leave_steps().await.unwrap();
+    leave(&table, [set_title(&titles, "a")]).await;
     let writes = server.faults().on_writes().table("Titles");
     let lost = writes.times(1).inject(Fault::lost_response());
     let service = client_with(&server, |builder| builder.retry(RetryPolicy::none()));
@@ -107,29 +105,17 @@ async fn a_step_whose_response_is_lost_is_not_one_that_failed() {
 #[tokio::test(start_paused = true)]
 async fn a_deleted_entity_that_comes_back_is_deleted_again() {
     let (server, table, titles) = company().await;
-    let batch = table.batch("Sales").insert(&department("a"));
-    let step = Step::upsert_replace(&titles, &title("a"));
-    let inserts = server.faults().on(Op::InsertEntity).table("Titles");
-    let late = Fault::late_duplicate(Duration::from_secs(1_800));
-    let injected = inserts.times(1).inject(late);
-    batch.step(step).await.unwrap();
+    let injected = late_insert(&server);
+    commit(&table, [set_title(&titles, "a")]).await;
+    commit(&table, [delete_title(&titles)]).await;
+    sleep(HALF_AN_HOUR).await;
     assert_eq!(injected.hits(), 1);
-    let batch = table.batch("Sales").upsert_replace(&department("b"));
-    batch
-        .step(Step::delete(&titles, ("Titles", "Sales")))
-        .await
-        .unwrap();
-    sleep(Duration::from_secs(1_801)).await;
-    assert_eq!(
-        stored_title(&titles).await.as_deref(),
-        Some("a"),
-        "it came back"
-    );
-    let outbox = Outbox::new(&table);
-    outbox.drain().await.unwrap();
-    assert_eq!(stored_title(&titles).await.as_deref(), Some("a"));
-    sleep(HOUR).await;
-    outbox.drain().await.unwrap();
+    for pause in [Duration::ZERO, HOUR] {
+        // It came back.
+        assert_eq!(stored_title(&titles).await.as_deref(), Some("a"));
+        sleep(pause).await;
+        drain(&table).await;
+    }
     assert_eq!(stored_title(&titles).await, None);
     assert_eq!(outbox_rows(&server), ["head"]);
 }
@@ -140,21 +126,14 @@ async fn a_step_that_was_applied_is_not_applied_again() {
     let (server, table, titles) = company().await;
     let deletes = server.faults().on(Op::DeleteEntity).table("Company");
     let injected = deletes.inject(Fault::reset());
-    let batch = table.batch("Sales").insert(&department("a"));
-    batch
-        .step(Step::upsert_replace(&titles, &title("a")))
-        .await
-        .unwrap();
+    commit(&table, [set_title(&titles, "a")]).await;
     assert!(injected.hits() > 0);
     server.faults().clear();
     let key = ("Titles", "Sales");
     let mut read = titles.get::<DynamicEntity>(key).await.unwrap().unwrap();
     read.properties_mut().set("Title", "edited");
     titles.replace(&mut read).await.unwrap();
-    assert_eq!(
-        Outbox::new(&table).drain().await.unwrap(),
-        report(1, 0, 0, 0)
-    );
+    assert_eq!(drain(&table).await, report(1, 0, 0, 0));
     assert_eq!(stored_title(&titles).await.as_deref(), Some("edited"));
     assert_eq!(outbox_rows(&server), ["head"]);
 }
@@ -164,15 +143,8 @@ async fn a_step_that_was_applied_is_not_applied_again() {
 async fn a_deleted_entity_that_the_program_puts_back_stays() {
     let (server, table, titles) = company().await;
     let keys = ["insert", "upsert", "batch", "transaction", "bulk"];
-    let steps = async |step: &dyn Fn(&str) -> Step| {
-        let mut batch = table.batch("Sales").upsert_replace(&department("a"));
-        for row in keys {
-            batch = batch.step(step(row));
-        }
-        batch.await.unwrap();
-    };
-    let written = |row: &str| DynamicEntity::new("Titles", row).with("Title", row);
-    steps(&|row| Step::upsert_replace(&titles, &written(row))).await;
+    let steps = keys.map(|row| Step::upsert_replace(&titles, &titled(row)));
+    commit(&table, steps).await;
     let mut backup = Vec::new();
     for row in keys {
         let found = titles.get::<DynamicEntity>(("Titles", row)).await.unwrap();
@@ -180,7 +152,8 @@ async fn a_deleted_entity_that_the_program_puts_back_stays() {
         assert!(found.properties().get("TablesdkStepOf").is_some());
         backup.push(found);
     }
-    steps(&|row| Step::delete(&titles, ("Titles", row))).await;
+    let steps = keys.map(|row| Step::delete(&titles, ("Titles", row)));
+    commit(&table, steps).await;
     let [insert, upsert, batch, transaction, bulk] = &backup[..] else {
         unreachable!("there are 5 keys")
     };
@@ -195,7 +168,7 @@ async fn a_deleted_entity_that_the_program_puts_back_stays() {
     let bulk = titles.bulk().insert(stream::iter([bulk]));
     assert_eq!(bulk.await.unwrap().progress().written, 1);
     server.clock().advance(HOUR + Duration::from_secs(60));
-    Outbox::new(&table).drain().await.unwrap();
+    drain(&table).await;
     assert_eq!(outbox_rows(&server), ["head"]);
     for row in keys {
         let title = stored(&titles, ("Titles", row), "Title").await;
@@ -207,12 +180,7 @@ async fn a_deleted_entity_that_the_program_puts_back_stays() {
 #[tokio::test(start_paused = true)]
 async fn an_applied_step_is_removed_before_a_delete_step_begins() {
     let (server, table, titles) = company().await;
-    let batch = table
-        .batch("Sales")
-        .insert(&department("a"))
-        .step(Step::upsert_replace(&titles, &title("a")))
-        .step(Step::delete(&titles, ("Titles", "Sales")));
-    batch.leave_steps().await.unwrap();
+    leave(&table, [set_title(&titles, "a"), delete_title(&titles)]).await;
     let deletes = server.faults().on(Op::DeleteEntity).table("Company");
     let injected = deletes.inject(Fault::reset());
     let outbox = Outbox::new(&table);
@@ -228,12 +196,8 @@ async fn an_applied_step_is_removed_before_a_delete_step_begins() {
 #[tokio::test(start_paused = true)]
 async fn a_worker_reads_the_log_again_after_a_long_pause() {
     let (server, table, titles) = company().await;
-    for step in [
-        Step::upsert_replace(&titles, &title("a")),
-        Step::delete(&titles, ("Titles", "Sales")),
-    ] {
-        let batch = table.batch("Sales").upsert_replace(&department("a"));
-        batch.step(step).leave_steps().await.unwrap();
+    for step in [set_title(&titles, "a"), delete_title(&titles)] {
+        leave(&table, [step]).await;
     }
     let patient = RetryPolicy::none().try_timeout(HOUR * 3).deadline(HOUR * 3);
     let slow = client_with(&server, |builder| builder.retry(patient)).table("Company");
@@ -243,7 +207,7 @@ async fn a_worker_reads_the_log_again_after_a_long_pause() {
     let others = async {
         for pause in [60, 60, 3_700, 60] {
             sleep(Duration::from_secs(pause)).await;
-            Outbox::new(&table).drain().await.unwrap();
+            drain(&table).await;
         }
         assert_eq!(outbox_rows(&server), ["head"]);
     };
@@ -256,36 +220,22 @@ async fn a_worker_reads_the_log_again_after_a_long_pause() {
 #[tokio::test(start_paused = true)]
 async fn a_step_does_not_merge_into_an_entity_that_came_back() {
     let (server, table, titles) = company().await;
-    let inserts = server.faults().on(Op::InsertEntity).table("Titles");
-    let late = Fault::late_duplicate(Duration::from_secs(1_800));
-    let injected = inserts.times(1).inject(late);
-    let write = async |step| {
-        let batch = table.batch("Sales").upsert_replace(&department("a"));
-        batch.step(step).await.unwrap();
-    };
-    write(Step::upsert_replace(&titles, &title("a"))).await;
-    write(Step::delete(&titles, ("Titles", "Sales"))).await;
+    let injected = late_insert(&server);
+    commit(&table, [set_title(&titles, "a")]).await;
+    commit(&table, [delete_title(&titles)]).await;
+    sleep(HALF_AN_HOUR).await;
     assert_eq!(injected.hits(), 1);
-    sleep(Duration::from_secs(1_801)).await;
     let remark = DynamicEntity::new("Titles", "Sales").with("Remark", "new");
-    write(Step::upsert_merge(&titles, &remark)).await;
-    let found = titles
-        .get::<DynamicEntity>(("Titles", "Sales"))
-        .await
-        .unwrap()
-        .unwrap();
-    assert_eq!(found.properties().get("Title"), None);
-    assert_eq!(found.properties().read::<String>("Remark").unwrap(), "new");
-    sleep(HOUR).await;
-    Outbox::new(&table).drain().await.unwrap();
-    // It is newer than the delete step.
-    assert!(
-        titles
-            .get::<DynamicEntity>(("Titles", "Sales"))
-            .await
-            .unwrap()
-            .is_some()
-    );
+    commit(&table, [Step::upsert_merge(&titles, &remark)]).await;
+    // The entity is newer than the delete step.
+    for pause in [Duration::ZERO, HOUR] {
+        sleep(pause).await;
+        drain(&table).await;
+        let found = titles.get::<DynamicEntity>(("Titles", "Sales")).await;
+        let found = found.unwrap().expect("a step wrote it").into_inner();
+        assert_eq!(found.properties().get("Title"), None);
+        assert_eq!(found.properties().read::<String>("Remark").unwrap(), "new");
+    }
     assert_eq!(outbox_rows(&server), ["head"]);
 }
 
@@ -315,16 +265,14 @@ async fn an_entity_that_gets_the_rest_of_another_is_not_that_of_its_step() {
         "transaction",
     ] {
         let (server, table, titles) = company().await;
-        let entity = |row: &str| DynamicEntity::new("Titles", row).with("Title", row);
-        let steps = [
-            Step::upsert_replace(&titles, &entity("old")),
-            Step::upsert_replace(&titles, &entity("new")),
+        for step in [
+            Step::upsert_replace(&titles, &titled("old")),
+            Step::upsert_replace(&titles, &titled("new")),
             Step::delete(&titles, ("Titles", "new")),
-        ];
-        for step in steps {
-            table.batch("Sales").step(step).await.unwrap();
+        ] {
+            commit(&table, [step]).await;
         }
-        titles.insert(&entity("new")).await.unwrap();
+        titles.insert(&titled("new")).await.unwrap();
         let get = async |row: &str| {
             let found = titles.get(Kept::key("Titles", row)).tracked().await;
             found.unwrap().expect("it was written")
@@ -333,7 +281,11 @@ async fn an_entity_that_gets_the_rest_of_another_is_not_that_of_its_step() {
         assert!(rest.get("TablesdkStepOf").is_some());
         let mut new = get("new").await;
         new.rest = rest.clone();
-        let etag = new.etag().clone();
+        let (key, etag) = (Kept::key("Titles", "new"), new.etag().clone());
+        let take_rest = |e: &mut Kept| {
+            e.rest = rest.clone();
+            Ok(())
+        };
         match way {
             "replace" => drop(titles.replace(&mut new).await.unwrap()),
             "merge" => drop(titles.merge(&mut new).await.unwrap()),
@@ -342,43 +294,23 @@ async fn an_entity_that_gets_the_rest_of_another_is_not_that_of_its_step() {
             "merge_if" => drop(titles.merge_if(&*new, etag).await.unwrap()),
             "replace_if any" => drop(titles.replace_if(&*new, ETag::ANY).await.unwrap()),
             "merge_if any" => drop(titles.merge_if(&*new, ETag::ANY).await.unwrap()),
-            "modify" => {
-                let change = |e: &mut Kept| {
-                    e.rest = rest.clone();
-                    Ok(())
-                };
-                let key = Kept::key("Titles", "new");
-                drop(titles.modify(key, change).await.unwrap());
-            }
+            "modify" => drop(titles.modify(key, take_rest).await.unwrap()),
             "batch" => drop(titles.batch("Titles").replace(&mut new).await.unwrap()),
             _ => {
                 let change = titles.transaction("Titles", async |tx| {
-                    let mut new = tx
-                        .get(Kept::key("Titles", "new"))
-                        .await?
-                        .ok_or("it is there")?;
-                    new.rest = rest.clone();
+                    let mut new = tx.get(key.clone()).await?.ok_or("it is there")?;
+                    take_rest(&mut new)?;
                     tx.replace(new);
                     Ok(())
                 });
                 change.await.unwrap();
             }
         }
-        assert_eq!(
-            stored(&titles, ("Titles", "new"), "Title").await.as_deref(),
-            Some("old"),
-            "{way}"
-        );
+        let title = async || stored(&titles, ("Titles", "new"), "Title").await;
+        assert_eq!(title().await.as_deref(), Some("old"), "{way}");
         server.clock().advance(HOUR + Duration::from_secs(1));
-        Outbox::new(&table).drain().await.unwrap();
-        assert!(
-            titles
-                .get(Kept::key("Titles", "new"))
-                .await
-                .unwrap()
-                .is_some(),
-            "{way}"
-        );
+        drain(&table).await;
+        assert_eq!(title().await.as_deref(), Some("old"), "{way}");
         assert_eq!(outbox_rows(&server), ["head"], "{way}");
     }
 }
@@ -387,8 +319,7 @@ async fn an_entity_that_gets_the_rest_of_another_is_not_that_of_its_step() {
 #[tokio::test(start_paused = true)]
 async fn an_entity_that_is_read_and_replaced_is_still_that_of_its_step() {
     let (_server, table, titles) = company().await;
-    let step = Step::upsert_replace(&titles, &title("a"));
-    table.batch("Sales").step(step).await.unwrap();
+    commit(&table, [set_title(&titles, "a")]).await;
     let get = async || {
         let found = titles.get(Kept::key("Titles", "Sales")).tracked().await;
         found.unwrap().expect("a step wrote it")

@@ -6,24 +6,16 @@ use std::time::Duration;
 use tablesdk::DynamicEntity;
 use tablesdk::outbox::{Outbox, Received};
 
-use super::{Renamed, company, department, outbox_rows, renamed, report};
+use super::{Renamed, commit, company, drain, leave, outbox_rows, renamed, report};
 
 #[tokio::test(start_paused = true)]
 async fn messages_are_handled_in_their_order() {
     let (server, table, _titles) = company().await;
     for name in ["a", "b"] {
-        let batch = table.batch("Sales").upsert_replace(&department(name));
-        batch
-            .step(renamed(name))
-            .step(renamed("again"))
-            .await
-            .unwrap();
+        commit(&table, [renamed(name), renamed("again")]).await;
     }
     // They wait for a worker with a handler.
-    assert_eq!(
-        Outbox::new(&table).drain().await.unwrap(),
-        report(0, 4, 0, 0)
-    );
+    assert_eq!(drain(&table).await, report(0, 4, 0, 0));
     let seen = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&seen);
     let outbox = Outbox::new(&table).on(move |message: Received<Renamed>| {
@@ -44,8 +36,7 @@ async fn messages_are_handled_in_their_order() {
 #[tokio::test(start_paused = true)]
 async fn the_id_of_a_message_can_be_a_key() {
     let (_server, table, titles) = company().await;
-    let batch = table.batch("Sales").insert(&department("a"));
-    batch.step(renamed("a")).await.unwrap();
+    commit(&table, [renamed("a")]).await;
     let handled = titles.clone();
     let outbox = Outbox::new(&table).on(move |message: Received<Renamed>| {
         let handled = handled.clone();
@@ -62,13 +53,7 @@ async fn the_id_of_a_message_can_be_a_key() {
 #[tokio::test(start_paused = true)]
 async fn a_message_that_fails_is_tried_again_and_blocks_its_partition() {
     let (server, table, _titles) = company().await;
-    let batch = table.batch("Sales").insert(&department("a"));
-    batch
-        .step(renamed("first"))
-        .step(renamed("second"))
-        .leave_steps()
-        .await
-        .unwrap();
+    leave(&table, [renamed("first"), renamed("second")]).await;
     let calls = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&calls);
     let outbox = Outbox::new(&table).on(move |message: Received<Renamed>| {

@@ -1,7 +1,8 @@
 //! The outbox: steps that fail again and again.
 
 use std::future::{IntoFuture as _, pending};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use harness::{client, client_with};
@@ -13,19 +14,8 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 
 use super::{
-    Renamed, company, department, outbox_rows, renamed, report, stored, stored_title, title,
+    Renamed, commit, company, failing, leave, outbox_rows, renamed, report, set_title, stored_title,
 };
-
-/// A worker whose handler always fails, and how often it was called.
-fn failing(table: &TableClient) -> (Outbox, Arc<Mutex<u32>>) {
-    let calls = Arc::new(Mutex::new(0));
-    let counted = Arc::clone(&calls);
-    let outbox = Outbox::new(table).on(move |_: Received<Renamed>| {
-        *counted.lock().unwrap() += 1;
-        async { Err("the mail server is down".into()) }
-    });
-    (outbox, calls)
-}
 
 /// Drains again and again, for as long as it takes to set a step aside.
 async fn drain_for_hours(server: &TableServer, outbox: &Outbox) -> u64 {
@@ -40,15 +30,10 @@ async fn drain_for_hours(server: &TableServer, outbox: &Outbox) -> u64 {
 #[tokio::test(start_paused = true)]
 async fn a_message_is_set_aside_after_10_attempts_and_can_be_retried() {
     let (server, table, titles) = company().await;
-    let batch = table
-        .batch("Sales")
-        .insert(&department("a"))
-        .step(renamed("a"))
-        .step(Step::upsert_replace(&titles, &title("a")));
-    batch.await.unwrap();
+    commit(&table, [renamed("a"), set_title(&titles, "a")]).await;
     let (outbox, calls) = failing(&table);
     assert_eq!(drain_for_hours(&server, &outbox).await, 1);
-    assert_eq!(*calls.lock().unwrap(), 10);
+    assert_eq!(calls.load(Ordering::Relaxed), 10);
     // The next step goes on.
     assert_eq!(stored_title(&titles).await.as_deref(), Some("a"));
     let poisoned = outbox.poisoned().await.unwrap();
@@ -58,12 +43,8 @@ async fn a_message_is_set_aside_after_10_attempts_and_can_be_retried() {
     assert_eq!((step.partition(), step.number()), ("Sales", 1));
     assert_eq!(step.message(), Some("renamed"));
     assert!(step.error().contains("the mail server is down"), "{step}");
-    assert!(
-        step.to_string().starts_with(
-            "step 1 of the partition \"Sales\" (message \"renamed\") failed 10 times: "
-        ),
-        "{step}"
-    );
+    let expected = "step 1 of the partition \"Sales\" (message \"renamed\") failed 10 times: ";
+    assert!(step.to_string().starts_with(expected), "{step}");
     step.retry().await.unwrap();
     assert_eq!(outbox.poisoned().await.unwrap().len(), 0);
     let working = Outbox::new(&table).on(async |_: Received<Renamed>| Ok(()));
@@ -74,12 +55,26 @@ async fn a_message_is_set_aside_after_10_attempts_and_can_be_retried() {
     assert_eq!(outbox_rows(&server), ["head"]);
 }
 
+/// The second response of each request is handed on.
+#[tokio::test(start_paused = true)]
+async fn a_message_is_set_aside_after_10_attempts_where_all_requests_arrive_twice() {
+    let (server, table, _titles) = company().await;
+    leave(&table, [renamed("a")]).await;
+    server.faults().on_any().inject(Fault::duplicate());
+    let (outbox, calls) = failing(&table);
+    assert_eq!(drain_for_hours(&server, &outbox).await, 1);
+    assert_eq!(calls.load(Ordering::Relaxed), 10);
+    outbox.poisoned().await.unwrap()[0].retry().await.unwrap();
+    outbox.drain().await.unwrap();
+    assert_eq!(calls.load(Ordering::Relaxed), 11);
+}
+
 /// An entity that steps cannot write, and one that they can.
 fn steps(missing: &TableClient, titles: &TableClient, name: &str) -> [Step; 2] {
-    let entity = |row: &str| DynamicEntity::new("Titles", row).with("Title", name);
+    let other = DynamicEntity::new("Titles", name).with("Title", name);
     [
-        Step::upsert_replace(missing, &entity("Sales")),
-        Step::upsert_replace(titles, &entity(name)),
+        set_title(missing, name),
+        Step::upsert_replace(titles, &other),
     ]
 }
 
@@ -88,39 +83,22 @@ fn steps(missing: &TableClient, titles: &TableClient, name: &str) -> [Step; 2] {
 async fn later_steps_of_the_same_entity_are_set_aside_behind_a_poisoned_one() {
     let (server, table, titles) = company().await;
     let missing = client(&server).table("Missing");
-    let write = |name: &str| {
-        let mut batch = table.batch("Sales").upsert_replace(&department(name));
-        for step in steps(&missing, &titles, name) {
-            batch = batch.step(step);
-        }
-        batch
-    };
     let outbox = Outbox::new(&table);
-    write("a").leave_steps().await.unwrap();
-    write("b").leave_steps().await.unwrap();
+    for name in ["a", "b"] {
+        leave(&table, steps(&missing, &titles, name)).await;
+    }
     assert_eq!(outbox.drain().await.unwrap().set_aside, 2);
     // The second one was not tried at all.
     let poisoned = outbox.poisoned().await.unwrap();
     let numbers: Vec<_> = poisoned.iter().map(PoisonedStep::number).collect();
     assert_eq!(numbers, [1, 3], "{poisoned:?}");
-    assert!(
-        poisoned[0].error().contains("TableNotFound"),
-        "{}",
-        poisoned[0]
-    );
-    assert_eq!(
-        poisoned[1].error(),
-        "step 1 of the same entity was set aside"
-    );
+    assert!(poisoned[0].error().contains("TableNotFound"));
+    let reason = "step 1 of the same entity was set aside";
+    assert_eq!(poisoned[1].error(), reason);
     // A writer sets its own step aside behind them, and the other steps go on.
-    write("c").await.unwrap();
+    commit(&table, steps(&missing, &titles, "c")).await;
     assert_eq!(outbox.poisoned().await.unwrap().len(), 3);
-    for name in ["a", "b", "c"] {
-        assert_eq!(
-            stored(&titles, ("Titles", name), "Title").await.as_deref(),
-            Some(name)
-        );
-    }
+    assert_eq!(titles.query::<DynamicEntity>().count().await.unwrap(), 3);
     missing.create_table().await.unwrap();
     // Any of them puts all of them back, in their order.
     poisoned[1].retry().await.unwrap();
@@ -135,11 +113,7 @@ async fn later_steps_of_the_same_entity_are_set_aside_behind_a_poisoned_one() {
 async fn a_poisoned_step_can_be_discarded() {
     let (server, table, titles) = company().await;
     let missing = client(&server).table("Missing");
-    let mut batch = table.batch("Sales").insert(&department("a"));
-    for step in steps(&missing, &titles, "a") {
-        batch = batch.step(step);
-    }
-    batch.leave_steps().await.unwrap();
+    leave(&table, steps(&missing, &titles, "a")).await;
     let outbox = Outbox::new(&table);
     assert_eq!(drain_for_hours(&server, &outbox).await, 1);
     outbox.poisoned().await.unwrap()[0].discard().await.unwrap();
@@ -148,11 +122,7 @@ async fn a_poisoned_step_can_be_discarded() {
     assert_eq!(outbox_rows(&server), ["head"]);
     // The entity is not blocked any more.
     missing.create_table().await.unwrap();
-    let batch = table.batch("Sales").upsert_replace(&department("b"));
-    batch
-        .step(Step::upsert_replace(&missing, &title("b")))
-        .await
-        .unwrap();
+    commit(&table, [set_title(&missing, "b")]).await;
     assert_eq!(stored_title(&missing).await.as_deref(), Some("b"));
 }
 
@@ -161,15 +131,15 @@ async fn a_poisoned_step_can_be_discarded() {
 async fn a_step_into_a_missing_table_is_set_aside_at_once() {
     let (server, table, titles) = company().await;
     let missing = client(&server).table("Missing");
-    let write = |name: &str| {
-        let batch = table.batch("Sales").upsert_replace(&department(name));
-        let entity = DynamicEntity::new("Titles", name).with("Title", name);
-        let batch = batch.step(Step::upsert_replace(&missing, &entity));
-        let batch = batch.step(Step::delete(&missing, ("Titles", "other")));
-        batch.step(Step::upsert_replace(&titles, &title(name)))
+    let steps = |name: &str| {
+        [
+            Step::upsert_replace(&missing, &DynamicEntity::new("Titles", name)),
+            Step::delete(&missing, ("Titles", "other")),
+            set_title(&titles, name),
+        ]
     };
     // By a worker.
-    write("a").leave_steps().await.unwrap();
+    leave(&table, steps("a")).await;
     let outbox = Outbox::new(&table);
     let drained = outbox.drain().await.unwrap();
     assert_eq!(stored_title(&titles).await.as_deref(), Some("a"));
@@ -178,14 +148,11 @@ async fn a_step_into_a_missing_table_is_set_aside_at_once() {
     assert!(drained.missing_tables.iter().eq(["Missing"]));
     let poisoned = outbox.poisoned().await.unwrap();
     let expected = "step 1 of the partition \"Sales\" (upsert_replace in \"Missing\" (\"Titles\", \"a\")) failed once: ";
-    assert!(
-        poisoned[0].to_string().starts_with(expected),
-        "{}",
-        poisoned[0]
-    );
+    let shown = poisoned[0].to_string();
+    assert!(shown.starts_with(expected), "{shown}");
     assert!(poisoned[0].error().contains("TableNotFound"));
     // By a writer.
-    write("b").await.unwrap();
+    commit(&table, steps("b")).await;
     assert_eq!(stored_title(&titles).await.as_deref(), Some("b"));
     assert_eq!(outbox.poisoned().await.unwrap().len(), 4);
 
@@ -204,9 +171,7 @@ async fn with_failing_target(fault: Fault) -> (TableServer, Outbox) {
     let (table, titles) = (once.table("Company"), once.table("Titles"));
     table.create_table().await.unwrap();
     titles.create_table().await.unwrap();
-    let batch = table.batch("Sales").insert(&department("a"));
-    let step = Step::upsert_replace(&titles, &title("a"));
-    batch.step(step).leave_steps().await.unwrap();
+    leave(&table, [set_title(&titles, "a")]).await;
     server.faults().on_any().table("Titles").inject(fault);
     (server, Outbox::new(&table))
 }
@@ -252,15 +217,11 @@ async fn a_step_whose_target_always_fails_is_set_aside_after_100_attempts() {
 #[tokio::test(start_paused = true)]
 async fn a_message_that_ends_its_worker_is_set_aside() {
     let (server, table, _titles) = company().await;
-    let batch = table
-        .batch("Sales")
-        .insert(&department("a"))
-        .step(renamed("a"));
-    batch.await.unwrap();
-    let calls = Arc::new(Mutex::new(0));
+    commit(&table, [renamed("a")]).await;
+    let calls = Arc::<AtomicU32>::default();
     let counted = Arc::clone(&calls);
     let outbox = Outbox::new(&table).on(move |_: Received<Renamed>| {
-        *counted.lock().unwrap() += 1;
+        counted.fetch_add(1, Ordering::Relaxed);
         pending()
     });
     for _ in 0..12 {
@@ -269,7 +230,7 @@ async fn a_message_that_ends_its_worker_is_set_aside() {
         drop(drain.await);
         server.clock().advance(Duration::from_secs(601));
     }
-    assert_eq!(*calls.lock().unwrap(), 10);
+    assert_eq!(calls.load(Ordering::Relaxed), 10);
     let poisoned = outbox.poisoned().await.unwrap();
     assert_eq!(poisoned[0].error(), "the worker did not survive it");
 }
@@ -278,24 +239,19 @@ async fn a_message_that_ends_its_worker_is_set_aside() {
 #[tokio::test(start_paused = true)]
 async fn a_message_that_is_set_aside_during_its_last_attempt_is_found() {
     let (server, table, _titles) = company().await;
-    let batch = table.batch("Sales").insert(&department("a"));
-    batch.step(renamed("a")).leave_steps().await.unwrap();
-    let (calls, goes_on) = (Arc::new(Mutex::new(0)), Arc::new(Notify::new()));
+    leave(&table, [renamed("a")]).await;
+    let (failing, _) = failing(&table);
+    let goes_on = Arc::new(Notify::new());
     let wait = Arc::clone(&goes_on);
     let outbox = Outbox::new(&table).on(move |_: Received<Renamed>| {
         let wait = Arc::clone(&wait);
-        *calls.lock().unwrap() += 1;
-        let fails = *calls.lock().unwrap() < 10;
         async move {
-            if fails {
-                return Err("the mail server is down".into());
-            }
             wait.notified().await;
             Ok(())
         }
     });
     for _ in 0..9 {
-        assert_eq!(outbox.drain().await.unwrap().failed, 1);
+        assert_eq!(failing.drain().await.unwrap().failed, 1);
         server.clock().advance(Duration::from_secs(700));
     }
     let other = async {

@@ -9,45 +9,38 @@ use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
 use tokio::time::sleep;
 
-use super::{Renamed, company, department, outbox_rows, renamed, report, stored_title, title};
+use super::{
+    Renamed, by_number, commit, company, drain, leave, outbox_rows, renamed, report, set_title,
+    stored_title, title, write,
+};
 
 #[tokio::test(start_paused = true)]
 async fn a_step_for_later_is_applied_by_a_worker() {
     let (server, table, titles) = company().await;
     let journal = server.journal();
-    let batch = table.batch("Sales").insert(&department("Sales"));
-    let step = Step::upsert_replace(&titles, &title("Sales"));
-    batch.step(step).leave_steps().await.unwrap();
+    leave(&table, [set_title(&titles, "Sales")]).await;
     assert_eq!(journal.requests().count(), 3);
     assert_eq!(stored_title(&titles).await, None);
-    let outbox = Outbox::new(&table);
-    assert_eq!(outbox.drain().await.unwrap(), report(1, 0, 0, 0));
+    assert_eq!(drain(&table).await, report(1, 0, 0, 0));
     assert_eq!(stored_title(&titles).await.as_deref(), Some("Sales"));
     assert_eq!(outbox_rows(&server), ["head"]);
-    assert_eq!(outbox.drain().await.unwrap(), report(0, 0, 0, 0));
+    assert_eq!(drain(&table).await, report(0, 0, 0, 0));
 }
 
 /// The service may end a page after any entity, also after the head of the log.
 #[tokio::test(start_paused = true)]
 async fn a_worker_applies_steps_on_a_page_of_their_own() {
-    let server = TableServer::builder()
-        .max_page_entities(1)
-        .start()
-        .await
-        .unwrap();
+    let server = TableServer::builder().max_page_entities(1);
+    let server = server.start().await.unwrap();
     let service = client(&server);
     let (table, titles) = (service.table("Company"), service.table("Titles"));
     for table in [&table, &titles] {
         table.create_table().await.unwrap();
     }
-    for department in ["dept1", "dept2"] {
-        let entity = DynamicEntity::new("Sales", department);
-        let step = Step::upsert_replace(&titles, &DynamicEntity::new("Titles", department));
-        let batch = table.batch("Sales").insert(&entity).step(step);
-        batch.leave_steps().await.unwrap();
+    for n in [1, 2] {
+        leave(&table, [by_number(&titles, n)]).await;
     }
-    let outbox = Outbox::new(&table);
-    assert_eq!(outbox.drain().await.unwrap().applied, 2);
+    assert_eq!(drain(&table).await.applied, 2);
     assert_eq!(titles.query::<DynamicEntity>().count().await.unwrap(), 2);
     assert_eq!(outbox_rows(&server), ["head"]);
 }
@@ -56,55 +49,32 @@ async fn a_worker_applies_steps_on_a_page_of_their_own() {
 #[tokio::test(start_paused = true)]
 async fn a_worker_drains_one_partition() {
     let (server, table, titles) = company().await;
-    for department in ["Sales", "Legal"] {
-        let entity = DynamicEntity::new(department, "dept");
-        let step = Step::upsert_replace(&titles, &DynamicEntity::new("Titles", department));
-        let batch = table.batch(department).insert(&entity).step(step);
+    for (department, n) in [("Sales", 1), ("Legal", 2)] {
+        let batch = table.batch(department).step(by_number(&titles, n));
         batch.leave_steps().await.unwrap();
     }
     let journal = server.journal();
-    let drain = Outbox::new(&table).drain().partition("Legal");
-    assert_eq!(drain.await.unwrap(), report(1, 0, 0, 0));
+    let of_legal = Outbox::new(&table).drain().partition("Legal");
+    assert_eq!(of_legal.await.unwrap(), report(1, 0, 0, 0));
     // The log, the attempt, the entity twice, the log, and the pointer.
     assert_eq!(journal.requests().count(), 6);
-    assert!(
-        titles
-            .get::<DynamicEntity>(("Titles", "Legal"))
-            .await
-            .unwrap()
-            .is_some()
-    );
-    assert_eq!(Outbox::new(&table).drain().await.unwrap().applied, 1);
+    let of_legal = titles.get::<DynamicEntity>(("Titles", "2")).await;
+    assert!(of_legal.unwrap().is_some());
+    assert_eq!(drain(&table).await.applied, 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_program_does_not_see_the_outbox() {
     let (server, table, _titles) = company().await;
-    let batch = table.batch("Sales").insert(&department("a"));
-    batch.step(renamed("a")).await.unwrap();
+    commit(&table, [renamed("a")]).await;
     assert_eq!(outbox_rows(&server).len(), 3);
-    assert_eq!(table.query::<DynamicEntity>().count().await.unwrap(), 1);
-    assert_eq!(
-        table
-            .query::<DynamicEntity>()
-            .collect()
-            .await
-            .unwrap()
-            .len(),
-        1
-    );
-    let deleted = table.query::<DynamicEntity>().delete_all().await.unwrap();
+    let query = || table.query::<DynamicEntity>();
+    assert_eq!(query().count().await.unwrap(), 1);
+    assert_eq!(query().collect().await.unwrap().len(), 1);
+    let deleted = query().delete_all().await.unwrap();
     assert_eq!(deleted.progress().written, 1);
     assert_eq!(outbox_rows(&server).len(), 3);
-    assert_eq!(
-        client(&server)
-            .table("Company")
-            .query::<DynamicEntity>()
-            .count()
-            .await
-            .unwrap(),
-        0
-    );
+    assert_eq!(query().count().await.unwrap(), 0);
 }
 
 /// The worker that applied it has the log of the table that was deleted since.
@@ -113,16 +83,11 @@ async fn a_late_delete_does_not_remove_a_step_of_a_table_made_again() {
     for is_message in [false, true] {
         let (server, table, titles) = company().await;
         let written = titles.clone();
-        let write = async |name: &str| {
-            let step = if is_message {
-                renamed(name)
-            } else {
-                Step::upsert_replace(&titles, &title(name))
-            };
-            let batch = table.batch("Sales").insert(&department(name));
-            batch.step(step).leave_steps().await
+        let step = |name| match is_message {
+            true => renamed(name),
+            false => set_title(&titles, name),
         };
-        write("old").await.unwrap();
+        leave(&table, [step("old")]).await;
         let deletes = server.faults().on(Op::DeleteEntity).times(1);
         let late = Fault::reset().applied_after(Duration::from_secs(60));
         let injected = deletes.inject(late);
@@ -138,7 +103,7 @@ async fn a_late_delete_does_not_remove_a_step_of_a_table_made_again() {
         assert_eq!(injected.hits(), 1);
         table.delete_table().await.unwrap();
         table.create_table().await.unwrap();
-        write("new").await.unwrap();
+        leave(&table, [step("new")]).await;
         sleep(Duration::from_secs(90)).await;
         assert_eq!(outbox.drain().await.unwrap().applied, 1);
         assert_eq!(stored_title(&titles).await.as_deref(), Some("new"));
@@ -155,18 +120,13 @@ async fn a_pointer_without_entries_is_deleted_when_no_commit_can_follow() {
     let batches = server.faults().on(Op::Batch);
     let late = Fault::reset().applied_after(Duration::from_secs(180));
     let injected = batches.times(1).inject(late);
-    let batch = table.batch("Sales").insert(&department("a"));
-    let step = Step::upsert_replace(&titles, &title("a"));
-    let error = batch.step(step).await.unwrap_err();
-    assert!(
-        error.is_outcome_unknown() && injected.hits() == 1,
-        "{error}"
-    );
-    let outbox = Outbox::new(&table);
-    outbox.drain().await.unwrap();
+    let written = write(&table, [set_title(&titles, "a")]).await;
+    let error = written.unwrap_err();
+    assert_eq!((error.is_outcome_unknown(), injected.hits()), (true, 1));
+    drain(&table).await;
     assert_eq!(outbox_rows(&server).len(), 1, "the commit may be in flight");
     sleep(Duration::from_secs(61)).await;
-    outbox.drain().await.unwrap();
+    drain(&table).await;
     assert_eq!(outbox_rows(&server), ["head"]);
     // The commit arrives now, and is refused.
     sleep(Duration::from_secs(180)).await;
@@ -180,19 +140,16 @@ async fn a_long_log_is_applied_in_its_order() {
     let (server, table, titles) = company().await;
     let text = "x".repeat(30_000);
     for round in 0..8 {
-        let mut batch = table.batch("Sales").upsert_replace(&department("a"));
-        for n in 0..12 {
-            let entity = title(&format!("{round}-{n}"))
-                .with("A", text.as_str())
-                .with("B", text.as_str());
-            batch = batch.step(Step::upsert_merge(&titles, &entity));
-        }
-        batch.leave_steps().await.unwrap();
+        let steps = (0..12).map(|n| {
+            let entity = title(&format!("{round}-{n}"));
+            let entity = entity.with("A", text.as_str()).with("B", text.as_str());
+            Step::upsert_merge(&titles, &entity)
+        });
+        leave(&table, steps).await;
     }
-    let outbox = Outbox::new(&table);
-    assert_eq!(outbox.drain().await.unwrap(), report(96, 0, 0, 0));
+    assert_eq!(drain(&table).await, report(96, 0, 0, 0));
     assert_eq!(stored_title(&titles).await.as_deref(), Some("7-11"));
     sleep(Duration::from_secs(61)).await;
-    outbox.drain().await.unwrap();
+    drain(&table).await;
     assert_eq!(outbox_rows(&server), ["head"]);
 }

@@ -7,10 +7,10 @@ use tablesdk::key::EntityKey;
 use tablesdk::wide::WideEntity;
 use tablesdk::{DynamicEntity, ErrorKind, Properties, RetryPolicy, Value};
 
-use super::{messages, rows};
+use super::{messages, numbers, rows};
 use crate::on_both_transports;
 
-/// That many properties.
+/// That many properties. A map takes long to fill: it looks for each name.
 #[derive(Debug, PartialEq)]
 struct Numbers(usize);
 
@@ -99,18 +99,14 @@ on_both_transports! {
         let table = subject.service.table("Keys");
         table.create_table().await.unwrap();
         let maps = table.wide::<DynamicEntity>();
-        let entity = |units: usize, count: i32| {
-            let properties = (0..count).map(|index| (format!("P{index:03}"), index));
-            DynamicEntity::new("ann", "k".repeat(units)).with_properties(properties.collect())
-        };
         for (units, count) in [(492, 252), (512, 251)] {
-            maps.insert(&entity(units, count)).await.unwrap();
+            let entity = numbers(&"k".repeat(units), count);
+            maps.insert(&entity).await.unwrap();
             let found = maps.get(("ann", "k".repeat(units))).await.unwrap().unwrap();
-            assert_eq!(found.properties().len(), usize::try_from(count).unwrap());
+            assert_eq!(found.properties(), entity.properties());
         }
-        let error = maps.insert(&entity(493, 252)).await.unwrap_err();
+        let error = maps.insert(&numbers(&"k".repeat(493), 252)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input);
-        println!("{error}");
         assert!(error.to_string().contains("513"), "{error}");
     }
 }
@@ -121,20 +117,14 @@ async fn a_request_has_at_most_4_mib() {
     let (_subject, table, proxy) = Subject::behind_proxy(RetryPolicy::none()).await;
     let maps = table.wide::<DynamicEntity>();
     let insert = async |row: &str, more: usize| {
-        let mut entity = DynamicEntity::new("ann", row);
         // A character takes two bytes of an entity, and one of the request.
-        for index in 0..127 {
-            entity
-                .properties_mut()
-                .set(format!("P{index:03}"), "x".repeat(32 * 1024));
-        }
-        entity.properties_mut().set("P127", "x".repeat(more));
+        let properties = (0..127).map(|index| (format!("P{index:03}"), "x".repeat(32 * 1024)));
+        let properties = properties.chain([("P127".to_owned(), "x".repeat(more))]);
+        let entity = DynamicEntity::new("ann", row).with_properties(properties.collect());
         let before = proxy.sent().len();
         maps.insert(&entity).await.unwrap();
-        let sent: Vec<_> = proxy.sent()[before..]
-            .iter()
-            .map(|request| request.body.len())
-            .collect();
+        let sent = proxy.sent().into_iter().skip(before);
+        let sent: Vec<_> = sent.map(|request| request.body.len()).collect();
         assert!(maps.get(("ann", row)).await.unwrap().is_some());
         sent
     };
@@ -150,15 +140,11 @@ async fn a_property_of_the_client_is_not_one_of_the_entity() {
     let (server, table) = messages().await;
     let maps = table.wide::<DynamicEntity>();
     for name in ["TablesdkVersion", "TablesdkParts"] {
-        let error = maps
-            .insert(&DynamicEntity::new("ann", "1").with(name, 1))
-            .await
-            .unwrap_err();
+        let entity = DynamicEntity::new("ann", "1").with(name, 1);
+        let error = maps.insert(&entity).await.unwrap_err();
         let problem = error.downcast_ref::<EntityError>().unwrap().problem();
-        assert!(
-            matches!(problem, EntityProblem::Value { property, .. } if property == name),
-            "{error}"
-        );
+        let is_its = matches!(problem, EntityProblem::Value { property, .. } if property == name);
+        assert!(is_its, "{error}");
     }
     assert_eq!(rows(&server).len(), 0);
 }

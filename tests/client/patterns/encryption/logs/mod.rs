@@ -10,9 +10,7 @@ use std::time::Duration;
 use harness::client_with;
 use harness::log::{Log, Records};
 use harness::proxy::Proxy;
-use tablesdk::encryption::{
-    ContentKey, KeyProvider, Keyring, LocalKey, ProviderFuture, WrappedKey,
-};
+use tablesdk::encryption::{Keyring, LocalKey};
 use tablesdk::transport::{ReqwestTransport, Transport};
 use tablesdk::{DynamicEntity, ErrorKind, Guid, RetryPolicy, TableServiceClient};
 use tablesdk_server::TableServer;
@@ -21,36 +19,12 @@ use self::chart::{BORN, CITY, Chart, ENCRYPTED, GUID, NAME, NOTE, NUMBER, WEIGHT
 use self::operations::{malformed, queries, tampering, writes};
 use self::shown::{Shown, run};
 use super::binary;
+use super::keys::wrapped_keys;
 use super::secrets::Secrets;
+use super::vault::Vault;
 
 fn secret(first: usize) -> [u8; 32] {
     std::array::from_fn(|index| u8::try_from((first + index * 89) % 251).unwrap())
-}
-
-/// A key in a vault, which remembers the keys that it was given.
-#[derive(Clone)]
-struct Vault {
-    key: LocalKey,
-    seen: Arc<Mutex<Vec<[u8; 32]>>>,
-    is_withdrawn: Arc<Mutex<bool>>,
-}
-
-impl KeyProvider for Vault {
-    fn key_id(&self) -> String {
-        self.key.key_id()
-    }
-
-    fn wrap<'a>(&'a self, key: &'a ContentKey) -> ProviderFuture<'a, Vec<u8>> {
-        self.seen.lock().unwrap().push(*key.as_bytes());
-        self.key.wrap(key)
-    }
-
-    fn unwrap<'a>(&'a self, wrapped: &'a WrappedKey) -> ProviderFuture<'a, ContentKey> {
-        if *self.is_withdrawn.lock().unwrap() {
-            return Box::pin(async { Err("the vault refuses".into()) });
-        }
-        self.key.unwrap(wrapped)
-    }
 }
 
 /// Clients without the right keys, and keys that cannot be loaded.
@@ -74,6 +48,7 @@ async fn keys(
         Keyring::new(other.clone()),
     ] {
         shown.debug(&keyring);
+        assert!(format!("{keyring:?}").contains("2024-0"), "{keyring:?}");
         let table = raw.with_encryption(keyring);
         shown.debug(&table);
         run!(shown, table.get(Chart::key("Ward", "1")));
@@ -85,37 +60,32 @@ async fn keys(
 
     let keys = service.table("TablesdkKeys");
     for provider in [other, wrong] {
-        let opened = Keyring::open(&keys, provider).await;
-        assert!(shown.result(opened).is_none());
+        assert!(shown.result(Keyring::open(&keys, provider).await).is_none());
     }
     let keyring = Keyring::open(&keys, vault.clone()).await.unwrap();
     let table = raw.with_encryption(keyring.clone());
     run!(shown, table.upsert_replace(&chart("6")));
-    let rows = keys.query::<DynamicEntity>().collect().await.unwrap();
-    let key = rows.iter().find(|row| row.row_key() != "current").unwrap();
+    let key = &wrapped_keys(&keys).await[0];
     for malformed in [
         key.clone()
-            .into_inner()
             .with("Wrapped", binary(key, "Wrapped")[1..].to_vec()),
-        key.clone().into_inner().with("Wrapped", "no bytes"),
+        key.clone().with("Wrapped", "no bytes"),
         DynamicEntity::new("keys", "no GUID"),
     ] {
         keys.upsert_replace(&malformed).await.unwrap();
         let opened = Keyring::open(&keys, vault.clone()).await;
         assert!(shown.result(opened).is_none());
-        let rewrapped = keyring.rewrap().await;
-        shown.result(rewrapped);
+        shown.result(keyring.rewrap().await);
     }
     keys.delete(("keys", "no GUID")).await.unwrap();
-    keys.upsert_replace(&**key).await.unwrap();
+    keys.upsert_replace(key).await.unwrap();
     server.clock().advance(Duration::from_secs(3600));
-    *vault.is_withdrawn.lock().unwrap() = true;
+    vault.state().refuses = true;
     run!(shown, table.get(Chart::key("Ward", "6")));
     run!(shown, table.insert(&chart("5")));
     run!(shown, table.query::<Chart>().filter(|c| c.name.eq(NAME)) => collect);
-    let rotated = keyring.rotate().await;
-    shown.result(rotated);
-    *vault.is_withdrawn.lock().unwrap() = false;
+    shown.result(keyring.rotate().await);
+    vault.state().refuses = false;
     keyring.rotate().await.unwrap();
     shown.debug(&keyring);
 }
@@ -133,11 +103,7 @@ async fn everything<T: Transport + Clone + 'static>(
         let builder = builder.transport(for_client).retry(retry);
         builder.on_operation(move |report| hook.lock().unwrap().push(report.clone()))
     });
-    let vault = Vault {
-        key: LocalKey::new("vault", secret(3)),
-        seen: Arc::default(),
-        is_withdrawn: Arc::default(),
-    };
+    let vault = Vault::new([LocalKey::new("vault", secret(3))]);
     let raw = service.table("Charts");
     raw.create_table().await.unwrap();
     service.table("TablesdkKeys").create_table().await.unwrap();
@@ -148,6 +114,11 @@ async fn everything<T: Transport + Clone + 'static>(
     let mut shown = Shown::default();
     writes(&table, server, &mut shown).await;
     queries(&table, &mut shown).await;
+    // What the client sends later contains values in plain text: it writes them as another program does.
+    let sent = proxy.sent().into_iter();
+    shown
+        .texts
+        .extend(sent.map(|sent| String::from_utf8_lossy(&sent.body).into_owned()));
     tampering(&table, &raw, &mut shown).await;
     malformed(&table, &proxy, &mut shown).await;
     keys(&service, server, &vault, &mut shown).await;
@@ -177,12 +148,11 @@ async fn everything<T: Transport + Clone + 'static>(
     ] {
         secrets.key(name, &key, &cells);
     }
-    let seen = vault.seen.lock().unwrap();
+    let seen = std::mem::take(&mut vault.state().wrapped);
     assert_eq!(seen.len(), 3, "two keys, and one that could not be loaded");
-    for key in seen.iter() {
+    for key in &seen {
         secrets.key("a key in the table", key, &cells);
     }
-    drop(seen);
     (secrets, shown)
 }
 
