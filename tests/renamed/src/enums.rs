@@ -6,12 +6,8 @@ use renamed::{DynamicEntity, PropertyValue, TableEntity, TableProperties};
 
 /// Whole.
 #[derive(Debug, TableEntity)]
-#[table(
-    crate = "renamed",
-    entity_type = "Whole",
-    alias = "All",
-    entity_type_property = "Kind"
-)]
+#[table(crate = "renamed")]
+#[table(entity_type = "Whole", alias = "All", entity_type_property = "Kind")]
 pub struct Whole {
     /// Key.
     #[table(partition_key)]
@@ -34,11 +30,8 @@ pub struct More {
 
 /// What it was.
 #[derive(Debug, TableEntity)]
-#[table(
-    crate = "renamed",
-    entity_type = "Generic",
-    entity_type_property = "Kind"
-)]
+#[table(crate = "renamed")]
+#[table(entity_type = "Generic", entity_type_property = "Kind")]
 pub struct Older {
     /// Key.
     #[table(partition_key)]
@@ -50,8 +43,8 @@ pub struct Older {
 
 /// Generic.
 #[derive(Debug, TableEntity)]
+#[table(crate = "renamed")]
 #[table(
-    crate = "renamed",
     entity_type = "Generic.v2",
     entity_type_property = "Kind",
     from = "Older"
@@ -77,12 +70,8 @@ impl<T: PropertyValue, const N: usize> From<Older> for Generic<T, N> {
 
 /// Only keys, of the version alone.
 #[derive(Debug, TableEntity)]
-#[table(
-    crate = "renamed",
-    projection,
-    entity_type = "Whole",
-    entity_type_property = "Kind"
-)]
+#[table(crate = "renamed")]
+#[table(projection, entity_type = "Whole", entity_type_property = "Kind")]
 pub struct Nothing {
     /// Version.
     #[table(etag)]
