@@ -12,10 +12,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fastrand::Rng;
-use futures::TryStreamExt as _;
 use harness::directory::{copy_directory, files_below, used_length};
-use harness::{Subject, seed, setting};
-use tablesdk::TableEntity;
+use harness::{Employee, client, seed, setting};
 use tablesdk_server::{DataDirectory, Durability, TableServer};
 
 use crate::content;
@@ -27,16 +25,7 @@ const DAMAGES: usize = 12;
 /// So much of the end of a file is likely to be new.
 const NEWEST_BYTES: u64 = 64 * 1024;
 
-#[derive(Clone, Debug, TableEntity)]
-struct Row {
-    #[table(partition_key)]
-    partition: String,
-    #[table(row_key)]
-    row: String,
-    value: i32,
-}
-
-/// The values of the entities, by row key.
+/// The ages of the employees, by row key.
 type Rows = BTreeMap<String, i32>;
 
 #[derive(Default, Debug)]
@@ -53,19 +42,15 @@ async fn damaged_directories_never_lose_writes_silently() {
     let place = tempfile::tempdir().unwrap();
     let directory = place.path().join("directory");
     let mut server = Arc::new(Server::start(&directory).await);
-    let created = server.send("POST /Tables", &[JSON], r#"{"TableName":"Tests"}"#);
-    assert_eq!(created.await.unwrap().status, 201);
+    assert_eq!(server.create("Tests").await, 201);
 
     let mut rows = Rows::new();
     let mut tally = Tally::default();
     for copy in 0..copies {
         for _ in 0..rng.usize(10..250) {
             let (path, body, after) = change(&mut rng, &rows);
-            let response = server
-                .send(&format!("PUT {path}"), &[JSON], &body)
-                .await
-                .unwrap();
-            assert_eq!(response.status, 204, "{response:?}");
+            let response = server.send(&format!("PUT {path}"), &[JSON], &body).await;
+            assert_eq!(response.unwrap().status, 204);
             rows = after;
         }
         // One more is in flight.
@@ -108,10 +93,9 @@ fn change(rng: &mut Rng, rows: &Rows) -> (String, String, Rows) {
     let row = format!("r{}", rng.u8(..40));
     let value = rng.i32(..);
     let path = format!("/Tests(PartitionKey='p',RowKey='{row}')");
-    let noise: String = (0..rng.usize(..30_000))
-        .map(|_| rng.alphanumeric())
-        .collect();
-    let body = format!(r#"{{"value":{value},"noise":"{noise}"}}"#);
+    let length = rng.usize(..30_000);
+    let noise: String = (0..length).map(|_| rng.alphanumeric()).collect();
+    let body = format!(r#"{{"Age":{value},"Name":"{noise}"}}"#);
     let mut after = rows.clone();
     after.insert(row, value);
     (path, body, after)
@@ -119,14 +103,11 @@ fn change(rng: &mut Rng, rows: &Rows) -> (String, String, Rows) {
 
 /// Opens the data directory, and checks that it contains one of the expected states.
 async fn judge(directory: &Path, expected: &[&Rows], harm: Option<&str>, tally: &mut Tally) {
-    let open = || {
-        let builder = TableServer::builder().data(directory, Durability::Sync);
-        builder.in_process()
-    };
     let shown = harm.unwrap_or("nothing was harmed");
     // A test that fails shows what it printed.
     println!("{shown}");
-    let server = match open() {
+    let builder = TableServer::builder().data(directory, Durability::Sync);
+    let server = match builder.in_process() {
         Ok(server) => server,
         Err(error) => {
             let text = error.to_string();
@@ -137,14 +118,11 @@ async fn judge(directory: &Path, expected: &[&Rows], harm: Option<&str>, tally: 
             return;
         }
     };
-    let transport = server.transport();
-    let subject = Subject::with_transport(server, transport);
-    let table = subject.service.table("Tests");
-    let found = table.query::<Row>().stream().try_collect::<Vec<_>>();
-    match found.await {
-        Ok(rows) => {
-            let found = rows.iter().map(|row| (row.row.clone(), row.value));
-            let found: Rows = found.collect();
+    let employees = client(&server).table("Tests").query::<Employee>();
+    match employees.values().collect().await {
+        Ok(employees) => {
+            let employees = employees.into_iter();
+            let found: Rows = employees.map(|it| (it.id, it.age)).collect();
             assert!(
                 expected.contains(&&found),
                 "{shown}: {} rows are there, and not those of {} or {}",
@@ -166,20 +144,16 @@ fn harm(directory: &Path, rng: &mut Rng) -> String {
     let mut files = files_below(directory);
     files.retain(|file| used_length(file) > 0);
     files.sort_by_key(|file| fs::metadata(file).unwrap().modified().unwrap());
-    let index = if rng.bool() {
-        files.len() - 1 - rng.usize(..files.len().min(3))
-    } else {
-        rng.usize(..files.len())
-    };
-    let path = &files[index];
+    let newest = if rng.bool() { 3 } else { files.len() };
+    let path = &files[files.len() - 1 - rng.usize(..newest.min(files.len()))];
     let length = used_length(path);
     // Mostly near the end, where the newest writes are.
     let newest = if rng.u8(..4) == 0 {
         length
     } else {
-        length.min(NEWEST_BYTES)
+        NEWEST_BYTES
     };
-    let at = length - 1 - rng.u64(..newest);
+    let at = length - 1 - rng.u64(..newest.min(length));
     let shown = path.strip_prefix(directory).unwrap().display();
     let mut file = File::options().read(true).write(true).open(path).unwrap();
     if rng.u8(..3) == 0 {
@@ -204,22 +178,14 @@ async fn check_finds_a_changed_byte_that_changes_what_is_read() {
     for round in 0..2 {
         let server = TableServer::builder().data(&directory, Durability::Sync);
         let server = server.in_process().unwrap();
-        let transport = server.transport();
-        let subject = Subject::with_transport(server, transport);
-        let table = subject.service.table("Tests");
-        if round == 0 {
-            table.create_table().await.unwrap();
-        }
+        let table = client(&server).table("Tests");
+        table.create_table().if_missing().await.unwrap();
         for row in 0..60 {
-            let row = Row {
-                partition: "p".to_owned(),
-                row: format!("{round}-{row}"),
-                value: rng.i32(..),
-            };
-            table.insert(&row).await.unwrap();
+            let employee = Employee::new(&format!("{round}-{row}"), "Ada", rng.i32(..));
+            table.insert(&employee).await.unwrap();
         }
     }
-    let written = content(&directory).await;
+    let written = content(&directory);
     let report = DataDirectory::new(&directory).check(|_| {}).unwrap();
     assert_eq!(report.problems, Vec::<String>::new());
     assert_eq!((report.tables, report.entities), (1, 120));
@@ -241,7 +207,7 @@ async fn check_finds_a_changed_byte_that_changes_what_is_read() {
                 Err(error) => error.to_string(),
             };
             if reported.is_empty() {
-                assert_eq!(content(&copy).await, written, "{shown}");
+                assert_eq!(content(&copy), written, "{shown}");
             }
             fs::remove_dir_all(&copy).unwrap();
         }

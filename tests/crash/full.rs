@@ -19,47 +19,19 @@ const LIMIT_KIB: u64 = 600;
 async fn a_full_disk_ends_writes_but_not_reads() {
     let directory = tempfile::tempdir().unwrap();
     let server = Server::start(directory.path()).await;
-    let created = server.send("POST /Tables", &[JSON], r#"{"TableName":"people"}"#);
-    assert_eq!(created.await.unwrap().status, 201);
+    assert_eq!(server.create("people").await, 201);
     server.kill();
     server.wait_until_dead().await;
 
     let server = Server::start_with_file_limit(directory.path(), LIMIT_KIB).await;
-    let filler = "x".repeat(3_000);
-    let put = async |number: u32| {
-        let path = format!("/people(PartitionKey='p',RowKey='{number}')");
-        let noise: String = (0..1_000).map(|_| fastrand::alphanumeric()).collect();
-        let body = format!(r#"{{"filler":"{filler}","noise":"{noise}"}}"#);
-        server
-            .send(&format!("PUT {path}"), &[JSON], &body)
-            .await
-            .unwrap()
-    };
-    let mut acknowledged = BTreeSet::new();
-    let refused = loop {
-        let number = u32::try_from(acknowledged.len()).unwrap();
-        assert!(number < 10_000, "the limit does not hold");
-        let response = put(number).await;
-        if response.status != 204 {
-            break (number, response);
-        }
-        acknowledged.insert(number.to_string());
-    };
+    let noise = || (0..4_000).map(|_| fastrand::alphanumeric()).collect();
+    let (acknowledged, refused) = fill(&server, 0, noise).await;
     assert!(acknowledged.len() > 10);
-    let (number, response) = refused;
-    assert_eq!(response.status, 500, "{response:?}");
-    assert!(response.body.contains("InternalError"), "{response:?}");
     // Nothing is written any more, since the effect of the failed write on the files is unknown.
-    for _ in 0..3 {
-        assert_eq!(put(number).await.status, 500);
-    }
-    let delete = server.send(
-        "DELETE /people(PartitionKey='p',RowKey='0')",
-        &["If-Match: *"],
-        "",
-    );
-    assert_eq!(delete.await.unwrap().status, 500);
-    // Everything can be read.
+    assert_read_only(&server, &acknowledged, &refused, 3).await;
+    let delete = "DELETE /people(PartitionKey='p',RowKey='000000')";
+    let deleted = server.send(delete, &["If-Match: *"], "").await;
+    assert_eq!(deleted.unwrap().status, 500);
     assert_eq!(rows(&server).await, acknowledged);
     server.kill();
     server.wait_until_dead().await;
@@ -68,11 +40,44 @@ async fn a_full_disk_ends_writes_but_not_reads() {
     let server = Server::start(directory.path()).await;
     let found = rows(&server).await;
     let mut with_refused = acknowledged.clone();
-    with_refused.insert(number.to_string());
+    with_refused.insert(refused);
     assert!(found == acknowledged || found == with_refused);
-    let line = "PUT /people(PartitionKey='p',RowKey='more')";
-    let written = server.send(line, &[JSON], "{}").await.unwrap();
-    assert_eq!(written.status, 204);
+    assert_eq!(put(&server, "more", "").await, 204);
+}
+
+/// Writes an entity. Returns the status.
+async fn put(server: &Server, row: &str, filler: &str) -> u16 {
+    let line = format!("PUT /people(PartitionKey='p',RowKey='{row}')");
+    let body = format!(r#"{{"filler":"{filler}"}}"#);
+    let response = server.send(&line, &[JSON], &body).await.unwrap();
+    let is_refused = response.status == 500 && response.body.contains("InternalError");
+    assert!(response.status == 204 || is_refused, "{response:?}");
+    response.status
+}
+
+/// Writes until a write is refused. Returns the rows that were acknowledged, and the one that was not.
+async fn fill(
+    server: &Server,
+    first: usize,
+    filler: impl Fn() -> String,
+) -> (BTreeSet<String>, String) {
+    let mut acknowledged = BTreeSet::new();
+    loop {
+        let row = format!("{:06}", first + acknowledged.len());
+        if put(server, &row, &filler()).await == 500 {
+            return (acknowledged, row);
+        }
+        acknowledged.insert(row);
+        assert!(acknowledged.len() < 5_000, "the disk is larger");
+    }
+}
+
+/// That the entities can be read, and that a refused write is refused again, so many times.
+async fn assert_read_only(server: &Server, written: &BTreeSet<String>, refused: &str, times: u32) {
+    for number in 0..times {
+        assert_eq!(rows(server).await, *written, "{number}");
+        assert_eq!(put(server, refused, "").await, 500, "{number}");
+    }
 }
 
 async fn rows(server: &Server) -> BTreeSet<String> {
@@ -106,15 +111,8 @@ impl SmallDisk {
     fn new(path: &Path, mib: u32) -> Option<Self> {
         let script = "mount -t tmpfs -o size=\"$1\" tmpfs \"$2\" && echo mounted && exec cat";
         let mut command = std::process::Command::new("unshare");
-        command.args([
-            "--user",
-            "--map-root-user",
-            "--mount",
-            "sh",
-            "-c",
-            script,
-            "sh",
-        ]);
+        command.args(["--user", "--map-root-user", "--mount"]);
+        command.args(["sh", "-c", script, "sh"]);
         command.arg(format!("{mib}m")).arg(path);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut line = String::new();
@@ -138,14 +136,8 @@ impl SmallDisk {
     /// Starts the program with a data directory on it, and a log in this file.
     async fn start(&self, log: &Path) -> Server {
         let mut command = Command::new("nsenter");
-        let holder = self.holder.id().to_string();
-        command.args([
-            "--user",
-            "--mount",
-            "--preserve-credentials",
-            "--target",
-            &holder,
-        ]);
+        command.args(["--user", "--mount", "--preserve-credentials"]);
+        command.args(["--target", &self.holder.id().to_string()]);
         command.arg(program()).args(["--port", "0", "--data"]);
         command.arg(self.path.join("data"));
         command.stderr(File::create(log).unwrap());
@@ -157,24 +149,6 @@ impl Drop for SmallDisk {
     fn drop(&mut self) {
         let _ = self.holder.kill();
         let _ = self.holder.wait();
-    }
-}
-
-/// Writes until a write is refused. Returns the rows that were acknowledged, and the one that was not.
-async fn fill(server: &Server, first: usize) -> (BTreeSet<String>, String) {
-    let mut acknowledged = BTreeSet::new();
-    loop {
-        let row = format!("{:06}", first + acknowledged.len());
-        let path = format!("PUT /people(PartitionKey='p',RowKey='{row}')");
-        let body = format!(r#"{{"filler":"{}"}}"#, "x".repeat(30_000));
-        let response = server.send(&path, &[JSON], &body).await.unwrap();
-        if response.status != 204 {
-            assert_eq!(response.status, 500, "{response:?}");
-            assert!(response.body.contains("InternalError"), "{response:?}");
-            return (acknowledged, row);
-        }
-        acknowledged.insert(row);
-        assert!(acknowledged.len() < 5_000, "the disk is larger");
     }
 }
 
@@ -192,22 +166,16 @@ async fn a_disk_without_room_for_a_table_ends_writes_once_but_not_reads() {
     for round in ["new", "restarted"] {
         let log = place.path().join(round);
         let server = disk.start(&log).await;
-        let created = server.send("POST /Tables", &[JSON], r#"{"TableName":"people"}"#);
-        let created = created.await.unwrap().status;
+        let created = server.create("people").await;
         assert!([201, 409, 500].contains(&created), "{created}");
         if rows(&server).await.contains(&refused) {
             // It was written, and then the disk was full.
             written.insert(refused);
         }
-        let (acknowledged, last) = fill(&server, written.len()).await;
+        let (acknowledged, last) = fill(&server, written.len(), || "x".repeat(30_000)).await;
         written.extend(acknowledged);
         refused = last;
-        for number in 0..20 {
-            assert_eq!(rows(&server).await, written, "{round} {number}");
-            let path = format!("PUT /people(PartitionKey='p',RowKey='{refused}')");
-            let again = server.send(&path, &[JSON], "{}").await.unwrap();
-            assert_eq!(again.status, 500, "{round} {number}: {again:?}");
-        }
+        assert_read_only(&server, &written, &refused, 20).await;
         server.kill();
         server.wait_until_dead().await;
         let log = std::fs::read_to_string(log).unwrap();

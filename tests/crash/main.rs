@@ -19,43 +19,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fastrand::Rng;
-use harness::{Subject, seed, setting};
+use harness::{seed, setting};
 use process::{JSON, Server, timestamp};
-use tablesdk::DynamicEntity;
-use tablesdk_protocol::ValueRef;
-use tablesdk_protocol::wire::json::EntityWriter;
 use tablesdk_server::{Durability, TableServer};
 use writer::Writer;
 
 /// The content of a data directory: a line for each table and each entity, in the format of exports.
-async fn content(directory: &Path) -> Vec<String> {
+fn content(directory: &Path) -> Vec<String> {
     let server = TableServer::builder().data(directory, Durability::Sync);
-    let server = server.in_process().unwrap();
-    let transport = server.transport();
-    let subject = Subject::with_transport(server, transport);
-    let service = &subject.service;
-    let mut lines = Vec::new();
-    for name in service.tables().collect().await.unwrap() {
-        lines.push(format!("{{\"table\":\"{name}\"}}"));
-        let entities = service.table(&name).query::<DynamicEntity>().collect();
-        for entity in entities.await.unwrap() {
-            let mut json = EntityWriter::new();
-            let key = entity.key();
-            json.property(
-                "PartitionKey",
-                &ValueRef::String(key.partition_key().as_str().into()),
-            );
-            json.property("RowKey", &ValueRef::String(key.row_key().as_str().into()));
-            let timestamp = entity.timestamp().unwrap().to_string();
-            json.property("Timestamp", &ValueRef::String(timestamp.into()));
-            for (name, value) in entity.properties().iter() {
-                json.property(name, &value.as_ref());
-            }
-            let json = String::from_utf8(json.finish().to_vec()).unwrap();
-            lines.push(format!("{{\"table\":\"{name}\",\"entity\":{json}}}"));
-        }
-    }
-    lines
+    let lines = server.in_process().unwrap().save().unwrap();
+    lines_of_content(std::str::from_utf8(&lines).unwrap())
+}
+
+/// Without the first and the last line of an export.
+fn lines_of_content(export: &str) -> Vec<String> {
+    let lines = export.lines().filter(|line| line.starts_with("{\"table\""));
+    lines.map(str::to_owned).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -66,11 +45,9 @@ async fn acknowledged_writes_survive_kills() {
     let directory = tempfile::tempdir().unwrap();
 
     let mut server = Server::start(directory.path()).await;
-    let created = server.send("POST /Tables", &[JSON], r#"{"TableName":"people"}"#);
-    assert_eq!(created.await.unwrap().status, 201);
-    let mut writers: Vec<Writer> = (0..count)
-        .map(|number| Writer::new(number, rng.fork()))
-        .collect();
+    assert_eq!(server.create("people").await, 201);
+    let writers = (0..count).map(|number| Writer::new(number, rng.fork()));
+    let mut writers: Vec<Writer> = writers.collect();
     let mut acknowledged = 0;
     for round in 0..rounds {
         let kill_after = rng.usize(50..2_000);

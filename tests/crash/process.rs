@@ -68,6 +68,13 @@ impl Server {
         self.process.wait_until_dead().await;
     }
 
+    /// Creates a table. Returns the status.
+    pub(crate) async fn create(&self, table: &str) -> u16 {
+        let body = format!(r#"{{"TableName":"{table}"}}"#);
+        let created = self.send("POST /Tables", &[JSON], &body).await;
+        created.unwrap().status
+    }
+
     /// Sends a signed request. An error means that the outcome of the request is unknown.
     pub(crate) async fn send(
         &self,
@@ -81,5 +88,19 @@ impl Server {
     }
 }
 
+/// The body of a batch of these requests, each a request line with headers and a body.
+pub(crate) fn batch(requests: impl IntoIterator<Item = String>) -> String {
+    let parts = requests.into_iter().map(|request| {
+        format!(
+            "--c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n\
+             {request}\r\n"
+        )
+    });
+    let parts: String = parts.collect();
+    format!("--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n{parts}--c--\r\n\r\n--b--\r\n")
+}
+
+/// The type of the body of a batch.
+pub(crate) const BATCH: &str = "Content-Type: multipart/mixed; boundary=b";
 /// The type of the body of most requests.
 pub(crate) const JSON: &str = "Content-Type: application/json";

@@ -10,7 +10,7 @@ use harness::process::program;
 use harness::setting;
 use tokio::process::Command;
 
-use crate::process::{JSON, Server};
+use crate::process::{BATCH, Server, batch};
 
 const TURNS: u64 = 60;
 /// A turn writes about 600 KB, and removes them.
@@ -39,18 +39,13 @@ fn bytes(directory: &Path) -> (u64, u64) {
 /// A batch that inserts the entities of a turn.
 fn inserts(table: &str) -> String {
     let content = "x".repeat(CONTENT_BYTES);
-    let change = |number: usize| {
+    batch((0..ENTITIES).map(|number| {
         format!(
-            "--changes\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n\
-             POST http://localhost/{table} HTTP/1.1\r\nContent-Type: application/json\r\n\
+            "POST http://localhost/{table} HTTP/1.1\r\nContent-Type: application/json\r\n\
              Prefer: return-no-content\r\n\r\n\
-             {{\"PartitionKey\":\"p\",\"RowKey\":\"{number:03}\",\"Content\":\"{content}\"}}\r\n"
+             {{\"PartitionKey\":\"p\",\"RowKey\":\"{number:03}\",\"Content\":\"{content}\"}}"
         )
-    };
-    let changes: String = (0..ENTITIES).map(change).collect();
-    format!(
-        "--batch\r\nContent-Type: multipart/mixed; boundary=changes\r\n\r\n{changes}--changes--\r\n--batch--\r\n"
-    )
+    }))
 }
 
 async fn delete(server: &Server, table: Option<String>) {
@@ -70,11 +65,9 @@ async fn tables_that_are_deleted_leave_nothing_behind() {
     let mut tables = VecDeque::new();
     for turn in 0..setting("TABLESDK_CRASH_TURNS").unwrap_or(TURNS) {
         let table = format!("turn{turn}");
-        let create = format!(r#"{{"TableName":"{table}"}}"#);
-        let created = server.send("POST /Tables", &[JSON], &create).await;
-        assert_eq!(created.unwrap().status, 201);
-        let batch = ["Content-Type: multipart/mixed; boundary=batch"];
-        let filled = server.send("POST /$batch", &batch, &inserts(&table)).await;
+        assert_eq!(server.create(&table).await, 201);
+        let inserts = inserts(&table);
+        let filled = server.send("POST /$batch", &[BATCH], &inserts).await;
         let filled = filled.unwrap();
         let inserted = filled.body.matches("204 No Content").count();
         assert_eq!(inserted, ENTITIES, "{filled:?}");
@@ -103,16 +96,8 @@ async fn tables_that_are_deleted_leave_nothing_behind() {
     };
     let resident = server.resident_bytes();
     println!("{tables} bytes of tables, {journals} of journals, {resident:?} resident");
-    assert!(
-        tables < HIDDEN_BYTES_MAX,
-        "{tables} bytes of tables without entities"
-    );
-    assert!(
-        journals <= 3 * 64 * 1024 * 1024,
-        "{journals} bytes of journals"
-    );
+    assert!(tables < HIDDEN_BYTES_MAX);
+    assert!(journals <= 3 * 64 * 1024 * 1024);
     // On systems that tell.
-    if let Some(resident) = resident {
-        assert!(resident < 256 * 1024 * 1024, "{resident} bytes of memory");
-    }
+    assert!(resident.is_none_or(|resident| resident < 256 * 1024 * 1024));
 }

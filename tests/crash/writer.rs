@@ -6,7 +6,7 @@ use fastrand::Rng;
 use serde_json::Value as Json;
 use tablesdk::Timestamp;
 
-use crate::process::{JSON, Server, timestamp};
+use crate::process::{BATCH, JSON, Server, batch, timestamp};
 
 pub(crate) struct Writer {
     partition: String,
@@ -43,8 +43,7 @@ impl Writer {
         let mut rows = self.rows.clone();
         let sent = if self.rng.u8(..4) == 0 {
             let body = self.batch(&mut rows);
-            let content_type = ["Content-Type: multipart/mixed; boundary=b"];
-            let response = server.send("POST /$batch", &content_type, &body).await;
+            let response = server.send("POST /$batch", &[BATCH], &body).await;
             if let Ok(response) = &response {
                 assert!(!response.body.contains("odata.error"), "{response:?}");
             }
@@ -101,21 +100,13 @@ impl Writer {
 
     /// A batch of several changes, each of another entity.
     fn batch(&mut self, rows: &mut Rows) -> String {
-        let mut text = "--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n".to_owned();
         let first = self.rng.usize(..ROWS);
-        for index in 0..self.rng.usize(2..ROWS) {
-            let row = format!("r{}", (first + index) % ROWS);
-            let change = self.change(rows, Some(row));
-            text += &format!(
-                "--c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n\
-                 {} {} HTTP/1.1\r\n{}\r\n\r\n{}\r\n",
-                change.method,
-                change.path,
-                change.header(),
-                change.body
-            );
-        }
-        text + "--c--\r\n\r\n--b--\r\n"
+        let count = self.rng.usize(2..ROWS);
+        batch((first..first + count).map(|row| {
+            let change = self.change(rows, Some(format!("r{}", row % ROWS)));
+            let (header, Change { method, path, body }) = (change.header(), &change);
+            format!("{method} {path} HTTP/1.1\r\n{header}\r\n\r\n{body}")
+        }))
     }
 
     /// A change of an entity, which is also applied to `rows`.
