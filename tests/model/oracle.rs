@@ -59,6 +59,17 @@ pub(crate) enum Condition {
     ETag(String),
 }
 
+impl Write {
+    /// What the stored entity has to be.
+    pub(crate) const fn condition(&self) -> Option<&Condition> {
+        match self {
+            Self::Delete(condition) => Some(condition),
+            Self::Insert(_) => None,
+            Self::Update { condition, .. } => condition.as_ref(),
+        }
+    }
+}
+
 /// Status and code of a refusal.
 pub(crate) type Refusal = (u16, &'static str);
 
@@ -103,25 +114,13 @@ impl Oracle {
         write: &Write,
     ) -> Result<Option<Properties>, Refusal> {
         let stored = self.rows(table)?.get(key);
-        let condition = match write {
-            Write::Insert(_) if stored.is_some() => return Err((409, "EntityAlreadyExists")),
-            Write::Insert(_)
-            | Write::Update {
-                condition: None, ..
-            } => None,
-            Write::Delete(condition)
-            | Write::Update {
-                condition: Some(condition),
-                ..
-            } => Some(condition),
-        };
-        if let Some(condition) = condition {
+        if stored.is_some() && matches!(write, Write::Insert(_)) {
+            return Err((409, "EntityAlreadyExists"));
+        }
+        if let Some(condition) = write.condition() {
             let stored = stored.ok_or((404, "ResourceNotFound"))?;
-            match condition {
-                Condition::ETag(etag) if *etag != stored.etag => {
-                    return Err((412, "UpdateConditionNotSatisfied"));
-                }
-                _ => {}
+            if matches!(condition, Condition::ETag(etag) if *etag != stored.etag) {
+                return Err((412, "UpdateConditionNotSatisfied"));
             }
         }
         Ok(match write {

@@ -52,16 +52,13 @@ impl Response {
         if StatusCode::from_u16(self.status).unwrap().is_success() {
             return None;
         }
-        Some((
-            self.status,
-            self.body["odata.error"]["code"].as_str().unwrap(),
-        ))
+        let code = self.body["odata.error"]["code"].as_str();
+        Some((self.status, code.unwrap()))
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<String> {
-        self.headers
-            .get(name)
-            .map(|value| value.to_str().unwrap().to_owned())
+        let value = self.headers.get(name)?;
+        Some(value.to_str().unwrap().to_owned())
     }
 }
 
@@ -159,11 +156,7 @@ impl Server {
     /// Sends a request, and reads the response's JSON.
     pub(crate) async fn send(&self, ask: &Ask) -> Response {
         let (status, headers, body) = self.send_as_is(ask).await;
-        let body = if body.is_empty() {
-            Json::Null
-        } else {
-            serde_json::from_slice(&body).unwrap()
-        };
+        let body = json(&body);
         Response {
             status,
             headers,
@@ -201,6 +194,14 @@ impl Server {
         let response = server.transport().send(request).await.unwrap();
         let (head, body) = response.into_parts();
         (head.status.as_u16(), head.headers, body)
+    }
+}
+
+/// A body, which may be empty.
+pub(crate) fn json(body: &[u8]) -> Json {
+    match body {
+        [] => Json::Null,
+        body => serde_json::from_slice(body).unwrap(),
     }
 }
 

@@ -1,7 +1,6 @@
 //! Typed values of the oracle, and their two spellings: JSON and filter literals.
 
 use std::cmp::Ordering;
-use std::fmt::Write as _;
 
 use fastrand::Rng;
 use serde_json::{Map, Value as Json, json};
@@ -24,7 +23,7 @@ impl Val {
     pub(crate) fn random(rng: &mut Rng) -> Self {
         let pick = |rng: &mut Rng, count: usize| rng.usize(..count);
         match rng.u8(..8) {
-            0 => Self::Binary([vec![], vec![0], vec![0, 1], vec![255]][pick(rng, 4)].clone()),
+            0 => Self::Binary(BINARIES[pick(rng, BINARIES.len())].0.to_vec()),
             1 => Self::Boolean(rng.bool()),
             2 => Self::DateTime(DATES[pick(rng, DATES.len())]),
             3 => Self::Double(DOUBLES[pick(rng, DOUBLES.len())]),
@@ -41,17 +40,12 @@ impl Val {
             Self::Binary(bytes) => ("Edm.Binary", json!(base64(bytes)), true),
             Self::Boolean(value) => ("Edm.Boolean", json!(value), false),
             Self::DateTime(text) => ("Edm.DateTime", json!(text), true),
-            Self::Double(value) if value.is_nan() => ("Edm.Double", json!("NaN"), true),
-            Self::Double(value) if value.is_infinite() => (
-                "Edm.Double",
-                json!(if *value > 0.0 {
-                    "Infinity"
-                } else {
-                    "-Infinity"
-                }),
-                true,
-            ),
-            Self::Double(value) => ("Edm.Double", json!(value), false),
+            Self::Double(value) if value.is_finite() => ("Edm.Double", json!(value), false),
+            // Rust prints `NaN`, as the service does, and `inf`.
+            Self::Double(value) => {
+                let text = value.to_string().replace("inf", "Infinity");
+                ("Edm.Double", json!(text), true)
+            }
             Self::Guid(text) => ("Edm.Guid", json!(text), true),
             Self::Int32(value) => ("Edm.Int32", json!(value), false),
             Self::Int64(value) => ("Edm.Int64", json!(value.to_string()), true),
@@ -69,29 +63,24 @@ impl Val {
         let known = |list: &[&'static str]| *list.iter().find(|known| **known == text()).unwrap();
         match (edm_type, value) {
             (Some("Edm.Binary"), _) => {
-                let all = [vec![], vec![0], vec![0, 1], vec![255]];
-                Self::Binary(
-                    all.into_iter()
-                        .find(|bytes| base64(bytes) == text())
-                        .unwrap(),
-                )
+                let known = BINARIES.iter().find(|(_, base64)| *base64 == text());
+                Self::Binary(known.unwrap().0.to_vec())
             }
             (Some("Edm.DateTime"), _) => Self::DateTime(known(&DATES)),
             (Some("Edm.Guid"), _) => Self::Guid(known(&GUIDS)),
             (Some("Edm.Int64"), _) => Self::Int64(text().parse().unwrap()),
-            (Some("Edm.Double"), _) => Self::Double(match text().as_str() {
-                "NaN" => f64::NAN,
-                "Infinity" => f64::INFINITY,
-                "-Infinity" => f64::NEG_INFINITY,
-                other => panic!("{other} needs no annotation"),
-            }),
+            // Another double needs no annotation.
+            (Some("Edm.Double"), _) => {
+                let known = NO_NUMBERS.iter().find(|(name, _)| *name == text());
+                Self::Double(known.unwrap().1)
+            }
             (None, Json::Bool(value)) => Self::Boolean(*value),
             (None, Json::String(text)) => Self::Text(text.clone()),
             (None, Json::Number(number)) if number.is_f64() => {
                 Self::Double(number.as_f64().unwrap())
             }
             (None, Json::Number(number)) => {
-                Self::Int32(i32::try_from(number.as_i64().unwrap()).unwrap())
+                Self::Int32(number.as_i64().unwrap().try_into().unwrap())
             }
             other => panic!("{other:?}"),
         }
@@ -101,19 +90,12 @@ impl Val {
     pub(crate) fn literal(&self) -> String {
         match self {
             Self::Binary(bytes) => {
-                let mut text = "X'".to_owned();
-                for byte in bytes {
-                    write!(text, "{byte:02x}").unwrap();
-                }
-                text + "'"
+                let hex = bytes.iter().map(|byte| format!("{byte:02x}"));
+                format!("X'{}'", hex.collect::<String>())
             }
             Self::Boolean(value) => value.to_string(),
             Self::DateTime(text) => format!("datetime'{text}'"),
-            Self::Double(value) if value.is_nan() => "NaN".to_owned(),
-            Self::Double(value) if value.is_infinite() => {
-                if *value > 0.0 { "INF" } else { "-INF" }.to_owned()
-            }
-            Self::Double(value) => format!("{value:?}"),
+            Self::Double(value) => format!("{value:?}").replace("inf", "INF"),
             Self::Guid(text) => format!("guid'{text}'"),
             Self::Int32(value) => value.to_string(),
             Self::Int64(value) => format!("{value}L"),
@@ -141,11 +123,7 @@ impl Val {
             (Self::Int32(a), Self::Int32(b)) => Some(a.cmp(b)),
             (Self::Int64(a), Self::Int32(b)) => Some(a.cmp(&i64::from(*b))),
             (Self::Int64(a), Self::Int64(b)) => Some(a.cmp(b)),
-            (Self::Text(a), Self::Text(b)) => Some(
-                a.encode_utf16()
-                    .collect::<Vec<_>>()
-                    .cmp(&b.encode_utf16().collect()),
-            ),
+            (Self::Text(a), Self::Text(b)) => Some(a.encode_utf16().cmp(b.encode_utf16())),
             _ => Some(Ordering::Less),
         }
     }
@@ -163,17 +141,23 @@ fn rank(list: &[&str], text: &str) -> usize {
     list.iter().position(|known| *known == text).unwrap()
 }
 
-/// For the few byte strings of the histories.
 fn base64(bytes: &[u8]) -> &'static str {
-    match bytes {
-        [] => "",
-        [0] => "AA==",
-        [0, 1] => "AAE=",
-        [255] => "/w==",
-        other => panic!("{other:?}"),
-    }
+    let known = BINARIES.iter().find(|(known, _)| *known == bytes);
+    known.unwrap().1
 }
 
+const NO_NUMBERS: [(&str, f64); 3] = [
+    ("NaN", f64::NAN),
+    ("Infinity", f64::INFINITY),
+    ("-Infinity", f64::NEG_INFINITY),
+];
+/// With their Base64.
+const BINARIES: [(&[u8], &str); 4] = [
+    (&[], ""),
+    (&[0], "AA=="),
+    (&[0, 1], "AAE="),
+    (&[255], "/w=="),
+];
 /// In their order.
 const DATES: [&str; 5] = [
     "1601-01-01T00:00:00Z",

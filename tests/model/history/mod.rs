@@ -7,7 +7,7 @@ mod write;
 use std::collections::BTreeMap;
 
 use fastrand::Rng;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use tablesdk::Timestamp;
 
 use crate::oracle::{KEYS, Key, NAMES, Oracle, Properties};
@@ -99,10 +99,8 @@ impl History {
             assert_eq!(response.refusal(), None);
             let page = response.body["value"].as_array().unwrap();
             assert!(page.len() <= top);
-            names.extend(
-                page.iter()
-                    .map(|table| table["TableName"].as_str().unwrap().to_owned()),
-            );
+            let name = |table: &Json| table["TableName"].as_str().unwrap().to_owned();
+            names.extend(page.iter().map(name));
             match response.header("x-ms-continuation-NextTableName") {
                 Some(token) => next = format!("&NextTableName={}", encode(&token)),
                 None => break,

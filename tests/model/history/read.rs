@@ -8,18 +8,23 @@ use tablesdk::{ETag, Timestamp};
 use super::{History, path};
 use crate::filter::Filter;
 use crate::oracle::{Key, Row};
-use crate::server::{Ask, encode};
+use crate::server::{Ask, Response, encode};
 use crate::value::Val;
 
 impl History {
     pub(super) async fn get(&mut self) {
         let (table, key) = (self.table(), self.key());
         let response = self.server.send(&Ask::new("GET", path(table, &key))).await;
-        match self.oracle.row(table, &key) {
+        self.assert_found(&response, table, &key);
+    }
+
+    /// Compares the response to a read of one entity.
+    pub(super) fn assert_found(&self, response: &Response, table: &str, key: &Key) {
+        match self.oracle.row(table, key) {
             Err(refusal) => assert_eq!(response.refusal(), Some(refusal), "get {key:?}"),
             Ok(row) => {
                 assert_eq!(response.header("etag").as_ref(), Some(&row.etag));
-                assert_row(&response.body, &key, row);
+                assert_row(&response.body, key, row);
             }
         }
     }
@@ -78,11 +83,8 @@ impl History {
                     wanted.sort_unstable();
                     assert_eq!(members, wanted, "{text}");
                     for name in names {
-                        assert_same(
-                            read[*name].as_ref(),
-                            property(key, row, name).as_ref(),
-                            name,
-                        );
+                        let expected = property(key, row, name);
+                        assert_same(read[*name].as_ref(), expected.as_ref(), name);
                     }
                 }
             }
@@ -102,14 +104,12 @@ fn property(key: &Key, row: &Row, name: &str) -> Option<Val> {
 /// The members of an entity, without metadata and timestamp; `None` for a null.
 fn read(entity: &Json) -> BTreeMap<String, Option<Val>> {
     let members = entity.as_object().unwrap();
-    let properties = members
-        .iter()
-        .filter(|(name, _)| !name.contains('.') && *name != "Timestamp");
+    let is_property = |name: &str| !name.contains('.') && name != "Timestamp";
+    let properties = members.iter().filter(|(name, _)| is_property(name));
     properties
         .map(|(name, value)| {
-            let edm_type = members
-                .get(&format!("{name}@odata.type"))
-                .map(|name| name.as_str().unwrap());
+            let edm_type = members.get(&format!("{name}@odata.type"));
+            let edm_type = edm_type.map(|name| name.as_str().unwrap());
             let value = (!value.is_null()).then(|| Val::read(value, edm_type));
             (name.clone(), value)
         })

@@ -6,7 +6,7 @@ use tablesdk::{ETag, Timestamp};
 use super::read::assert_row;
 use super::{History, path};
 use crate::oracle::{Condition, Key, Properties, Row, Write};
-use crate::server::Ask;
+use crate::server::{Ask, Response};
 
 impl History {
     pub(super) async fn write(&mut self) {
@@ -17,16 +17,34 @@ impl History {
         match self.oracle.decide(table, &key, &write) {
             Err(refusal) => assert_eq!(response.refusal(), Some(refusal), "{write:?} {key:?}"),
             Ok(properties) => {
-                assert_eq!(response.refusal(), None, "{write:?} {key:?}");
-                let etag = response.header("etag");
                 let last = self.last_write;
-                let row = properties.map(|properties| self.row(properties, etag, last));
-                if let (201, Some(row)) = (response.status, &row) {
-                    assert_row(&response.body, &key, row);
-                }
-                self.oracle.apply(table, &key, row);
+                self.written(&response, (table, &key, &write), properties, last);
             }
         }
+    }
+
+    /// Applies a write that the oracle accepts. Its ETag must be later than `last`.
+    pub(super) fn written(
+        &mut self,
+        response: &Response,
+        (table, key, write): (&str, &Key, &Write),
+        properties: Option<Properties>,
+        last: Timestamp,
+    ) {
+        assert_eq!(response.refusal(), None, "{write:?} {key:?}");
+        let row = properties.map(|properties| {
+            let etag = response.header("etag");
+            let etag = etag.expect("a response to a write has an ETag");
+            let written = ETag::from_opaque(&*etag).timestamp().unwrap();
+            assert!(written > last, "{written} after {last}");
+            self.last_write = self.last_write.max(written);
+            self.etags.push(etag.clone());
+            Row { properties, etag }
+        });
+        if let (201, Some(row)) = (response.status, &row) {
+            assert_row(&response.body, key, row);
+        }
+        self.oracle.apply(table, key, row);
     }
 
     /// A random write of that entity. About half of them can succeed.
@@ -50,24 +68,9 @@ impl History {
         }
     }
 
-    /// The entity after a write, with its new ETag, which must be later than `last`.
-    pub(super) fn row(
-        &mut self,
-        properties: Properties,
-        etag: Option<String>,
-        last: Timestamp,
-    ) -> Row {
-        let etag = etag.expect("a response to a write has an ETag");
-        let written = ETag::from_opaque(&*etag).timestamp().unwrap();
-        assert!(written > last, "{written} after {last}");
-        self.last_write = self.last_write.max(written);
-        self.etags.push(etag.clone());
-        Row { properties, etag }
-    }
-
     /// The request for a write, in one of the spellings that clients use.
     pub(super) fn ask(&mut self, table: &str, key: &Key, write: &Write) -> Ask {
-        let mut ask = match write {
+        let ask = match write {
             Write::Delete(_) => Ask::new("DELETE", path(table, key)),
             Write::Insert(properties) => {
                 let mut body = self.body(properties);
@@ -75,7 +78,8 @@ impl History {
                 body.insert("RowKey".to_owned(), json!(row_key));
                 body.insert("PartitionKey".to_owned(), json!(partition_key));
                 let ask = Ask::new("POST", format!("/{table}")).json(body);
-                if self.rng.bool() {
+                let is_quiet = self.rng.bool();
+                if is_quiet {
                     ask.header("prefer", "return-no-content")
                 } else {
                     ask
@@ -99,20 +103,11 @@ impl History {
                 }
             }
         };
-        let if_match = match write {
-            Write::Delete(condition)
-            | Write::Update {
-                condition: Some(condition),
-                ..
-            } => Some(condition),
-            _ => None,
-        };
-        match if_match {
-            Some(Condition::Any) => ask = ask.header("if-match", "*"),
-            Some(Condition::ETag(etag)) => ask = ask.header("if-match", etag),
-            None => {}
+        match write.condition() {
+            Some(Condition::Any) => ask.header("if-match", "*"),
+            Some(Condition::ETag(etag)) => ask.header("if-match", etag),
+            None => ask,
         }
-        ask
     }
 
     /// Adds, in some bodies, members that the service ignores.
