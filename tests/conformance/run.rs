@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fmt::{Debug, Display};
 
 use harness::postgres;
+use serde_json::Value as Json;
 use tablesdk_server::{Durability, TableServer};
 
 use crate::client::{Account, Credential, Response};
@@ -11,8 +12,8 @@ use crate::sign::{account_sas, percent, table_sas};
 
 pub(crate) const NO_METADATA: &str = "Accept: application/json;odata=nometadata";
 
-/// The result of a rule: an error describes the difference.
-pub(crate) type Outcome = Result<(), String>;
+/// The result of a rule, or of a step to it: an error describes the difference.
+pub(crate) type Outcome<T = ()> = Result<T, String>;
 
 /// Checks a rule: a block with [`Outcome`], in which the suite is shared.
 macro_rules! rule {
@@ -172,12 +173,7 @@ impl Suite {
     }
 
     /// Sends a request that is expected to succeed.
-    pub(crate) async fn done(
-        &self,
-        line: &str,
-        headers: &[&str],
-        body: &str,
-    ) -> Result<Response, String> {
+    pub(crate) async fn done(&self, line: &str, headers: &[&str], body: &str) -> Outcome<Response> {
         let response = self.ask(line, headers, body).await;
         if response.status < 300 {
             return Ok(response);
@@ -189,7 +185,7 @@ impl Suite {
     }
 
     /// Inserts an entity with these members; returns its ETag.
-    pub(crate) async fn insert(&self, table: &str, members: &str) -> Result<String, String> {
+    pub(crate) async fn insert(&self, table: &str, members: &str) -> Outcome<String> {
         let body = format!("{{{members}}}");
         let (line, headers) = (format!("POST /{table}"), ["Prefer: return-no-content"]);
         let response = self.done(&line, &headers, &body).await?;
@@ -198,12 +194,7 @@ impl Suite {
     }
 
     /// Reads an entity without metadata and timestamp.
-    pub(crate) async fn entity(
-        &self,
-        table: &str,
-        partition: &str,
-        row: &str,
-    ) -> Result<serde_json::Value, String> {
+    pub(crate) async fn entity(&self, table: &str, partition: &str, row: &str) -> Outcome<Json> {
         let line = format!("GET {}", entity_path(table, partition, row));
         let mut json = self.done(&line, &[NO_METADATA], "").await?.json();
         if let Some(members) = json.as_object_mut() {
@@ -213,7 +204,7 @@ impl Suite {
     }
 
     /// The row keys of the results of a query, from all its pages.
-    pub(crate) async fn rows(&self, table: &str, query: &str) -> Result<Vec<String>, String> {
+    pub(crate) async fn rows(&self, table: &str, query: &str) -> Outcome<Vec<String>> {
         let mut rows = Vec::new();
         let mut next = String::new();
         loop {
