@@ -8,11 +8,8 @@ use tablesdk::{TableEntity, TableServiceClientBuilder};
 use tablesdk_server::TableServer;
 
 #[derive(Debug, TableEntity)]
-#[table(
-    rename_all = "PascalCase",
-    partition_key = "{fleet}",
-    row_key = "ship_{number:04}"
-)]
+#[table(rename_all = "PascalCase")]
+#[table(partition_key = "{fleet}", row_key = "ship_{number:04}")]
 #[table(index(ByHarbour, row_key = "harbour_{harbour:escaped}_{number:04}"))]
 #[table(index(ByCrew, row_key = "crew_{crew:05}_{name}_{number:04}"))]
 #[table(index(ByTitle, row_key = "name_{name}", unique))]

@@ -75,9 +75,8 @@ async fn concurrent_calls_are_written_together() {
     assert_eq!(journal.requests().count(), 2);
     counter.add(1).await.unwrap();
     assert_eq!(journal.requests().count(), 3);
-    try_join_all((0..1_000).map(|_| counter.add(1)))
-        .await
-        .unwrap();
+    let adds = (0..1_000).map(|_| counter.add(1));
+    try_join_all(adds).await.unwrap();
     assert_eq!(journal.requests().count(), 4);
     assert_eq!(counter.value().await.unwrap(), 1_002);
     assert_eq!(shards(&table).await.len(), 1);

@@ -7,11 +7,8 @@ use super::expiry::hours;
 use super::on_both_transports;
 
 #[derive(Clone, Debug, PartialEq, TableEntity)]
-#[table(
-    entity_type = "Employee",
-    partition_key = "{department}",
-    row_key = "row_{id}"
-)]
+#[table(entity_type = "Employee")]
+#[table(partition_key = "{department}", row_key = "row_{id}")]
 #[table(index(ByEmail, row_key = "email_{email}", unique))]
 struct Employee {
     department: String,
@@ -20,11 +17,8 @@ struct Employee {
 }
 
 #[derive(Clone, Debug, PartialEq, TableEntity)]
-#[table(
-    entity_type = "Visitor",
-    partition_key = "{department}",
-    row_key = "row_{id}"
-)]
+#[table(entity_type = "Visitor")]
+#[table(partition_key = "{department}", row_key = "row_{id}")]
 #[table(index(ByBadge, row_key = "badge_{badge}_{id}"))]
 struct Visitor {
     department: String,
@@ -35,11 +29,8 @@ struct Visitor {
 }
 
 #[derive(Clone, Debug, PartialEq, TableEntity)]
-#[table(
-    entity_type = "Patient",
-    partition_key = "{department}",
-    row_key = "row_{id}"
-)]
+#[table(entity_type = "Patient")]
+#[table(partition_key = "{department}", row_key = "row_{id}")]
 struct Patient {
     department: String,
     id: String,
@@ -48,11 +39,8 @@ struct Patient {
 }
 
 #[derive(Clone, Debug, PartialEq, TableEntity)]
-#[table(
-    entity_type = "Room",
-    partition_key = "{department}",
-    row_key = "row_{id}"
-)]
+#[table(entity_type = "Room")]
+#[table(partition_key = "{department}", row_key = "row_{id}")]
 struct Room {
     department: String,
     id: String,
@@ -67,11 +55,8 @@ enum Row {
 }
 
 #[derive(Clone, Debug, PartialEq, TableEntity)]
-#[table(
-    entity_type = "Ticket",
-    partition_key = "{queue}",
-    row_key = "row_{id}"
-)]
+#[table(entity_type = "Ticket")]
+#[table(partition_key = "{queue}", row_key = "row_{id}")]
 struct Ticket<T>
 where
     T: tablesdk::PropertyValue + Clone + PartialEq + std::fmt::Debug + Send + 'static,

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use futures::StreamExt as _;
-use harness::{client, client_with};
+use harness::{Subject, client};
 use tablesdk::action::{Merged, ParallelQuery};
-use tablesdk::key::Shard;
+use tablesdk::key::{Partition, Shard};
 use tablesdk::query::PageToken;
 use tablesdk::{DynamicEntity, ErrorKind, RetryPolicy, TableClient, TableEntity, Timestamp};
 use tablesdk_server::TableServer;
@@ -53,13 +53,16 @@ async fn insert<const N: u32>(table: &TableClient, readings: &[Reading<N>]) {
     assert!(table.bulk().insert(readings).await.unwrap().is_success());
 }
 
+fn partitions<const N: u32>() -> impl Iterator<Item = Partition<Reading<N>>> {
+    Shard::all().map(|shard| Reading::<N>::partition(HOUR, shard))
+}
+
 fn merged<const N: u32>(
     table: &TableClient,
 ) -> ParallelQuery<Reading<N>, impl tablesdk::query::Selection<Reading<N>, Item = Reading<N>>, Merged>
 {
-    let partitions = Shard::all().map(|shard| Reading::<N>::partition(HOUR, shard));
     let query = table.query::<Reading<N>>().values();
-    query.partitions(partitions).merged()
+    query.partitions(partitions::<N>()).merged()
 }
 
 /// All items, page by page, and the number of pages.
@@ -102,8 +105,7 @@ on_both_transports! {
         let table = subject.table().await;
         insert(&table, &readings::<5>(8)).await;
         let query = || {
-            let partitions = Shard::all().map(|shard| Reading::<5>::partition(HOUR, shard));
-            let warm = table.query::<Reading<5>>().partitions(partitions).filter(|r| r.celsius.ge(2.0));
+            let warm = table.query::<Reading<5>>().partitions(partitions::<5>()).filter(|r| r.celsius.ge(2.0));
             warm.merged().rows(Reading::rows().second(1..=6)).select(|r| r.celsius).take(12)
         };
         let first = query().page(None).await.unwrap();
@@ -153,34 +155,24 @@ async fn a_token_is_bound_to_its_partitions_and_its_query() {
     let token = merged::<4>(&table).take(3).page(None).await.unwrap().next;
     let token = token.unwrap();
     let journal = server.journal();
-    let partitions = Shard::all().map(|shard| Reading::<4>::partition(HOUR, shard));
-    let selected = table
-        .query::<Reading<4>>()
-        .partitions(partitions)
-        .merged()
-        .select(|r| r.celsius);
+    let selected = table.query::<Reading<4>>().partitions(partitions::<4>());
+    let selected = selected.merged().select(|r| r.celsius);
+    let filtered = merged::<4>(&table).odata("celsius ge 0.0");
     let of_one = || table.query::<Reading<4>>().partition(format!("{HOUR}_0"));
     for error in [
         merged::<5>(&table).page(token.clone()).await.unwrap_err(),
-        merged::<4>(&table)
-            .odata("celsius ge 0.0")
-            .page(token.clone())
-            .await
-            .unwrap_err(),
+        filtered.page(token.clone()).await.unwrap_err(),
         selected.page(token.clone()).await.unwrap_err(),
         of_one().page(token.clone()).await.unwrap_err(),
     ] {
         assert_eq!(error.kind(), ErrorKind::Input, "{error}");
-        assert!(
-            error.to_string().contains("comes from a query of another"),
-            "{error}"
-        );
+        let text = error.to_string();
+        assert!(text.contains("comes from a query of another"), "{text}");
     }
     // Nor is the token of a partition one of the merged read of that partition.
     let of_part = of_one().take(1).page(None).await.unwrap().next;
-    let only = table
-        .query::<Reading<4>>()
-        .partitions([format!("{HOUR}_0")]);
+    let only = [format!("{HOUR}_0")];
+    let only = table.query::<Reading<4>>().partitions(only);
     let error = only.merged().page(of_part).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input);
     let error = merged::<4>(&table).page_after(Some("1.x")).await;
@@ -195,23 +187,16 @@ async fn what_cannot_be_merged_is_refused_before_anything_is_sent() {
     let server = TableServer::in_process();
     let table = client(&server).table("Readings");
     let query = || table.query::<DynamicEntity>();
+    let ranges = "is for `partitions`, and not for ranges";
+    let of_a = || query().partitions(["a"]);
     for (query, reason) in [
         (query().partitions(["a", "b", "a"]), "is given twice"),
-        (
-            query().partition("a").row_ranges(["m"]),
-            "is for `partitions`, and not for ranges",
-        ),
-        (
-            query().partition_ranges(["m"]),
-            "is for `partitions`, and not for ranges",
-        ),
-        (
-            query().partitions(["a"]).in_order(),
-            "`in_order` and `merged` are two orders",
-        ),
-        (query().partitions(["a"]).parallel(0), "a parallelism of 0"),
+        (query().partition("a").row_ranges(["m"]), ranges),
+        (query().partition_ranges(["m"]), ranges),
+        (of_a().in_order(), "`in_order` and `merged` are two orders"),
+        (of_a().parallel(0), "a parallelism of 0"),
         (query().partitions(["a/b"]), "a/b"),
-        (query().partitions(["a"]).page_size(0), "a page size of 0"),
+        (of_a().page_size(0), "a page size of 0"),
     ] {
         let error = query.merged().collect().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input, "{error}");
@@ -222,19 +207,14 @@ async fn what_cannot_be_merged_is_refused_before_anything_is_sent() {
     assert!(nothing().collect().await.unwrap().is_empty());
     assert!(nothing().page(None).await.unwrap().next.is_none());
     let error = nothing().take(0).page(None).await.unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .contains("a page of no items leads nowhere"),
-        "{error}"
-    );
+    let text = error.to_string();
+    assert!(text.contains("a page of no items leads nowhere"), "{text}");
     assert_eq!(server.journal().requests().count(), 0);
 }
 
 #[tokio::test]
 async fn an_entity_that_cannot_be_read_is_in_its_place() {
-    let table = client(&TableServer::in_process()).table("Readings");
-    table.create_table().await.unwrap();
+    let table = Subject::in_process().table().await;
     insert(&table, &readings::<3>(3)).await;
     // In the middle of the readings of second 1.
     let bad = DynamicEntity::new(format!("{HOUR}_1"), "0001_s001x").with("celsius", "warm");
@@ -267,12 +247,13 @@ async fn requests_are_few_and_bounded() {
         (requests.count(), returned)
     };
     // A page: a request for each partition, which returns about twice its share.
-    journal.clear();
-    let page = merged::<16>(&table).take(64).page(None).await.unwrap();
-    assert_eq!((page.items.len(), requests()), (64, (16, 128)));
-    journal.clear();
-    let page = merged::<16>(&table).take(64).page(page.next).await.unwrap();
-    assert_eq!((page.items.len(), requests()), (64, (16, 128)));
+    let mut token = None;
+    for _ in 0..2 {
+        journal.clear();
+        let page = merged::<16>(&table).take(64).page(token).await.unwrap();
+        assert_eq!((page.items.len(), requests()), (64, (16, 128)));
+        token = page.next;
+    }
     // All, with pages of 100: four of each partition, and at each time some items of it in memory.
     journal.clear();
     let all = merged::<16>(&table).page_size(100).stream();
@@ -282,19 +263,13 @@ async fn requests_are_few_and_bounded() {
     let stream = merged::<16>(&table).page_size(100).stream();
     assert_eq!((stream.count().await, requests()), (6_400, (64, 6_400)));
     // All in one of the partitions.
-    let first: Vec<_> = (0..300)
-        .map(|at| DynamicEntity::new("x", format!("{at:03}")))
-        .collect();
+    let first = (0..300).map(|at| DynamicEntity::new("x", format!("{at:03}")));
     let first = table.bulk().upsert_replace(futures::stream::iter(first));
     assert!(first.await.unwrap().is_success());
     journal.clear();
-    let partitions = ["x", "y", "z"].into_iter();
-    let page = table
-        .query::<DynamicEntity>()
-        .partitions(partitions)
-        .merged()
-        .take(300);
-    assert_eq!(page.page(None).await.unwrap().items.len(), 300);
+    let query = table.query::<DynamicEntity>().partitions(["x", "y", "z"]);
+    let page = query.merged().take(300).page(None).await.unwrap();
+    assert_eq!(page.items.len(), 300);
     assert_eq!(requests(), (4, 300));
 }
 
@@ -355,12 +330,9 @@ async fn expired_entities_are_hidden_from_page_to_page() {
 /// No more requests are in flight than `parallel` says.
 #[tokio::test(start_paused = true)]
 async fn parallel_bounds_the_requests_in_flight() {
-    let server = TableServer::in_process();
-    let table = client(&server).table("Readings");
-    table.create_table().await.unwrap();
+    let (_subject, table, faults) = Subject::with_table(RetryPolicy::none()).await;
     insert(&table, &readings::<16>(2)).await;
     let second = Duration::from_secs(1);
-    let faults = server.faults();
     faults.on(Op::QueryEntities).inject(Fault::delay(second));
     for (parallel, waves) in [(1, 16), (5, 4), (8, 2), (100, 1)] {
         let start = tokio::time::Instant::now();
@@ -372,13 +344,9 @@ async fn parallel_bounds_the_requests_in_flight() {
 
 #[tokio::test]
 async fn a_failure_ends_the_read() {
-    let server = TableServer::in_process();
-    let service = client_with(&server, |builder| builder.retry(RetryPolicy::none()));
-    let table = service.table("Readings");
-    table.create_table().await.unwrap();
+    let (_subject, table, faults) = Subject::with_table(RetryPolicy::none()).await;
     insert(&table, &readings::<4>(4)).await;
     for nth in 1..=8 {
-        let faults = server.faults();
         let injected = faults.on(Op::QueryEntities).nth(nth);
         let injected = injected.inject(Fault::reset());
         let items: Vec<_> = merged::<4>(&table).page_size(2).stream().collect().await;
@@ -399,9 +367,7 @@ async fn random_reads_beside_writers() {
     for seed in harness::seeds("SEED", 40) {
         println!("SEED={seed}");
         let mut rng = Rng::with_seed(seed);
-        let server = TableServer::in_process();
-        let table = client(&server).table("Rows");
-        table.create_table().await.unwrap();
+        let table = Subject::in_process().table().await;
         let partitions: Vec<_> = (0..rng.usize(1..8)).map(|at| format!("p{at}")).collect();
         let mut keys = BTreeSet::new();
         for _ in 0..rng.usize(0..120) {
@@ -418,10 +384,11 @@ async fn random_reads_beside_writers() {
         let mut read = Vec::new();
         let mut token = None;
         loop {
-            let query = table
-                .query::<DynamicEntity>()
-                .partitions(partitions.clone());
-            let query = query.merged().parallel(rng.usize(1..4));
+            let query = table.query::<DynamicEntity>();
+            let query = query
+                .partitions(partitions.clone())
+                .merged()
+                .parallel(rng.usize(1..4));
             let page = query.take(take).page_size(size).page(token).await.unwrap();
             assert!(page.items.len() <= take);
             read.extend(page.items.iter().map(|item| {
@@ -452,24 +419,19 @@ async fn random_reads_beside_writers() {
 
 /// How many entities the server accepts within that many seconds of its clock, without retries, of appends that exceed its rates.
 async fn accepted<const N: u32>(seconds: u32) -> usize {
-    let server = TableServer::in_process();
-    server.clock().freeze();
-    server.faults().throttle(Throttle::documented());
-    let service = client_with(&server, |builder| builder.retry(RetryPolicy::none()));
-    let table = service.table("Readings");
-    table.create_table().await.unwrap();
-    server.clock().advance(Duration::from_secs(1));
+    let (subject, table, faults) = Subject::with_table(RetryPolicy::none()).await;
+    let clock = subject.server().clock();
+    clock.freeze();
+    faults.throttle(Throttle::documented());
+    clock.advance(Duration::from_secs(1));
     let mut written = 0;
     for second in 0..seconds {
         for shard in Shard::<N>::all() {
             for batch in 0.. {
                 let mut change = table.batch(Reading::<N>::partition(HOUR, shard));
                 for sensor in 0..100 {
-                    let sensor = format!("s{batch:02}{sensor:02}");
-                    change = change.insert(&Reading {
-                        shard,
-                        ..reading(second, &sensor)
-                    });
+                    let reading = reading(second, &format!("s{batch:02}{sensor:02}"));
+                    change = change.insert(&Reading { shard, ..reading });
                 }
                 match change.await {
                     Ok(_) => written += 100,
@@ -480,7 +442,7 @@ async fn accepted<const N: u32>(seconds: u32) -> usize {
                 }
             }
         }
-        server.clock().advance(Duration::from_secs(1));
+        clock.advance(Duration::from_secs(1));
     }
     written
 }
@@ -502,18 +464,19 @@ async fn lints_of_appends_point_to_shards() {
     table.create_table().await.unwrap();
     insert(&table, &readings::<1>(200)).await;
     let lints = journal.lints();
-    let hot = lints
-        .iter()
-        .find(|lint| lint.kind == LintKind::HotPartition);
-    assert!(hot.unwrap().to_string().contains("`Shard`"), "{lints:?}");
-    let append = lints.iter().find(|lint| lint.kind == LintKind::LogData);
-    assert!(append.unwrap().to_string().contains("blobs"), "{lints:?}");
+    let text = |kind| {
+        let lint = lints.iter().find(|lint| lint.kind == kind);
+        lint.map(ToString::to_string).unwrap_or_default()
+    };
+    let hot = text(LintKind::HotPartition);
+    assert!(hot.contains("`Shard`"), "{lints:?}");
+    assert!(text(LintKind::LogData).contains("blobs"), "{lints:?}");
     assert!(LintKind::PrependAppend.advice().contains("`Shard`"));
 
     journal.clear();
     let table = client(&server).table("Sharded");
     table.create_table().await.unwrap();
     insert(&table, &readings::<16>(20)).await;
-    let kinds: Vec<_> = journal.lints().iter().map(|lint| lint.kind).collect();
-    assert!(!kinds.contains(&LintKind::HotPartition), "{kinds:?}");
+    let mut lints = journal.lints().into_iter();
+    assert!(lints.all(|lint| lint.kind != LintKind::HotPartition));
 }

@@ -44,9 +44,11 @@ async fn a_missing_entry_is_not_a_missing_entity() {
     let ada = table.get(Employee::key("Sales", 1)).await.unwrap().unwrap();
     let entry = ("Sales", "name_Lovelace_000001");
     table.delete(entry).await.unwrap();
-    // Nothing is left of the time for a second round.
+    // Nothing is left of the time for a second round: if it is sent, it does not arrive.
     let slow = Fault::delayed_response(Duration::from_secs(2));
-    faults.on(Op::Batch).inject(slow);
+    faults
+        .on(Op::Batch)
+        .inject_each([slow, Fault::no_response()]);
     let delete = table.delete_stored(&ada);
     let error = delete.deadline(Duration::from_millis(2_001)).await;
     let error = error.unwrap_err();

@@ -4,20 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use harness::client_with;
+use harness::Subject;
 use tablesdk::{DynamicEntity, ErrorCode, RetryPolicy, TableClient, TableEntity, Value};
-use tablesdk_server::TableServer;
-use tablesdk_server::testing::{Fault, Op};
+use tablesdk_server::testing::{Fault, Faults, Op};
 use tokio::time::sleep;
 
 use super::on_both_transports;
 
 #[derive(Clone, Debug, PartialEq, TableEntity)]
-#[table(
-    rename_all = "PascalCase",
-    partition_key = "{department}",
-    row_key = "empid_{id:06}"
-)]
+#[table(rename_all = "PascalCase")]
+#[table(partition_key = "{department}", row_key = "empid_{id:06}")]
 #[table(index(ByEmail, row_key = "email_{email}", unique))]
 #[table(index(
     ByName,
@@ -61,10 +57,7 @@ async fn rows(table: &TableClient) -> Rows {
 
 /// The keys and properties of the entries that belong to the employees among the rows, written down here a second time.
 fn expected_entries(rows: &Rows) -> Rows {
-    let employees = rows
-        .iter()
-        .filter(|((_, row), _)| row.starts_with("empid_"));
-    let entries = employees.filter_map(|((department, row), properties)| {
+    let entries = rows.iter().filter_map(|((department, row), properties)| {
         let id: i64 = row.strip_prefix("empid_")?.parse().ok()?;
         let Value::String(name) = properties.get("LastName")? else {
             return None;
@@ -75,10 +68,6 @@ fn expected_entries(rows: &Rows) -> Rows {
         Some((key, entry))
     });
     entries.collect()
-}
-
-fn is_entry(key: &(String, String)) -> bool {
-    key.1.starts_with("in_")
 }
 
 /// The entries that employees should have and do not.
@@ -95,13 +84,10 @@ pub(crate) async fn none_missing(table: &TableClient) {
 
 /// The entries are those of the employees and no others, with the same properties. Holds after a repair.
 pub(crate) async fn exact(table: &TableClient) {
-    let rows = rows(table).await;
-    let entries: Rows = rows
-        .iter()
-        .filter(|(key, _)| is_entry(key))
-        .map(|(key, row)| (key.clone(), row.clone()))
-        .collect();
-    assert_eq!(entries, expected_entries(&rows));
+    let mut entries = rows(table).await;
+    let expected = expected_entries(&entries);
+    entries.retain(|(_, row), _| row.starts_with("in_"));
+    assert_eq!(entries, expected);
 }
 
 on_both_transports! {
@@ -225,27 +211,35 @@ on_both_transports! {
 }
 
 /// A server with two employees, and a client with that policy.
-async fn company(retry: RetryPolicy) -> (TableServer, TableClient) {
-    let server = TableServer::in_process();
-    let table = client_with(&server, |builder| builder.retry(retry)).table("Company");
-    table.create_table().await.unwrap();
+/// A server with two employees, and a client with that policy.
+async fn company(retry: RetryPolicy) -> (Subject, TableClient, Faults) {
+    let (subject, table, faults) = Subject::with_table(retry).await;
     for id in [1, 2] {
         table.insert(&employee("Sales", id, "Jones")).await.unwrap();
     }
-    (server, table)
+    (subject, table, faults)
+}
+
+/// Gives the first employee another name.
+async fn rename(table: &TableClient, name: &str) {
+    let renamed = table.modify(Employee::key("Sales", 1), |e| {
+        e.last_name = Some(name.to_owned());
+        Ok(())
+    });
+    renamed.await.unwrap();
 }
 
 /// A late insert finds the entry that existed before it.
 #[tokio::test(start_paused = true)]
 async fn an_entry_that_existed_stays_for_an_insert_of_unknown_outcome() {
-    let (server, table) = company(RetryPolicy::none()).await;
+    let (_subject, table, faults) = company(RetryPolicy::none()).await;
     let left_behind = DynamicEntity::new("name_King", "in_Sales_000003")
         .with("LastName", "King")
         .with("Age", 1)
         .with("TablesdkIndex", "Employee.ByName");
     table.insert(&left_behind).await.unwrap();
     let late = Fault::reset().applied_after(Duration::from_secs(30));
-    let late = server.faults().next(Op::Batch, late);
+    let late = faults.next(Op::Batch, late);
     let insert = table.insert(&employee("Sales", 3, "King")).await;
     assert!(insert.unwrap_err().is_outcome_unknown());
     assert_eq!(late.hits(), 1);
@@ -257,9 +251,8 @@ async fn an_entry_that_existed_stays_for_an_insert_of_unknown_outcome() {
 /// One write changes a property, a later one changes it back before the first has replaced the entry.
 #[tokio::test(start_paused = true)]
 async fn a_slow_write_does_not_replace_the_entry_of_a_later_one() {
-    let (server, table) = company(RetryPolicy::exponential()).await;
-    let slow = Fault::delay(Duration::from_secs(10));
-    let slow = server.faults().next(Op::UpdateEntity, slow);
+    let (_subject, table, faults) = company(RetryPolicy::exponential()).await;
+    let slow = faults.next(Op::UpdateEntity, Fault::delay(Duration::from_secs(10)));
     let set_age = async |age: i32| {
         let mut jones = table.get(Employee::key("Sales", 1)).await.unwrap().unwrap();
         jones.age = age;
@@ -277,26 +270,17 @@ async fn a_slow_write_does_not_replace_the_entry_of_a_later_one() {
 /// A write of an older version, which is refused without a response, sees an entry that another write has just inserted.
 #[tokio::test(start_paused = true)]
 async fn a_refused_write_of_unknown_outcome_leaves_the_entry_of_a_write_under_way() {
-    let (server, table) = company(RetryPolicy::none()).await;
+    let (_subject, table, faults) = company(RetryPolicy::none()).await;
     let mut older = table.get(Employee::key("Sales", 1)).await.unwrap().unwrap();
-    let rename = async |name: &'static str| {
-        let renamed = table.modify(Employee::key("Sales", 1), |e| {
-            e.last_name = Some(name.to_owned());
-            Ok(())
-        });
-        renamed.await.unwrap();
-    };
-    rename("King").await;
-    let batch = Op::Batch;
-    let slow = Fault::delay(Duration::from_secs(10));
-    let slow = server.faults().next(batch, slow);
-    let lost = server.faults().next(batch, Fault::lost_response());
+    rename(&table, "King").await;
+    let slow = faults.next(Op::Batch, Fault::delay(Duration::from_secs(10)));
+    let lost = faults.next(Op::Batch, Fault::lost_response());
     let refused = async {
         sleep(Duration::from_secs(1)).await;
         older.age += 1;
         table.replace(&mut older).await
     };
-    let ((), refused) = tokio::join!(rename("Jones"), refused);
+    let ((), refused) = tokio::join!(rename(&table, "Jones"), refused);
     assert!(refused.unwrap_err().is_outcome_unknown());
     assert_eq!((slow.hits(), lost.hits()), (1, 1));
     none_missing(&table).await;
@@ -306,13 +290,13 @@ async fn a_refused_write_of_unknown_outcome_leaves_the_entry_of_a_write_under_wa
 /// A computer sleeps while the entries of an insert are prepared. A repair may have deleted them by then.
 #[tokio::test(start_paused = true)]
 async fn an_insert_that_was_interrupted_for_an_hour_stores_nothing() {
-    let (server, table) = company(RetryPolicy::none()).await;
+    let (subject, table, faults) = company(RetryPolicy::none()).await;
     let slow = Fault::delayed_response(Duration::from_secs(2));
-    let slow = server.faults().next(Op::InsertEntity, slow);
+    let slow = faults.next(Op::InsertEntity, slow);
     let king = employee("Sales", 3, "King");
     let asleep = async {
         sleep(Duration::from_secs(1)).await;
-        server.clock().advance(Duration::from_secs(3600));
+        subject.server().clock().advance(Duration::from_secs(3600));
     };
     let (inserted, ()) = tokio::join!(table.insert(&king), asleep);
     let error = inserted.unwrap_err();
@@ -325,9 +309,8 @@ async fn an_insert_that_was_interrupted_for_an_hour_stores_nothing() {
 /// No version of an entity shows that it was inserted and deleted between the two requests of an insert.
 #[tokio::test(start_paused = true)]
 async fn an_insert_writes_the_entry_again_that_a_delete_of_the_same_entity_removed() {
-    let (server, table) = company(RetryPolicy::exponential()).await;
-    let slow = Fault::delay(Duration::from_secs(10));
-    let slow = server.faults().next(Op::Batch, slow);
+    let (_subject, table, faults) = company(RetryPolicy::exponential()).await;
+    let slow = faults.next(Op::Batch, Fault::delay(Duration::from_secs(10)));
     let king = employee("Sales", 3, "King");
     let inserted_and_deleted = async {
         sleep(Duration::from_secs(1)).await;
@@ -343,27 +326,18 @@ async fn an_insert_writes_the_entry_again_that_a_delete_of_the_same_entity_remov
 /// The service fails to write an entry again, which an earlier write is about to delete, and then the client stops after the commit.
 #[tokio::test(start_paused = true)]
 async fn an_entry_that_may_not_have_been_written_again_is_not_relied_on() {
-    let (server, table) = company(RetryPolicy::none()).await;
-    let rename = async |name: &'static str| {
-        let renamed = table.modify(Employee::key("Sales", 1), |e| {
-            e.last_name = Some(name.to_owned());
-            Ok(())
-        });
-        renamed.await.unwrap();
-    };
-    let faults = server.faults();
+    let (_subject, table, faults) = company(RetryPolicy::none()).await;
     let slow = faults.next(Op::DeleteEntity, Fault::delay(Duration::from_secs(10)));
     let back = async {
         sleep(Duration::from_secs(1)).await;
-        let slow = Fault::delay(Duration::from_secs(20));
-        let slow = faults.next(Op::Batch, slow);
+        let slow = faults.next(Op::Batch, Fault::delay(Duration::from_secs(20)));
         let failed = Fault::error(ErrorCode::InternalError);
         let failed = faults.next(Op::MergeEntity, failed);
         let stopped = faults.next(Op::UpdateEntity, Fault::reset());
-        rename("Jones").await;
+        rename(&table, "Jones").await;
         assert_eq!((slow.hits(), failed.hits(), stopped.hits()), (1, 1, 1));
     };
-    tokio::join!(rename("King"), back);
+    tokio::join!(rename(&table, "King"), back);
     assert_eq!(slow.hits(), 1);
     none_missing(&table).await;
 }

@@ -1,4 +1,4 @@
-//! Two copies of an entity that are parts of one other entity.
+//! Copies of every kind beside each other: two parts of one other entity, an entity, and the entry of an index in another partition.
 
 use harness::Subject;
 use tablesdk::index::CopyOf;
@@ -6,14 +6,15 @@ use tablesdk::{DynamicEntity, TableEntity};
 
 use super::staff::open;
 
-/// Two parts of the department, which have one property in common.
+/// Two parts of the department, which have one property in common, and a copy.
 #[derive(Clone, Debug, TableEntity)]
-#[table(
-    partition_key = "{department}",
-    row_key = "boss_{id}",
-    copy(Named),
-    copy(Reached)
-)]
+#[table(partition_key = "{department}", row_key = "boss_{id}")]
+#[table(copy(Named), copy(Reached), copy(Initial))]
+#[table(index(
+    Everywhere,
+    partition_key = "name_{name}",
+    row_key = "in_{department}_{id}"
+))]
 struct Boss {
     department: String,
     id: u32,
@@ -39,6 +40,13 @@ struct Reached {
     since: Option<u32>,
 }
 
+#[derive(Clone, Debug, TableEntity)]
+#[table(partition_key = "{department}", row_key = "initial_{letter}")]
+struct Initial {
+    department: String,
+    letter: String,
+}
+
 impl CopyOf<Boss> for Named {
     fn copies_of(boss: &Boss) -> impl IntoIterator<Item = Self> {
         [Self {
@@ -59,6 +67,25 @@ impl CopyOf<Boss> for Reached {
     }
 }
 
+impl CopyOf<Boss> for Initial {
+    fn copies_of(boss: &Boss) -> impl IntoIterator<Item = Self> {
+        boss.name.chars().next().map(|letter| Self {
+            department: boss.department.clone(),
+            letter: letter.to_string(),
+        })
+    }
+}
+
+fn boss(name: &str) -> Boss {
+    Boss {
+        department: "Sales".into(),
+        id: 1,
+        name: name.into(),
+        email: Some("ada@contoso.com".into()),
+        since: [Some(1843); 2],
+    }
+}
+
 /// Both are merged at once, and a value that one of them does not have is removed.
 #[tokio::test]
 async fn two_parts_of_one_entity_are_merged_together() {
@@ -74,14 +101,7 @@ async fn two_parts_of_one_entity_are_merged_together() {
         (string("manager_name"), string("manager_email"), since)
     };
     let some = |text: &str| Some(text.to_owned());
-    let boss = Boss {
-        department: "Sales".into(),
-        id: 1,
-        name: "Ada".into(),
-        email: some("ada@contoso.com"),
-        since: [Some(1843); 2],
-    };
-    let mut boss = table.insert(&boss).await.unwrap();
+    let mut boss = table.insert(&boss("Ada")).await.unwrap();
     let expected = (some("Ada"), some("ada@contoso.com"), Some(1843));
     assert_eq!(parts().await, expected);
     (boss.name, boss.email, boss.since) = ("Grace".into(), None, [None; 2]);
@@ -97,4 +117,35 @@ async fn two_parts_of_one_entity_are_merged_together() {
         assert!(error.to_string().contains(message), "{error}");
     }
     assert_eq!(parts().await, (some("Grace"), None, None));
+}
+
+/// Entries in other partitions are written before the transaction of the copies, and withdrawn if it is refused.
+#[tokio::test]
+async fn copies_and_entries_in_other_partitions_go_together() {
+    let table = Subject::in_process().table().await;
+    let keys = async || -> Vec<String> {
+        let rows = table.query::<DynamicEntity>().values().collect().await;
+        let rows = rows.unwrap().into_iter();
+        let keys = rows.map(|row| format!("{} {}", row.partition_key(), row.row_key()));
+        keys.collect()
+    };
+    let error = table.insert(&boss("Ada")).await.unwrap_err();
+    assert_eq!(error.index(), Some("Named"));
+    assert_eq!(keys().await, [""; 0]);
+
+    open(&table).await;
+    let mut ada = table.insert(&boss("Ada")).await.unwrap();
+    ada.name = "Lovelace".into();
+    table.replace(&mut ada).await.unwrap();
+    let all = [
+        "Sales boss_0000000001",
+        "Sales dept_",
+        "Sales initial_L",
+        "name_Lovelace in_Sales_0000000001",
+    ];
+    assert_eq!(keys().await, all);
+    let report = table.repair::<Boss>().dry_run().await.unwrap();
+    assert!(report.is_right(), "{report:?}");
+    assert!(table.delete_stored(&ada).await.unwrap());
+    assert_eq!(keys().await, ["Sales dept_"]);
 }

@@ -1,5 +1,6 @@
 //! What a write with entries or copies reads before it writes.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,13 +19,9 @@ use super::staff::{Staff, checked, open};
 #[tokio::test(start_paused = true)]
 async fn copies_are_read_several_at_a_time_and_too_many_are_not_read() {
     let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
-    let skills = |from: u32, count: u32| -> Vec<String> {
-        (from..from + count)
-            .map(|skill| format!("{skill:03}"))
-            .collect()
-    };
+    let skills = |range: Range<u32>| range.map(|skill| format!("{skill:03}")).collect();
     let skilled = Staff {
-        skills: skills(0, 60),
+        skills: skills(0..60),
         ..Staff::new(1, "Ada", &[])
     };
     let mut ada = table.insert(&skilled).await.unwrap();
@@ -36,8 +33,8 @@ async fn copies_are_read_several_at_a_time_and_too_many_are_not_read() {
     assert_eq!((slow.hits(), began.elapsed().as_secs()), (60, 8));
 
     // All that stay are written, and so are all that come.
-    for (from, count, reads, changes) in [(0, 100, 60, 101), (60, 60, 120, 121)] {
-        ada.skills = skills(from, count);
+    for (range, reads, changes) in [(0..100, 60, 101), (60..120, 120, 121)] {
+        ada.skills = skills(range);
         let error = table.replace(&mut ada).await.unwrap_err();
         assert_eq!((error.kind(), slow.hits()), (ErrorKind::Input, reads));
         let rule = format!("these 1 are {changes} with the entries");

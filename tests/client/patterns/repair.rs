@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use harness::company::indexed::{ByEmail, Employee, checked, rows};
-use harness::{client_with, seeds};
+use harness::{Subject, seeds};
 use tablesdk::index::RepairReport;
 use tablesdk::{DynamicEntity, ETag, RetryPolicy, TableClient, TableEntity};
-use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
 use tokio::time::sleep;
 
@@ -24,7 +23,7 @@ struct Customer {
 }
 
 /// An employee as a program writes it that does not know the indexes.
-fn foreign(id: u32, name: &str, email: &str) -> DynamicEntity {
+pub(crate) fn foreign(id: u32, name: &str, email: &str) -> DynamicEntity {
     DynamicEntity::new("Sales", format!("empid_{id:06}"))
         .with("LastName", name)
         .with("Email", email)
@@ -216,17 +215,10 @@ async fn after_random_foreign_writes_and_faults_a_repair_makes_it_right() {
     for seed in seeds("TABLESDK_REPAIR_SEED", 8) {
         println!("TABLESDK_REPAIR_SEED={seed}");
         fastrand::seed(seed);
-        let server = TableServer::in_process();
-        let table = client_with(&server, |builder| builder.retry(RetryPolicy::exponential()))
-            .table("Company");
-        table.create_table().await.unwrap();
-        let faults = server.faults();
+        let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
         let late = Fault::reset().applied_after(Duration::from_secs(5));
-        faults
-            .on(Op::Batch)
-            .probability(0.1)
-            .seed(seed)
-            .inject(late);
+        let batches = faults.on(Op::Batch).probability(0.1).seed(seed);
+        batches.inject(late);
         faults.chaos(seed);
         let writer = async {
             let mut rng = Rng::with_seed(seed);
@@ -251,13 +243,10 @@ async fn after_random_foreign_writes_and_faults_a_repair_makes_it_right() {
         // What a foreign program gave two owners has to be decided first.
         let report = table.repair::<Employee>().await.unwrap();
         for conflict in &report.conflicts {
-            let other = conflict.other.row_key().as_str().to_owned();
+            let other = conflict.other.row_key().as_str();
             let id: u32 = other.strip_prefix("empid_").unwrap().parse().unwrap();
-            let mut other = table
-                .get(Employee::key("Sales", id))
-                .await
-                .unwrap()
-                .unwrap();
+            let other = table.get(Employee::key("Sales", id)).await.unwrap();
+            let mut other = other.unwrap();
             other.email = None;
             table.replace(&mut other).await.unwrap();
         }

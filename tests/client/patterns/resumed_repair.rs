@@ -8,6 +8,7 @@ use tablesdk::query::PageToken;
 use tablesdk::{DynamicEntity, ETag, Error, ErrorCode, ErrorKind, RetryPolicy, TableClient};
 use tablesdk_server::testing::{Fault, Op};
 
+use super::repair::foreign;
 use super::staff::Staff;
 
 /// The result of the repair, and the position to resume it at, as it was stored.
@@ -21,13 +22,8 @@ async fn run(repair: Repair<'_, Employee>) -> (Result<RepairReport, Error>, Opti
 }
 
 /// Employees that another program wrote, without the entries of their indexes.
-async fn foreign(table: &TableClient, ids: std::ops::Range<u32>) {
-    let employees = ids.map(|id| {
-        DynamicEntity::new("Sales", format!("empid_{id:06}"))
-            .with("LastName", "Doe")
-            .with("Email", format!("{id}@contoso.com"))
-            .with("Age", 36)
-    });
+async fn insert_foreign(table: &TableClient, ids: std::ops::Range<u32>) {
+    let employees = ids.map(|id| foreign(id, "Doe", &format!("{id}@contoso.com")));
     let report = table.bulk().insert(stream::iter(employees)).await.unwrap();
     assert!(report.is_success(), "{:?}", report.failures());
 }
@@ -35,7 +31,7 @@ async fn foreign(table: &TableClient, ids: std::ops::Range<u32>) {
 #[tokio::test]
 async fn a_resumed_repair_does_not_read_the_pages_before_its_token() {
     let (_subject, table, faults) = Subject::with_table(RetryPolicy::none()).await;
-    foreign(&table, 0..1_200).await;
+    insert_foreign(&table, 0..1_200).await;
     let fault = faults.on(Op::QueryEntities).nth(2);
     fault.inject(Fault::error(ErrorCode::InternalError));
     let (result, stored) = run(table.repair()).await;
@@ -58,7 +54,7 @@ async fn a_resumed_repair_does_not_read_the_pages_before_its_token() {
 async fn a_repair_with_an_error_at_each_request_is_resumed_to_the_end() {
     for nth in 1.. {
         let (_subject, table, faults) = Subject::with_table(RetryPolicy::none()).await;
-        foreign(&table, 1..3).await;
+        insert_foreign(&table, 1..3).await;
         let hopper = Employee::new(3, "Hopper", None);
         table.insert(&hopper).await.unwrap();
         table.delete(("Sales", "empid_000003")).await.unwrap();

@@ -65,20 +65,6 @@ async fn concurrent_callers_share_the_error() {
     assert_eq!(sequence.next().await.unwrap(), 1);
 }
 
-#[tokio::test]
-async fn a_caller_that_is_dropped_leaves_the_sequence_usable() {
-    let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
-    let sequence = claims(&table, 10);
-    let slow = Fault::delayed_response(Duration::from_millis(50));
-    faults.on_writes().times(1).inject(slow);
-    tokio::select! {
-        biased;
-        _ = sequence.next() => panic!("the response takes longer"),
-        () = tokio::task::yield_now() => {}
-    }
-    assert!(sequence.next().await.unwrap() >= 1);
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_caller_that_is_polled_no_more_stops_no_other() {
     let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;

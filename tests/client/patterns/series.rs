@@ -5,12 +5,12 @@ use std::time::{Duration, SystemTime};
 
 use fastrand::Rng;
 use futures::future::join_all;
-use harness::client;
+use harness::{Subject, client};
 use serde_json::json;
 use tablesdk::series::Series;
 use tablesdk::{
-    DynamicEntity, ErrorKind, Guid, PropertyValue, TableClient, TableEntity, TableProperties,
-    Timestamp,
+    DynamicEntity, ErrorKind, Guid, PropertyValue, RetryPolicy, TableClient, TableEntity,
+    TableProperties, Timestamp,
 };
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
@@ -41,10 +41,8 @@ fn key() -> tablesdk::key::Key<Day> {
 
 async fn hours(table: &TableClient) -> Vec<(usize, i32)> {
     let day = table.get(key()).await.unwrap().unwrap();
-    day.hours
-        .filled()
-        .map(|(slot, value)| (slot, *value))
-        .collect()
+    let filled = day.hours.filled();
+    filled.map(|(slot, value)| (slot, *value)).collect()
 }
 
 on_both_transports! {
@@ -95,16 +93,17 @@ on_both_transports! {
 
     async fn the_largest_series_has_252_slots(subject: Subject) {
         let table = subject.table().await;
-        let largest = Largest { partition: "a".into(), row: "b".into(), values: (0..252).map(|slot| (slot, i64::MAX)).collect() };
-        let read = { table.insert(&largest).await.unwrap(); table.get(Largest::key("a", "b")).await.unwrap().unwrap() };
+        let largest = values::<i64, 252>((0..252).map(|slot| (slot, i64::MAX)).collect());
+        table.insert(&largest).await.unwrap();
+        let read = table.get::<Values<i64, 252>>(("a", "b")).await.unwrap().unwrap();
         assert_eq!(*read, largest);
-        assert_eq!(Largest::columns().values.slot(251).name(), "V251");
+        assert_eq!(Values::<i64, 252>::columns().values.slot(251).name(), "V251");
         // And the largest by its bytes: 1 MiB, with its names and keys.
         let text = |units: usize| "x".repeat(units);
         let of = |rest: usize| {
-            let mut values: Series<String, 17> = (0..15).map(|slot| (slot, text(32_768))).collect();
-            values[15] = Some(text(rest));
-            Texts { partition: "a".into(), row: "c".into(), values }
+            let mut series: Series<String, 17> = (0..15).map(|slot| (slot, text(32_768))).collect();
+            series[15] = Some(text(rest));
+            Values { row: "c".into(), ..values(series) }
         };
         let rest = (1 << 20) - 4 - 4 - 15 * (8 + 6 + 4 + 65_536) - (8 + 6 + 4);
         table.insert(&of(rest / 2)).await.unwrap();
@@ -132,47 +131,36 @@ on_both_transports! {
     }
 }
 
+/// A series of that type.
 #[derive(Debug, PartialEq, TableEntity)]
 #[table(partition_key = "{partition}", row_key = "{row}")]
-struct Largest {
+struct Values<T: PropertyValue + Send + Sync + 'static, const N: usize> {
     partition: String,
     row: String,
     #[table(flatten, prefix = "V")]
-    values: Series<i64, 252>,
+    values: Series<T, N>,
 }
 
-#[derive(Debug, PartialEq, TableEntity)]
-#[table(partition_key = "{partition}", row_key = "{row}")]
-struct Texts {
-    partition: String,
-    row: String,
-    #[table(flatten, prefix = "V")]
-    values: Series<String, 17>,
-}
-
-/// Writes one slot of that type, and reads it.
-async fn round_trip<T: PropertyValue + Clone + Debug + PartialEq + Send + Sync + 'static>(
-    value: T,
-) {
-    #[derive(TableEntity)]
-    #[table(partition_key = "{partition}", row_key = "{row}")]
-    struct Typed<T: PropertyValue + Send + Sync + 'static> {
-        partition: String,
-        row: String,
-        #[table(flatten, prefix = "V")]
-        values: Series<T, 3>,
-    }
-    let table = client(&TableServer::in_process()).table("Typed");
-    table.create_table().await.unwrap();
-    let values = Series::from([(1, value.clone())]);
-    let typed = Typed {
+fn values<T: PropertyValue + Send + Sync + 'static, const N: usize>(
+    values: Series<T, N>,
+) -> Values<T, N> {
+    Values {
         partition: "a".into(),
         row: "b".into(),
         values,
-    };
+    }
+}
+
+/// Writes one slot of that type, and reads it.
+async fn round_trip<T>(value: T)
+where
+    T: PropertyValue + Clone + Debug + PartialEq + Send + Sync + 'static,
+{
+    let table = Subject::in_process().table().await;
+    let typed = values(Series::<T, 3>::from([(1, value.clone())]));
     table.insert(&typed).await.unwrap();
-    let read = table.get::<Typed<T>>(("a", "b")).await.unwrap().unwrap();
-    assert_eq!(*read.values, [None, Some(value), None]);
+    let read = table.get::<Values<T, 3>>(("a", "b")).await.unwrap();
+    assert_eq!(*read.unwrap().values, [None, Some(value), None]);
 }
 
 #[tokio::test]
@@ -196,35 +184,22 @@ async fn a_slot_that_does_not_exist_is_an_input_error() {
     let days = || table.query::<Day>().partition("ann");
     let at = |slot| move |d: <Day as TableEntity>::Columns| d.hours.slot(slot);
     let missing = "there is no slot 24: the series has the slots 0 to 23";
+    let written = day(Series::from([(1, 1), (24, 2), (99, 3)]));
+    let equal = days().filter(|d| d.hours.slot(24).eq(1));
+    let between = days().filter(|d| d.hours.slot(24).between(..));
+    let selected = days().select(|d| (d.day, d.hours.slot(24)));
     for error in [
-        table
-            .upsert_merge(&day(Series::from([(1, 1), (24, 2), (99, 3)])))
-            .await
-            .unwrap_err(),
+        table.upsert_merge(&written).await.unwrap_err(),
         table.patch(key()).set(at(24), 1).await.unwrap_err(),
-        days()
-            .filter(|d| d.hours.slot(24).eq(1))
-            .count()
-            .await
-            .unwrap_err(),
-        days()
-            .filter(|d| d.hours.slot(24).between(..))
-            .count()
-            .await
-            .unwrap_err(),
+        equal.count().await.unwrap_err(),
+        between.count().await.unwrap_err(),
         days().select(at(24)).collect().await.unwrap_err(),
-        days()
-            .select(|d| (d.day, d.hours.slot(24)))
-            .collect()
-            .await
-            .unwrap_err(),
+        selected.collect().await.unwrap_err(),
     ] {
         assert_eq!(error.kind(), ErrorKind::Input, "{error}");
         let error = error.to_string();
-        assert!(
-            error.ends_with(missing) && error.contains("\"H\": "),
-            "{error}"
-        );
+        let is_right = error.ends_with(missing) && error.contains("\"H\": ");
+        assert!(is_right, "{error}");
     }
     assert_eq!(journal.requests().count(), 0);
 }
@@ -253,17 +228,16 @@ struct Inner {
 
 #[tokio::test]
 async fn series_are_flattened_as_structs_are() {
-    let names: Vec<_> = Nested::SCHEMA
-        .properties()
+    let properties = Nested::SCHEMA.properties();
+    let names = properties
         .iter()
-        .map(|p| (p.name().into_owned(), p.is_optional()))
-        .collect();
+        .map(|p| (p.name().into_owned(), p.is_optional()));
+    let names: Vec<_> = names.collect();
     assert_eq!(names.len(), 101 + 1 + 10 + 11);
     for name in ["In000", "In100", "A0", "B0", "B9", "C00", "C10"] {
         assert!(names.contains(&(name.to_owned(), true)), "{name}");
     }
-    let table = client(&TableServer::in_process()).table("Nested");
-    table.create_table().await.unwrap();
+    let table = Subject::in_process().table().await;
     let empty = Nested {
         partition: "a".into(),
         row: "b".into(),
@@ -275,11 +249,8 @@ async fn series_are_flattened_as_structs_are() {
     table.insert(&empty).await.unwrap();
     let key = || Nested::key("a", "b");
     assert_eq!(*table.get(key()).await.unwrap().unwrap(), empty);
-    let patch = table
-        .patch(key())
-        .set(|n| n.inner.values.slot(100), 0.5)
-        .set(|n| n.ten.slot(3), 3);
-    patch.await.unwrap();
+    let patch = table.patch(key()).set(|n| n.inner.values.slot(100), 0.5);
+    patch.set(|n| n.ten.slot(3), 3).await.unwrap();
     let read = table.get(key()).await.unwrap().unwrap();
     let inner = read.inner.as_ref().unwrap();
     assert_eq!(inner.values, Series::from([(100, 0.5)]));
@@ -296,11 +267,8 @@ struct Hours {
 }
 
 #[derive(Debug, TableEntity)]
-#[table(
-    entity_type = "Absence",
-    partition_key = "{employee}",
-    row_key = "{day}"
-)]
+#[table(entity_type = "Absence")]
+#[table(partition_key = "{employee}", row_key = "{day}")]
 struct Absence {
     employee: String,
     day: String,
@@ -309,11 +277,8 @@ struct Absence {
 }
 
 #[derive(Debug, TableEntity)]
-#[table(
-    entity_type = "Presence",
-    partition_key = "{employee}",
-    row_key = "{day}"
-)]
+#[table(entity_type = "Presence")]
+#[table(partition_key = "{employee}", row_key = "{day}")]
 struct Presence {
     employee: String,
     day: String,
@@ -330,14 +295,13 @@ enum Entry {
 
 #[tokio::test]
 async fn projections_and_variants_have_series() {
-    let server = TableServer::in_process();
-    let table = client(&server).table("Days");
-    table.create_table().await.unwrap();
+    let subject = Subject::in_process();
+    let table = subject.table().await;
     let entity = DynamicEntity::new("ann", "2024-03-14")
         .with("H03", 3)
         .with("Note", "x".repeat(1_000));
     table.insert(&entity).await.unwrap();
-    let journal = server.journal();
+    let journal = subject.server().journal();
     let hours = table.query::<Hours>().partition("ann").one().await.unwrap();
     assert_eq!(hours.unwrap().hours, Series::from([(3, 3)]));
     let bytes: usize = journal.requests().iter().map(|it| it.bytes_out).sum();
@@ -348,13 +312,13 @@ async fn projections_and_variants_have_series() {
         day: "2024-03-14".into(),
         hours: Series::from([(9, true)]),
     };
-    table.insert(&absence).await.unwrap();
     let presence = Presence {
         employee: "bob".into(),
         day: "2024-03-15".into(),
         hours: Series::from([(9, 60)]),
         note: None,
     };
+    table.insert(&absence).await.unwrap();
     table.insert(&presence).await.unwrap();
     let entries = || table.query::<Entry>().partition("bob");
     let found = entries().filter(|e| e.presence.hours.slot(9).eq(60));
@@ -379,10 +343,8 @@ fn a_series_is_a_value_of_its_own() {
     }
     series.extend([(0, 0), (4, 4)]);
     assert_ne!(read, series);
-    assert_eq!(
-        format!("{series:?}"),
-        "{0: 0, 1: 2, 3: 3, 4: \"no such slot\"}"
-    );
+    let shown = r#"{0: 0, 1: 2, 3: 3, 4: "no such slot"}"#;
+    assert_eq!(format!("{series:?}"), shown);
     assert!(serde_json::to_value(&series).is_err());
 }
 
@@ -401,11 +363,8 @@ fn numbers_and_instants_have_an_entity_and_a_slot() {
         ("2024-02-29T12:00:00Z", "2024-02-29T00:00:00Z", 0),
         ("9999-12-31T23:59:59.9999999Z", "9999-12-30T00:00:00Z", 1),
     ] {
-        assert_eq!(
-            Week::slot_at(at(instant), day).unwrap(),
-            (at(start), slot),
-            "{instant}"
-        );
+        let found = Week::slot_at(at(instant), day).unwrap();
+        assert_eq!(found, (at(start), slot), "{instant}");
     }
     let (start, slot) = Week::slot_at(SystemTime::UNIX_EPOCH + 9 * day, day).unwrap();
     assert_eq!((start, slot), (at("1970-01-08T00:00:00Z"), 2));
@@ -425,11 +384,8 @@ fn numbers_and_instants_have_an_entity_and_a_slot() {
 async fn merges_of_different_slots_never_disturb_each_other() {
     for seed in harness::seeds("SEED", 20) {
         println!("SEED={seed}");
-        let server = TableServer::in_process();
-        let table = client(&server).table("Days");
-        table.create_table().await.unwrap();
+        let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
         let late = Fault::reset().applied_after(Duration::from_secs(5));
-        let faults = server.faults();
         let merges = faults.on(Op::InsertOrMergeEntity);
         let late = merges.probability(0.2).seed(seed).inject(late);
         let writers = (0..4).map(|writer| {
@@ -438,9 +394,8 @@ async fn merges_of_different_slots_never_disturb_each_other() {
                 let mut sent = Vec::new();
                 for slot in (0..24_usize).filter(|slot| *slot as u64 % 4 == writer) {
                     let count = i32::try_from(slot).unwrap() * 100;
-                    let result = table
-                        .upsert_merge(&day(Series::from([(slot, count)])))
-                        .await;
+                    let day = day(Series::from([(slot, count)]));
+                    let result = table.upsert_merge(&day).await;
                     sent.push((slot, count, result.is_ok()));
                     sleep(Duration::from_millis(rng.u64(..3000))).await;
                 }
@@ -451,8 +406,7 @@ async fn merges_of_different_slots_never_disturb_each_other() {
         sleep(Duration::from_secs(60)).await;
         let hours = hours(&table).await;
         for (slot, count, is_acknowledged) in sent {
-            let found = hours.iter().find(|(known, _)| *known == slot);
-            match found {
+            match hours.iter().find(|(known, _)| *known == slot) {
                 Some((_, value)) => assert_eq!(*value, count),
                 None => assert!(!is_acknowledged, "{slot}"),
             }
@@ -464,12 +418,9 @@ async fn merges_of_different_slots_never_disturb_each_other() {
 /// What the documentation says of a slot that is written twice: a late duplicate brings the first value back.
 #[tokio::test(start_paused = true)]
 async fn a_late_duplicate_brings_the_first_value_of_a_slot_back() {
-    let server = TableServer::in_process();
-    let table = client(&server).table("Days");
-    table.create_table().await.unwrap();
+    let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
     let late = Fault::reset().applied_after(Duration::from_secs(60));
-    let faults = server.faults();
-    let late = faults.on(Op::InsertOrMergeEntity).nth(1).inject(late);
+    let late = faults.next(Op::InsertOrMergeEntity, late);
     let write = async |value| {
         let day = day(Series::from([(9, value)]));
         table.upsert_merge(&day).await.unwrap();

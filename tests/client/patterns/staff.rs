@@ -108,22 +108,24 @@ impl Staff {
         let source = format!("staff_{id:06}");
         let properties = |copy: &str, property: &str| {
             let copy = format!("Staff.{copy}");
-            [
+            let properties = [
                 (property, name),
                 ("TablesdkCopy", &copy),
                 ("TablesdkSource", &source),
-            ]
-            .map(|(name, value)| (name.to_owned(), Value::from(value.as_str())))
-            .into()
+            ];
+            let properties =
+                properties.map(|(name, value)| (name.to_owned(), Value::from(value.as_str())));
+            BTreeMap::from(properties)
         };
-        let skills = self.skills.iter();
-        let skills = skills.map(|skill| {
-            let row_key = format!("skill_{skill}_{id:06}");
-            (row_key, properties("Skilled", "name"))
-        });
-        let badge = self.badge.iter();
-        let badge = badge.map(|badge| (format!("badge_{badge:04}"), properties("Badge", "owner")));
-        skills.chain(badge).collect()
+        let skill = |skill| {
+            (
+                format!("skill_{skill}_{id:06}"),
+                properties("Skilled", "name"),
+            )
+        };
+        let badge = |badge| (format!("badge_{badge:04}"), properties("Badge", "owner"));
+        let skills = self.skills.iter().map(skill);
+        skills.chain(self.badge.map(badge)).collect()
     }
 }
 
@@ -148,42 +150,33 @@ pub(crate) async fn open(table: &TableClient) {
 pub(crate) async fn checked(table: &TableClient) -> Vec<Staff> {
     let rows = table.query::<DynamicEntity>().partition("Sales").values();
     let rows = rows.collect().await.expect("the table can be read");
-    let of = |prefix: &str| -> Vec<&DynamicEntity> {
+    let of = |prefix: &'static str| {
         rows.iter()
-            .filter(|row| row.row_key().starts_with(prefix))
-            .collect()
+            .filter(move |row| row.row_key().starts_with(prefix))
     };
-    let staff = of("staff_").into_iter();
-    let staff: Vec<Staff> = staff
-        .map(|row| row.to_entity().expect("it is an employee"))
-        .collect();
-    let copies = of("skill_").into_iter().chain(of("badge_"));
-    let copies: BTreeMap<_, BTreeMap<_, _>> = copies
-        .map(|row| {
-            let properties = row.properties().iter();
-            let properties = properties.map(|(name, value)| (name.to_owned(), value.clone()));
-            (row.row_key().to_owned(), properties.collect())
-        })
-        .collect();
+    let staff = of("staff_").map(|row| row.to_entity().expect("it is an employee"));
+    let staff: Vec<Staff> = staff.collect();
+    let copies = of("skill_").chain(of("badge_")).map(|row| {
+        let properties = row.properties().iter();
+        let properties = properties.map(|(name, value)| (name.to_owned(), value.clone()));
+        (row.row_key().to_owned(), properties.collect())
+    });
+    let copies: BTreeMap<_, BTreeMap<_, _>> = copies.collect();
     let expected: BTreeMap<_, _> = staff.iter().flat_map(Staff::copies).collect();
     assert_eq!(copies, expected, "{staff:#?}");
-    let emails: BTreeSet<_> = of("email_")
-        .iter()
-        .map(|row| row.row_key()["email_".len()..].to_owned())
-        .collect();
-    let expected: BTreeSet<_> = staff
-        .iter()
-        .filter_map(|staff| staff.email.clone())
-        .collect();
+    let emails = of("email_").map(|row| &row.row_key()["email_".len()..]);
+    let expected = staff.iter().filter_map(|staff| staff.email.as_deref());
+    let (emails, expected): (BTreeSet<_>, BTreeSet<_>) = (emails.collect(), expected.collect());
     assert_eq!(emails, expected, "{staff:#?}");
     if let Some(manager) = staff.iter().find(|staff| staff.is_manager) {
-        let department: Department = of("dept_")[0].to_entity().unwrap();
+        let department = of("dept_").next().expect("it was inserted");
+        let department: Department = department.to_entity().unwrap();
         assert_eq!(department.title, "Sales and marketing");
-        let of_department = (
+        let found = (
             department.manager_name.as_ref(),
             department.manager_email.as_ref(),
         );
-        assert_eq!(of_department, (Some(&manager.name), manager.email.as_ref()));
+        assert_eq!(found, (Some(&manager.name), manager.email.as_ref()));
     }
     staff
 }

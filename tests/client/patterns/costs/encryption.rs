@@ -6,11 +6,8 @@ use tablesdk::encryption::{Keyring, LocalKey};
 use super::Costs;
 
 #[derive(Clone, TableEntity)]
-#[table(
-    rename_all = "PascalCase",
-    partition_key = "{department}",
-    row_key = "{id:06}"
-)]
+#[table(rename_all = "PascalCase")]
+#[table(partition_key = "{department}", row_key = "{id:06}")]
 struct Employee {
     department: String,
     id: u32,
@@ -18,11 +15,8 @@ struct Employee {
 }
 
 #[derive(Clone, TableEntity)]
-#[table(
-    rename_all = "PascalCase",
-    partition_key = "{department}",
-    row_key = "{id:06}"
-)]
+#[table(rename_all = "PascalCase")]
+#[table(partition_key = "{department}", row_key = "{id:06}")]
 struct Encrypted {
     department: String,
     id: u32,
@@ -31,11 +25,8 @@ struct Encrypted {
 }
 
 #[derive(Clone, TableEntity)]
-#[table(
-    rename_all = "PascalCase",
-    partition_key = "{department}",
-    row_key = "{id:06}"
-)]
+#[table(rename_all = "PascalCase")]
+#[table(partition_key = "{department}", row_key = "{id:06}")]
 struct Findable {
     department: String,
     id: u32,

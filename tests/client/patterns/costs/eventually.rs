@@ -51,10 +51,8 @@ fn steps(costs: &mut Costs) {
         table.insert(&department(3)).await.unwrap();
         titles.upsert_replace(&title(3)).await.unwrap();
     };
-    costs.way(
-        "naive: one after the other, of which one may be lost",
-        by_hand,
-    );
+    let way = "naive: one after the other, of which one may be lost";
+    costs.way(way, by_hand);
 }
 
 fn messages(costs: &mut Costs) {
@@ -70,10 +68,8 @@ fn messages(costs: &mut Costs) {
         });
         assert_eq!(outbox.drain().partition("Sales").await.unwrap().applied, 1);
     };
-    costs.way(
-        "`step` and `leave_steps`, and `drain` of that partition",
-        message,
-    );
+    let way = "`step` and `leave_steps`, and `drain` of that partition";
+    costs.way(way, message);
 }
 
 /// So many employees, from that id on.
@@ -96,9 +92,8 @@ fn archive(costs: &mut Costs) {
     costs.task(SECTION, "archive an employee who was read");
     let read = costs.run(table.get::<DynamicEntity>(("Sales", "000000")));
     let read = read.unwrap().unwrap();
-    costs
-        .way("`move_to`", table.move_to(&archive, read))
-        .unwrap();
+    let way = "`move_to`";
+    costs.way(way, table.move_to(&archive, read)).unwrap();
     let read = costs.run(table.get::<DynamicEntity>(("Sales", "000001")));
     let read = read.unwrap().unwrap();
     let by_hand = async {

@@ -23,19 +23,15 @@ struct BucketedSession {
 }
 
 pub(super) fn run(costs: &mut Costs) {
-    let session = |id: u32| BucketedSession {
-        user: format!("user{}", id % 10),
-        id,
-        until: if id < 100 { "2024-03-15" } else { "2024-03-16" }
-            .parse()
-            .unwrap(),
+    let session = |id: u32| {
+        let until = if id < 100 { "2024-03-15" } else { "2024-03-16" };
+        let (user, until) = (format!("user{}", id % 10), until.parse().unwrap());
+        BucketedSession { user, id, until }
     };
     let without = |BucketedSession { user, id, until }| Session { user, id, until };
     let section = "High volume delete";
-    costs.task(
-        section,
-        "100 of 1,000 sessions, of 10 users, which have expired",
-    );
+    let task = "100 of 1,000 sessions, of 10 users, which have expired";
+    costs.task(section, task);
     let table = costs.table_with("BucketedSessions", (0..1_000).map(session));
     let removal = table.clean_up_expired::<BucketedSession>().concurrency(1);
     let report = costs.way("`clean_up_expired`, with buckets", removal);
@@ -57,11 +53,9 @@ pub(super) fn run(costs: &mut Costs) {
 
     costs.task(section, "write a session that expires");
     let table = costs.table("MoreSessions");
-    costs
-        .way("with buckets: `insert`", table.insert(&session(1_000)))
-        .unwrap();
+    let insert = table.insert(&session(1_000));
+    costs.way("with buckets: `insert`", insert).unwrap();
     let table = costs.table("MorePlainSessions");
-    costs
-        .way("without: `insert`", table.insert(&without(session(1_000))))
-        .unwrap();
+    let insert = table.insert(&without(session(1_000)));
+    costs.way("without: `insert`", insert).unwrap();
 }

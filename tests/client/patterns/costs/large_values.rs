@@ -9,11 +9,8 @@ use super::Costs;
 use super::patterns::rows;
 
 #[derive(Clone, TableEntity)]
-#[table(
-    rename_all = "PascalCase",
-    partition_key = "{employee}",
-    row_key = "{year:04}"
-)]
+#[table(rename_all = "PascalCase")]
+#[table(partition_key = "{employee}", row_key = "{year:04}")]
 struct Review {
     employee: String,
     year: u16,
@@ -43,10 +40,8 @@ pub(super) fn run(costs: &mut Costs) {
 }
 
 fn chunks(costs: &mut Costs) {
-    costs.task(
-        "Large entities",
-        "write and read an employee review of 200 KiB",
-    );
+    let task = "write and read an employee review of 200 KiB";
+    costs.task("Large entities", task);
     let table = costs.table("LongReviews");
     let review = Review {
         employee: "ann".to_owned(),
@@ -70,19 +65,13 @@ fn chunks(costs: &mut Costs) {
         batch.await.unwrap();
         rows(&table, "ann", "2024_").collect().await
     };
-    costs.read(
-        "naive: an entity for each 64 KiB: `batch`, and a row range",
-        7,
-        parts,
-    );
+    let way = "naive: an entity for each 64 KiB: `batch`, and a row range";
+    costs.read(way, 7, parts);
 }
 
 #[derive(Clone, TableEntity)]
-#[table(
-    rename_all = "PascalCase",
-    partition_key = "{department}",
-    row_key = "empid_{id:06}"
-)]
+#[table(rename_all = "PascalCase")]
+#[table(partition_key = "{department}", row_key = "empid_{id:06}")]
 struct Employee {
     department: String,
     id: u32,
@@ -90,11 +79,8 @@ struct Employee {
 }
 
 #[derive(Clone, TableEntity)]
-#[table(
-    rename_all = "PascalCase",
-    partition_key = "{department}",
-    row_key = "photo_{id:06}_{part:02}"
-)]
+#[table(rename_all = "PascalCase")]
+#[table(partition_key = "{department}", row_key = "photo_{id:06}_{part:02}")]
 struct PhotoPart {
     department: String,
     id: u32,
@@ -105,10 +91,8 @@ struct PhotoPart {
 
 fn objects(costs: &mut Costs) {
     const BYTES: usize = 2_500_000;
-    costs.task(
-        "Large entities",
-        "write and read the photo of an employee, of 2.5 MB",
-    );
+    let task = "write and read the photo of an employee, of 2.5 MB";
+    costs.task("Large entities", task);
     let table = costs.table("Photos");
     let photos = Objects::new(InMemory::new(), "photos");
     let department = || "Sales".to_owned();
@@ -124,10 +108,8 @@ fn objects(costs: &mut Costs) {
         let read = table.get(Employee::key("Sales", 1)).await.unwrap().unwrap();
         assert_eq!(photos.get(&read.photo).await.unwrap().len(), BYTES);
     };
-    costs.way(
-        "`Objects`, with two more requests to the object store",
-        object,
-    );
+    let way = "`Objects`, with two more requests to the object store";
+    costs.way(way, object);
     let table = costs.table("PhotoParts");
     let parts = async {
         let mut batch = table.batch("Sales");
@@ -145,8 +127,6 @@ fn objects(costs: &mut Costs) {
         let bytes = parts.iter().map(|part| part.bytes.len()).sum::<usize>();
         assert_eq!(bytes, BYTES);
     };
-    costs.way(
-        "entities of 1 MB: `batch`, and a row range; up to 3 MB",
-        parts,
-    );
+    let way = "entities of 1 MB: `batch`, and a row range; up to 3 MB";
+    costs.way(way, parts);
 }

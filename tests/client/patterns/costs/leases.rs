@@ -62,9 +62,8 @@ fn counters(costs: &mut Costs) {
     costs.run(counter.add(1)).unwrap();
     costs.task("Counters", "add 100 times");
     let concurrent = try_join_all((0..100).map(|_| counter.add(1)));
-    costs
-        .way("`Counter`, concurrent calls", concurrent)
-        .unwrap();
+    let way = "`Counter`, concurrent calls";
+    costs.way(way, concurrent).unwrap();
     let sequential = async {
         for _ in 0..100 {
             counter.add(1).await.unwrap();

@@ -122,18 +122,18 @@ impl Costs {
         (result, cost)
     }
 
+    fn cost<T, E: Debug>(&self, run: impl IntoFuture<Output = Result<T, E>>) -> Cost {
+        let (result, cost) = self.measure(run);
+        result.unwrap();
+        cost
+    }
+
     /// Adds what a way costs, and returns what it returns.
     fn way<T>(&mut self, way: &str, run: impl IntoFuture<Output = T>) -> T {
         let (result, cost) = self.measure(run);
-        let Cost {
-            requests,
-            examined,
-            written,
-            sent,
-            received,
-        } = cost;
-        self.text +=
-            &format!("| {way} | {requests} | {examined} | {written} | {sent} | {received} |\n");
+        let entities = format!("{} | {}", cost.examined, cost.written);
+        let bytes = format!("{} | {}", cost.sent, cost.received);
+        self.text += &format!("| {way} | {} | {entities} | {bytes} |\n", cost.requests);
         result
     }
 

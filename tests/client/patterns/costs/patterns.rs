@@ -11,11 +11,8 @@ use tablesdk::{DynamicEntity, ETag, TableClient, TableEntity, Timestamp, Value};
 use super::{Costs, eventually, expiry, large_values};
 
 #[derive(Clone, TableEntity)]
-#[table(
-    rename_all = "PascalCase",
-    partition_key = "{department}",
-    row_key = "empid_{id:06}"
-)]
+#[table(rename_all = "PascalCase")]
+#[table(partition_key = "{department}", row_key = "empid_{id:06}")]
 #[table(index(
     CompanyByName,
     partition_key = "name_{last_name}",
@@ -30,11 +27,8 @@ struct OfCompany {
 
 /// The employees with the same last name, by hand.
 #[derive(Clone, TableEntity)]
-#[table(
-    rename_all = "PascalCase",
-    partition_key = "{department}",
-    row_key = "list_{last_name}"
-)]
+#[table(rename_all = "PascalCase")]
+#[table(partition_key = "{department}", row_key = "list_{last_name}")]
 struct Named {
     department: String,
     last_name: String,
@@ -108,10 +102,8 @@ fn indexes_elsewhere(costs: &mut Costs) {
     let scan = all.filter(|e| e.last_name.eq("Jones")).collect();
     costs.read("naive: a filter", 10, scan);
 
-    costs.task(
-        pattern,
-        "insert one employee more, and give her another name",
-    );
+    let task = "insert one employee more, and give her another name";
+    costs.task(pattern, task);
     let insert = async {
         let mut new = table.insert(&of_company(1_000)).await.unwrap();
         new.last_name = "Smith".into();
@@ -131,10 +123,8 @@ fn indexes_elsewhere(costs: &mut Costs) {
         insert(entity("Smith", "Sales_1000", "Smith")).await;
         assert!(table.delete(("Jones", "Sales_1000")).await.unwrap());
     };
-    costs.way(
-        "naive: entries by hand, which a stopped program leaves wrong",
-        by_hand,
-    );
+    let way = "naive: entries by hand, which a stopped program leaves wrong";
+    costs.way(way, by_hand);
 }
 
 fn index_entities(costs: &mut Costs, table: &TableClient) {
@@ -145,10 +135,8 @@ fn index_entities(costs: &mut Costs, table: &TableClient) {
     };
     costs.insert(table, [list]);
 
-    costs.task(
-        "Index entities",
-        "the 10 of 1,000 employees with a last name",
-    );
+    let task = "the 10 of 1,000 employees with a last name";
+    costs.task("Index entities", task);
     let by_name = table.query::<ByName>().partition("Sales");
     let by_name = by_name.rows(ByName::rows().last_name("Jones"));
     costs.read("a query of an index", 10, by_name.collect());
@@ -174,9 +162,8 @@ fn index_entities(costs: &mut Costs, table: &TableClient) {
         Ok(())
     };
     let list = table.transaction(Employee::partition("Sales"), add);
-    costs
-        .way("with a list of keys: `transaction`", list)
-        .unwrap();
+    let way = "with a list of keys: `transaction`";
+    costs.way(way, list).unwrap();
 }
 
 #[derive(Clone, TableEntity)]
@@ -289,20 +276,15 @@ fn compound_key(costs: &mut Costs) {
         let employee = apart.get::<DynamicEntity>(("Sales", "000223")).await;
         assert!(employee.unwrap().is_some());
         let query = reviews.query::<DynamicEntity>().partition("Sales");
-        query
-            .filter(|e| e.property("Employee").eq(22))
-            .collect()
-            .await
+        let query = query.filter(|e| e.property("Employee").eq(22));
+        query.collect().await
     };
     costs.read("naive: `get`, and a filter on 1,000 reviews", 10, both);
 }
 
 #[derive(Clone, TableEntity)]
-#[table(
-    rename_all = "PascalCase",
-    partition_key = "{employee}",
-    row_key = "{claimed:desc}_{number:04}"
-)]
+#[table(rename_all = "PascalCase")]
+#[table(partition_key = "{employee}", row_key = "{claimed:desc}_{number:04}")]
 struct ExpenseClaim {
     employee: String,
     claimed: Timestamp,
@@ -386,10 +368,8 @@ fn data_series(costs: &mut Costs) {
         let day = table.get(MessageDay::key("ann", "2024-03-15")).await;
         assert_eq!(day.unwrap().unwrap().hours.filled().count(), 24);
     };
-    costs.way(
-        "24 properties: `upsert_merge` of a `Series`, and `get`",
-        one,
-    );
+    let way = "24 properties: `upsert_merge` of a `Series`, and `get`";
+    costs.way(way, one);
     let each = async {
         by_hour.insert(&hour(23)).await.unwrap();
         rows(&by_hour, "ann", "2024-03-15_").collect().await
@@ -419,11 +399,8 @@ fn wide_entities(costs: &mut Costs) {
         batch.insert(&part(1, 2)).await.unwrap();
         rows(&table, "Sales", "000001_").collect().await
     };
-    costs.read(
-        "by hand, two entities: `batch`, and a row range",
-        2,
-        together,
-    );
+    let way = "by hand, two entities: `batch`, and a row range";
+    costs.read(way, 2, together);
     let apart = async {
         table.insert(&part(2, 1)).await.unwrap();
         table.insert(&part(2, 2)).await.unwrap();
@@ -463,11 +440,8 @@ fn large(costs: &mut Costs) {
 }
 
 #[derive(Clone, TableEntity)]
-#[table(
-    rename_all = "PascalCase",
-    partition_key = "{hour}_{shard}",
-    row_key = "{sensor:04}"
-)]
+#[table(rename_all = "PascalCase")]
+#[table(partition_key = "{hour}_{shard}", row_key = "{sensor:04}")]
 struct Reading {
     hour: String,
     shard: Shard<16>,

@@ -6,11 +6,8 @@ use tablesdk::{TableClient, TableEntity};
 use super::Costs;
 
 #[derive(Clone, TableEntity)]
-#[table(
-    rename_all = "PascalCase",
-    partition_key = "{department}",
-    row_key = "{id:06}"
-)]
+#[table(rename_all = "PascalCase")]
+#[table(partition_key = "{department}", row_key = "{id:06}")]
 struct Employee {
     department: String,
     id: u32,
@@ -55,10 +52,8 @@ fn find(costs: &mut Costs, table: &TableClient) {
 }
 
 fn read(costs: &mut Costs, table: &TableClient) {
-    costs.task(
-        "Retrieving large numbers of entities",
-        "1,000 of a partition",
-    );
+    let task = "1,000 of a partition";
+    costs.task("Retrieving large numbers of entities", task);
     let sales = || table.query::<Employee>().partition("Sales");
     costs.read("`stream`", 1_000, sales().stream().try_collect::<Vec<_>>());
     costs.read("`page_size(100)`", 1_000, sales().page_size(100).collect());

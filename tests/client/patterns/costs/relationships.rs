@@ -8,12 +8,8 @@ use tablesdk::{DynamicEntity, ETag, TableEntity};
 use super::Costs;
 
 #[derive(Clone, TableEntity)]
-#[table(
-    entity_type = "Department",
-    rename_all = "PascalCase",
-    partition_key = "{name}",
-    row_key = "dept"
-)]
+#[table(entity_type = "Department", rename_all = "PascalCase")]
+#[table(partition_key = "{name}", row_key = "dept")]
 struct Department {
     name: String,
     title: String,
@@ -21,12 +17,8 @@ struct Department {
 }
 
 #[derive(Clone, TableEntity)]
-#[table(
-    entity_type = "Employee",
-    rename_all = "PascalCase",
-    partition_key = "{department}",
-    row_key = "empid_{id:06}_"
-)]
+#[table(entity_type = "Employee", rename_all = "PascalCase")]
+#[table(partition_key = "{department}", row_key = "empid_{id:06}_")]
 struct Employee {
     department: String,
     id: u32,
@@ -35,12 +27,8 @@ struct Employee {
 }
 
 #[derive(Clone, TableEntity)]
-#[table(
-    entity_type = "Salary",
-    rename_all = "PascalCase",
-    partition_key = "{department}",
-    row_key = "empid_{id:06}_{detail}"
-)]
+#[table(entity_type = "Salary", rename_all = "PascalCase")]
+#[table(partition_key = "{department}", row_key = "empid_{id:06}_{detail}")]
 struct Salary {
     department: String,
     id: u32,
@@ -49,12 +37,8 @@ struct Salary {
 }
 
 #[derive(Clone, TableEntity)]
-#[table(
-    entity_type = "Contractor",
-    rename_all = "PascalCase",
-    partition_key = "{department}",
-    row_key = "contractor_{id:06}"
-)]
+#[table(entity_type = "Contractor", rename_all = "PascalCase")]
+#[table(partition_key = "{department}", row_key = "contractor_{id:06}")]
 struct Contractor {
     department: String,
     id: u32,
