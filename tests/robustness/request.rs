@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use fastrand::Rng;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use percent_encoding::percent_decode_str;
 use tablesdk::{SharedKey, Timestamp};
 use tablesdk_protocol::auth::sas::SignedSas;
 use tablesdk_protocol::auth::{Scheme, string_to_sign};
@@ -86,12 +87,9 @@ impl Sender {
         };
         if let Some(fields) = sas {
             let query = self.sas(fields, &mut signatures);
-            let separator = if draft.target.contains(&b'?') {
-                "&"
-            } else {
-                "?"
-            };
-            draft.target.extend(format!("{separator}{query}").bytes());
+            let has_query = draft.target.contains(&b'?');
+            draft.target.push(if has_query { b'&' } else { b'?' });
+            draft.target.extend(query.bytes());
         }
         for _ in 0..self.rng.usize(..3) {
             self.garble(&mut draft);
@@ -100,9 +98,10 @@ impl Sender {
         if sas.is_none() && self.rng.u8(..20) > 0 {
             self.sign(&mut draft, &mut signatures);
         }
+        let is_head = method == Method::HEAD;
         let mut request = Request {
             bytes: self.print(&draft),
-            framing: if method == Method::HEAD {
+            framing: if is_head {
                 Framing::NoBody
             } else {
                 Framing::One
@@ -236,8 +235,13 @@ impl Sender {
             .sign(&self.key);
         let query = sas.expose().as_str().to_owned();
         let signature = query.split("sig=").nth(1).unwrap();
-        let signature = percent_decoded(signature.split('&').next().unwrap());
-        signatures.push(signature);
+        let signature = signature.split('&').next().unwrap();
+        signatures.push(
+            percent_decode_str(signature)
+                .decode_utf8()
+                .unwrap()
+                .into_owned(),
+        );
         query
     }
 
@@ -329,12 +333,6 @@ impl Draft {
         }
         self.method.parse().unwrap()
     }
-}
-
-fn percent_decoded(text: &str) -> String {
-    text.replace("%2B", "+")
-        .replace("%2F", "/")
-        .replace("%3D", "=")
 }
 
 const ACL: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?><SignedIdentifiers><SignedIdentifier><Id>one</Id><AccessPolicy>\

@@ -1,11 +1,15 @@
 //! [`Witness`]: sees every response, every line of the log and every panic, and checks that none contains a secret.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use percent_encoding::percent_decode;
 use tablesdk::SharedKey;
 
 use crate::request::{Framing, Request};
@@ -27,7 +31,7 @@ impl Witness {
     fn new(key: &SharedKey) -> Self {
         let key = key.expose().as_str().to_owned();
         Self {
-            decoded_key: decode_base64(&key),
+            decoded_key: STANDARD.decode(&key).unwrap(),
             key: key.into_bytes(),
             signatures: Mutex::default(),
             hasher: RandomState::new(),
@@ -107,7 +111,7 @@ impl Witness {
             || holds(&self.decoded_key[..12])
             || holds(DATABASE_PASSWORD)
             || self.is_signature_in(bytes)
-            || bytes.contains(&b'%') && self.is_signature_in(&decode_percent(bytes))
+            || bytes.contains(&b'%') && self.is_signature_in(&Cow::from(percent_decode(bytes)))
     }
 
     fn is_signature_in(&self, bytes: &[u8]) -> bool {
@@ -158,41 +162,6 @@ impl io::Write for Log {
     }
 }
 
-fn decode_base64(text: &str) -> Vec<u8> {
-    const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let (mut bits, mut count) = (0_u32, 0);
-    let mut bytes = Vec::new();
-    for byte in text.bytes() {
-        let Some(digit) = ALPHABET.iter().position(|digit| *digit == byte) else {
-            break;
-        };
-        bits = bits << 6 | u32::try_from(digit).unwrap();
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push(u8::try_from(bits >> count & 0xff).unwrap());
-        }
-    }
-    bytes
-}
-
-fn decode_percent(bytes: &[u8]) -> Vec<u8> {
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut rest = bytes;
-    while let [byte, tail @ ..] = rest {
-        let code = tail.get(..2).filter(|_| *byte == b'%');
-        let code = code.and_then(|code| std::str::from_utf8(code).ok());
-        if let Some(byte) = code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
-            decoded.push(byte);
-            rest = &tail[2..];
-        } else {
-            decoded.push(*byte);
-            rest = tail;
-        }
-    }
-    decoded
-}
-
 /// The resident memory of this process, if the system reports it.
 pub(crate) fn resident_bytes() -> Option<usize> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -219,7 +188,7 @@ fn the_witness_recognises_secrets() {
     assert!(is_seen(&encoded.replace('=', "%3D")));
     assert!(is_seen(key.expose().as_str()));
     assert!(!is_seen(key.account()));
-    let decoded = decode_base64(key.expose().as_str());
+    let decoded = STANDARD.decode(key.expose().as_str()).unwrap();
     let again = SharedKey::from_bytes(key.account(), decoded.clone());
     assert_eq!(again.expose(), key.expose());
     assert!(witness.is_secret_in(&decoded));

@@ -102,36 +102,27 @@ on_both_transports! {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_response_is_a_success_with_the_current_etag() {
+async fn after_a_lost_response_the_etag_is_the_current_one() {
     let (subject, table, faults) = start().await;
-    for fault in [
-        Fault::lost_response(),
-        Fault::no_response().applied(),
-        Fault::duplicate(),
-    ] {
-        let plan = |fault: &Fault| faults.next(BATCH, fault.clone());
-        plan(&fault);
+    for fault in [Fault::lost_response(), Fault::duplicate()] {
+        let mut other = table.insert(&alan()).await.unwrap();
+        let plan = || faults.next(BATCH, fault.clone());
+        plan();
         let insert = table.insert(&Employee::ada()).exactly_once();
         let mut ada = insert.await.unwrap();
-        plan(&fault);
+        plan();
         ada.age = 37;
         table.replace(&mut ada).exactly_once().await.unwrap();
         assert_eq!(Employee::find(&table).await.unwrap(), ada, "{fault:?}");
-        plan(&fault);
-        let mut other = table.insert(&alan()).await.unwrap();
+        plan();
         other.age = 42;
         let batch = table.batch("Sales").replace(&mut other);
         let done = batch.delete_stored(&ada).exactly_once().await.unwrap();
         assert_eq!(done.etags(), [Some(other.etag().clone()), None]);
         table.delete_stored(&other).await.unwrap();
-        assert!(Employee::find(&table).await.is_none());
-        plan(&Fault::reset());
-        table.insert(&Employee::ada()).exactly_once().await.unwrap();
-        plan(&fault);
-        assert!(table.delete(("Sales", "1")).exactly_once().await.unwrap());
     }
     // The markers stay, since a lost request may still arrive; no query returns them.
-    assert_eq!(markers(&subject).await, 3 * 5);
+    assert_eq!(markers(&subject).await, 2 * 3);
 }
 
 #[tokio::test(start_paused = true)]
@@ -365,7 +356,12 @@ async fn every_verb_can_keep_its_marker() {
     assert_eq!(modify.exactly_once_for(keep).await.unwrap().age, 39);
     let delete = table.delete(("Sales", "1")).exactly_once_for(keep);
     assert!(delete.await.unwrap());
-    assert_eq!(markers(&subject).await, 5);
+    let hire = table.transaction("Sales", async |tx| {
+        tx.upsert_merge(&Employee::ada());
+        Ok(())
+    });
+    hire.exactly_once_for(keep).exactly_once().await.unwrap();
+    assert_eq!(markers(&subject).await, 6);
 }
 
 /// A server and a client whose time the test advances.

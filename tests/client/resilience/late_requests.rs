@@ -96,13 +96,30 @@ async fn a_duplicated_request_is_reported_as_a_failure() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_duplicated_write_makes_modify_change_twice() {
+async fn a_duplicated_write_makes_modify_and_transactions_change_twice() {
     let (_subject, table, faults) = start().await;
     table.insert(&Employee::ada()).await.unwrap();
     let modify = || table.modify(("Sales", "1"), Employee::grow_older);
     faults.next(Op::UpdateEntity, Fault::duplicate());
     assert_eq!(modify().await.unwrap().age, 38);
 
+    let transaction = || {
+        table.transaction("Sales", async |tx| {
+            let mut ada = tx
+                .get(Employee::key("Sales", "1"))
+                .await?
+                .ok_or("inserted")?;
+            ada.age += 1;
+            tx.replace(ada);
+            Ok(())
+        })
+    };
     faults.next(Op::Batch, Fault::duplicate());
-    assert_eq!(modify().exactly_once().await.unwrap().age, 39);
+    transaction().await.unwrap();
+    assert_eq!(Employee::find(&table).await.unwrap().age, 40);
+
+    faults.on(Op::Batch).times(2).inject(Fault::duplicate());
+    assert_eq!(modify().exactly_once().await.unwrap().age, 41);
+    transaction().exactly_once().await.unwrap();
+    assert_eq!(Employee::find(&table).await.unwrap().age, 42);
 }

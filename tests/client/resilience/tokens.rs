@@ -12,9 +12,9 @@ use futures::future::{join_all, try_join_all};
 use harness::client_with;
 use harness::proxy::{Proxy, Reply, refusal};
 use http::Response;
-use tablesdk::credential::{AccessToken, TokenCredential, TokenFuture, TokenRequest};
+use tablesdk::credential::{AccessToken, TokenRequest};
 use tablesdk::transport::{Backend, Clock as _, Transport};
-use tablesdk::{EntraId, ErrorKind, RetryPolicy, TableServiceClient};
+use tablesdk::{EntraId, ErrorKind, RetryPolicy, TableServiceClient, Timestamp};
 use tablesdk_server::testing::{Op, VirtualClock};
 use tablesdk_server::{TableServer, TokenGrant, TokenRefusal};
 use tokio::sync::Semaphore;
@@ -31,9 +31,9 @@ struct Issuer {
 }
 
 impl Issuer {
-    fn new(clock: &VirtualClock) -> Arc<Self> {
+    fn new(clock: VirtualClock) -> Arc<Self> {
         Arc::new(Self {
-            clock: clock.clone(),
+            clock,
             asked: Mutex::default(),
             given: AtomicUsize::new(0),
             leave: Semaphore::new(Semaphore::MAX_PERMITS),
@@ -50,39 +50,38 @@ impl Issuer {
     }
 }
 
-struct Shared(Arc<Issuer>);
-
-impl TokenCredential for Shared {
-    fn token(&self, request: TokenRequest) -> TokenFuture<'_> {
-        Box::pin(async move {
-            self.0.asked.lock().unwrap().push(request);
-            self.0.leave.acquire().await?.forget();
-            let (fails, order) = (&self.0.fails, Ordering::SeqCst);
+/// A credential with tokens of the issuer.
+fn tokens_of(issuer: &Arc<Issuer>) -> EntraId {
+    let issuer = Arc::clone(issuer);
+    EntraId::new(move |request: TokenRequest| {
+        let issuer = Arc::clone(&issuer);
+        async move {
+            issuer.asked.lock().unwrap().push(request);
+            issuer.leave.acquire().await?.forget();
+            let (fails, order) = (&issuer.fails, Ordering::SeqCst);
             let failed = fails.fetch_update(order, order, |left| left.checked_sub(1));
             if failed.is_ok() {
                 return Err("the issuer is not there".into());
             }
-            let number = self.0.given.fetch_add(1, Ordering::SeqCst) + 1;
-            let expires_at = self.0.clock.now().saturating_add(Duration::from_secs(3600));
+            let number = issuer.given.fetch_add(1, Ordering::SeqCst) + 1;
+            let expires_at = issuer.clock.now().saturating_add(Duration::from_secs(3600));
             AccessToken::new(format!("token-{number}"), expires_at)
-        })
-    }
+        }
+    })
 }
 
 /// A server that accepts these tokens. Its clock is frozen.
 fn accepting(tokens: &Arc<Mutex<Vec<String>>>) -> TableServer {
     let tokens = Arc::clone(tokens);
     let verify = move |_: &str, token: &str| {
-        if tokens
+        let is_accepted = tokens
             .lock()
             .unwrap()
             .iter()
-            .any(|accepted| accepted == token)
-        {
-            Ok(TokenGrant::all())
-        } else {
-            Err(TokenRefusal::Invalid)
-        }
+            .any(|accepted| accepted == token);
+        is_accepted
+            .then(TokenGrant::all)
+            .ok_or(TokenRefusal::Invalid)
     };
     let server = TableServer::builder().token_verifier(verify).in_process();
     let server = server.unwrap();
@@ -118,9 +117,9 @@ fn setup(entra_id: impl FnOnce(EntraId) -> EntraId) -> Setup {
     let good = Arc::new(Mutex::new(vec!["token-1".to_owned()]));
     let server = accepting(&good);
     let clock = server.clock();
-    let issuer = Issuer::new(&clock);
+    let issuer = Issuer::new(clock.clone());
     let proxy = Proxy::new(server.transport());
-    let entra_id = entra_id(EntraId::new(Shared(Arc::clone(&issuer))));
+    let entra_id = entra_id(tokens_of(&issuer));
     let service = client(&server, entra_id, proxy.clone());
     Setup {
         clock,
@@ -232,11 +231,8 @@ async fn a_failed_renewal_is_retried_later() {
         let error = failure.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Credential);
         assert_eq!(error.operation(), Some("query tables"));
-        let shown = format!("{error:?}");
-        assert!(
-            shown.ends_with("the credential gave no token: the issuer is not there"),
-            "{shown}"
-        );
+        let words = "the credential gave no token: the issuer is not there";
+        assert!(format!("{error:?}").ends_with(words), "{error:?}");
     }
     setup.good.lock().unwrap().push("token-2".to_owned());
     setup.service.tables().collect().await.unwrap();
@@ -255,7 +251,7 @@ async fn a_credential_that_panics_is_an_error() {
                 2 => "two words".to_owned(),
                 _ => "good".to_owned(),
             };
-            AccessToken::new(text, "2100-01-01".parse::<tablesdk::Timestamp>()?)
+            AccessToken::new(text, "2100-01-01".parse::<Timestamp>()?)
         }
     };
     let server = accepting(&Arc::new(Mutex::new(vec!["good".to_owned()])));
@@ -358,10 +354,8 @@ async fn a_rejected_token_is_replaced_once() {
     // Taken back, whatever its time.
     *setup.good.lock().unwrap() = vec!["token-2".to_owned()];
     setup.service.tables().collect().await.unwrap();
-    assert_eq!(
-        (setup.issuer.asked(), setup.proxy.count(Op::QueryTables)),
-        (2, 3)
-    );
+    assert_eq!(setup.issuer.asked(), 2);
+    assert_eq!(setup.proxy.count(Op::QueryTables), 3);
 
     // An account that accepts no token: the issuer is not asked for each request.
     setup.good.lock().unwrap().clear();
@@ -375,8 +369,8 @@ async fn a_rejected_token_is_replaced_once() {
 #[tokio::test]
 async fn a_token_is_not_sent_over_http() {
     let server = TableServer::in_process();
-    let issuer = Issuer::new(&server.clock());
-    let entra_id = || EntraId::new(Shared(Arc::clone(&issuer)));
+    let issuer = Issuer::new(server.clock());
+    let entra_id = || tokens_of(&issuer);
     let build = |endpoint: &str, transport: Arc<dyn Transport>| {
         TableServiceClient::builder(endpoint).transport(transport)
     };
@@ -402,45 +396,43 @@ async fn a_token_is_not_sent_over_http() {
             assert!(value.starts_with("SharedKey "), "{value}");
         }
     }
+    // Nor to a secondary.
+    let with_secondary = |endpoint: &str| {
+        let builder = build(HTTPS, server.transport());
+        builder.secondary_endpoint(endpoint).secondary_reads()
+    };
+    let https = with_secondary("https://elsewhere.example").credential(entra_id());
+    https.build().unwrap();
+    let http = || with_secondary("http://elsewhere.example");
+    let error = http().credential(entra_id()).build().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Configuration);
+    assert!(error.to_string().contains("https"), "{error}");
+    let later = http().build().unwrap();
+    let error = later.update_credential(entra_id()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Configuration);
+
     for nonsense in ["", "two words"] {
         for entra_id in [entra_id().tenant(nonsense), entra_id().audience(nonsense)] {
             let builder = TableServiceClient::builder(HTTPS).credential(entra_id);
-            assert_eq!(
-                builder.build().unwrap_err().kind(),
-                ErrorKind::Configuration
-            );
+            let error = builder.build().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Configuration);
         }
     }
 }
 
 #[tokio::test]
 async fn the_audience_depends_on_cloud_and_backend() {
-    for (endpoint, backend, audience) in [
-        (
-            "https://a.table.core.usgovcloudapi.net",
-            None,
-            "storage.azure.us",
-        ),
-        (
-            "https://a.table.core.chinacloudapi.cn",
-            None,
-            "storage.azure.cn",
-        ),
-        (
-            "https://a.table.cosmos.azure.com:443",
-            None,
-            "cosmos.azure.com",
-        ),
-        (
-            "https://tables.example",
-            Some(Backend::Cosmos),
-            "cosmos.azure.com",
-        ),
+    let cosmos = Some(Backend::Cosmos);
+    for (host, backend, audience) in [
+        ("a.table.core.usgovcloudapi.net", None, "storage.azure.us"),
+        ("a.table.core.chinacloudapi.cn", None, "storage.azure.cn"),
+        ("a.table.cosmos.azure.com:443", None, "cosmos.azure.com"),
+        ("tables.example", cosmos, "cosmos.azure.com"),
     ] {
         let server = TableServer::in_process();
-        let issuer = Issuer::new(&server.clock());
-        let mut builder = TableServiceClient::builder(endpoint)
-            .credential(EntraId::new(Shared(Arc::clone(&issuer))))
+        let issuer = Issuer::new(server.clock());
+        let mut builder = TableServiceClient::builder(format!("https://{host}"))
+            .credential(tokens_of(&issuer))
             .transport(server.transport());
         if let Some(backend) = backend {
             builder = builder.backend(backend);
@@ -456,14 +448,11 @@ async fn the_audience_depends_on_cloud_and_backend() {
 async fn no_output_contains_a_token() {
     let setup = plain();
     setup.service.tables().collect().await.unwrap();
-    let token = AccessToken::new(
-        "token-1",
-        "2100-01-01".parse::<tablesdk::Timestamp>().unwrap(),
-    )
-    .unwrap();
+    let expires_at: Timestamp = "2100-01-01".parse().unwrap();
+    let token = AccessToken::new("token-1", expires_at).unwrap();
     setup.good.lock().unwrap().clear();
     let error = setup.service.tables().collect().await.unwrap_err();
-    let entra_id = EntraId::new(Shared(Arc::clone(&setup.issuer)));
+    let entra_id = tokens_of(&setup.issuer);
     let service = &setup.service;
     let shown = format!(
         "{service:?} {error:?} {error} {token:?} {entra_id:?} {:?}",

@@ -85,37 +85,6 @@ async fn an_exactly_once_transaction_starts_over_after_its_outcome_is_known() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_transaction_can_keep_its_marker() {
-    let (subject, table, _) = start().await;
-    let journal = subject.server().journal();
-    let hire = || {
-        table.transaction("Sales", async |tx| {
-            tx.upsert_merge(&Employee::ada());
-            Ok(())
-        })
-    };
-    hire().exactly_once().await.unwrap();
-    assert_eq!(journal.requests().op(Op::DeleteEntity).count(), 1);
-    hire()
-        .exactly_once_for(secs(600))
-        .exactly_once()
-        .await
-        .unwrap();
-    assert_eq!(journal.requests().op(Op::DeleteEntity).count(), 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_duplicated_transaction_is_carried_out_twice_without_a_marker() {
-    let (_subject, table, faults) = start().await;
-    table.insert(&Employee::ada()).await.unwrap();
-    faults.next(BATCH, Fault::duplicate());
-    let rounds = AtomicU32::new(0);
-    // As the guide says.
-    assert_eq!(grow_older(&table, &rounds, false).await.unwrap(), 38);
-    assert_eq!(rounds.into_inner(), 2);
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_rejection_that_names_no_change_is_a_conflict_if_only_a_read_can_cause_it() {
     let (_subject, table, proxy) = Subject::behind_proxy(RetryPolicy::exponential()).await;
     table.insert(&Employee::ada()).await.unwrap();

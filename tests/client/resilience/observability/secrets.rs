@@ -77,29 +77,11 @@ async fn suite(service: &TableServiceClient, faults: &Faults) {
 }
 
 /// Every operation that the client has, by its name.
-const OPERATIONS: [&str; 21] = [
-    "batch",
-    "clean up markers",
-    "create table",
-    "delete entity",
-    "delete table",
-    "get access policy",
-    "get entity",
-    "get service properties",
-    "get service stats",
-    "insert entity",
-    "merge entity",
-    "modify entity",
-    "patch entity",
-    "query entities",
-    "query tables",
-    "replace entity",
-    "set access policy",
-    "set service properties",
-    "table_exists",
-    "upsert_merge entity",
-    "upsert_replace entity",
-];
+const OPERATIONS: &str = "batch, clean up markers, create table, delete entity, delete table, \
+    get access policy, get entity, get service properties, get service stats, insert entity, \
+    merge entity, modify entity, patch entity, query entities, query tables, replace entity, \
+    set access policy, set service properties, table_exists, upsert_merge entity, \
+    upsert_replace entity";
 
 /// The signatures and tokens of all requests.
 fn secrets_of(proxy: &Proxy) -> Vec<String> {
@@ -157,7 +139,7 @@ async fn with_every_credential<T: Transport + Clone + 'static>(
         secrets.extend(secrets_of(&proxy));
     }
     let operations: Vec<_> = operations.lock().unwrap().iter().copied().collect();
-    assert_eq!(operations, OPERATIONS);
+    assert_eq!(operations.join(", "), OPERATIONS);
     assert!(secrets.len() > 60, "{}", secrets.len());
     let (_, key) = connection.split_once("AccountKey=").unwrap();
     secrets.extend([key.split(';').next().unwrap().to_owned(), sas.to_owned()]);
