@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::history::History;
 use super::view::{Seen, View, entries, first, head, target};
-use super::{Entry, Head, Key, Mutant, NUMBERS, POINTERS, Role, Row, Step, Target};
+use super::{Entry, Head, Key, Mutant, NUMBERS, POINTERS, Role, Row, Step, Target, Writes};
 use crate::explore::{Answer, Change, Client, Next, Rows};
 use At::{
     Bury, Commit, DeleteEntity, End, Forget, MoveHead, PutBack, ReadDead, ReadHead, ReadPointers,
@@ -75,8 +75,8 @@ impl Outbox {
         Self {
             role,
             at: match role {
-                Role::Writer { .. } if mutant == Mutant::PointerBeforeHead => WritePointer,
-                Role::Writer { .. } | Role::Operator => ReadHead,
+                Role::Writer(..) if mutant == Mutant::PointerBeforeHead => WritePointer,
+                Role::Writer(..) | Role::Operator => ReadHead,
                 Role::Worker { .. } | Role::Last => ReadPointers,
                 Role::Deleter => DeleteEntity,
             },
@@ -231,7 +231,7 @@ impl Outbox {
     fn committed(&mut self) {
         if self.mutant == Mutant::PointerAfterCommit {
             self.at = WritePointer;
-        } else if matches!(self.role, Role::Writer { is_later: true, .. }) {
+        } else if matches!(self.role, Role::Writer(_, Writes::AndEnds)) {
             self.end();
         } else {
             self.has_moved_head = false;
@@ -276,13 +276,7 @@ impl Outbox {
 
     /// That of a commit, whose changes of the user's come first.
     fn index_of_head(&self) -> usize {
-        let has_own = matches!(
-            self.role,
-            Role::Writer {
-                is_refused: true,
-                ..
-            }
-        );
+        let has_own = matches!(self.role, Role::Writer(_, Writes::WhatIsRefused));
         usize::from(has_own)
     }
 
@@ -291,10 +285,7 @@ impl Outbox {
             DeleteEntity => vec![Change::Delete(Key::Entity, None)],
             WritePointer => vec![Change::Upsert(Key::Pointer(self.own), Row::Pointer)],
             Commit => {
-                let Role::Writer {
-                    step, is_refused, ..
-                } = self.role
-                else {
+                let Role::Writer(step, writes) = self.role else {
                     unreachable!("only a writer commits")
                 };
                 let (pointer, head) = (self.own, self.head());
@@ -304,7 +295,8 @@ impl Outbox {
                     ..head
                 };
                 let entry = Row::Entry(Entry { pointer, step });
-                let own = is_refused.then_some(Change::Insert(Key::Entity, Row::Entity));
+                let own = Change::Insert(Key::Entity, Row::Entity);
+                let own = Some(own).filter(|_| writes == Writes::WhatIsRefused);
                 let of_outbox = [
                     self.replace_head(next),
                     Change::Insert(Key::Entry(head.next), entry),
@@ -505,14 +497,14 @@ impl Client for Outbox {
                 self.view = View::default();
                 self.at = ReadHead;
             }
-            MoveHead if !is_done && matches!(self.role, Role::Writer { .. }) => {
+            MoveHead if !is_done && matches!(self.role, Role::Writer(..)) => {
                 self.at = SeekCommit { starts_over: false };
             }
             MoveHead if !is_done => self.end(),
             MoveHead => {
                 self.has_moved_head = true;
                 match self.role {
-                    Role::Writer { .. } => {
+                    Role::Writer(..) => {
                         self.known[usize::from(self.own) - 1] = true;
                         self.view = View::default();
                         self.at = Forget(self.own);

@@ -110,12 +110,18 @@ enum Mutant {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Writes {
+    /// It applies the step after its commit.
+    AndDrains,
+    /// It leaves the step to workers.
+    AndEnds,
+    /// Its change of an entity of the user's is refused, unless the deleter was first.
+    WhatIsRefused,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Role {
-    Writer {
-        step: Step,
-        is_later: bool,
-        is_refused: bool,
-    },
+    Writer(Step, Writes),
     Worker {
         sets_aside: bool,
     },
@@ -132,34 +138,18 @@ const MERGE: Step = Step::Merge(2);
 const DELETE: Step = Step::Delete;
 
 const fn writer(step: Step) -> Role {
-    Role::Writer {
-        step,
-        is_later: false,
-        is_refused: false,
-    }
+    Role::Writer(step, Writes::AndDrains)
 }
 
-const fn later(step: Step) -> Role {
-    Role::Writer {
-        step,
-        is_later: true,
-        is_refused: false,
-    }
-}
-
-/// Its change of an entity of the user's is refused, unless the deleter was first.
-const REFUSED: Role = Role::Writer {
-    step: REPLACE,
-    is_later: false,
-    is_refused: true,
-};
+const LATER: Role = Role::Writer(MERGE, Writes::AndEnds);
+const REFUSED: Role = Role::Writer(REPLACE, Writes::WhatIsRefused);
 const WORKER: Role = Role::Worker { sets_aside: false };
 const SETS_ASIDE: Role = Role::Worker { sets_aside: true };
 
 /// Steps that were committed before, clients, and the number of faults.
 struct Scenario(&'static [Step], &'static [Role], u8);
 
-const TWO_WRITERS: Scenario = Scenario(&[], &[writer(REPLACE), later(MERGE), WORKER], 0);
+const TWO_WRITERS: Scenario = Scenario(&[], &[writer(REPLACE), LATER, WORKER], 0);
 const TWO_WRITERS_ALONE: Scenario = Scenario(&[], &[writer(REPLACE), writer(MERGE)], 1);
 const ONE_WRITER: Scenario = Scenario(&[], &[writer(REPLACE), WORKER], 2);
 const REFUSED_WRITER: Scenario = Scenario(&[], &[REFUSED, Role::Deleter, WORKER], 1);
