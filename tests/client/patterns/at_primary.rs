@@ -8,12 +8,15 @@ use bytes::Bytes;
 use harness::{client, client_with, proxy};
 use http::Request;
 use tablesdk::counter::Counter;
-use tablesdk::encryption::{Keyring, LocalKey};
-use tablesdk::objects::{ObjectRef, Objects};
+use tablesdk::encryption::Keyring;
+use tablesdk::objects::Objects;
 use tablesdk::transport::{Transport, TransportError, TransportFuture};
-use tablesdk::{DynamicEntity, RetryPolicy, TableEntity, TableServiceClient, Timestamp};
+use tablesdk::{DynamicEntity, RetryPolicy, TableServiceClient};
 use tablesdk_server::TableServer;
 
+use super::encryption::january;
+use super::expiry_removal::{Session, Token};
+use super::objects::Employee;
 use super::test_store::TestStore;
 
 /// Its secondary has no entity yet.
@@ -57,31 +60,14 @@ async fn start() -> (TableServer, TableServiceClient, Arc<AtomicBool>) {
     (server, service, is_silent)
 }
 
-#[derive(Clone, Debug, TableEntity)]
-#[table(partition_key = "{department}", row_key = "{id:06}")]
-struct Employee {
-    department: String,
-    id: u32,
-    photo: Option<ObjectRef>,
-    #[table(expires)]
-    until: Timestamp,
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_query_of_a_program_is_answered_by_the_secondary() {
     let (_server, service, is_silent) = start().await;
     let table = service.table("Tests");
     table.insert(&DynamicEntity::new("a", "1")).await.unwrap();
     is_silent.store(true, Ordering::Relaxed);
-    assert_eq!(
-        table
-            .query::<DynamicEntity>()
-            .collect()
-            .await
-            .unwrap()
-            .len(),
-        0
-    );
+    let found = table.query::<DynamicEntity>().collect().await.unwrap();
+    assert_eq!(found.len(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -103,12 +89,7 @@ async fn objects_in_use_are_not_deleted() {
     let photos = Objects::new(store.clone(), "photos");
     let photo = photos.put("a photo").await.unwrap();
     store.advance(Duration::from_secs(48 * 3600));
-    let ada = Employee {
-        department: "Sales".to_owned(),
-        id: 1,
-        photo: Some(photo.clone()),
-        until: Timestamp::MAX,
-    };
+    let ada = Employee::new(1, &photo);
     table.insert(&ada).await.unwrap();
     is_silent.store(true, Ordering::Relaxed);
     let named = table.query::<Employee>().select(|e| e.photo);
@@ -121,27 +102,21 @@ async fn what_is_to_be_deleted_is_found_at_the_primary() {
     let (_server, service, is_silent) = start().await;
     let table = service.table("Tests");
     is_silent.store(true, Ordering::Relaxed);
-    table
-        .query::<DynamicEntity>()
-        .delete_all()
-        .await
-        .unwrap_err();
-    table
-        .query::<DynamicEntity>()
-        .move_to(&service.table("Keys"))
-        .await
-        .unwrap_err();
-    table.clean_up_expired::<Employee>().await.unwrap_err();
-    table.repair::<Employee>().await.unwrap_err();
+    let query = || table.query::<DynamicEntity>();
+    query().delete_all().await.unwrap_err();
+    let to = service.table("Keys");
+    query().move_to(&to).await.unwrap_err();
+    table.clean_up_expired::<Token>().await.unwrap_err();
+    table.clean_up_expired::<Session>().await.unwrap_err();
+    table.repair::<Session>().await.unwrap_err();
 }
 
 #[tokio::test(start_paused = true)]
 async fn keys_are_loaded_from_the_primary() {
     let (_server, service, is_silent) = start().await;
     let keys = service.table("Keys");
-    let key = || LocalKey::new("2024-01", [7; 32]);
-    let keyring = Keyring::open(&keys, key()).await.unwrap();
+    let keyring = Keyring::open(&keys, january()).await.unwrap();
     is_silent.store(true, Ordering::Relaxed);
     keyring.rotate().await.unwrap_err();
-    Keyring::open(&keys, key()).await.unwrap_err();
+    Keyring::open(&keys, january()).await.unwrap_err();
 }

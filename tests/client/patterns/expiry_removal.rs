@@ -4,22 +4,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use harness::client_with;
+use harness::{client, client_with};
 use http::{HeaderValue, Request, header};
+use tablesdk::expiry::Expires;
 use tablesdk::index::CopyOf;
 use tablesdk::sas::Permissions;
-use tablesdk::transport::{Clock, Transport, TransportFuture};
-use tablesdk::{DynamicEntity, ETag, ErrorKind, RetryPolicy, TableClient, TableEntity, Timestamp};
+use tablesdk::transport::{Clock as _, Transport, TransportFuture};
+use tablesdk::{
+    DynamicEntity, ETag, ErrorKind, RetryPolicy, TableClient, TableEntity,
+    TableServiceClientBuilder, Timestamp,
+};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Op, VirtualClock};
 
 use super::expiry::hours;
+use super::leases::OwnClock;
 use super::on_both_transports;
 
 /// Without an index: a removal scans.
 #[derive(Clone, Debug, PartialEq, TableEntity)]
 #[table(partition_key = "{user}", row_key = "token_{id:06}")]
-struct Token {
+pub(super) struct Token {
     user: String,
     id: u32,
     #[table(expires)]
@@ -122,6 +127,11 @@ async fn start(retry: RetryPolicy) -> (TableServer, TableClient) {
     (server, table)
 }
 
+/// How many entities a client removes.
+async fn removed<E: Expires>(table: &TableClient) -> u64 {
+    table.clean_up_expired::<E>().await.unwrap().removed
+}
+
 on_both_transports! {
     async fn what_expired_five_minutes_ago_is_removed(subject: Subject) {
         let table = subject.table().await;
@@ -143,7 +153,7 @@ on_both_transports! {
         assert_eq!(removal.await.unwrap().removed, 1);
         assert_eq!(calls, [1]);
         assert_eq!(rows(&table).await, ["other", "token_000002", "token_000004", "token_000005"]);
-        assert_eq!(table.clean_up_expired::<Token>().await.unwrap().removed, 0);
+        assert_eq!(removed::<Token>(&table).await, 0);
     }
 
     async fn a_bucket_is_emptied_with_all_that_belongs_to_its_entities(subject: Subject) {
@@ -175,22 +185,13 @@ async fn a_removal_by_buckets_needs_two_requests_for_each_entity() {
     assert_eq!((report.removed, report.postponed), (200, 0));
     assert_eq!(journal.requests().op(Op::QueryEntity).count(), 200);
     // The sessions are in one partition, and their entries in sixteen.
-    assert!(
-        journal.requests().count() <= 200 + 2 + 2 + 16,
-        "{}",
-        journal.requests().count()
-    );
+    let requests = journal.requests().count();
+    assert!(requests <= 200 + 2 + 2 + 16, "{requests}");
     assert_eq!(owners(&server), ["ann_000200"]);
     journal.clear();
-    assert_eq!(
-        table.clean_up_expired::<Session>().await.unwrap().removed,
-        0
-    );
-    assert_eq!(
-        journal.requests().count(),
-        2,
-        "of the time, and of the buckets"
-    );
+    assert_eq!(removed::<Session>(&table).await, 0);
+    // Of the time, and of the buckets.
+    assert_eq!(journal.requests().count(), 2);
 }
 
 #[tokio::test]
@@ -200,10 +201,7 @@ async fn a_removal_without_buckets_deletes_in_batches() {
         table.insert(&token("ann", id, hours(-1))).await.unwrap();
     }
     let journal = server.journal();
-    assert_eq!(
-        table.clean_up_expired::<Token>().await.unwrap().removed,
-        250
-    );
+    assert_eq!(removed::<Token>(&table).await, 250);
     assert_eq!(journal.requests().count(), 1 + 1 + 3);
 }
 
@@ -215,27 +213,18 @@ async fn entries_lie_in_the_bucket_of_the_instant() {
     let [(partition, row)] = &buckets(&server)[..] else {
         panic!()
     };
-    assert!(
-        partition.starts_with("Session.2024-03-15T10:00:00Z."),
-        "{partition}"
-    );
+    let of_hour = "Session.2024-03-15T10:00:00Z.";
+    assert!(partition.starts_with(of_hour), "{partition}");
     assert_eq!(row, "a=3Db=5Fc_000007");
     // It never expires any more.
-    let mut over = table
-        .get(Session::key("a=b_c", 7))
-        .including_expired()
-        .await
-        .unwrap()
-        .unwrap();
+    let over = table.get(Session::key("a=b_c", 7)).including_expired();
+    let mut over = over.await.unwrap().unwrap();
     over.until = None;
     table.replace(&mut over).await.unwrap();
     assert!(buckets(&server).is_empty());
     over.until = Some(Timestamp::MIN);
     table.replace(&mut over).await.unwrap();
-    assert_eq!(
-        table.clean_up_expired::<Session>().await.unwrap().removed,
-        1
-    );
+    assert_eq!(removed::<Session>(&table).await, 1);
     assert!(buckets(&server).is_empty());
 }
 
@@ -262,10 +251,8 @@ async fn the_size_of_the_buckets_may_change() {
     let report = table.clean_up_expired::<Session>().await.unwrap();
     assert_eq!(report.removed, 2);
     // Of the first session, an entry of another size might exist, too: it was looked for.
-    assert_eq!(
-        (rows(&table).await, owners(&server)),
-        (Vec::new(), Vec::new())
-    );
+    assert_eq!(rows(&table).await, [""; 0]);
+    assert_eq!(owners(&server), [""; 0]);
 }
 
 /// An entry whose entity was prolonged by a program that does not know the index leads to an entity that is kept.
@@ -280,32 +267,19 @@ async fn an_entry_alone_removes_nothing() {
     assert!(table.delete(("ann", "000002")).await.unwrap());
     let report = table.clean_up_expired::<Session>().await.unwrap();
     assert_eq!((report.removed, report.postponed), (0, 1));
-    assert_eq!(
-        buckets(&server).len(),
-        2,
-        "they may be those of writes under way"
-    );
-    server.clock().advance(Duration::from_secs(3600 / 2));
-    assert_eq!(
-        table.clean_up_expired::<Session>().await.unwrap().removed,
-        0
-    );
-    server.clock().advance(Duration::from_secs(3600 / 2 + 400));
-    assert_eq!(
-        table.clean_up_expired::<Session>().await.unwrap().removed,
-        0
-    );
+    // They may be those of writes under way.
+    assert_eq!(buckets(&server).len(), 2);
+    for half_an_hour in [1800, 1800 + 400] {
+        server.clock().advance(Duration::from_secs(half_an_hour));
+        assert_eq!(removed::<Session>(&table).await, 0);
+    }
     assert_eq!(owners(&server), [""; 0]);
     assert_eq!(rows(&table).await, ["000001"]);
     let repaired = table.repair::<Session>().await.unwrap();
     assert_eq!(repaired.missing, 1);
     assert_eq!(owners(&server), ["ann_000001"]);
     server.clock().advance(Duration::from_secs(3 * 3600));
-    assert_eq!(
-        table.clean_up_expired::<Session>().await.unwrap().removed,
-        1,
-        "it is over by now"
-    );
+    assert_eq!(removed::<Session>(&table).await, 1, "it is over by now");
 }
 
 #[tokio::test]
@@ -347,18 +321,16 @@ async fn damaged_entries_are_reported_and_do_not_hold_up_the_others() {
     table.insert(&session).await.unwrap();
     let (bucket, _) = buckets(&server).remove(0);
     for row in ["!", "!!"] {
-        let entry = DynamicEntity::new(format!("~tablesdk.expiry.{bucket}"), row)
-            .with("TablesdkExpires", hours(-1));
+        let entry = DynamicEntity::new(format!("~tablesdk.expiry.{bucket}"), row);
+        let entry = entry.with("TablesdkExpires", hours(-1));
         table.insert(&entry).await.unwrap();
     }
     let report = table.clean_up_expired::<Session>().max(1).await.unwrap();
     assert_eq!((report.removed, report.has_more), (1, false));
     let message = "its row key is not that of an entry: it does not contain the key of an entity";
     assert_eq!(report.unreadable.len(), 2);
-    assert!(
-        report.unreadable.iter().all(|why| why.ends_with(message)),
-        "{report:?}"
-    );
+    let mut reasons = report.unreadable.iter();
+    assert!(reasons.all(|why| why.ends_with(message)), "{report:?}");
 }
 
 #[tokio::test]
@@ -367,40 +339,28 @@ async fn the_keys_of_an_entity_with_buckets_have_495_characters_at_most() {
     let longest = 512 - "~tablesdk.expiry._000001".len();
     let user = "u".repeat(longest);
     table.insert(&session(&user, 1, hours(-1))).await.unwrap();
-    assert_eq!(
-        table.clean_up_expired::<Session>().await.unwrap().removed,
-        1
-    );
-    let error = table
-        .insert(&session(&(user + "u"), 1, hours(-1)))
-        .await
-        .unwrap_err();
+    assert_eq!(removed::<Session>(&table).await, 1);
+    let longer = session(&(user + "u"), 1, hours(-1));
+    let error = table.insert(&longer).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input);
-    let message = error.to_string();
-    assert!(
-        message.contains("the index expiry") && message.contains("512"),
-        "{message}"
-    );
+    for part in ["the index expiry", "512"] {
+        assert!(error.to_string().contains(part), "{error}");
+    }
     assert!(buckets(&server).is_empty());
 }
 
 #[tokio::test]
 async fn a_client_that_denies_scans_removes_by_buckets_or_in_a_partition() {
     let server = TableServer::in_process();
-    let table =
-        client_with(&server, tablesdk::TableServiceClientBuilder::deny_scans).table("Tests");
+    let service = client_with(&server, TableServiceClientBuilder::deny_scans);
+    let table = service.table("Tests");
     table.create_table().await.unwrap();
     table.insert(&token("ann", 1, hours(-1))).await.unwrap();
     table.insert(&session("ann", 1, hours(-1))).await.unwrap();
     let error = table.clean_up_expired::<Token>().await.unwrap_err();
-    assert!(
-        error.kind() == ErrorKind::Input && error.to_string().contains("scan"),
-        "{error}"
-    );
-    assert_eq!(
-        table.clean_up_expired::<Session>().await.unwrap().removed,
-        1
-    );
+    assert_eq!(error.kind(), ErrorKind::Input);
+    assert!(error.to_string().contains("scan"), "{error}");
+    assert_eq!(removed::<Session>(&table).await, 1);
     let of_ann = table.clean_up_expired::<Token>().partition("ann");
     assert_eq!(of_ann.await.unwrap().removed, 1);
 }
@@ -420,35 +380,22 @@ impl Transport for Dated {
     }
 }
 
-/// A clock that differs from that of the server.
-#[derive(Debug)]
-struct Skewed(VirtualClock, i64);
-
-impl Clock for Skewed {
-    fn now(&self) -> Timestamp {
-        let ticks = self.0.now().unix_ticks() + self.1 * 3600 * 10_000_000;
-        Timestamp::from_unix_ticks(ticks).unwrap()
-    }
-}
-
 /// A client of the server whose clock is wrong by hours.
 fn wrong(server: &TableServer, by: i64) -> TableClient {
     wrong_client(server, "Tests", by)
 }
 
 pub(super) fn wrong_client(server: &TableServer, table: &str, by: i64) -> TableClient {
-    let sas = client_with(server, |builder| builder).table(table).sas();
+    let sas = client(server).table(table).sas();
     let sas =
         sas.allow(Permissions::READ | Permissions::ADD | Permissions::UPDATE | Permissions::DELETE);
-    let until = server
-        .clock()
-        .now()
-        .saturating_add(Duration::from_secs(30 * 24 * 3600));
+    let month = Duration::from_secs(30 * 24 * 3600);
+    let until = server.clock().now().saturating_add(month);
     let url = sas.expires_at(until).sign().unwrap();
     let client = client_with(server, |builder| {
         let builder = builder.credential(url.sas().clone());
         let builder = builder.transport(Dated(server.transport(), server.clock()));
-        builder.clock(Skewed(server.clock(), by))
+        builder.clock(OwnClock::wrong_by(server, by * 3600))
     });
     client.table(table)
 }
@@ -484,81 +431,28 @@ async fn the_clock_of_the_service_decides() {
     for by in [-1, 1] {
         let (server, _) = start(RetryPolicy::none()).await;
         let ours = wrong(&server, 0);
-        for (id, until) in [
-            (1, hours(-2)),
-            (2, hours(2)),
-            (
-                3,
-                server
-                    .clock()
-                    .now()
-                    .saturating_add(Duration::from_secs(1800)),
-            ),
-        ] {
+        let half_an_hour = Duration::from_secs(1800);
+        let soon = server.clock().now().saturating_add(half_an_hour);
+        for (id, until) in [(1, hours(-2)), (2, hours(2)), (3, soon)] {
             ours.insert(&session("ann", id, until)).await.unwrap();
             ours.insert(&token("bob", id, until)).await.unwrap();
         }
         server.clock().advance(Duration::from_secs(600));
         // The very first read, too.
-        let get = async |id| {
-            wrong(&server, by)
-                .get(Token::key("bob", id))
-                .await
-                .unwrap()
-                .is_some()
-        };
-        assert_eq!(
-            (get(1).await, get(2).await, get(3).await),
-            (false, true, true),
-            "{by}"
-        );
+        for (id, is_valid) in [(1, false), (2, true), (3, true)] {
+            let found = wrong(&server, by).get(Token::key("bob", id)).await;
+            assert_eq!(found.unwrap().is_some(), is_valid, "{by}, {id}");
+        }
         let table = wrong(&server, by);
         assert!(table.get(Token::key("bob", 3)).await.unwrap().is_some());
-        assert_eq!(
-            table
-                .query::<Token>()
-                .partition("bob")
-                .count()
-                .await
-                .unwrap(),
-            2
-        );
-        assert_eq!(
-            wrong(&server, by)
-                .clean_up_expired::<Session>()
-                .await
-                .unwrap()
-                .removed,
-            1
-        );
-        assert_eq!(
-            wrong(&server, by)
-                .clean_up_expired::<Token>()
-                .await
-                .unwrap()
-                .removed,
-            1
-        );
+        let of_bob = table.query::<Token>().partition("bob");
+        assert_eq!(of_bob.count().await.unwrap(), 2);
+        assert_eq!(removed::<Session>(&wrong(&server, by)).await, 1, "{by}");
+        assert_eq!(removed::<Token>(&wrong(&server, by)).await, 1, "{by}");
         server.clock().advance(Duration::from_secs(1510));
         // Over by the clock of the service, since five minutes.
-        assert_eq!(
-            wrong(&server, by)
-                .clean_up_expired::<Session>()
-                .await
-                .unwrap()
-                .removed,
-            1,
-            "{by}"
-        );
-        assert_eq!(
-            wrong(&server, by)
-                .clean_up_expired::<Token>()
-                .await
-                .unwrap()
-                .removed,
-            1,
-            "{by}"
-        );
+        assert_eq!(removed::<Session>(&wrong(&server, by)).await, 1, "{by}");
+        assert_eq!(removed::<Token>(&wrong(&server, by)).await, 1, "{by}");
         assert_eq!(rows(&ours).await, ["000002", "token_000002"]);
     }
 }
@@ -568,7 +462,6 @@ async fn an_expired_entity_whose_entry_in_an_index_is_missing_is_removed() {
     let (_server, table) = start(RetryPolicy::exponential()).await;
     table.insert(&visit(1, hours(-1))).await.unwrap();
     table.delete(("ann", "page_home_000001")).await.unwrap();
-    let report = table.clean_up_expired::<Visit>().await.unwrap();
-    assert_eq!(report.removed, 1);
-    assert_eq!(rows(&table).await, Vec::<String>::new());
+    assert_eq!(removed::<Visit>(&table).await, 1);
+    assert_eq!(rows(&table).await, [""; 0]);
 }

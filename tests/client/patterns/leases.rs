@@ -7,7 +7,7 @@ use std::time::Duration;
 use harness::client_with;
 use tablesdk::lease::{AcquireLease, Lease};
 use tablesdk::transport::Clock;
-use tablesdk::{DynamicEntity, ETag, ErrorKind, Guid, RetryPolicy, TableClient, Timestamp};
+use tablesdk::{DynamicEntity, ETag, Error, ErrorKind, Guid, RetryPolicy, TableClient, Timestamp};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op, VirtualClock};
 use tokio::time::{Instant, sleep, timeout};
@@ -32,7 +32,14 @@ async fn stored(table: &TableClient) -> DynamicEntity {
     stored.unwrap().unwrap().into_inner()
 }
 
-pub(crate) async fn payroll() -> (TableServer, TableClient) {
+/// Inserts an entity, if the client still has the lease.
+async fn insert_run(lease: &mut Lease, table: &TableClient) -> Result<(), Error> {
+    let run = DynamicEntity::new("payroll", "run");
+    let fenced = lease.fence(table.batch("payroll")).insert(&run);
+    fenced.await.map(drop)
+}
+
+async fn payroll() -> (TableServer, TableClient) {
     let server = TableServer::in_process();
     let table = harness::client(&server).table("Payroll");
     table.create_table().await.unwrap();
@@ -46,8 +53,7 @@ on_both_transports! {
         assert_eq!((first.token(), first.is_held()), (1, true));
         assert!(acquire(&table, "two").wait(Duration::ZERO).await.unwrap().is_none());
         first.renew().await.unwrap();
-        let entity = DynamicEntity::new("payroll", "run");
-        first.fence(table.batch("payroll")).insert(&entity).await.unwrap();
+        insert_run(&mut first, &table).await.unwrap();
         first.renew().await.unwrap();
         first.release().await.unwrap();
 
@@ -92,10 +98,8 @@ async fn a_lease_that_is_not_renewed_is_taken_over_after_its_duration_and_a_tent
 async fn the_time_of_a_lease_counts_from_before_its_request() {
     let (server, table) = payroll().await;
     let (took, left) = (Duration::from_secs(4), Duration::from_secs(50));
-    let slow = || {
-        let slow = Fault::delayed_response(took);
-        server.faults().on_writes().times(1).inject(slow)
-    };
+    let next = |fault| server.faults().on_writes().times(1).inject(fault);
+    let slow = || next(Fault::delayed_response(took));
     slow();
     let mut lease = acquired(&table, "one").await;
     assert_eq!(lease.remaining(), left);
@@ -103,23 +107,13 @@ async fn the_time_of_a_lease_counts_from_before_its_request() {
     lease.renew().await.unwrap();
     assert_eq!(lease.remaining(), left);
     slow();
-    let run = DynamicEntity::new("payroll", "run");
-    let fenced = lease.fence(table.batch("payroll")).insert(&run);
-    fenced.await.unwrap();
+    insert_run(&mut lease, &table).await.unwrap();
     assert_eq!(lease.remaining(), left);
 
     // The response is lost: the client recognizes its write, and counts from before the first attempt.
-    server
-        .faults()
-        .on_writes()
-        .times(1)
-        .inject(Fault::lost_response());
+    next(Fault::lost_response());
     lease.release().await.unwrap();
-    server
-        .faults()
-        .on_writes()
-        .times(1)
-        .inject(Fault::lost_response());
+    next(Fault::lost_response());
     let began = Instant::now();
     let lease = acquired(&table, "one").await;
     assert!(began.elapsed() > Duration::ZERO);
@@ -137,9 +131,7 @@ async fn a_contender_gives_up_when_the_holder_writes_and_a_waiting_one_goes_on()
         sleep(Duration::from_secs(20)).await;
         holder.renew().await.unwrap();
         sleep(Duration::from_secs(40)).await;
-        let run = DynamicEntity::new("payroll", "run");
-        let fenced = holder.fence(table.batch("payroll")).insert(&run);
-        fenced.await.unwrap();
+        insert_run(&mut holder, &table).await.unwrap();
         sleep(Duration::from_secs(53)).await;
         assert!(holder.is_held(), "a fenced batch renews the lease");
         holder.release().await.unwrap();
@@ -181,14 +173,10 @@ async fn a_fenced_batch_of_a_slow_holder_changes_nothing() {
     let (_server, table) = payroll().await;
     let mut slow = acquired(&table, "one").await;
     let next = acquired(&table, "two").await;
-    let run = DynamicEntity::new("payroll", "run");
-    let error = slow.fence(table.batch("payroll")).insert(&run).await;
-    let error = error.unwrap_err();
+    let error = insert_run(&mut slow, &table).await.unwrap_err();
     assert!(error.is_precondition_failed(), "{error}");
-    assert_eq!(
-        (error.key(), error.batch_index()),
-        (Some(next.key()), Some(0))
-    );
+    assert_eq!(error.key(), Some(next.key()));
+    assert_eq!(error.batch_index(), Some(0));
     let run = table.get::<DynamicEntity>(("payroll", "run")).await;
     assert!(run.unwrap().is_none());
 }
@@ -219,15 +207,12 @@ async fn a_renewal_that_is_under_way_when_work_ends_keeps_the_lease() {
         let (server, table) = payroll().await;
         let mut lease = acquired(&table, "one").await;
         // A renewal is sent after 20 seconds.
-        let rule = server.faults().on_writes();
-        let rule = rule.inject(slow(Duration::from_secs(10)));
+        let slow = slow(Duration::from_secs(10));
+        let rule = server.faults().on_writes().times(1).inject(slow);
         let work = sleep(Duration::from_secs(25));
         lease.renew_while(work).await.unwrap();
         assert_eq!(rule.hits(), 1);
-        rule.remove();
-        let entity = DynamicEntity::new("payroll", "run");
-        let fenced = lease.fence(table.batch("payroll")).insert(&entity);
-        fenced.await.unwrap();
+        insert_run(&mut lease, &table).await.unwrap();
     }
 }
 
@@ -269,9 +254,16 @@ async fn work_ends_when_the_lease_was_taken_over() {
 
 /// The clock of one client, beside that of the server.
 #[derive(Clone, Debug)]
-struct OwnClock {
+pub(crate) struct OwnClock {
     server: VirtualClock,
     seconds: Arc<AtomicI64>,
+}
+
+impl OwnClock {
+    pub(crate) fn wrong_by(server: &TableServer, seconds: i64) -> Self {
+        let (server, seconds) = (server.clock(), Arc::new(seconds.into()));
+        Self { server, seconds }
+    }
 }
 
 impl Clock for OwnClock {
@@ -286,11 +278,8 @@ pub(crate) fn with_own_clock(
     server: &TableServer,
     retry: RetryPolicy,
 ) -> (TableClient, Arc<AtomicI64>) {
-    let seconds = Arc::new(AtomicI64::new(0));
-    let clock = OwnClock {
-        server: server.clock(),
-        seconds: Arc::clone(&seconds),
-    };
+    let clock = OwnClock::wrong_by(server, 0);
+    let seconds = Arc::clone(&clock.seconds);
     let service = client_with(server, |builder| builder.clock(clock).retry(retry));
     (service.table("Payroll"), seconds)
 }
@@ -385,29 +374,22 @@ async fn an_entity_that_is_no_lease_is_left_alone() {
             .with("LeaseId", Guid::from_bytes([7; 16]))
             .with("DurationMs", 0_i64)
     };
-    for (entity, expected) in [
+    let no_number = "is not an Edm.Int64 of 0 or more";
+    for (entity, property, problem) in [
         (
             DynamicEntity::new("payroll", "lock"),
-            r#""LeaseId" is not an Edm.Guid"#,
+            "LeaseId",
+            "is not an Edm.Guid",
         ),
-        (
-            lease().with("Token", -1_i64),
-            r#""Token" is not an Edm.Int64 of 0 or more"#,
-        ),
-        (
-            lease().with("DurationMs", -1_i64),
-            r#""DurationMs" is not an Edm.Int64 of 0 or more"#,
-        ),
-        (
-            lease().with("Holder", 1),
-            r#""Holder" is not an Edm.String"#,
-        ),
+        (lease().with("Token", -1_i64), "Token", no_number),
+        (lease().with("DurationMs", -1_i64), "DurationMs", no_number),
+        (lease().with("Holder", 1), "Holder", "is not an Edm.String"),
     ] {
         let etag = table.upsert_replace(&entity).await.unwrap();
         let error = acquire(&table, "one").await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Data);
         let expected = format!(
-            "acquire lease in \"Payroll\" at in-process.invalid/devstoreaccount1 (\"payroll\", \"lock\"): the entity is not that of a lease: its property {expected}"
+            "acquire lease in \"Payroll\" at in-process.invalid/devstoreaccount1 (\"payroll\", \"lock\"): the entity is not that of a lease: its property {property:?} {problem}"
         );
         assert_eq!(error.to_string(), expected);
         let now = table.get::<DynamicEntity>(("payroll", "lock")).await;
@@ -437,9 +419,8 @@ async fn a_duration_is_a_millisecond_at_least_and_is_rounded_up() {
         let error = lease.await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input);
         assert!(error.to_string().contains(rule), "{error}");
-        let writes = journal
-            .requests()
-            .filter(|it| it.op.is_some_and(Op::is_write));
+        let requests = journal.requests();
+        let writes = requests.filter(|it| it.op.is_some_and(Op::is_write));
         assert_eq!(writes.count(), 0);
     }
     for (duration, stored_ms) in [
@@ -468,12 +449,10 @@ async fn a_renewal_that_is_dropped_does_not_lose_the_lease() {
     let dropped = timeout(Duration::from_secs(1), lease.renew()).await;
     dropped.unwrap_err();
     assert_eq!(injected.hits(), 1);
-    let run = DynamicEntity::new("payroll", "run");
-    let fenced = lease.fence(table.batch("payroll")).insert(&run);
-    assert!(fenced.await.unwrap_err().is_precondition_failed());
+    let error = insert_run(&mut lease, &table).await.unwrap_err();
+    assert!(error.is_precondition_failed(), "{error}");
     lease.renew().await.unwrap();
-    let fenced = lease.fence(table.batch("payroll")).insert(&run);
-    fenced.await.unwrap();
+    insert_run(&mut lease, &table).await.unwrap();
     lease.release().await.unwrap();
 }
 

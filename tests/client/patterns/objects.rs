@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use harness::{Subject, client};
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
@@ -27,15 +28,20 @@ const HOUR: Duration = Duration::from_secs(3600);
     partition_key = "{department}",
     row_key = "{id:06}"
 )]
-struct Employee {
+pub(crate) struct Employee {
     department: String,
     id: u32,
-    photo: Option<ObjectRef>,
+    pub(crate) photo: Option<ObjectRef>,
     scan: Option<ObjectRef>,
 }
 
 impl Employee {
-    fn new(id: u32, photo: &ObjectRef) -> Self {
+    async fn photo(&self, photos: &Objects) -> Bytes {
+        let photo = self.photo.as_ref().expect("there is one");
+        photos.get(photo).await.unwrap()
+    }
+
+    pub(crate) fn new(id: u32, photo: &ObjectRef) -> Self {
         Self {
             department: "Sales".into(),
             id,
@@ -57,7 +63,7 @@ on_both_transports! {
                 table.upsert_replace(&Employee::new(1, &photo)).await.unwrap();
                 let read = table.get(Employee::key("Sales", 1)).await.unwrap().unwrap();
                 assert_eq!(*read, Employee::new(1, &photo));
-                assert_eq!(photos.get(read.photo.as_ref().unwrap()).await.unwrap(), value);
+                assert_eq!(read.photo(&photos).await, value);
             }
         }
         let stored = table.get::<DynamicEntity>(("Sales", "000001")).await.unwrap().unwrap();
@@ -77,26 +83,25 @@ async fn what_is_not_the_object_that_was_put_is_an_error() {
         store.write(photo.name(), other).await;
         let error = photos.get(&photo).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ObjectStore);
-        assert_eq!(
-            error.to_string(),
-            format!(
-                "get object: object {:?} is not what was put: it does not have the length and the checksum of its reference",
-                photo.name()
-            )
+        let expected = format!(
+            "get object: object {:?} is not what was put: it does not have the length and the checksum of its reference",
+            photo.name()
         );
+        assert_eq!(error.to_string(), expected);
     }
     store.write(photo.name(), "a photo").await;
     let before = store.requests();
     assert_eq!(photos.get(&photo).await.unwrap(), "a photo");
     assert_eq!(store.requests(), before + 1);
 
-    let gone = ObjectRef::from_value(Value::String(
-        photo
-            .to_string()
-            .replace(photo.name(), "photos/00000000-0000-4000-8000-000000000000"),
-    ));
-    let error = photos.get(&gone.unwrap()).await.unwrap_err();
-    assert!(error.to_string().starts_with("get object: object \"photos/00000000-0000-4000-8000-000000000000\" was not found: if its entity was replaced meanwhile, read the entity again"), "{error}");
+    let name = "photos/00000000-0000-4000-8000-000000000000";
+    let gone = Value::String(photo.to_string().replace(photo.name(), name));
+    let gone = ObjectRef::from_value(gone).unwrap();
+    let error = photos.get(&gone).await.unwrap_err();
+    let expected = format!(
+        "get object: object {name:?} was not found: if its entity was replaced meanwhile, read the entity again"
+    );
+    assert!(error.to_string().starts_with(&expected), "{error}");
     let cause = error.downcast_ref::<object_store::Error>();
     assert!(matches!(cause, Some(object_store::Error::NotFound { .. })));
 
@@ -126,14 +131,10 @@ async fn a_prefix_that_is_no_path_is_refused() {
         ),
     ] {
         let photos = Objects::new(InMemory::new(), prefix);
+        let put = photos.put("").await.unwrap_err();
         let query = table.query::<Employee>().select(|e| e.photo);
-        for (operation, error) in [
-            ("put object", photos.put("").await.unwrap_err()),
-            (
-                "clean up objects",
-                photos.clean_up_objects(query).await.unwrap_err(),
-            ),
-        ] {
+        let clean_up = photos.clean_up_objects(query).await.unwrap_err();
+        for (operation, error) in [("put object", put), ("clean up objects", clean_up)] {
             assert_eq!(error.kind(), ErrorKind::Input);
             let expected = format!("{operation}: the prefix {prefix:?} {problem}");
             assert_eq!(error.to_string(), expected);
@@ -208,10 +209,8 @@ async fn only_old_objects_without_an_entity_are_deleted() {
     let both = || table.query::<Employee>().select(|e| (e.photo, e.scan));
 
     let mut seen = Vec::new();
-    let dry = photos
-        .clean_up_objects(both())
-        .dry_run()
-        .progress(|report| seen.push(report.clone()));
+    let dry = photos.clean_up_objects(both()).dry_run();
+    let dry = dry.progress(|report| seen.push(report.clone()));
     let dry = dry.await.unwrap();
     assert_eq!(seen.last(), Some(&dry));
     assert_eq!((dry.objects, dry.recent, dry.in_use), (4, 1, 2));
@@ -223,28 +222,17 @@ async fn only_old_objects_without_an_entity_are_deleted() {
     assert_eq!(store.paths().await.len(), before.len() - 1);
     assert!(photos.get(&recent).await.is_ok());
     let ada = table.get(Employee::key("Sales", 1)).await.unwrap().unwrap();
-    assert_eq!(
-        photos.get(ada.photo.as_ref().unwrap()).await.unwrap(),
-        "ada"
-    );
-    assert_eq!(
-        photos.get(ada.scan.as_ref().unwrap()).await.unwrap(),
-        "scan"
-    );
+    assert_eq!(ada.photo(&photos).await, "ada");
+    let scan = ada.scan.as_ref().unwrap();
+    assert_eq!(photos.get(scan).await.unwrap(), "scan");
 
+    // All are in use after one read.
     let again = photos.clean_up_objects(both()).await.unwrap();
-    assert_eq!(
-        (again.deleted, again.entities),
-        (0, 1),
-        "all are in use after one read"
-    );
+    assert_eq!((again.deleted, again.entities), (0, 1));
     // The object of the entity itself.
     assert!(table.delete_stored(&ada).await.unwrap());
-    let last = photos
-        .clean_up_objects(both())
-        .older_than(HOUR)
-        .await
-        .unwrap();
+    let last = photos.clean_up_objects(both()).older_than(HOUR);
+    let last = last.await.unwrap();
     assert_eq!((last.objects, last.deleted, last.recent), (3, 2, 1));
 }
 
@@ -255,25 +243,18 @@ async fn the_age_is_by_the_clock_of_the_store() {
         let query = table.query::<Employee>().select(|e| (e.photo, e.scan));
         photos.clean_up_objects(query)
     };
-    assert_eq!(
-        clean_up().await.unwrap().recent,
-        3,
-        "the clock is years ahead"
-    );
+    let recent = clean_up().await.unwrap().recent;
+    assert_eq!(recent, 3, "the clock is years ahead");
     store.advance(HOUR);
     let report = clean_up().older_than(HOUR).dry_run().await.unwrap();
     assert_eq!(report.deleted, 1, "a moment more than an hour");
     let day = clean_up().older_than(HOUR + Duration::from_secs(60));
     assert_eq!(day.await.unwrap().recent, 3);
-    let error = clean_up()
-        .older_than(Duration::from_nanos(3_599_999_999_999))
-        .await;
-    let error = error.unwrap_err();
+    let younger = clean_up().older_than(HOUR - Duration::from_nanos(1));
+    let error = younger.await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input);
-    assert_eq!(
-        error.to_string(),
-        "clean up objects: objects younger than an hour cannot be cleaned up: their entity may be written in a moment"
-    );
+    let expected = "clean up objects: objects younger than an hour cannot be cleaned up: their entity may be written in a moment";
+    assert_eq!(error.to_string(), expected);
 }
 
 #[tokio::test]
@@ -284,12 +265,8 @@ async fn nothing_is_deleted_when_an_entity_may_be_missed() {
     for query in [query().take(1), query().skip_unreadable(|_| ())] {
         let error = photos.clean_up_objects(query).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input);
-        assert!(
-            error.to_string().ends_with(
-                "all entities must be read: `take` and `skip_unreadable` leave some out"
-            ),
-            "{error}"
-        );
+        let reason = "all entities must be read: `take` and `skip_unreadable` leave some out";
+        assert!(error.to_string().ends_with(reason), "{error}");
     }
     let odd = DynamicEntity::new("Sales", "000002").with("Photo", "photos/other");
     table.insert(&odd).await.unwrap();
@@ -298,9 +275,8 @@ async fn nothing_is_deleted_when_an_entity_may_be_missed() {
     table.delete(("Sales", "000002")).await.unwrap();
 
     let missing = client(&server).table("Missing").query::<Employee>();
-    let clean_up = photos
-        .clean_up_objects(query())
-        .also(missing.select(|e| e.photo));
+    let clean_up = photos.clean_up_objects(query());
+    let clean_up = clean_up.also(missing.select(|e| e.photo));
     assert!(clean_up.await.unwrap_err().is_table_not_found());
     assert_eq!(store.paths().await, before);
     assert_eq!(photos.clean_up_objects(query()).await.unwrap().deleted, 1);
@@ -326,20 +302,14 @@ async fn an_entity_that_moves_during_the_read_keeps_its_object() {
             id: 0,
             ..(*grace).clone()
         };
-        let batch = table
-            .batch("Sales")
-            .insert(&renumbered)
-            .delete_stored(&grace);
-        batch.await.unwrap();
+        let batch = table.batch("Sales").insert(&renumbered);
+        batch.delete_stored(&grace).await.unwrap();
     };
     let (report, ()) = tokio::join!(clean_up, renumber);
     assert_eq!(delayed.hits(), 1);
     assert_eq!(report.unwrap().deleted, 1);
     let grace = table.get(Employee::key("Sales", 0)).await.unwrap().unwrap();
-    assert_eq!(
-        photos.get(grace.photo.as_ref().unwrap()).await.unwrap(),
-        "grace"
-    );
+    assert_eq!(grace.photo(&photos).await, "grace");
 
     server.faults().clear();
     let between = server.faults().on(Op::QueryEntities).nth(1);
@@ -354,10 +324,7 @@ async fn an_entity_that_moves_during_the_read_keeps_its_object() {
     let (report, grace) = tokio::join!(clean_up, retire);
     assert_eq!(delayed.hits(), 1);
     assert_eq!(report.unwrap().deleted, 0);
-    assert_eq!(
-        photos.get(grace.photo.as_ref().unwrap()).await.unwrap(),
-        "grace"
-    );
+    assert_eq!(grace.photo(&photos).await, "grace");
 }
 
 #[derive(Clone, Debug, TableEntity)]

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -36,7 +36,7 @@ struct Shared {
     pace: u32,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct State {
     clock: DateTime<Utc>,
     dates: HashMap<Path, DateTime<Utc>>,
@@ -64,27 +64,31 @@ impl TestStore {
         }))
     }
 
-    pub(crate) fn advance(&self, time: Duration) {
-        self.0.state.lock().unwrap().clock += time;
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap()
     }
 
-    /// Fails a request, counted from here. Returns the number of requests before.
+    pub(crate) fn advance(&self, time: Duration) {
+        self.state().clock += time;
+    }
+
+    /// Fails a request, counted from here.
     pub(crate) fn fail(&self, nth: usize, fault: StoreFault) {
-        let mut state = self.0.state.lock().unwrap();
+        let mut state = self.state();
         (state.requests, state.fault) = (0, Some((nth, fault)));
     }
 
     /// Whether the request that was to fail was sent.
     pub(crate) fn has_failed(&self) -> bool {
-        self.0.state.lock().unwrap().fault.is_none()
+        self.state().fault.is_none()
     }
 
     pub(crate) fn heal(&self) {
-        self.0.state.lock().unwrap().fault = None;
+        self.state().fault = None;
     }
 
     pub(crate) fn requests(&self) -> usize {
-        self.0.state.lock().unwrap().requests
+        self.state().requests
     }
 
     /// The paths of all objects.
@@ -104,41 +108,35 @@ impl TestStore {
     }
 
     fn now(&self) -> DateTime<Utc> {
-        let state = self.0.state.lock().unwrap();
-        state.clock + self.0.start.elapsed() * self.0.pace
+        self.state().clock + self.0.start.elapsed() * self.0.pace
     }
 
     fn dated(&self, object: ObjectMeta) -> ObjectMeta {
-        let state = self.0.state.lock().unwrap();
-        let last_modified = state.dates.get(&object.location).copied();
+        let last_modified = self.state().dates[&object.location];
         ObjectMeta {
-            last_modified: last_modified.unwrap(),
+            last_modified,
             ..object
         }
     }
 
     /// A store with the same objects.
     pub(crate) fn fork(&self) -> Self {
-        let state = self.0.state.lock().unwrap();
+        let state = self.state().clone();
         Self(Arc::new(Shared {
             objects: self.0.objects.fork(),
             start: self.0.start,
             pace: self.0.pace,
-            state: Mutex::new(State {
-                clock: state.clock,
-                dates: state.dates.clone(),
-                requests: 0,
-                fault: None,
-            }),
+            state: Mutex::new(state),
         }))
     }
 
     async fn request<T>(&self, run: impl Future<Output = Result<T>>) -> Result<T> {
         let fault = {
-            let mut state = self.0.state.lock().unwrap();
-            state.requests += 1;
-            let requests = state.requests;
-            state.fault.take_if(|(nth, _)| *nth == requests)
+            let State {
+                requests, fault, ..
+            } = &mut *self.state();
+            *requests += 1;
+            fault.take_if(|(nth, _)| nth == requests)
         };
         let broken = || Error::Generic {
             store: "test",
@@ -184,8 +182,7 @@ impl ObjectStore for TestStore {
     ) -> Result<PutResult> {
         self.request(async {
             let now = self.now();
-            let dates = &self.0.state;
-            dates.lock().unwrap().dates.insert(location.clone(), now);
+            self.state().dates.insert(location.clone(), now);
             self.0.objects.put_opts(location, payload, options).await
         })
         .await
@@ -216,10 +213,8 @@ impl ObjectStore for TestStore {
         let deleted = locations.and_then(move |location| {
             let this = this.clone();
             async move {
-                let delete = this
-                    .0
-                    .objects
-                    .delete_stream(stream::iter([Ok(location)]).boxed());
+                let location = stream::iter([Ok(location)]).boxed();
+                let delete = this.0.objects.delete_stream(location);
                 let mut deleted = this.request(delete.try_collect::<Vec<_>>()).await?;
                 Ok(deleted.remove(0))
             }
