@@ -198,8 +198,7 @@ on_both_transports! {
 
     async fn an_absent_property_has_its_default(subject: Subject) {
         let table = subject.table().await;
-        let mut bare = DynamicEntity::new("UK", "1");
-        bare.properties_mut().extend([("City", Value::from("Paris")), ("Pay", Value::Int32(7)), ("Type", Value::Int32(1))]);
+        let bare = DynamicEntity::new("UK", "1").with("City", "Paris").with("Pay", 7).with("Type", 1);
         table.insert(&bare).await.unwrap();
         let read = table.get(Person::key("UK", "1")).await.unwrap().unwrap();
         assert!(!read.remote);

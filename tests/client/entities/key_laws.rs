@@ -39,12 +39,10 @@ fn instant(rng: &mut Rng) -> Timestamp {
 
 /// A string of characters that are special in keys and separators.
 pub(crate) fn text(rng: &mut Rng) -> String {
-    let alphabet: Vec<char> = "aab_=-/\\#?%2F\u{1}\u{7f}\u{9f} é\u{D7FF}\u{E000}\u{FFFF}😀"
-        .chars()
-        .collect();
-    (0..rng.usize(..6))
-        .map(|_| alphabet[rng.usize(..alphabet.len())])
-        .collect()
+    let alphabet = "aab_=-/\\#?%2F\u{1}\u{7f}\u{9f} é\u{D7FF}\u{E000}\u{FFFF}😀".chars();
+    let alphabet: Vec<char> = alphabet.collect();
+    let letters = (0..rng.usize(..6)).map(|_| rng.choice(&alphabet).unwrap());
+    letters.collect()
 }
 
 fn is_forbidden(character: char) -> bool {
@@ -77,15 +75,12 @@ fn check_part<P: KeyPart + Debug + Clone + PartialEq, O: Ord>(
     for (a, a_text) in values.iter().zip(&texts) {
         for (b, b_text) in values.iter().zip(&texts) {
             let (by_text, by_value) = (units(a_text).cmp(&units(b_text)), order(a).cmp(&order(b)));
-            let by_text = if P::DESCENDING {
-                by_text.reverse()
+            let by_value = if P::DESCENDING {
+                by_value.reverse()
             } else {
-                by_text
+                by_value
             };
-            assert_eq!(
-                by_text, by_value,
-                "{a:?} and {b:?}: {a_text:?} and {b_text:?}"
-            );
+            assert_eq!(by_text, by_value, "{a:?}, {b:?}: {a_text:?}, {b_text:?}");
         }
     }
 }
@@ -187,20 +182,22 @@ impl Fixed {
 /// A part of variable width ends at its separator.
 #[derive(Debug, Clone, PartialEq, TableEntity)]
 #[table(partition_key = "{a}_{b}", row_key = "{{{c}--{d:04}}}")]
-struct Separated {
-    a: String,
-    b: String,
-    c: String,
+struct Separated<S: KeyPart> {
+    a: S,
+    b: S,
+    c: S,
     d: u32,
 }
 
-#[derive(Debug, Clone, PartialEq, TableEntity)]
-#[table(partition_key = "{a}_{b}", row_key = "{{{c}--{d:04}}}")]
-struct SeparatedAndEscaped {
-    a: Escaped<String>,
-    b: Escaped<String>,
-    c: Escaped<String>,
-    d: u32,
+impl<S: KeyPart> Separated<S> {
+    fn random(rng: &mut Rng, part: fn(String) -> S) -> Self {
+        Self {
+            a: part(text(rng)),
+            b: part(text(rng)),
+            c: part(text(rng)),
+            d: rng.u32(..3),
+        }
+    }
 }
 
 /// Keys differ where values differ, read back, and are keys.
@@ -213,11 +210,8 @@ fn check_keys<E: WritableEntity + Debug + PartialEq>(entities: &[E]) -> Vec<Enti
         let text = format!("{}{}", key.partition_key(), key.row_key());
         assert!(!text.contains(is_forbidden), "{text:?}");
         for (other, other_key) in entities.iter().zip(&keys) {
-            assert_eq!(
-                entity == other,
-                key == other_key,
-                "{entity:?} and {other:?}: {key}"
-            );
+            let are_equal = entity == other;
+            assert_eq!(are_equal, key == other_key, "{entity:?}, {other:?}: {key}");
         }
     }
     keys
@@ -230,11 +224,8 @@ fn keys_of_fixed_parts_sort_as_their_values() {
     let keys = check_keys(&entities);
     for (a, a_key) in entities.iter().zip(&keys) {
         for (b, b_key) in entities.iter().zip(&keys) {
-            assert_eq!(
-                a_key.cmp(b_key),
-                a.order().cmp(&b.order()),
-                "{a:?} and {b:?}"
-            );
+            let by_value = a.order().cmp(&b.order());
+            assert_eq!(a_key.cmp(b_key), by_value, "{a:?} and {b:?}");
         }
     }
 }
@@ -243,17 +234,9 @@ fn keys_of_fixed_parts_sort_as_their_values() {
 fn keys_with_separators_are_unambiguous() {
     let mut rng = seeded();
     let rng = &mut rng;
-    let entities: Vec<_> = (0..400)
-        .map(|_| Separated {
-            a: text(rng),
-            b: text(rng),
-            c: text(rng),
-            d: rng.u32(..3),
-        })
-        .collect();
-    let (made, refused): (Vec<_>, Vec<_>) = entities
-        .into_iter()
-        .partition(|entity| entity.entity_key().is_ok());
+    let entities = (0..400).map(|_| Separated::random(rng, |text| text));
+    let (made, refused): (Vec<_>, Vec<_>) =
+        entities.partition(|entity| entity.entity_key().is_ok());
     assert!(made.len() > 20 && refused.len() > 20);
     check_keys(&made);
     for entity in refused {
@@ -262,11 +245,8 @@ fn keys_with_separators_are_unambiguous() {
         let is_bad = a.contains('_')
             || ends_early
             || [a, b, c].iter().any(|text| text.contains(is_forbidden));
-        assert!(
-            is_bad,
-            "{entity:?} was refused: {}",
-            entity.entity_key().unwrap_err()
-        );
+        let error = entity.entity_key().unwrap_err();
+        assert!(is_bad, "{entity:?} was refused: {error}");
     }
 }
 
@@ -274,14 +254,8 @@ fn keys_with_separators_are_unambiguous() {
 fn escaped_strings_may_contain_any_character() {
     let mut rng = seeded();
     let rng = &mut rng;
-    let entities: Vec<_> = (0..200)
-        .map(|_| SeparatedAndEscaped {
-            a: Escaped(text(rng)),
-            b: Escaped(text(rng)),
-            c: Escaped(text(rng)),
-            d: rng.u32(..3),
-        })
-        .collect();
+    let entities = (0..200).map(|_| Separated::random(rng, Escaped));
+    let entities: Vec<_> = entities.collect();
     check_keys(&entities);
 }
 

@@ -90,8 +90,7 @@ on_both_transports! {
     async fn a_key_of_another_template_names_both(subject: Subject) {
         let table = subject.table().await;
         for row_key in ["", "empid_", "empid_00022", "empid_0002233", "empid_00022x", "empid_+00223", "000223", "EMPID_000223"] {
-            let mut row = DynamicEntity::new("Sales", row_key);
-            row.properties_mut().set("Salary", 1.0);
+            let row = DynamicEntity::new("Sales", row_key).with("Salary", 1.0);
             table.upsert_replace(&row).await.unwrap();
             let error = table.get::<Worker>(("Sales", row_key)).await.unwrap_err();
             let words = format!("the row key {row_key:?} cannot be read as \"empid_{{id:06}}\": ");
@@ -105,9 +104,7 @@ on_both_transports! {
             table.insert(&worker("Sales", id)).await.unwrap();
             table.insert(&worker("Service", id)).await.unwrap();
         }
-        let mut other = DynamicEntity::new("Sales", "dept");
-        other.properties_mut().set("Salary", 1.0);
-        table.insert(&other).await.unwrap();
+        table.insert(&DynamicEntity::new("Sales", "dept").with("Salary", 1.0)).await.unwrap();
         for (rows, ids) in [
             (Worker::rows().id(100..=199), &[100, 150, 199][..]),
             (Worker::rows().id(150).into(), &[150]),
@@ -146,8 +143,7 @@ on_both_transports! {
         let error = table.patch(Review::key("Sales", "ann", 2023)).set(|e| e.year, 2025).await.unwrap_err();
         assert!(cause(&error).contains("Year"), "{error}");
 
-        let mut row = DynamicEntity::new("Sales", "cy_2020");
-        row.properties_mut().extend([("Year", 1999), ("rating", 1)]);
+        let row = DynamicEntity::new("Sales", "cy_2020").with("Year", 1999).with("rating", 1);
         table.insert(&row).await.unwrap();
         let read = table.get(Review::key("Sales", "cy", 2020)).await.unwrap().unwrap();
         assert_eq!(read.year, 2020);

@@ -55,23 +55,6 @@ on_both_transports! {
         assert_eq!((read.price.0.to_string().as_str(), read.weight), ("1.50", Some(decimal("12.5"))));
     }
 
-    async fn decimals_that_other_programs_wrote_are_read(subject: Subject) {
-        let table = subject.table().await;
-        for (stored, read) in [("1.50", "1.50"), ("+007.0", "7.0"), (".5", "0.5"), ("1E+3", "1000"), ("-1.5e-7", "-0.00000015")] {
-            let entity = DynamicEntity::new("p", "1").with("price", stored).with("sold", 7);
-            table.upsert_replace(&entity).await.unwrap();
-            let product = table.get(Product::key("p", "1")).await.unwrap().unwrap();
-            assert_eq!(product.price.0.to_string(), read);
-            assert_eq!((product.discount, product.weight), (None, None));
-        }
-        for stored in ["1,50", "NaN", "0.00000000000000000000000000001"] {
-            let entity = DynamicEntity::new("p", "1").with("price", stored).with("sold", 7);
-            table.upsert_replace(&entity).await.unwrap();
-            let error = table.get(Product::key("p", "1")).await.unwrap_err();
-            assert!(format!("{error:?}").contains("a Decimal is stored as digits"), "{error:?}");
-        }
-    }
-
     async fn filters_on_decimals_are_right_or_refused(subject: Subject) {
         let table = subject.table().await;
         for (id, weight) in [("1", "-10"), ("2", "-2.5"), ("3", "9.50"), ("4", "10")] {

@@ -4,87 +4,39 @@
 use tablesdk::entity::{EntityError, EntityProblem};
 use tablesdk::{DynamicEntity, Error, ErrorKind, TableClient, TableEntity, Value};
 
-use crate::heterogeneous::by_row_key;
+use crate::heterogeneous::{Contractor, PersonV2, alan, by_row_key, old};
 use crate::on_both_transports;
 
 #[derive(Debug, Clone, PartialEq, TableEntity)]
-#[table(entity_type = "Employee", alias = "Worker")]
-struct EmployeeV1 {
-    #[table(partition_key)]
-    department: String,
-    #[table(row_key)]
-    id: String,
-    name: String,
-}
-
-#[derive(Debug, Clone, PartialEq, TableEntity)]
-#[table(entity_type = "Employee.v2", alias = "Staff", from = "EmployeeV1")]
-struct Employee {
-    #[table(partition_key)]
-    department: String,
-    #[table(row_key)]
-    id: String,
-    full_name: String,
-}
-
-impl From<EmployeeV1> for Employee {
-    fn from(old: EmployeeV1) -> Self {
-        Self {
-            department: old.department,
-            id: old.id,
-            full_name: old.name,
-        }
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, TableEntity)]
-#[table(entity_type = "Contractor")]
-struct Contractor {
-    #[table(partition_key)]
-    department: String,
-    #[table(row_key)]
-    id: String,
-    rate: i64,
-}
-
-#[derive(Debug, Clone, PartialEq, TableEntity)]
-enum Person {
-    Employee(Employee),
+enum Known {
+    Person(PersonV2),
     #[table(alias = "Freelancer")]
     Contractor(Contractor),
 }
 
 #[derive(Debug, Clone, PartialEq, TableEntity)]
-enum Company {
-    Employee(Employee),
+enum Any {
+    Person(PersonV2),
     #[table(alias = "Freelancer")]
     Contractor(Contractor),
     #[table(other)]
     Other(DynamicEntity),
 }
 
-fn old(id: &str) -> EmployeeV1 {
-    EmployeeV1 {
-        department: "Sales".into(),
-        id: id.into(),
-        name: "Ada".into(),
-    }
-}
-
-fn new(id: &str) -> Employee {
-    old(id).into()
+fn new(id: &str) -> PersonV2 {
+    let mut old = old("Ada Lovelace");
+    old.id = id.into();
+    old.try_into().unwrap()
 }
 
 fn contractor(id: &str) -> Contractor {
-    Contractor {
-        department: "Sales".into(),
-        id: id.into(),
-        rate: 90,
-    }
+    let mut contractor = alan();
+    contractor.id = id.into();
+    contractor
 }
 
-async fn properties(table: &TableClient, id: &str) -> Vec<(String, Value)> {
-    let row = table.get::<DynamicEntity>(("Sales", id)).await.unwrap();
+async fn properties(table: &TableClient, partition: &str, id: &str) -> Vec<(String, Value)> {
+    let row = table.get::<DynamicEntity>((partition, id)).await.unwrap();
     let row = row.unwrap();
     let properties = row.properties().iter();
     properties
@@ -103,71 +55,69 @@ fn assert_names_modify(error: &Error) {
 on_both_transports! {
     async fn a_patch_of_an_older_version_is_refused(subject: Subject) {
         let table = subject.table().await;
-        table.insert(&old("1")).await.unwrap();
-        let before = properties(&table, "1").await;
-        let patch = || table.patch(Employee::key("Sales", "1")).set(|e| e.full_name, "Ada Lovelace");
+        table.insert(&old("Ada Lovelace")).await.unwrap();
+        let before = properties(&table, "UK", "1").await;
+        let patch = || table.patch(PersonV2::key("UK", "1")).set(|e| e.last, "Ada Lovelace");
         let error = patch().await.unwrap_err();
         assert_names_modify(&error);
         let text = format!("{error:?}");
-        assert!(text.contains("the entity is a \"Employee\" by its property \"EntityType\", and the patch is for \"Employee.v2\" or \"Staff\""), "{text}");
-        let etag = table.get(Employee::key("Sales", "1")).await.unwrap().unwrap().etag().clone();
+        assert!(text.contains("the entity is a \"Person\" by its property \"EntityType\", and the patch is for \"Person.v2\" or \"Resident\""), "{text}");
+        let etag = table.get(PersonV2::key("UK", "1")).await.unwrap().unwrap().etag().clone();
         for error in [
             patch().if_match(&etag).await.unwrap_err(),
             patch().exactly_once().await.unwrap_err(),
-            table.patch::<Company>(("Sales", "1")).set(|e| e.employee.full_name, "Ada Lovelace").await.unwrap_err(),
+            table.patch::<Any>(("UK", "1")).set(|e| e.person.last, "Ada Lovelace").await.unwrap_err(),
         ] {
             assert_names_modify(&error);
         }
-        assert_eq!(properties(&table, "1").await, before);
+        assert_eq!(properties(&table, "UK", "1").await, before);
 
         // As the message says.
-        table.modify(Employee::key("Sales", "1"), |e| {
-            e.full_name = "Ada L.".into();
+        table.modify(PersonV2::key("UK", "1"), |e| {
+            e.last = "L.".into();
             Ok(())
         }).await.unwrap();
         patch().await.unwrap();
-        assert_eq!(table.get(Employee::key("Sales", "1")).await.unwrap().unwrap().full_name, "Ada Lovelace");
+        assert_eq!(table.get(PersonV2::key("UK", "1")).await.unwrap().unwrap().last, "Ada Lovelace");
     }
 
     async fn a_patch_of_another_variant_is_refused(subject: Subject) {
         let table = subject.table().await;
         table.insert(&contractor("1")).await.unwrap();
         table.insert(&DynamicEntity::new("Sales", "2")).await.unwrap();
-        let before = properties(&table, "1").await;
+        let before = properties(&table, "Sales", "1").await;
         for error in [
-            table.patch::<Person>(("Sales", "1")).set(|e| e.employee.full_name, "Ada").await.unwrap_err(),
-            table.patch::<Company>(("Sales", "1")).set(|e| e.employee.full_name, "Ada").await.unwrap_err(),
-            table.patch::<Employee>(("Sales", "1")).set(|e| e.full_name, "Ada").await.unwrap_err(),
-            table.patch::<Company>(("Sales", "2")).set(|e| e.contractor.rate, 1).await.unwrap_err(),
+            table.patch::<Known>(("Sales", "1")).set(|e| e.person.last, "Ada").await.unwrap_err(),
+            table.patch::<Any>(("Sales", "1")).set(|e| e.person.last, "Ada").await.unwrap_err(),
+            table.patch::<PersonV2>(("Sales", "1")).set(|e| e.last, "Ada").await.unwrap_err(),
+            table.patch::<Any>(("Sales", "2")).set(|e| e.contractor.rate, 1).await.unwrap_err(),
         ] {
             assert_names_modify(&error);
         }
-        assert_eq!(properties(&table, "1").await, before);
-        assert_eq!(properties(&table, "2").await, []);
+        assert_eq!(properties(&table, "Sales", "1").await, before);
+        assert_eq!(properties(&table, "Sales", "2").await, []);
 
-        let error = table.patch::<Person>(("Sales", "1")).set(|e| e.contractor.rate, 1).set(|e| e.employee.full_name, "Ada").await.unwrap_err();
+        let error = table.patch::<Known>(("Sales", "1")).set(|e| e.contractor.rate, 1).set(|e| e.person.last, "Ada").await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input);
-        assert!(format!("{error:?}").contains("`full_name` is of another one"), "{error:?}");
+        assert!(format!("{error:?}").contains("`last` is of another one"), "{error:?}");
 
-        table.patch::<Company>(("Sales", "1")).set(|e| e.contractor.rate, 91).await.unwrap();
+        table.patch::<Any>(("Sales", "1")).set(|e| e.contractor.rate, 91).await.unwrap();
         assert_eq!(table.get(Contractor::key("Sales", "1")).await.unwrap().unwrap().rate, 91);
     }
 
     async fn a_patch_sets_properties_under_every_name_of_the_type(subject: Subject) {
         let table = subject.table().await;
-        for (id, name) in [("1", "Employee.v2"), ("2", "Staff")] {
-            let mut row = DynamicEntity::from_entity(&new(id)).unwrap();
-            row.properties_mut().set("EntityType", name);
+        for (id, name) in [("1", "Person.v2"), ("2", "Resident")] {
+            let row = DynamicEntity::from_entity(&new(id)).unwrap().with("EntityType", name);
             table.insert(&row).await.unwrap();
-            table.patch(Employee::key("Sales", id)).set(|e| e.full_name, "Grace").await.unwrap();
-            assert_eq!(table.get(Employee::key("Sales", id)).await.unwrap().unwrap().full_name, "Grace");
+            table.patch(PersonV2::key("UK", id)).set(|e| e.last, "Grace").await.unwrap();
+            assert_eq!(table.get(PersonV2::key("UK", id)).await.unwrap().unwrap().last, "Grace");
         }
-        let mut freelancer = DynamicEntity::from_entity(&contractor("3")).unwrap();
-        freelancer.properties_mut().set("EntityType", "Freelancer");
+        let freelancer = DynamicEntity::from_entity(&contractor("3")).unwrap().with("EntityType", "Freelancer");
         table.insert(&freelancer).await.unwrap();
-        table.patch::<Person>(("Sales", "3")).set(|e| e.contractor.rate, 91).await.unwrap();
-        let read = table.get::<Person>(("Sales", "3")).await.unwrap().unwrap();
-        assert!(matches!(&*read, Person::Contractor(contractor) if contractor.rate == 91));
+        table.patch::<Known>(("Sales", "3")).set(|e| e.contractor.rate, 91).await.unwrap();
+        let read = table.get::<Known>(("Sales", "3")).await.unwrap().unwrap();
+        assert!(matches!(&*read, Known::Contractor(contractor) if contractor.rate == 91));
         // Read alone, it is no contractor.
         let error = table.patch(Contractor::key("Sales", "3")).set(|e| e.rate, 92).await.unwrap_err();
         assert_names_modify(&error);
@@ -193,51 +143,51 @@ on_both_transports! {
 
     async fn patches_in_batches_are_checked(subject: Subject) {
         let table = subject.table().await;
-        table.insert(&old("1")).await.unwrap();
+        table.insert(&old("Ada Lovelace")).await.unwrap();
         let second = table.insert(&new("2")).await.unwrap();
-        let before = properties(&table, "1").await;
-        let key = |id: &str| Employee::key("Sales", id);
+        let before = properties(&table, "UK", "1").await;
+        let key = |id: &str| PersonV2::key("UK", id);
         let error = table
-            .batch("Sales")
+            .batch("UK")
             .insert(&new("3"))
-            .patch(key("1"), |patch| patch.set(|e| e.full_name, "Grace"))
+            .patch(key("1"), |patch| patch.set(|e| e.last, "Grace"))
             .await
             .unwrap_err();
         assert_names_modify(&error);
         assert_eq!((error.batch_index(), error.key().unwrap().row_key().as_str()), (Some(1), "1"));
-        assert_eq!(properties(&table, "1").await, before);
+        assert_eq!(properties(&table, "UK", "1").await, before);
         assert!(table.get(key("3")).await.unwrap().is_none());
 
         let batch = || {
-            let batch = table.batch("Sales").upsert_replace(&new("3"));
-            batch.patch_if(key("2"), second.etag(), |patch| patch.set(|e| e.full_name, "Grace"))
+            let batch = table.batch("UK").upsert_replace(&new("3"));
+            batch.patch_if(key("2"), second.etag(), |patch| patch.set(|e| e.last, "Grace"))
         };
         let result = batch().await.unwrap();
         let read = table.get(key("2")).await.unwrap().unwrap();
-        assert_eq!((read.full_name.as_str(), Some(read.etag())), ("Grace", result.etags()[1].as_ref()));
+        assert_eq!((read.last.as_str(), Some(read.etag())), ("Grace", result.etags()[1].as_ref()));
         let error = batch().await.unwrap_err();
         assert!(error.is_precondition_failed(), "{error:?}");
         assert_eq!(error.batch_index(), Some(1));
 
-        let patch = |id: &str| table.batch("Sales").patch(key(id), |patch| patch.set(|e| e.full_name, "Alan"));
+        let patch = |id: &str| table.batch("UK").patch(key(id), |patch| patch.set(|e| e.last, "Alan"));
         patch("2").exactly_once().await.unwrap();
-        assert_eq!(table.get(key("2")).await.unwrap().unwrap().full_name, "Alan");
+        assert_eq!(table.get(key("2")).await.unwrap().unwrap().last, "Alan");
         let error = patch("9").await.unwrap_err();
         assert!(error.is_not_found(), "{error:?}");
-        let error = table.batch("Sales").patch(key("2"), |patch| patch).await.unwrap_err();
+        let error = table.batch("UK").patch(key("2"), |patch| patch).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input);
-        let error = table.batch("Marketing").patch(key("2"), |patch| patch.set(|e| e.full_name, "Alan")).await.unwrap_err();
+        let error = table.batch("Marketing").patch(key("2"), |patch| patch.set(|e| e.last, "Alan")).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input);
     }
 
     async fn a_patch_with_an_etag_fails_if_the_entity_changed(subject: Subject) {
         let table = subject.table().await;
         let stored = table.insert(&new("1")).await.unwrap();
-        let patch = || table.patch(Employee::key("Sales", "1")).set(|e| e.full_name, "Grace").if_match(stored.etag());
+        let patch = || table.patch(PersonV2::key("UK", "1")).set(|e| e.last, "Grace").if_match(stored.etag());
         let etag = patch().await.unwrap();
         let error = patch().await.unwrap_err();
         assert!(error.is_precondition_failed(), "{error:?}");
-        let read = table.get(Employee::key("Sales", "1")).await.unwrap().unwrap();
-        assert_eq!((read.full_name.as_str(), read.etag()), ("Grace", &etag));
+        let read = table.get(PersonV2::key("UK", "1")).await.unwrap().unwrap();
+        assert_eq!((read.last.as_str(), read.etag()), ("Grace", &etag));
     }
 }

@@ -1,7 +1,7 @@
 //! Queries: which entities they find, which properties they read, and how they page.
 
 use futures::TryStreamExt as _;
-use tablesdk::{TableClient, TableEntity};
+use tablesdk::TableClient;
 
 use crate::{Employee, on_both_transports};
 
@@ -65,49 +65,12 @@ on_both_transports! {
         assert_eq!(rows, [("000".to_owned(), Some("0@contoso.com".to_owned()), 0), ("001".to_owned(), None, 1)]);
     }
 
-    async fn an_entity_of_another_shape_is_named(subject: Subject) {
-        #[derive(TableEntity)]
-        #[table(rename_all = "PascalCase")]
-        struct Other {
-            #[table(partition_key)]
-            department: String,
-            #[table(row_key)]
-            id: String,
-            age: String,
-        }
-
-        let table = subject.table().await;
-        fill(&table, 2).await;
-        table.upsert_replace(&Other { department: "Sales".into(), id: "001".into(), age: "old".into() }).await.unwrap();
-        let mut rows = table.query::<Employee>().stream();
-        assert_eq!(rows.try_next().await.unwrap().unwrap().id, "000", "what comes before it comes first");
-        assert_eq!(rows.try_next().await.unwrap_err().key().unwrap().row_key().as_str(), "001");
-        assert!(rows.try_next().await.unwrap().is_none(), "it was the last entity");
-
-        let error = table.get(Employee::key("Sales", "001")).await.unwrap_err();
-        assert_eq!(error.kind(), tablesdk::ErrorKind::Data);
-        assert_eq!(
-            error.to_string(),
-            format!(
-                "get entity in {:?} at {} (\"Sales\", \"001\"): property \"Age\": expected Edm.Int32, found Edm.String",
-                table.name(),
-                subject.service.endpoint().as_str().split_once("://").unwrap().1,
-            )
-        );
-        table.upsert_replace(&Employee::new("001", "x", 1)).await.unwrap();
-        let error = table.query::<Other>().select(|e| e.age).collect().await.unwrap_err();
-        assert!(format!("{error:?}").ends_with("property \"Age\": expected Edm.String, found Edm.Int32"), "{error:?}");
-    }
-
     async fn a_stream_can_be_sent_to_another_task(subject: Subject) {
         let table = subject.table().await;
         fill(&table, 5).await;
         let mut rows = table.query::<Employee>().page_size(2).stream();
         let first = rows.try_next().await.unwrap().unwrap();
-        let rest = tokio::spawn(rows.try_collect::<Vec<_>>())
-            .await
-            .unwrap()
-            .unwrap();
-        assert_eq!((first.age, rest.len()), (0, 4));
+        let rest = tokio::spawn(rows.try_collect::<Vec<_>>()).await.unwrap();
+        assert_eq!((first.age, rest.unwrap().len()), (0, 4));
     }
 }

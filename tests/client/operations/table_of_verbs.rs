@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use futures::stream;
 use tablesdk::action::Batch;
-use tablesdk::{DynamicEntity, Error, Stored, TableClient, TableServiceClientBuilder, Value};
+use tablesdk::{DynamicEntity, Error, Stored, TableClient};
 use tablesdk_server::TableServer;
+use tablesdk_server::testing::Journal;
 
 use super::Employee;
 
@@ -31,17 +31,12 @@ fn rows() -> Vec<[String; 4]> {
 }
 
 /// A new table, its requests, and its only entity as this client has read it.
-async fn start() -> (TableClient, Arc<AtomicU32>, Stored<Employee>) {
-    let requests = Arc::new(AtomicU32::new(0));
-    let counter = Arc::clone(&requests);
-    let builder = TableServiceClientBuilder::in_process(&TableServer::in_process());
-    let builder = builder.on_operation(move |report| {
-        counter.fetch_add(report.attempts, Ordering::Relaxed);
-    });
-    let table = builder.build().unwrap().table("Employees");
+async fn start() -> (TableClient, Journal, Stored<Employee>) {
+    let server = TableServer::in_process();
+    let table = harness::client(&server).table("Employees");
     table.create_table().await.unwrap();
     let ada = table.insert(&Employee::ada()).await.unwrap();
-    (table, requests, ada)
+    (table, server.journal(), ada)
 }
 
 /// Writes one entity: Ada, who is 37 now.
@@ -79,8 +74,8 @@ async fn missing(verb: &str) -> String {
 /// What happened to an entity that another client replaced, by one with another name and age, and with a badge.
 async fn changed(verb: &str) -> String {
     let (table, _, ada) = start().await;
-    let mut grace = DynamicEntity::from_entity(&Employee::grace()).unwrap();
-    grace.properties_mut().set("Badge", 7);
+    let grace = DynamicEntity::from_entity(&Employee::grace()).unwrap();
+    let grace = grace.with("Badge", 7);
     table.upsert_replace(&grace).await.unwrap();
     if let Err(error) = write(verb, &table, ada).await {
         let found = Employee::find(&table).await.unwrap();
@@ -88,16 +83,16 @@ async fn changed(verb: &str) -> String {
         return failure(&error).to_owned();
     }
     let found = table.get::<DynamicEntity>(("Sales", "1")).await.unwrap();
-    let found = found.unwrap();
-    let property = |name| found.properties().get(name);
-    let keeps_badge = property("Badge").is_some();
-    let is_ada = property("Name") == Some(&Value::from("Ada"));
-    let was = match (keeps_badge, is_ada, property("Age")) {
-        (false, true, Some(Value::Int32(37))) => "overwrites it",
-        (true, true, Some(Value::Int32(37))) => "overwrites the struct's properties",
-        (true, false, Some(Value::Int32(37))) => "overwrites these properties",
-        // What it writes comes from the current values. `reading_and_changing` tests a change after the read.
-        (true, false, Some(Value::Int32(51))) => "reads it again and starts over",
+    let found = found.unwrap().into_inner();
+    let name: String = found.properties().read("Name").unwrap();
+    let age: i32 = found.properties().read("Age").unwrap();
+    let keeps_badge = found.properties().get("Badge").is_some();
+    let was = match (keeps_badge, name.as_str(), age) {
+        (false, "Ada", 37) => "overwrites it",
+        (true, "Ada", 37) => "overwrites the struct's properties",
+        (true, "Grace", 37) => "overwrites these properties",
+        // What it writes comes from the current values. `modify` tests a change after the read.
+        (true, "Grace", 51) => "reads it again and starts over",
         _ => panic!("{verb}: {found:?}"),
     };
     was.to_owned()
@@ -114,13 +109,13 @@ fn failure(error: &Error) -> &'static str {
 
 /// How many requests it sends if the entity is as the client knows it.
 async fn requests(verb: &str) -> String {
-    let (table, requests, ada) = start().await;
+    let (table, journal, ada) = start().await;
     if verb == "insert" {
         table.delete(ada.key()).await.unwrap();
     }
-    requests.store(0, Ordering::Relaxed);
+    journal.clear();
     write(verb, &table, ada).await.unwrap();
-    let sent = requests.load(Ordering::Relaxed).to_string();
+    let sent = journal.requests().count().to_string();
     match verb {
         "modify" => format!("{sent} per round"),
         _ => sent,
@@ -151,8 +146,8 @@ async fn a_hundred_changes_of_a_partition_are_one_request() {
         .collect();
     for verb in ["batch", "bulk"] {
         let row = rows().into_iter().find(|row| row[0] == verb).unwrap();
-        let (table, requests, _) = start().await;
-        requests.store(0, Ordering::Relaxed);
+        let (table, journal, _) = start().await;
+        journal.clear();
         if verb == "batch" {
             let batch = table.batch("Sales");
             let batch = employees.iter().fold(batch, Batch::insert);
@@ -161,7 +156,7 @@ async fn a_hundred_changes_of_a_partition_are_one_request() {
             let report = table.bulk().insert(stream::iter(employees.clone())).await;
             assert!(report.unwrap().is_success());
         }
-        let sent = requests.load(Ordering::Relaxed).to_string();
+        let sent = journal.requests().count().to_string();
         assert!(row[3].starts_with(&sent), "{row:?}: {sent}");
         assert_eq!(table.query::<Employee>().count().await.unwrap(), 101);
     }
@@ -170,16 +165,14 @@ async fn a_hundred_changes_of_a_partition_are_one_request() {
 #[tokio::test]
 async fn a_transaction_runs_its_closure_again() {
     let row = rows().into_iter().find(|row| row[0] == "transaction");
-    let cells = [
-        "reads `None`",
-        "runs the closure again",
-        "1 per read, and 1",
-    ];
-    assert_eq!(row.unwrap()[1..], cells);
+    let [_, missing, changed, requests] = row.unwrap();
+    assert_eq!(missing, "reads `None`");
+    assert_eq!(changed, "runs the closure again");
+    assert_eq!(requests, "1 per read, and 1");
 
-    let (table, requests, _) = start().await;
+    let (table, journal, _) = start().await;
     let rounds = AtomicU32::new(0);
-    requests.store(0, Ordering::Relaxed);
+    journal.clear();
     let transaction = table.transaction("Sales", async |tx| {
         let mut ada = tx.get(Employee::key("Sales", "1")).await?.unwrap();
         assert!(tx.get(Employee::key("Sales", "2")).await?.is_none());
@@ -194,6 +187,6 @@ async fn a_transaction_runs_its_closure_again() {
     transaction.await.unwrap();
     assert_eq!(rounds.into_inner(), 2);
     // Two reads and a batch in each round, and the write of the other client.
-    assert_eq!(requests.load(Ordering::Relaxed), 2 * (2 + 1) + 1);
+    assert_eq!(journal.requests().count(), 2 * (2 + 1) + 1);
     assert_eq!(Employee::find(&table).await.unwrap().age, 51);
 }
