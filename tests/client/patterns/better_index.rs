@@ -87,7 +87,7 @@ async fn explain_names_the_index_that_narrows_the_query_most() {
                 ships().filter(|s| s.name.eq("Erebus") | s.crew.eq(60)),
                 // The query itself reads a range.
                 erebus().rows(Ship::rows().number(1..9)),
-                // An escaped part has no ranges, and neither has the only part of a partition.
+                // An escaped part has no ranges, and neither has a partition key.
                 ships().filter(|s| s.harbour.ge("Hull")),
                 ships().filter(|s| s.captain.ge("Ross")),
             ],

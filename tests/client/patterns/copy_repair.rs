@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use harness::Subject;
 use serde_json::json;
-use tablesdk::index::RepairReport;
 use tablesdk::{DynamicEntity, ETag, RetryPolicy, TableClient};
 use tablesdk_server::testing::{Fault, Faults, Op};
 use tokio::time::sleep;
 
+use super::repair::counts;
 use super::staff::{Skilled, Staff, ada, checked, department, open};
 
 /// A server with a department, its manager and an employee, and a client with that policy.
@@ -42,10 +42,6 @@ async fn a_part_does_not_undo_a_rival_write_of_its_entity() {
     let stored = table.get::<DynamicEntity>(("Sales", "dept_")).await;
     let budget = stored.unwrap().unwrap().properties().read::<i32>("Budget");
     assert_eq!(budget.unwrap(), 100);
-}
-
-fn counts(report: &RepairReport) -> (u64, u64, u64) {
-    (report.missing, report.stale, report.orphaned)
 }
 
 /// An employee, as a program writes it that does not know the copies.

@@ -30,7 +30,8 @@ pub(crate) fn foreign(id: u32, name: &str, email: &str) -> DynamicEntity {
         .with("Age", 36)
 }
 
-fn counts(report: &RepairReport) -> (u64, u64, u64) {
+/// What is missing, stale and without its entity.
+pub(crate) fn counts(report: &RepairReport) -> (u64, u64, u64) {
     (report.missing, report.stale, report.orphaned)
 }
 

@@ -90,12 +90,13 @@ fn archive(costs: &mut Costs) {
     let archive = costs.table("Archive");
     let table = costs.table_with("Archived", employees(0, 2));
     costs.task(SECTION, "archive an employee who was read");
-    let read = costs.run(table.get::<DynamicEntity>(("Sales", "000000")));
-    let read = read.unwrap().unwrap();
-    let way = "`move_to`";
-    costs.way(way, table.move_to(&archive, read)).unwrap();
-    let read = costs.run(table.get::<DynamicEntity>(("Sales", "000001")));
-    let read = read.unwrap().unwrap();
+    let read = async |row_key: &str| {
+        let found = table.get::<DynamicEntity>(("Sales", row_key)).await;
+        found.unwrap().unwrap()
+    };
+    let moved = table.move_to(&archive, costs.run(read("000000")));
+    costs.way("`move_to`", moved).unwrap();
+    let read = costs.run(read("000001"));
     let by_hand = async {
         archive.insert(&*read).await.unwrap();
         assert!(table.delete_stored(&read).await.unwrap());

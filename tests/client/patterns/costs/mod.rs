@@ -101,6 +101,7 @@ impl Costs {
         self.text += &format!("| **{section}**: {task} | | | | | |\n");
     }
 
+    /// Runs a way, and counts what it costs.
     fn measure<T>(&self, run: impl IntoFuture<Output = T>) -> (T, Cost) {
         self.next_second();
         self.journal.clear();
@@ -122,6 +123,7 @@ impl Costs {
         (result, cost)
     }
 
+    /// What a way costs that succeeds.
     fn cost<T, E: Debug>(&self, run: impl IntoFuture<Output = Result<T, E>>) -> Cost {
         let (result, cost) = self.measure(run);
         result.unwrap();
