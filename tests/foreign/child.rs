@@ -36,42 +36,36 @@ struct Reply {
 }
 
 impl Client {
-    /// The file that `tests/interop/install.sh` leaves behind when it is done.
-    fn installed(self) -> PathBuf {
-        interop().join(match self {
-            Self::Java => "java/.installed",
-            Self::Python => "python/.installed",
-            Self::JavaScript => "node/.installed",
-            Self::Go => "go/.installed",
-        })
-    }
-
     fn command(self) -> Command {
         match self {
             Self::Java => {
                 let java = interop().join("java");
                 let (classes, libraries) = (java.join("classes"), java.join("lib/*"));
+                let path = format!("{}:{}", classes.display(), libraries.display());
                 let mut command = Command::new("java");
-                command
-                    .arg("-cp")
-                    .arg(format!("{}:{}", classes.display(), libraries.display()))
-                    .arg("Child");
+                command.arg("-cp").arg(path).arg("Child");
                 command
             }
             Self::Python => python("child.py"),
             Self::JavaScript => {
                 let mut command = Command::new("node");
-                command
-                    .arg(programs().join("child.mjs"))
-                    .env("NODE_PATH", interop().join("node/node_modules"));
+                command.arg(programs().join("child.mjs"));
+                command.env("NODE_PATH", interop().join("node/node_modules"));
                 command
             }
             Self::Go => Command::new(interop().join("go/child")),
         }
     }
 
+    /// `tests/interop/install.sh` leaves a file behind when it is done.
     fn assert_installed(self) {
-        let installed = self.installed();
+        let name = match self {
+            Self::Java => "java",
+            Self::Python => "python",
+            Self::JavaScript => "node",
+            Self::Go => "go",
+        };
+        let installed = interop().join(name).join(".installed");
         assert!(
             installed.exists(),
             "{} is missing: tests/interop/install.sh installs the client",
@@ -137,27 +131,25 @@ impl Child {
         row: &str,
         properties: &[(String, Option<Value>)],
     ) -> Answer {
-        let properties: Vec<_> = properties
-            .iter()
-            .map(|(name, value)| match value.as_ref().map(Form::of) {
-                Some(form) => json!([name, form.edm_type, form.text]),
-                None => json!([name, null, null]),
-            })
-            .collect();
-        self.asked(
-            json!({"do": "write", "mode": mode.name(), "row": row, "properties": properties}),
-        )
-        .await
+        let properties = properties.iter().map(|(name, value)| {
+            let form = value.as_ref().map(Form::of);
+            let form = form.map(|form| (form.edm_type, form.text)).unzip();
+            json!([name, form.0, form.1])
+        });
+        let properties: Json = properties.collect();
+        let write =
+            json!({"do": "write", "mode": mode.name(), "row": row, "properties": properties});
+        self.asked(write).await
     }
 
     pub(crate) async fn read(&mut self, mode: Mode, row: &str) -> Answer {
-        self.asked(json!({"do": "read", "mode": mode.name(), "row": row}))
-            .await
+        let read = json!({"do": "read", "mode": mode.name(), "row": row});
+        self.asked(read).await
     }
 
     pub(crate) async fn copy(&mut self, mode: Mode, row: &str, to: &str) -> Answer {
-        self.asked(json!({"do": "copy", "mode": mode.name(), "row": row, "to": to}))
-            .await
+        let copy = json!({"do": "copy", "mode": mode.name(), "row": row, "to": to});
+        self.asked(copy).await
     }
 
     async fn asked(&mut self, mut request: Json) -> Answer {
@@ -169,28 +161,19 @@ impl Child {
         let reply = reply.unwrap_or_else(|_| panic!("no answer to {line:.200}"));
         let reply = reply.unwrap().expect("the process goes on");
         let reply: Reply = serde_json::from_str(&reply).unwrap();
-        match reply {
-            Reply {
-                failed: Some(failed),
-                ..
-            } => Answer::Refused(0, Some(failed)),
-            Reply {
-                refused: Some((status, code)),
-                ..
-            } => Answer::Refused(status, code),
-            Reply {
-                properties: Some(properties),
-                ..
-            } => {
-                let properties = properties.into_iter();
-                Answer::Properties(
-                    properties
-                        .map(|(name, edm_type, text)| (name, Form::told(&edm_type, &text)))
-                        .collect(),
-                )
-            }
-            _ => Answer::Done,
+        if let Some(failed) = reply.failed {
+            return Answer::Refused(0, Some(failed));
         }
+        if let Some((status, code)) = reply.refused {
+            return Answer::Refused(status, code);
+        }
+        let Some(properties) = reply.properties else {
+            return Answer::Done;
+        };
+        let properties = properties.into_iter();
+        let properties =
+            properties.map(|(name, edm_type, text)| (name, Form::told(&edm_type, &text)));
+        Answer::Properties(properties.collect())
     }
 }
 

@@ -71,8 +71,8 @@ async fn python_reads_and_writes_values_in_chunks() {
         let found = table.get(Review::key("ann", name)).await.unwrap();
         assert!(found.unwrap().into_inner() == expected, "{name}");
     }
-    let alone = table.get(Review::key("ann", "alone")).await.unwrap();
-    let alone = alone.unwrap();
+    let alone = table.get(Review::key("ann", "alone")).await;
+    let alone = alone.unwrap().unwrap();
     assert_eq!((&*alone.text.0, &alone.scan), ("punctual", &None));
     let error = table.get(Review::key("ann", "torn")).await.unwrap_err();
     let problem = error.downcast_ref::<EntityError>().unwrap().problem();

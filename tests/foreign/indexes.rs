@@ -66,10 +66,8 @@ async fn python_reads_entries_and_a_repair_mends_what_it_writes() {
     run_python("indexes.py", &connection_string).await;
     in_the_partition(&table, &before).await;
     // A repair leaves entries without an entity alone for an hour.
-    subject
-        .server()
-        .clock()
-        .advance(Duration::from_secs(2 * 3600));
+    let clock = subject.server().clock();
+    clock.advance(Duration::from_secs(2 * 3600));
     in_other_partitions(&subject.other().table("Elsewhere"), &before_elsewhere).await;
 }
 

@@ -20,11 +20,8 @@ async fn acquired(table: &TableClient, row: &str, duration: Duration) -> Lease {
 async fn python_acquires_and_takes_over_leases() {
     let subject = Subject::over_http().await;
     let table = subject.table().await;
-    acquired(&table, "released", MINUTE)
-        .await
-        .release()
-        .await
-        .unwrap();
+    let released = acquired(&table, "released", MINUTE).await;
+    released.release().await.unwrap();
     let mut slow = acquired(&table, "expired", Duration::from_millis(500)).await;
     run_python("leases.py", &subject.server().connection_string()).await;
 

@@ -19,7 +19,7 @@ pub(crate) enum Expected {
     Told(Form),
     Absent,
     /// By the server: its status and code. Or by the client: 0 and its message.
-    Refused(u16, &'static str),
+    Refused(u16, String),
 }
 
 const WRITE: Way = (Verb::Write, Mode::Plain);
@@ -35,7 +35,7 @@ pub(crate) const LIMITS: &[Limit] = &[
         what: "a number that is none is written as its name without its type, which is a string",
         ways: &[WRITE, COPY],
         example: || Value::Double(f64::NEG_INFINITY),
-        becomes: |value| no_number(value).map(|name| Expected::Told(Form::new("Edm.String", name))),
+        becomes: |value| no_number(value).map(|name| told(&Value::from(name))),
     },
     Limit {
         client: Client::Python,
@@ -56,7 +56,7 @@ pub(crate) const LIMITS: &[Limit] = &[
         what: "a number without a fraction is written without one, and taken for an Int32",
         ways: &[WRITE, COPY],
         example: || Value::Double(5.0),
-        becomes: |value| whole(value).filter(|number| is_int32(*number)).map(int32),
+        becomes: as_int32,
     },
     Limit {
         client: Client::JavaScript,
@@ -70,26 +70,21 @@ pub(crate) const LIMITS: &[Limit] = &[
         what: "a number that is none is read as its name",
         ways: &[READ, COPY],
         example: || Value::Double(f64::NEG_INFINITY),
-        becomes: |value| no_number(value).map(|name| Expected::Told(Form::new("Edm.String", name))),
+        becomes: |value| no_number(value).map(|name| told(&Value::from(name))),
     },
     Limit {
         client: Client::JavaScript,
         what: "a number without a fraction looks like an Int32, unless it is zero with a sign",
         ways: &[READ],
         example: || Value::Double(-5.0),
-        becomes: |value| {
-            let whole = whole(value).filter(|_| !is_negative_zero(value));
-            whole.filter(|number| is_int32(*number)).map(int32)
-        },
+        becomes: |value| as_int32(value).filter(|_| !is_negative_zero(value)),
     },
     Limit {
         client: Client::JavaScript,
         what: "zero is written without its sign, even with its type",
         ways: &[WRITE_TYPED],
         example: || Value::Double(-0.0),
-        becomes: |value| {
-            is_negative_zero(value).then(|| Expected::Told(Form::of(&Value::Double(0.0))))
-        },
+        becomes: |value| is_negative_zero(value).then(|| told(&Value::Double(0.0))),
     },
     Limit {
         client: Client::JavaScript,
@@ -103,7 +98,7 @@ pub(crate) const LIMITS: &[Limit] = &[
         what: "and writes what it guessed",
         ways: &[COPY_TYPED],
         example: || Value::Double(7.0),
-        becomes: |value| whole(value).filter(|number| is_int32(*number)).map(int32),
+        becomes: as_int32,
     },
     Limit {
         client: Client::JavaScript,
@@ -111,10 +106,8 @@ pub(crate) const LIMITS: &[Limit] = &[
         ways: &[COPY_TYPED],
         example: || Value::Double(-1e15),
         becomes: |value| {
-            let refused = |number: &f64| is_safe(*number) && !is_int32(*number);
-            whole(value)
-                .filter(refused)
-                .map(|_| Expected::Refused(400, "InvalidInput"))
+            let number = whole(value).filter(|number| is_safe(*number) && !is_int32(*number));
+            number.map(|_| Expected::Refused(400, "InvalidInput".to_owned()))
         },
     },
     Limit {
@@ -122,14 +115,14 @@ pub(crate) const LIMITS: &[Limit] = &[
         what: "a float64 without a fraction is written without one, and taken for an Int32",
         ways: &[WRITE, COPY, COPY_TYPED],
         example: || Value::Double(-0.0),
-        becomes: |value| whole(value).filter(|number| is_int32(*number)).map(int32),
+        becomes: as_int32,
     },
     Limit {
         client: Client::Go,
         what: "an EDMEntity with a float64 that is not finite is not written",
         ways: &[WRITE],
         example: || Value::Double(f64::NEG_INFINITY),
-        becomes: |value| no_number(value).map(|name| Expected::Refused(0, unsupported(name))),
+        becomes: |value| no_number(value).map(unsupported),
     },
     Limit {
         client: Client::Go,
@@ -143,17 +136,14 @@ pub(crate) const LIMITS: &[Limit] = &[
         what: "an EDMEntity reads a Double without a fraction as an Int32",
         ways: &[READ],
         example: || Value::Double(-0.0),
-        becomes: |value| whole(value).filter(|number| is_int32(*number)).map(int32),
+        becomes: as_int32,
     },
     Limit {
         client: Client::Go,
         what: "the client removes the fraction .0 of a Double from the JSON that it returns",
         ways: &[READ_TYPED],
         example: || Value::Double(-5.0),
-        becomes: |value| {
-            let whole = whole(value).filter(|_| !is_negative_zero(value));
-            whole.filter(|number| is_int32(*number)).map(int32)
-        },
+        becomes: |value| as_int32(value).filter(|_| !is_negative_zero(value)),
     },
 ];
 
@@ -180,27 +170,27 @@ pub(crate) fn expected<'v>(
         let mut limits = LIMITS
             .iter()
             .filter(|limit| limit.client == client && limit.ways.contains(&way));
-        match limits.find_map(|limit| (limit.becomes)(value)) {
-            Some(Expected::Told(form)) => {
-                expected.insert(name.to_owned(), form);
-            }
-            Some(Expected::Absent) => {}
-            Some(Expected::Refused(status, code)) => refusals.push((status, code)),
-            None => {
-                expected.insert(name.to_owned(), Form::of(value));
-            }
+        let limit = limits.find_map(|limit| (limit.becomes)(value));
+        match limit.unwrap_or_else(|| told(value)) {
+            Expected::Told(form) => drop(expected.insert(name.to_owned(), form)),
+            Expected::Absent => {}
+            Expected::Refused(status, code) => refusals.push((status, code)),
         }
     }
     // A client refuses a property before the server can refuse another.
     let first = refusals.into_iter().min_by_key(|(status, _)| *status);
     match first {
-        Some((status, code)) => Err((status, Some(code.to_owned()))),
+        Some((status, code)) => Err((status, Some(code))),
         None => Ok(expected),
     }
 }
 
 fn date(text: &str) -> Value {
     Value::DateTime(text.parse::<Timestamp>().expect("a date"))
+}
+
+fn told(value: &Value) -> Expected {
+    Expected::Told(Form::of(value))
 }
 
 /// Cut to so many steps of 100 ns, towards the past.
@@ -212,7 +202,7 @@ fn cut(value: &Value, steps: i64) -> Option<Expected> {
     let cut = ticks - ticks.rem_euclid(steps);
     (cut != ticks).then(|| {
         let at = Timestamp::from_unix_ticks(cut).expect("no earlier than a whole second");
-        Expected::Told(Form::of(&Value::DateTime(at)))
+        told(&Value::DateTime(at))
     })
 }
 
@@ -238,19 +228,12 @@ fn no_number(value: &Value) -> Option<&'static str> {
     }
 }
 
-/// The message of the Go client for a double that is not finite.
-fn unsupported(name: &str) -> &'static str {
-    match name {
-        "NaN" => {
-            "json: error calling MarshalJSON for type aztables.EDMEntity: json: unsupported value: NaN"
-        }
-        "Infinity" => {
-            "json: error calling MarshalJSON for type aztables.EDMEntity: json: unsupported value: +Inf"
-        }
-        _ => {
-            "json: error calling MarshalJSON for type aztables.EDMEntity: json: unsupported value: -Inf"
-        }
-    }
+/// The refusal of the Go client for a double that is not finite.
+fn unsupported(name: &str) -> Expected {
+    let error = "json: error calling MarshalJSON for type aztables.EDMEntity: json";
+    let name = name.replace("Infinity", "Inf");
+    let sign = if name == "Inf" { "+" } else { "" };
+    Expected::Refused(0, format!("{error}: unsupported value: {sign}{name}"))
 }
 
 fn is_int32(number: f64) -> bool {
@@ -260,6 +243,11 @@ fn is_int32(number: f64) -> bool {
 /// Up to here, JavaScript trusts its whole numbers.
 fn is_safe(number: f64) -> bool {
     number.abs() < 9_007_199_254_740_992.0
+}
+
+/// A double without a fraction, where an Int32 reaches.
+fn as_int32(value: &Value) -> Option<Expected> {
+    whole(value).filter(|number| is_int32(*number)).map(int32)
 }
 
 /// The sign of a zero is lost.

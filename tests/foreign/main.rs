@@ -103,15 +103,11 @@ async fn edge_values_are_read_back() {
     let table = subject.table().await;
     for (index, value) in edges::values().enumerate() {
         let row = index.to_string();
-        let mut entity = DynamicEntity::new("p", &row);
-        entity.properties_mut().set("V", value.clone());
+        let entity = DynamicEntity::new("p", &row).with("V", value.clone());
         table.insert(&entity).await.unwrap();
         let read = table.get::<DynamicEntity>(("p", row.as_str())).await;
-        let read = read.unwrap().unwrap();
-        assert_eq!(
-            Form::properties(read.properties().iter()),
-            Form::properties([("V", &value)])
-        );
+        let read = Form::properties(read.unwrap().unwrap().properties().iter());
+        assert_eq!(read, Form::properties([("V", &value)]));
     }
 }
 
@@ -138,34 +134,26 @@ async fn understand_each_other(client: Client) {
         wrong: Vec::new(),
     };
     let examples = LIMITS.iter().filter(|limit| limit.client == client);
-    let values: Vec<_> = edges::values()
-        .chain(examples.map(|limit| (limit.example)()))
-        .collect();
+    let values = edges::values().chain(examples.map(|limit| (limit.example)()));
+    let one = |name: &str, value: Option<Value>| [(name.to_owned(), value)];
+    let mut properties: Vec<_> = values.map(|value| one("V", Some(value))).collect();
+    properties.push(one("V", None));
+    let lost = limits::lost_names(client).iter();
+    properties.extend(lost.map(|name| one(name, Some(Value::from("lost")))));
     let mut rng = seeded();
     for way in WAYS {
-        for value in &values {
-            run.goes(way, &[("V".to_owned(), Some(value.clone()))], None)
-                .await;
-        }
-        run.goes(way, &[("V".to_owned(), None)], None).await;
-        for name in limits::lost_names(client) {
-            run.goes(
-                way,
-                &[((*name).to_owned(), Some(Value::from("lost")))],
-                None,
-            )
-            .await;
+        for properties in &properties {
+            run.goes(way, properties, None).await;
         }
         for _ in 0..30 {
             run.every(way, &mut rng).await;
         }
     }
-    let wrong = &run.wrong;
+    let (wrong, rows) = (run.wrong, run.rows);
+    let count = wrong.len();
     assert!(
         wrong.is_empty(),
-        "{} of {} went wrong:\n{}",
-        wrong.len(),
-        run.rows,
+        "{count} of {rows} went wrong:\n{}",
         wrong.join("\n")
     );
 }
@@ -185,9 +173,8 @@ impl Run {
         let every = random(rng, self.rows);
         let dynamic = DynamicEntity::from_entity(&every).unwrap();
         let properties = dynamic.properties().iter();
-        let mut properties: Vec<_> = properties
-            .map(|(name, value)| (name.to_owned(), Some(value.clone())))
-            .collect();
+        let properties = properties.map(|(name, value)| (name.to_owned(), Some(value.clone())));
+        let mut properties: Vec<_> = properties.collect();
         if every.perhaps.is_none() {
             properties.push(("perhaps".to_owned(), None));
         }
@@ -211,15 +198,12 @@ impl Run {
 
         if verb != Verb::Write {
             if let Some(every) = every {
-                let every = Every {
-                    row: row.clone(),
-                    ..every.clone()
-                };
+                let mut every = every.clone();
+                every.row.clone_from(&row);
                 self.table.insert(&every).await.unwrap();
             } else {
-                let mut entity = DynamicEntity::new("p", &row);
                 let owned = present.map(|(name, value)| (name.to_owned(), value.clone()));
-                entity.properties_mut().extend(owned);
+                let entity = DynamicEntity::new("p", &row).with_properties(owned.collect());
                 self.table.insert(&entity).await.unwrap();
             }
         }
