@@ -1,10 +1,11 @@
 //! Batches of changes of entities that one worker owns: all changes happen, or none.
 
 use fastrand::Rng;
+use harness::written::Row;
 use tablesdk::action::Batch;
 use tablesdk::{ETag, Stored, TableClient};
 
-use crate::entity::{Row, snapshot};
+use crate::judge::Snapshot;
 use crate::ledger::Said;
 use crate::rows::{TABLE, settle_and_judge};
 use crate::step::{Effect, Step, Target, token, when};
@@ -25,14 +26,14 @@ pub(crate) async fn sequence(world: &World, partition: &str, rng: &mut Rng) {
     }
     let before = rows
         .iter()
-        .map(|(row, stored)| (row.clone(), stored.as_ref().map(snapshot)))
+        .map(|(row, stored)| (row.clone(), stored.as_ref().map(Snapshot::of)))
         .collect();
     let mut steps = Vec::new();
     for _ in 0..[1, 1, 2][rng.usize(..3)] {
         let table = world.table(rng, TABLE);
         steps.push(commit(world, &table, partition, &mut rows, rng).await);
     }
-    settle_and_judge::<Row>(world, &direct, partition, before, steps).await;
+    settle_and_judge(world, partition, &before, steps).await;
 }
 
 async fn commit(
@@ -42,7 +43,7 @@ async fn commit(
     rows: &mut [(String, Option<Stored<Row>>)],
     rng: &mut Rng,
 ) -> Step {
-    let call = world.call("Rows: batch", rng.bool());
+    let call = world.call("batch", rng.bool());
     let token = token(call.id);
     let mut targets = Vec::new();
     let mut batch = table.batch(partition);

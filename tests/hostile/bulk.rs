@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
 use futures::stream;
+use harness::written::Row;
 use tablesdk::action::{BulkError, BulkFailure, BulkReport};
 
-use crate::entity::Row;
 use crate::ledger::{DUPLICATE_REFUSED, Finding, Said};
 use crate::rows::TABLE;
 use crate::step::{Step, token};

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use tablesdk::ETag;
+use harness::written::Row;
+use tablesdk::{ETag, Stored};
 
 use crate::ledger::{
     DUPLICATE_AFTER_CLEAN_UP, DUPLICATE_AFTER_REFUSAL, DUPLICATE_REFUSED, Finding, LATE_WRITE,
@@ -22,6 +23,17 @@ pub(crate) struct Snapshot {
     /// The token of the operation that merged into it last, since.
     pub(crate) b: Option<i64>,
     pub(crate) etag: ETag,
+}
+
+impl Snapshot {
+    pub(crate) fn of(row: &Stored<Row>) -> Self {
+        Self {
+            token: row.token,
+            a: row.a,
+            b: row.b,
+            etag: row.etag().clone(),
+        }
+    }
 }
 
 /// Entities by row key; `None` for those that do not exist.
@@ -343,7 +355,6 @@ mod tests {
             began: at(*began),
             method: "PUT".to_owned(),
             target: "/t".to_owned(),
-            is_of_entry: false,
             fault: String::new(),
             deliveries: vec![Delivery {
                 began: at(*began),

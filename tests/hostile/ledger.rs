@@ -99,11 +99,6 @@ pub(crate) const DUPLICATE_AFTER_CLEAN_UP: &str =
 /// The guide: a duplicated request makes a plain modification change twice.
 pub(crate) const MODIFIED_TWICE: &str = "a plain modification changed twice after a duplicate";
 
-/// The guide: a client that stops at an insert, and a request that arrives late, leave an entity without its entry until a repair.
-pub(crate) const ENTRY_MISSING: &str = "an entity has no entry in its index until a repair";
-/// The guide: some entities may be in both tables until the same move is run again.
-pub(crate) const MOVED_HALFWAY: &str = "an entity is in both tables after a move that failed";
-
 /// All that was said and found. Shared by all workers.
 pub(crate) struct Ledger {
     origin: Instant,

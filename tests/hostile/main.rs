@@ -13,19 +13,14 @@
 mod attack;
 mod batches;
 mod bulk;
-mod entity;
 mod fault;
 mod judge;
-mod kinds;
 mod ledger;
-mod moves;
 mod network;
-mod outbox;
 mod proxy;
 mod reads;
 mod record;
 mod rows;
-mod sealed;
 mod shared;
 mod step;
 mod tables;
@@ -37,7 +32,6 @@ use std::sync::Arc;
 use fastrand::Rng;
 use harness::setting;
 
-use crate::entity::{Numbered as _, Person};
 use crate::network::Network;
 use crate::shared::Shared;
 use crate::world::World;
@@ -76,9 +70,8 @@ async fn run(network: Network, seed: u64, operations: u64) {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("data");
     let world = Arc::new(World::start(network, &data, &mut rng, operations).await);
-    for table in [rows::TABLE, moves::ARCHIVE, Person::TABLE] {
-        world.direct.table(table).create_table().await.unwrap();
-    }
+    let table = world.direct.table(rows::TABLE);
+    table.create_table().await.unwrap();
     reads::prepare(&world).await;
     let shared = Arc::new(Shared::default());
     let workers: Vec<_> = (0..WORKERS)
@@ -92,14 +85,10 @@ async fn run(network: Network, seed: u64, operations: u64) {
         let every = (operations / 3).min(10_000);
         tokio::spawn(async move { world.kill_every(every, &data, &mut rng).await })
     };
-    if network == Network::Rotated {
-        world.rotate().await;
-    }
     for worker in workers {
         worker.await.unwrap();
     }
     killer.abort();
-    kinds::end_of_people(&world).await;
     println!("{}", world.summary());
     let lies = world.ledger.lies();
     assert!(lies.is_empty(), "{run}: {} lies\n{}", lies.len(), lies[0]);
@@ -116,7 +105,7 @@ async fn run(network: Network, seed: u64, operations: u64) {
 async fn work(world: Arc<World>, shared: Arc<Shared>, number: usize, mut rng: Rng) {
     let partition = format!("w{number}");
     while !world.is_over() {
-        match rng.u8(..29) {
+        match rng.u8(..20) {
             0..=6 => rows::sequence(&world, &partition, &mut rng).await,
             7..=9 => batches::sequence(&world, &partition, &mut rng).await,
             10..=12 => bulk::run(&world, &mut rng).await,
@@ -125,11 +114,7 @@ async fn work(world: Arc<World>, shared: Arc<Shared>, number: usize, mut rng: Rn
             16..=17 => reads::read(&world, &mut rng).await,
             // The service has them once.
             18 if number == 0 => tables::properties(&world, &mut rng).await,
-            18..=19 => tables::life(&world, &mut rng).await,
-            20..=22 => kinds::people(&world, &mut rng).await,
-            23..=24 => kinds::secrets(&world, &mut rng).await,
-            25..=26 => outbox::run(&world, &mut rng).await,
-            _ => moves::run(&world, &mut rng).await,
+            _ => tables::life(&world, &mut rng).await,
         }
     }
 }

@@ -21,7 +21,7 @@ pub(crate) enum Network {
     Doubled,
     /// Some responses go to the client of another request.
     Exchanged,
-    /// As the mixed one. At each start of the server, the account has a new key, and the keys of encryption change, too.
+    /// As the mixed one. At each start of the server, the account has a new key.
     Rotated,
 }
 

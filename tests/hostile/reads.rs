@@ -3,10 +3,10 @@
 
 use fastrand::Rng;
 use futures::{TryStreamExt as _, stream};
+use harness::written::Row;
 use tablesdk::action::QueryEntities;
 use tablesdk::{Error, Stored};
 
-use crate::entity::Row;
 use crate::ledger::Said;
 use crate::rows::TABLE;
 use crate::step::{Step, token, when};

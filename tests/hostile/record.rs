@@ -53,8 +53,6 @@ pub(crate) struct Exchange {
     pub(crate) began: Instant,
     pub(crate) method: String,
     pub(crate) target: String,
-    /// It is about an entry in another partition than its entity.
-    pub(crate) is_of_entry: bool,
     /// What the proxy did.
     pub(crate) fault: String,
     pub(crate) deliveries: Vec<Delivery>,
@@ -67,23 +65,26 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// The copies that reached the server of the requests that carry the change: not those that read, or handle markers.
-    pub(crate) fn changes(&self, in_batches: bool) -> impl Iterator<Item = &Delivery> {
-        let exchanges = self.exchanges.iter().filter(move |exchange| {
+    /// The requests that carry the change: not those that read, or handle markers.
+    fn exchanges_of_changes(&self, in_batches: bool) -> impl Iterator<Item = &Exchange> {
+        self.exchanges.iter().filter(move |exchange| {
             if in_batches {
                 exchange.target.ends_with("/$batch")
             } else {
-                exchange.method != "GET" && !exchange.is_of_entry
+                exchange.method != "GET"
             }
-        });
+        })
+    }
+
+    /// The copies of them that reached the server.
+    pub(crate) fn changes(&self, in_batches: bool) -> impl Iterator<Item = &Delivery> {
+        let exchanges = self.exchanges_of_changes(in_batches);
         exchanges.flat_map(|exchange| &exchange.deliveries)
     }
 
     /// The fate of the first copy of a change whose second copy was carried out.
     pub(crate) fn copy_applied_after(&self, in_batches: bool) -> Option<Fate> {
-        let exchanges = self.exchanges.iter();
-        let mut exchanges = exchanges
-            .filter(|it| !it.is_of_entry && (!in_batches || it.target.ends_with("/$batch")));
+        let mut exchanges = self.exchanges_of_changes(in_batches);
         exchanges.find_map(|exchange| match exchange.deliveries.as_slice() {
             [first, .., last] if last.fate == Fate::Applied => Some(first.fate),
             _ => None,
@@ -100,20 +101,6 @@ impl Record {
     pub(crate) fn is_all_doubled(&self) -> bool {
         let mut exchanges = self.exchanges.iter();
         exchanges.all(|exchange| exchange.deliveries.len() == 2)
-    }
-
-    /// Whether every request reached the server and was answered.
-    pub(crate) fn is_answered(&self) -> bool {
-        self.exchanges.iter().all(
-            |Exchange {
-                 fault, deliveries, ..
-             }| {
-                let is_passed = fault.starts_with("Pass") || fault.starts_with("Duplicate");
-                is_passed
-                    && !deliveries.is_empty()
-                    && deliveries.iter().all(|it| it.fate != Fate::Lost)
-            },
-        )
     }
 
     /// As lines of text, with times in milliseconds since `origin`.
@@ -180,7 +167,6 @@ impl Registry {
             began: Instant::now(),
             method: request.word(0).to_owned(),
             target: request.word(1).to_owned(),
-            is_of_entry: request.is_of_entry(),
             fault,
             deliveries: Vec::new(),
         });

@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use fastrand::Rng;
+use harness::written::Row;
 use tablesdk::TableEntity;
 use tablesdk::action::{InsertEntity, Modify, RunTransaction};
 
-use crate::entity::Row;
 use crate::judge::{judge_copies, judge_count};
 use crate::ledger::{DUPLICATE_REFUSED, Finding, Said};
 use crate::network::Network;

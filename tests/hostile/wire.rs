@@ -27,14 +27,6 @@ impl Message {
         line.split(' ').nth(index).unwrap_or_default()
     }
 
-    /// Whether the partition key is that of entries, of an index of [`Person`](crate::entity::Person) or of a bucket.
-    pub(crate) fn is_of_entry(&self) -> bool {
-        let text = String::from_utf8_lossy(&self.bytes);
-        ["town_", "~tablesdk.expiry."]
-            .iter()
-            .any(|prefix| text.contains(prefix))
-    }
-
     pub(crate) fn status(&self) -> u16 {
         self.word(1).parse().unwrap_or_default()
     }

@@ -4,17 +4,15 @@
 use std::fmt::Debug;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use fastrand::Rng;
 use harness::process::{Process, free_port, program};
-use http::{HeaderValue, Request, header};
-use tablesdk::transport::ReqwestTransport;
-use tablesdk::transport::{Transport, TransportFuture};
-use tablesdk::{RetryPolicy, SharedKey, TableClient, TableServiceClient, Timestamp};
+use http::Request;
+use tablesdk::transport::{ReqwestTransport, Transport, TransportFuture};
+use tablesdk::{RetryPolicy, SharedKey, TableClient, TableServiceClient};
 use tokio::process::Command;
 use tokio::sync::watch;
 
@@ -23,7 +21,6 @@ use crate::ledger::{Finding, Ledger, Said};
 use crate::network::Network;
 use crate::proxy::{OPERATION_HEADER, Proxy};
 use crate::record::{Record, Registry};
-use crate::sealed::Sealed;
 use crate::step::{Call, Step};
 
 tokio::task_local! {
@@ -31,26 +28,16 @@ tokio::task_local! {
     static OPERATION: u64;
 }
 
-/// HTTP, with the operation in a header of each request. By so many seconds, the dates of responses are ahead of the server.
+/// HTTP, with the operation in a header of each request.
 #[derive(Debug)]
-struct Marked(ReqwestTransport, Arc<AtomicU64>);
+struct Marked(ReqwestTransport);
 
 impl Transport for Marked {
     fn send(&self, mut request: Request<Bytes>) -> TransportFuture<'_> {
         if let Ok(id) = OPERATION.try_with(|id| *id) {
             request.headers_mut().insert(OPERATION_HEADER, id.into());
         }
-        Box::pin(async move {
-            let mut response = self.0.send(request).await?;
-            let ahead = Duration::from_secs(self.1.load(Ordering::SeqCst));
-            if let Some(date) = response.headers_mut().get_mut(header::DATE) {
-                let time = Timestamp::parse_http_date(date.to_str().unwrap_or_default());
-                if let Ok(time) = time.map(|time| time.saturating_add(ahead)) {
-                    *date = HeaderValue::try_from(time.to_http_date()).unwrap();
-                }
-            }
-            Ok(response)
-        })
+        self.0.send(request)
     }
 }
 
@@ -59,9 +46,6 @@ pub(crate) struct World {
     pub(crate) registry: Registry,
     /// Not through the proxy, and patient.
     pub(crate) direct: TableServiceClient,
-    /// The same, a week later: what waits for another attempt is due, and what is left after an hour is looked at.
-    pub(crate) later: TableServiceClient,
-    pub(crate) sealed: Sealed,
     clients: Vec<TableServiceClient>,
     proxy: Proxy,
     server: tokio::sync::Mutex<Process>,
@@ -86,18 +70,17 @@ impl World {
         registry.open(0);
         let faults = Faults::new(network, rng.fork());
         let proxy = Proxy::start(faults, registry.clone(), server.address()).await;
-        let client = |address: SocketAddr, retry: RetryPolicy, ahead: &Arc<AtomicU64>| {
+        let client = |address: SocketAddr, retry: RetryPolicy| {
             let http = reqwest::Client::builder().no_proxy();
             let http = http.redirect(reqwest::redirect::Policy::none());
             let http = ReqwestTransport::from_client(http.build().unwrap());
             TableServiceClient::builder(format!("http://{address}/{ACCOUNT}"))
                 .credential(SharedKey::new(ACCOUNT, &key(0)).unwrap())
-                .transport(Marked(http, Arc::clone(ahead)))
+                .transport(Marked(http))
                 .retry(retry.budget(1_000_000))
                 .build()
                 .unwrap()
         };
-        let now = Arc::default();
         let ms = Duration::from_millis;
         let quick = RetryPolicy::exponential().delay(ms(4)).max_delay(ms(40));
         let clients = [(4, 150, 500), (6, 300, 1_500), (2, 250, 600), (1, 300, 300)];
@@ -107,23 +90,16 @@ impl World {
             let policy = policy.try_timeout(ms(one) * patience);
             policy.deadline(ms(all) * patience)
         });
-        let ahead = Arc::default();
-        let [_, patient, ..] = &clients;
-        let sealed = [patient, patient].map(|retry| client(proxy.address(), retry.clone(), &ahead));
-        let clients = clients.map(|retry| client(proxy.address(), retry, &now));
+        let clients = clients.map(|retry| client(proxy.address(), retry));
         let patient = quick
             .attempts(1_000)
             .try_timeout(ms(20_000))
             .deadline(ms(120_000));
-        let direct = client(server.address(), patient.clone(), &now);
-        let week = Arc::new(AtomicU64::new(7 * 24 * 3600));
         Self {
             ledger: Ledger::new(),
             registry,
-            later: client(server.address(), patient, &week),
-            sealed: Sealed::open(&direct, &sealed, ahead).await,
-            clients: [&clients[..], &sealed[..]].concat(),
-            direct,
+            direct: client(server.address(), patient),
+            clients: clients.into(),
             proxy,
             server: tokio::sync::Mutex::new(server),
             network,
@@ -135,7 +111,7 @@ impl World {
 
     /// A client through the proxy: more or less patient.
     pub(crate) fn client(&self, rng: &mut Rng) -> &TableServiceClient {
-        &self.clients[rng.usize(..self.clients.len() - 2)]
+        &self.clients[rng.usize(..self.clients.len())]
     }
 
     /// The table of that name, through the proxy.
@@ -237,7 +213,7 @@ impl World {
             } else {
                 0
             };
-            for client in self.clients.iter().chain([&self.direct, &self.later]) {
+            for client in self.clients.iter().chain([&self.direct]) {
                 let key = SharedKey::new(ACCOUNT, &key(generation)).unwrap();
                 client.update_credential(key).unwrap();
             }
@@ -248,19 +224,6 @@ impl World {
             self.ledger.server_was_killed();
             let port = server.address().port();
             *server = start_server(directory, port, generation, rng).await;
-        }
-    }
-
-    /// Changes the keys of encryption in the middle of the run.
-    pub(crate) async fn rotate(&self) {
-        let mut begun = self.begun.subscribe();
-        for quarter in [1, 2] {
-            let next = self.target * quarter / 4;
-            begun.wait_for(|begun| *begun >= next).await.unwrap();
-            match quarter {
-                1 => self.sealed.rotate().await,
-                _ => self.sealed.let_new_key_encrypt().await,
-            }
         }
     }
 
