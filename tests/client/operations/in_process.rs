@@ -1,12 +1,10 @@
 //! Clients of a server in the same process: one line makes one, and it keeps what it needs.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bytes::Bytes;
 use harness::Employee;
-use http::Request;
-use tablesdk::transport::{Clock, Endpoint, InProcessServer, Transport, TransportFuture};
+use harness::proxy::Proxy;
+use tablesdk::transport::{Clock, Endpoint, InProcessServer, Transport};
 use tablesdk::{
     RetryPolicy, SharedKey, TableClient, TableServiceClient, TableServiceClientBuilder,
 };
@@ -35,62 +33,41 @@ async fn a_client_of_a_server_with_a_socket_needs_no_socket() {
     let server = TableServer::start().await.unwrap();
     let over_http = TableServiceClient::from_connection_string(&server.connection_string());
     let in_process = TableServiceClient::in_process(&server);
-    over_http
-        .unwrap()
-        .table("Employees")
-        .create_table()
-        .await
-        .unwrap();
+    let over_http = over_http.unwrap().table("Employees");
+    over_http.create_table().await.unwrap();
     drop(server);
     assert_eq!(in_process.tables().collect().await.unwrap(), ["Employees"]);
 }
 
-/// The bundled server, with a count of its requests.
-struct Counted {
-    server: TableServer,
-    requests: Arc<AtomicUsize>,
-}
+/// The bundled server, behind a proxy.
+struct Recorded(TableServer, Proxy);
 
-#[derive(Debug)]
-struct Counting(Arc<dyn Transport>, Arc<AtomicUsize>);
-
-impl Transport for Counting {
-    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
-        self.1.fetch_add(1, Ordering::Relaxed);
-        self.0.send(request)
-    }
-}
-
-impl InProcessServer for Counted {
+impl InProcessServer for Recorded {
     fn endpoint(&self) -> Endpoint {
-        InProcessServer::endpoint(&self.server)
+        InProcessServer::endpoint(&self.0)
     }
 
     fn credential(&self) -> SharedKey {
-        self.server.credential()
+        self.0.credential()
     }
 
     fn transport(&self) -> Arc<dyn Transport> {
-        Arc::new(Counting(
-            self.server.transport(),
-            Arc::clone(&self.requests),
-        ))
+        Arc::new(self.1.clone())
     }
 
     fn clock(&self) -> Arc<dyn Clock> {
-        InProcessServer::clock(&self.server)
+        InProcessServer::clock(&self.0)
     }
 }
 
 #[tokio::test]
 async fn a_server_of_a_tests_own_is_one_in_process() {
-    let server = Counted {
-        server: TableServer::in_process(),
-        requests: Arc::default(),
-    };
+    let server = TableServer::in_process();
+    let proxy = Proxy::new(server.transport());
+    let server = Recorded(server, proxy.clone());
     let service = TableServiceClientBuilder::in_process(&server).retry(RetryPolicy::none());
     let service = service.build().unwrap();
     service.table("Employees").create_table().await.unwrap();
     assert_eq!(service.tables().collect().await.unwrap(), ["Employees"]);
-    assert_eq!(server.requests.load(Ordering::Relaxed), 2);
+    assert_eq!(proxy.sent().len(), 2);
 }
