@@ -8,9 +8,7 @@ pub(crate) async fn check(suite: &mut Suite) {
         let response = suite.ask(&format!("GET /Tables('{table}')"), &[], "").await;
         same("status", &response.status, &200)?;
         let url = suite.account.url();
-        let expected = format!(
-            r#"{{"odata.metadata":"{url}/$metadata#Tables/@Element","TableName":"{table}"}}"#
-        );
+        let expected = format!(r#"{{"odata.metadata":"{url}/$metadata#Tables/@Element","TableName":"{table}"}}"#);
         same("body", &response.body, &expected)
     });
     rule!(suite, "1.2 the case of a table's name is no matter, and is kept", {

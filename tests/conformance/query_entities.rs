@@ -18,11 +18,7 @@ const TYPES: [(&str, &str, &str); 8] = [
         r#""v":"2020-01-01T01:02:03.1234567Z","v@odata.type":"Edm.DateTime""#,
         "datetime'2020-01-01T01:02:03.1234567Z'",
     ),
-    (
-        "Guid",
-        r#""v":"c9da6455-213d-42c9-9a79-3e9149a57833","v@odata.type":"Edm.Guid""#,
-        "guid'c9da6455-213d-42c9-9a79-3e9149a57833'",
-    ),
+    ("Guid", r#""v":"c9da6455-213d-42c9-9a79-3e9149a57833","v@odata.type":"Edm.Guid""#, "guid'c9da6455-213d-42c9-9a79-3e9149a57833'"),
     ("Binary", r#""v":"YmluYXJ5","v@odata.type":"Edm.Binary""#, "X'62696e617279'"),
 ];
 
@@ -50,14 +46,7 @@ async fn comparisons(suite: &mut Suite) {
         suite.insert(&table, &members).await.unwrap();
     }
     for (literal_type, _, literal) in TYPES {
-        for (operator, expected) in [
-            ("eq", true),
-            ("ne", false),
-            ("gt", false),
-            ("ge", true),
-            ("lt", false),
-            ("le", true),
-        ] {
+        for (operator, expected) in [("eq", true), ("ne", false), ("gt", false), ("ge", true), ("lt", false), ("le", true)] {
             rule!(suite, &format!("6.2 {literal_type} {operator} its own literal"), {
                 let filter = format!("RowKey eq '{literal_type}' and v {operator} {literal}");
                 let expected = if expected { literal_type } else { "" };
@@ -189,8 +178,7 @@ async fn orders(suite: &mut Suite) {
             let members = format!(r#""PartitionKey":"{other}","RowKey":"{row}""#);
             suite.insert(&table, &members).await?;
         }
-        let filter = format!("PartitionKey eq '{other}'");
-        same("rows", &found(suite, &table, &filter).await?, &" B a b 😀 \u{E000}")
+        same("rows", &found(suite, &table, &format!("PartitionKey eq '{other}'")).await?, &" B a b 😀 \u{E000}")
     });
 }
 
@@ -351,8 +339,7 @@ async fn projections(suite: &mut Suite) {
         ("PartitionKey,RowKey", json!([{"PartitionKey":"p","RowKey":"1"},{"PartitionKey":"p","RowKey":"2"}])),
     ] {
         rule!(suite, &format!("6.3 $select={names}"), {
-            let line = format!("GET /{table}()?$select={names}");
-            let response = suite.done(&line, &[NO_METADATA], "").await?;
+            let response = suite.done(&format!("GET /{table}()?$select={names}"), &[NO_METADATA], "").await?;
             same("entities", &response.json()["value"], &expected)
         });
     }
@@ -450,8 +437,7 @@ async fn pages(suite: &mut Suite) {
             });
             suite.done("POST /$batch", &[MULTIPART], &batch_of(&changes.collect::<String>())).await?;
         }
-        let line = format!("GET /{table}()?$filter=PartitionKey%20eq%20'many'");
-        let response = suite.done(&line, &[], "").await?;
+        let response = suite.done(&format!("GET /{table}()?$filter=PartitionKey%20eq%20'many'"), &[], "").await?;
         same("first page", &response.json()["value"].as_array().map(Vec::len), &Some(1000))?;
         same("has a token", &response.header("x-ms-continuation-NextRowKey").is_some(), &true)?;
         same("all", &suite.rows(&table, "$filter=PartitionKey%20eq%20'many'").await?.len(), &1100)

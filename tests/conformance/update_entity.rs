@@ -85,8 +85,7 @@ pub(crate) async fn check(suite: &mut Suite) {
         suite.done(&format!("PUT {path}"), &["If-Match: *"], r#"{"c":3,"b":3}"#).await?;
         same("after an update", &order("order").await?, &r#""b":3,"c":3"#.to_owned())?;
         for verb in ["PATCH", "PUT"] {
-            let line = format!("{verb} /{table}(PartitionKey='p',RowKey='{verb}')");
-            suite.done(&line, &[], r#"{"b":1,"a":1}"#).await?;
+            suite.done(&format!("{verb} /{table}(PartitionKey='p',RowKey='{verb}')"), &[], r#"{"b":1,"a":1}"#).await?;
             same(verb, &order(verb).await?, &r#""a":1,"b":1"#.to_owned())?;
         }
         Ok(())
