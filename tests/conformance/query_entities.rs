@@ -18,7 +18,11 @@ const TYPES: [(&str, &str, &str); 8] = [
         r#""v":"2020-01-01T01:02:03.1234567Z","v@odata.type":"Edm.DateTime""#,
         "datetime'2020-01-01T01:02:03.1234567Z'",
     ),
-    ("Guid", r#""v":"c9da6455-213d-42c9-9a79-3e9149a57833","v@odata.type":"Edm.Guid""#, "guid'c9da6455-213d-42c9-9a79-3e9149a57833'"),
+    (
+        "Guid",
+        r#""v":"c9da6455-213d-42c9-9a79-3e9149a57833","v@odata.type":"Edm.Guid""#,
+        "guid'c9da6455-213d-42c9-9a79-3e9149a57833'",
+    ),
     ("Binary", r#""v":"YmluYXJ5","v@odata.type":"Edm.Binary""#, "X'62696e617279'"),
 ];
 
