@@ -1,6 +1,6 @@
 //! The documented signature vectors, computed by another implementation.
 
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use http::{HeaderMap, HeaderName, Method, Uri};
 use serde_json::Value;
 use tablesdk_protocol::auth::sas::SignedSas;
 use tablesdk_protocol::auth::{
@@ -15,23 +15,29 @@ fn text<'v>(value: &'v Value, name: &str) -> &'v str {
         .unwrap_or_else(|| panic!("{name} in {value}"))
 }
 
-fn check(scheme: Scheme, group: &str) {
-    let vectors: Value = serde_json::from_str(VECTORS).unwrap();
+/// The account's key, and the vectors of a group.
+fn vectors(group: &str, count: usize) -> (SharedKey, Vec<Value>) {
+    let mut vectors: Value = serde_json::from_str(VECTORS).unwrap();
     let account = text(&vectors, "account");
     let key = SharedKey::new(account, text(&vectors, "key_base64")).unwrap();
-    let group = vectors[group].as_array().unwrap();
-    assert_eq!(group.len(), 20);
-    for vector in group {
+    let Value::Array(group) = vectors[group].take() else {
+        panic!("{group} in {vectors}");
+    };
+    assert_eq!(group.len(), count);
+    (key, group)
+}
+
+fn check(scheme: Scheme, group: &str) {
+    let (key, group) = vectors(group, 20);
+    let account = key.account();
+    for vector in &group {
         let name = text(vector, "name");
         let method: Method = text(vector, "method").parse().unwrap();
         let uri: Uri = text(vector, "url").parse().unwrap();
         let mut headers = HeaderMap::new();
         for (header, value) in vector["headers"].as_object().unwrap() {
             let header: HeaderName = header.parse().unwrap();
-            headers.insert(
-                header,
-                HeaderValue::from_str(value.as_str().unwrap()).unwrap(),
-            );
+            headers.insert(header, value.as_str().unwrap().parse().unwrap());
         }
         let uri = if name == "stats-secondary-path-style-canonical" {
             documented_secondary(account, &uri).unwrap()
@@ -47,10 +53,8 @@ fn check(scheme: Scheme, group: &str) {
         assert_eq!(word, scheme.as_str(), "{name}");
         assert_eq!(key.sign(&string).expose(), signature, "{name}");
         assert!(key.sign(&string).matches(signature), "{name}");
-        assert!(
-            !key.sign(&format!("{string} ")).matches(signature),
-            "{name}"
-        );
+        let other = key.sign(&format!("{string} "));
+        assert!(!other.matches(signature), "{name}");
     }
 }
 
@@ -66,21 +70,15 @@ fn shared_key_lite_agrees_with_every_vector() {
 
 /// Checks every vector of a group of shared access signatures: read from its query, signed, and printed again.
 fn check_sas(group: &str, count: usize) {
-    let vectors: Value = serde_json::from_str(VECTORS).unwrap();
-    let account = text(&vectors, "account");
-    let key = SharedKey::new(account, text(&vectors, "key_base64")).unwrap();
+    let (key, group) = vectors(group, count);
+    let account = key.account();
     let other = SharedKey::new(account, "b3RoZXI=").unwrap();
-    let group = vectors[group].as_array().unwrap();
-    assert_eq!(group.len(), count);
-    for vector in group {
+    for vector in &group {
         let name = text(vector, "name");
         let query = text(vector, "query");
         let parsed = SignedSas::parse(query).unwrap();
-        assert_eq!(
-            parsed.sas().string_to_sign(account),
-            text(vector, "string_to_sign"),
-            "{name}"
-        );
+        let string = parsed.sas().string_to_sign(account);
+        assert_eq!(string, text(vector, "string_to_sign"), "{name}");
         assert!(parsed.is_signed_by(&[other.clone(), key.clone()]), "{name}");
         assert!(!parsed.is_signed_by(std::slice::from_ref(&other)), "{name}");
         assert!(!parsed.is_signed_by(&[]), "{name}");

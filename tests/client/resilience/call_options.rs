@@ -74,25 +74,14 @@ async fn retry_replaces_the_attempts_of_the_client_in_every_call() {
     let (subject, table, proxy) = Subject::behind_proxy(RetryPolicy::exponential()).await;
     let stored = stored(&table).await;
     proxy.choose(|_| Reply::Refuse);
-    for (what, error) in each_error!(
-        &table,
-        &subject.service,
-        &stored,
-        retry(RetryPolicy::none())
-    ) {
-        assert_eq!(
-            (error.kind(), error.attempts()),
-            (ErrorKind::Transport, 1),
-            "{what}"
-        );
-    }
-    let policy = RetryPolicy::exponential().attempts(2);
-    for (what, error) in each_error!(&table, &subject.service, &stored, retry(policy.clone())) {
-        assert_eq!(
-            (error.kind(), error.attempts()),
-            (ErrorKind::Transport, 2),
-            "{what}"
-        );
+    for (policy, attempts) in [
+        (RetryPolicy::none(), 1),
+        (RetryPolicy::exponential().attempts(2), 2),
+    ] {
+        for (what, error) in each_error!(&table, &subject.service, &stored, retry(policy.clone())) {
+            assert_eq!(error.kind(), ErrorKind::Transport, "{what}");
+            assert_eq!(error.attempts(), attempts, "{what}");
+        }
     }
     // The options end with the call.
     assert_eq!(table.get(key()).await.unwrap_err().attempts(), 7);
@@ -105,11 +94,8 @@ async fn deadline_replaces_that_of_the_client_in_every_call() {
     faults.on_any().inject(Fault::no_response());
     for (what, error) in each_error!(&table, &subject.service, &stored, deadline(SECOND)) {
         assert!(error.is_timeout(), "{what}: {error:?}");
-        let elapsed = error.elapsed();
-        assert!(
-            (SECOND..SECOND * 2).contains(&elapsed),
-            "{what}: {elapsed:?}"
-        );
+        let is_in_time = (SECOND..SECOND * 2).contains(&error.elapsed());
+        assert!(is_in_time, "{what}: {error:?}");
     }
     for (what, error) in each_error!(&table, &subject.service, &stored, deadline(Duration::ZERO)) {
         assert_eq!(error.kind(), ErrorKind::Input, "{what}: {error:?}");
@@ -121,10 +107,8 @@ async fn deadline_replaces_that_of_the_client_in_every_call() {
         table.get(key()).retry(policy()).deadline(SECOND),
     ] {
         let error = get.await.unwrap_err();
-        assert!(
-            error.is_timeout() && error.elapsed() < SECOND * 2,
-            "{error:?}"
-        );
+        assert!(error.is_timeout(), "{error:?}");
+        assert!(error.elapsed() < SECOND * 2, "{error:?}");
     }
 }
 
@@ -157,18 +141,11 @@ async fn the_rounds_of_modify_share_the_deadline_of_the_call() {
     let (_subject, table, faults) = Subject::with_table(RetryPolicy::none()).await;
     stored(&table).await;
     faults.on_any().inject(Fault::delay(SECOND * 2));
-    let error = table
-        .modify(key(), Employee::grow_older)
-        .deadline(SECOND * 3)
-        .await
-        .unwrap_err();
+    let modify = || table.modify(key(), Employee::grow_older);
+    let error = modify().deadline(SECOND * 3).await.unwrap_err();
     assert!(error.is_outcome_unknown(), "the write was sent: {error:?}");
     assert!(error.elapsed() < SECOND * 4, "{error:?}");
-    let ada = table
-        .modify(key(), Employee::grow_older)
-        .deadline(SECOND * 5)
-        .await
-        .unwrap();
+    let ada = modify().deadline(SECOND * 5).await.unwrap();
     // The write of the first call was carried out after its client had given up.
     assert_eq!(ada.age, 38);
 }
@@ -216,8 +193,8 @@ async fn the_application_id_is_the_first_word_of_the_user_agent() {
 #[tokio::test(start_paused = true)]
 async fn each_page_and_each_batch_of_a_bulk_run_has_the_options_of_the_call() {
     let (_subject, table, faults) = Subject::with_table(RetryPolicy::none()).await;
-    let employees =
-        || futures::stream::iter((0..3).map(|id| Employee::new(&id.to_string(), "Ada", 36)));
+    let employee = |id: i32| Employee::new(&id.to_string(), "Ada", 36);
+    let employees = || futures::stream::iter((0..3).map(employee));
     let once = || {
         faults.clear();
         for op in [Op::Batch, Op::QueryEntities] {

@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use harness::client;
 use harness::proxy::{Proxy, Reply};
+use http::Request;
 use tablesdk::sas::Permissions;
-use tablesdk::transport::Transport;
+use tablesdk::transport::{Transport, TransportFuture};
 use tablesdk::{RetryPolicy, SharedKey, TableServiceClient};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::Op;
@@ -18,69 +20,45 @@ fn key(secret: &str) -> SharedKey {
     SharedKey::new("acct", secret).unwrap()
 }
 
-/// A server for each state of an account with two keys, and a transport that goes to whichever is the state now.
-struct Account {
-    both: TableServer,
-    second_only: TableServer,
-}
-
-impl Account {
-    fn new() -> Self {
-        let both = TableServer::builder()
-            .account(key("b25l"))
-            .account(key("dHdv"));
-        let second_only = TableServer::builder().account(key("dHdv"));
-        Self {
-            both: both.in_process().unwrap(),
-            second_only: second_only.in_process().unwrap(),
-        }
-    }
-}
-
 /// Sends requests to the first server until `is_after` is set, and to the second one after that.
 #[derive(Debug)]
-struct Switch<A, B> {
-    before: A,
-    after: B,
+struct Switch {
+    before: Arc<dyn Transport>,
+    after: Arc<dyn Transport>,
     is_after: Arc<AtomicBool>,
 }
 
-impl<A: Transport, B: Transport> Transport for Switch<A, B> {
-    fn send(
-        &self,
-        request: http::Request<bytes::Bytes>,
-    ) -> tablesdk::transport::TransportFuture<'_> {
-        if self.is_after.load(Ordering::SeqCst) {
-            self.after.send(request)
-        } else {
-            self.before.send(request)
-        }
+impl Transport for Switch {
+    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
+        let is_after = self.is_after.load(Ordering::SeqCst);
+        let server = if is_after { &self.after } else { &self.before };
+        server.send(request)
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_changes_under_load_without_errors() {
-    let account = Account::new();
+    // The account before and after its first key is regenerated.
+    let both = TableServer::builder().account(key("b25l"));
+    let both = both.account(key("dHdv")).in_process().unwrap();
+    let second_only = TableServer::builder().account(key("dHdv"));
+    let second_only = second_only.in_process().unwrap();
     let is_after = Arc::new(AtomicBool::new(false));
     let transport = Switch {
-        before: account.both.transport(),
-        after: account.second_only.transport(),
+        before: both.transport(),
+        after: second_only.transport(),
         is_after: Arc::clone(&is_after),
     };
-    let service = TableServiceClient::builder(account.both.endpoint())
-        .credential(key("b25l"))
-        .transport(transport)
-        .retry(RetryPolicy::none())
-        .build()
-        .unwrap();
+    let builder = |server: &TableServer, secret| {
+        TableServiceClient::builder(server.endpoint()).credential(key(secret))
+    };
+    let service = builder(&both, "b25l").transport(transport);
+    let service = service.retry(RetryPolicy::none()).build().unwrap();
     // Each state of the account has the table.
     let table = service.table("Tests");
     table.create_table().await.unwrap();
-    let other = TableServiceClient::builder(account.second_only.endpoint())
-        .credential(key("dHdv"))
-        .transport(account.second_only.transport())
-        .build()
-        .unwrap();
+    let other = builder(&second_only, "dHdv").transport(second_only.transport());
+    let other = other.build().unwrap();
     other.table("Tests").create_table().await.unwrap();
 
     let done = Arc::new(AtomicUsize::new(0));
@@ -111,7 +89,7 @@ async fn a_key_changes_under_load_without_errors() {
     more(200).await;
     service.update_credential(key("dHdv")).unwrap();
     more(200).await;
-    // The first key is regenerated: the old one is no longer valid.
+    // The old key is no longer valid.
     is_after.store(true, Ordering::SeqCst);
     more(200).await;
     stop.store(true, Ordering::SeqCst);

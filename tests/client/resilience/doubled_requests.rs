@@ -12,6 +12,7 @@ use futures::future::join_all;
 use harness::outcome::{Found, found};
 use harness::{Subject, client_with, seeds};
 use http::Request;
+use tablesdk::action::RunTransaction;
 use tablesdk::transport::{Transport, TransportFuture};
 use tablesdk::{ErrorKind, RetryPolicy, Stored, TableClient};
 use tablesdk_server::TableServer;
@@ -30,6 +31,17 @@ async fn doubling() -> (Subject, TableClient, Faults) {
 
 async fn ada(table: &TableClient) -> Stored<Employee> {
     Employee::find(table).await.expect("she was inserted")
+}
+
+/// Makes Ada a year older, as `modify` with [`Employee::grow_older`] does.
+fn transaction(table: &TableClient) -> RunTransaction<'static, ()> {
+    table.transaction("Sales", async |tx| {
+        let ada = tx.get(Employee::key("Sales", "1")).await?;
+        let mut ada = ada.ok_or("she was inserted")?;
+        ada.age += 1;
+        tx.replace(ada);
+        Ok(())
+    })
 }
 
 #[tokio::test(start_paused = true)]
@@ -52,12 +64,8 @@ async fn modify_changes_at_most_twice_and_reports_an_unknown_outcome() {
         .or_insert(made);
     let error = count.await.unwrap_err();
     assert!(error.is_outcome_unknown(), "{error}");
-    let grace = table
-        .get::<Employee>(("Sales", "2"))
-        .await
-        .unwrap()
-        .unwrap();
-    assert_eq!(grace.age, 52, "inserted with 51, and changed");
+    let grace = table.get(Employee::key("Sales", "2")).await.unwrap();
+    assert_eq!(grace.unwrap().age, 52, "inserted with 51, and changed");
 }
 
 #[tokio::test(start_paused = true)]
@@ -100,14 +108,7 @@ async fn exactly_once_forms_succeed_once() {
         .modify(("Sales", "1"), Employee::grow_older)
         .exactly_once();
     assert_eq!(modified.await.unwrap().age, 37);
-    let grown = table.transaction("Sales", async |tx| {
-        let ada = tx.get(Employee::key("Sales", "1")).await?;
-        let mut ada = ada.ok_or("she was inserted")?;
-        ada.age += 1;
-        tx.replace(ada);
-        Ok(())
-    });
-    grown.exactly_once().await.unwrap();
+    transaction(&table).exactly_once().await.unwrap();
     assert_eq!(ada(&table).await.age, 38);
 }
 
@@ -120,16 +121,10 @@ async fn modify_goes_on_where_not_each_request_is_doubled() {
     for _ in 0..2 {
         faults.next(Op::UpdateEntity, Fault::duplicate());
     }
-    let modified = table
-        .modify(("Sales", "1"), Employee::grow_older)
-        .await
-        .unwrap();
-    assert_eq!(modified.age, 39, "two changes by copies");
-    assert_eq!(
-        journal.requests().op(Op::MergeEntity).count(),
-        1,
-        "which changed nothing"
-    );
+    let modify = table.modify(("Sales", "1"), Employee::grow_older);
+    assert_eq!(modify.await.unwrap().age, 39, "two changes by copies");
+    // It changes nothing.
+    assert_eq!(journal.requests().op(Op::MergeEntity).count(), 1);
     assert_eq!(ada(&table).await.age, 39);
 }
 
@@ -143,10 +138,8 @@ async fn a_write_of_no_properties_that_is_refused_proves_nothing() {
     }
     let denied = tablesdk::ErrorCode::AuthorizationPermissionMismatch;
     faults.on(Op::MergeEntity).inject(Fault::error(denied));
-    let error = table
-        .modify(("Sales", "1"), Employee::grow_older)
-        .await
-        .unwrap_err();
+    let modify = table.modify(("Sales", "1"), Employee::grow_older);
+    let error = modify.await.unwrap_err();
     assert!(error.is_outcome_unknown(), "{error}");
     assert_eq!(ada(&table).await.age, 38);
 }
@@ -202,14 +195,7 @@ async fn increments_in_order(clients: usize, order: &[usize], is_transaction: bo
     let increments = clients.into_iter().map(|table| {
         tokio::spawn(async move {
             if is_transaction {
-                let grown = table.transaction("Sales", async |tx| {
-                    let ada = tx.get(Employee::key("Sales", "1")).await?;
-                    let mut ada = ada.ok_or("she was inserted")?;
-                    ada.age += 1;
-                    tx.replace(ada);
-                    Ok(())
-                });
-                grown.rounds(100).await
+                transaction(&table).rounds(100).await
             } else {
                 let modified = table.modify(("Sales", "1"), Employee::grow_older);
                 modified.rounds(100).await.map(drop)

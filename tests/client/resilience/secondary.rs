@@ -52,19 +52,16 @@ async fn a_read_goes_to_the_secondary_when_the_primary_fails() {
     assert!(Employee::find(&table).await.is_some());
     assert_eq!(places(&proxy, Op::QueryEntity), [false, true].repeat(4));
     faults.next(Op::QueryEntities, failing());
-    let query = table
-        .query::<Employee>()
-        .filter(|e| e.name.eq("Ada & Söhne"));
+    let query = table.query::<Employee>();
+    let query = query.filter(|e| e.name.eq("Ada & Söhne"));
     assert_eq!(query.collect().await.unwrap().len(), 0);
     assert_eq!(places(&proxy, Op::QueryEntities), [false, true]);
 
     // Either of the two may recover first.
     faults.on(Op::QueryEntity).times(4).inject(failing());
     Employee::find(&table).await.unwrap();
-    assert_eq!(
-        places(&proxy, Op::QueryEntity)[8..],
-        [false, true, false, true, false]
-    );
+    let last = &places(&proxy, Op::QueryEntity)[8..];
+    assert_eq!(last, [false, true, false, true, false]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -75,11 +72,8 @@ async fn the_secondary_is_read_while_the_primary_is_busy() {
     let start = Instant::now();
     Employee::find(&table).await.unwrap();
     assert_eq!(places(&proxy, Op::QueryEntity), [false, true, false]);
-    assert_eq!(
-        start.elapsed().as_secs(),
-        20,
-        "the primary is left alone as it asked"
-    );
+    // The primary is left alone as it asked.
+    assert_eq!(start.elapsed().as_secs(), 20);
 }
 
 #[tokio::test(start_paused = true)]
@@ -107,17 +101,11 @@ async fn a_404_of_the_secondary_is_not_trusted() {
 #[tokio::test(start_paused = true)]
 async fn writes_and_their_reads_use_the_primary() {
     let (faults, table, proxy) = start().await;
-    faults
-        .on(Op::QueryEntity)
-        .inject_each([failing(), failing()]);
-    faults
-        .on(Op::UpdateEntity)
-        .inject_each([failing(), failing()]);
-    let row = table
-        .modify(("Sales", "1"), Employee::grow_older)
-        .await
-        .unwrap();
-    assert_eq!(row.age, 37);
+    for op in [Op::QueryEntity, Op::UpdateEntity] {
+        faults.on(op).times(2).inject(failing());
+    }
+    let modify = table.modify(("Sales", "1"), Employee::grow_older);
+    assert_eq!(modify.await.unwrap().age, 37);
     faults.next(Op::InsertEntity, Fault::lost_response());
     faults.next(Op::QueryEntity, failing());
     let error = table.insert(&Employee::new("2", "Alan", 41)).await;

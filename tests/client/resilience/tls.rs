@@ -61,17 +61,11 @@ async fn use_table(name: &str, builder: TableServiceClientBuilder) {
     let table = service.table("Tests");
     table.create_table().if_missing().await.unwrap();
     let rows = (0..250).map(|id| Employee::new(&id.to_string(), name, id));
-    let report = table
-        .bulk()
-        .upsert_replace(stream::iter(rows))
-        .await
-        .unwrap();
+    let bulk = table.bulk().upsert_replace(stream::iter(rows));
+    let report = bulk.await.unwrap();
     assert!(report.is_success(), "{name}: {report:?}");
-    let mut ada = table
-        .get(Employee::key("Sales", "7"))
-        .await
-        .unwrap()
-        .unwrap();
+    let ada = table.get(Employee::key("Sales", "7")).await.unwrap();
+    let mut ada = ada.unwrap();
     ada.age = 36;
     table.replace(&mut ada).await.unwrap();
     let query = table.query::<Employee>().partition("Sales").page_size(100);
@@ -97,13 +91,9 @@ async fn keys_tokens_and_sas_work_over_https() {
         let service = builder().credential(server.server.credential());
         let table = service.build().unwrap().table("Shared");
         table.create_table().await.unwrap();
-        let url = table
-            .sas()
-            .allow(Permissions::ADD)
-            .expires_in(Duration::from_secs(3600))
-            .https_only()
-            .sign()
-            .unwrap();
+        let sas = table.sas().allow(Permissions::ADD);
+        let sas = sas.expires_in(Duration::from_secs(3600)).https_only();
+        let url = sas.sign().unwrap();
         let guest = url.builder().transport(transport.clone());
         let guest = guest.build().unwrap().table("Shared");
         guest.insert(&Employee::ada()).await.unwrap();

@@ -1,18 +1,17 @@
 //! `transaction` under faults: lost responses, deadlines, and futures that are dropped. In process, on virtual time.
 
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use harness::Subject;
 use harness::outcome::{Found, found};
 use harness::proxy::{Reply, batch_refusal};
-use harness::{Subject, client_with};
-use tablesdk::action::OperationReport;
 use tablesdk::{ErrorCode, ErrorKind, RetryPolicy, TableClient};
 use tablesdk_server::testing::{Fault, Faults, Op};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::Employee;
+use crate::observability::Observed;
 
 const BATCH: Op = Op::Batch;
 
@@ -201,35 +200,23 @@ async fn an_error_of_a_read_counts_the_attempts_of_all_rounds() {
 
 #[tokio::test(start_paused = true)]
 async fn a_transaction_that_is_dropped_has_written_all_changes_or_none() {
-    let (subject, _, faults) = start().await;
-    let reports = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&reports);
-    let service = client_with(subject.server(), |builder| {
-        builder.on_operation(move |report: &OperationReport| {
-            seen.lock().unwrap().push(report.clone());
-        })
-    });
-    let table = service.table("Tests");
+    let observed = Observed::start(RetryPolicy::exponential()).await;
+    let table = &observed.table;
     table.insert(&Employee::ada()).await.unwrap();
     for (op, fault, age) in [
         (Op::QueryEntity, Fault::no_response().applied(), 36),
         (BATCH, Fault::no_response(), 36),
         (BATCH, Fault::no_response().applied(), 37),
     ] {
-        reports.lock().unwrap().clear();
-        faults.next(op, fault);
+        observed.take();
+        observed.faults.next(op, fault);
         let rounds = AtomicU32::new(0);
-        let dropped = timeout(secs(1), grow_older(&table, &rounds, false)).await;
+        let dropped = timeout(secs(1), grow_older(table, &rounds, false)).await;
         assert!(dropped.is_err());
-        {
-            let reports = reports.lock().unwrap();
-            let [report] = &reports[..] else {
-                panic!("{reports:?}");
-            };
-            assert_eq!(report.operation, "transaction");
-            assert_eq!(report.error.as_deref(), Some("cancelled"));
-        }
-        assert_eq!(Employee::find(&table).await.unwrap().age, age);
+        let report = observed.only();
+        assert_eq!(report.operation, "transaction");
+        assert_eq!(report.error.as_deref(), Some("cancelled"));
+        assert_eq!(Employee::find(table).await.unwrap().age, age);
         let second = table.get(Employee::key("Sales", "2")).await.unwrap();
         assert_eq!(second.map(|it| it.age), (age > 36).then_some(age));
     }

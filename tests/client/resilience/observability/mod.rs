@@ -26,16 +26,16 @@ fn assert_contains(text: &str, words: &[&str]) {
 }
 
 /// A table whose requests fail on demand, and the reports that the hook receives.
-struct Observed {
+pub(crate) struct Observed {
     _server: TableServer,
     service: TableServiceClient,
-    table: TableClient,
-    faults: Faults,
+    pub(crate) table: TableClient,
+    pub(crate) faults: Faults,
     reports: Arc<Mutex<Vec<OperationReport>>>,
 }
 
 impl Observed {
-    async fn start(retry: RetryPolicy) -> Self {
+    pub(crate) async fn start(retry: RetryPolicy) -> Self {
         let server = TableServer::in_process();
         let faults = server.faults();
         let reports = Arc::new(Mutex::new(Vec::<OperationReport>::new()));
@@ -66,13 +66,13 @@ impl Observed {
     }
 
     /// The reports since the last call.
-    fn take(&self) -> Vec<OperationReport> {
+    pub(crate) fn take(&self) -> Vec<OperationReport> {
         std::mem::take(&mut *self.reports.lock().unwrap())
     }
 
     /// The only report since the last call.
     #[track_caller]
-    fn only(&self) -> OperationReport {
+    pub(crate) fn only(&self) -> OperationReport {
         let [report] = self.take().try_into().unwrap();
         report
     }
