@@ -608,7 +608,7 @@ fn an_enum_may_be_generic() {
 /// Structs without an entity type, which differ in their row keys.
 pub(super) mod by_row_key {
     use tablesdk::entity::EntityProblem;
-    use tablesdk::{DynamicEntity, TableEntity};
+    use tablesdk::{DynamicEntity, TableClient, TableEntity};
 
     use crate::on_both_transports;
 
@@ -656,35 +656,37 @@ pub(super) mod by_row_key {
         Review(Review),
     }
 
-    fn rows() -> Vec<Row> {
-        let department = "Sales".to_owned();
-        let employee = Employee {
-            department: department.clone(),
-            id: 1,
-            salary: 5.0,
-        };
-        let review = Review {
-            department: department.clone(),
-            id: 1,
-            year: 1843,
-            stars: 5,
-        };
-        vec![
+    fn rows() -> [Row; 3] {
+        let department = || "Sales".to_owned();
+        [
             Row::Department(Department {
-                name: department,
+                name: department(),
                 budget: 10.0,
             }),
-            Row::Employee(employee),
-            Row::Review(review),
+            Row::Employee(Employee {
+                department: department(),
+                id: 1,
+                salary: 5.0,
+            }),
+            Row::Review(Review {
+                department: department(),
+                id: 1,
+                year: 1843,
+                stars: 5,
+            }),
         ]
+    }
+
+    async fn fill(table: &TableClient) {
+        for row in rows() {
+            table.insert(&row).await.unwrap();
+        }
     }
 
     on_both_transports! {
         async fn the_prefix_of_the_row_key_selects_the_variant(subject: Subject) {
             let table = subject.table().await;
-            for row in rows() {
-                table.insert(&row).await.unwrap();
-            }
+            fill(&table).await;
             let query = || table.query::<Row>();
             let read = query().collect().await.unwrap();
             let read: Vec<_> = read.into_iter().map(tablesdk::Stored::into_inner).collect();
@@ -708,9 +710,7 @@ pub(super) mod by_row_key {
 
         async fn a_query_of_a_struct_is_a_range_of_row_keys(subject: Subject) {
             let table = subject.table().await;
-            for row in rows() {
-                table.insert(&row).await.unwrap();
-            }
+            fill(&table).await;
             for id in [2, 3] {
                 table.insert(&Employee { department: "Sales".into(), id, salary: 7.0 }).await.unwrap();
             }
@@ -734,9 +734,7 @@ pub(super) mod by_row_key {
 
         async fn columns_of_a_variant_imply_its_row_keys(subject: Subject) {
             let table = subject.table().await;
-            for row in rows() {
-                table.insert(&row).await.unwrap();
-            }
+            fill(&table).await;
             let query = || table.query::<Row>();
             assert_eq!(query().filter(|row| row.employee.salary.ge(5.0) | row.is_department()).count().await.unwrap(), 2);
             let selected = query().select(|row| (row.review.id, row.review.year, row.review.stars));

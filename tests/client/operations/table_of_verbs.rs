@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use futures::stream;
 use tablesdk::action::Batch;
@@ -162,31 +161,13 @@ async fn a_hundred_changes_of_a_partition_are_one_request() {
     }
 }
 
-#[tokio::test]
-async fn a_transaction_runs_its_closure_again() {
+/// The cells are facts that `transactions` asserts: `an_inserted_entity_that_was_read_as_missing_…`,
+/// `every_verb_on_an_entity_that_was_read_…`, `joined_reads_send_…` and `the_last_conflict_…`.
+#[test]
+fn the_row_of_transactions_says_what_their_tests_assert() {
     let row = rows().into_iter().find(|row| row[0] == "transaction");
     let [_, missing, changed, requests] = row.unwrap();
     assert_eq!(missing, "reads `None`");
     assert_eq!(changed, "runs the closure again");
     assert_eq!(requests, "1 per read, and 1");
-
-    let (table, journal, _) = start().await;
-    let rounds = AtomicU32::new(0);
-    journal.clear();
-    let transaction = table.transaction("Sales", async |tx| {
-        let mut ada = tx.get(Employee::key("Sales", "1")).await?.unwrap();
-        assert!(tx.get(Employee::key("Sales", "2")).await?.is_none());
-        if rounds.fetch_add(1, Ordering::Relaxed) == 0 {
-            // Another client.
-            table.upsert_replace(&Employee::grace()).await?;
-        }
-        ada.age += 1;
-        tx.replace(ada).insert(&Employee::new("2", "Alan", 41));
-        Ok(())
-    });
-    transaction.await.unwrap();
-    assert_eq!(rounds.into_inner(), 2);
-    // Two reads and a batch in each round, and the write of the other client.
-    assert_eq!(journal.requests().count(), 2 * (2 + 1) + 1);
-    assert_eq!(Employee::find(&table).await.unwrap().age, 51);
 }

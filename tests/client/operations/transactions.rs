@@ -208,24 +208,6 @@ on_both_transports! {
         assert!(Employee::find(&table).await.is_none());
     }
 
-    async fn an_insert_that_was_not_read_is_the_callers_conflict(subject: Subject) {
-        let table = with_department(&subject).await;
-        table.insert(&Employee::grace()).await.unwrap();
-        let rounds = AtomicU32::new(0);
-        let error = table.transaction("Sales", async |tx| {
-            rounds.fetch_add(1, Ordering::Relaxed);
-            let mut d = read(&tx).await?;
-            d.headcount += 1;
-            tx.replace(d).insert(&Employee::ada());
-            Ok(())
-        }).await.unwrap_err();
-        assert!(error.is_conflict(), "{error:?}");
-        assert_eq!((error.batch_index(), error.operation()), (Some(1), Some("insert entity")));
-        assert_eq!(error.key().unwrap().row_key().as_str(), "1");
-        assert_eq!((error.attempts(), rounds.into_inner()), (2, 1));
-        assert_eq!(department(&table).await.headcount, 0);
-    }
-
     async fn a_stale_entity_from_outside_does_not_start_the_transaction_over(subject: Subject) {
         let table = with_department(&subject).await;
         let stale = department(&table).await;
@@ -272,20 +254,27 @@ on_both_transports! {
         }
     }
 
-    async fn an_error_names_the_change_as_the_closure_made_it(subject: Subject) {
+    async fn an_insert_that_was_not_read_is_the_callers_conflict_and_has_its_index(subject: Subject) {
         let table = with_department(&subject).await;
         table.insert(&Employee::ada()).await.unwrap();
         for is_exact in [false, true] {
+            let rounds = AtomicU32::new(0);
             let hire = table.transaction("Sales", async |tx| {
-                let d = read(&tx).await?;
+                rounds.fetch_add(1, Ordering::Relaxed);
+                let mut d = read(&tx).await?;
+                d.headcount += 1;
                 tx.upsert_merge(&Employee::new("2", "Grace", 50)).insert(&Employee::ada()).replace(d);
                 Ok(())
             });
             let error = if is_exact { hire.exactly_once().await } else { hire.await }.unwrap_err();
             assert!(error.is_conflict(), "{error:?}");
+            assert!(is_exact || error.attempts() == 2, "{error:?}");
+            assert_eq!(rounds.into_inner(), 1);
+            // As the closure made the changes, without checks and marker.
             assert_eq!((error.batch_index(), error.operation()), (Some(1), Some("insert entity")));
             assert_eq!(error.key().unwrap().row_key().as_str(), "1");
             assert!(error.to_string().starts_with("change 2 of 3: insert entity"), "{error}");
+            assert_eq!(department(&table).await.headcount, 0);
         }
         let refused = table.transaction("Sales", async |tx| {
             let d = read(&tx).await?;
