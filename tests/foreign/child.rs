@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use harness::Subject;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use tablesdk::Value;
@@ -85,8 +86,8 @@ fn python(program: &str) -> Command {
 }
 
 /// Runs a program that uses the Python client, to its end.
-pub(crate) async fn run_python(program: &str, connection_string: &str) {
-    run_python_with(program, &[connection_string]).await;
+pub(crate) async fn run_python(program: &str, subject: &Subject) {
+    run_python_with(program, &[&subject.server().connection_string()]).await;
 }
 
 /// The same with these arguments.
@@ -106,11 +107,11 @@ fn interop() -> PathBuf {
 }
 
 impl Child {
-    pub(crate) fn start(client: Client, connection_string: &str) -> Self {
+    pub(crate) fn start(client: Client, subject: &Subject) -> Self {
         client.assert_installed();
         let mut process = client
             .command()
-            .arg(connection_string)
+            .arg(subject.server().connection_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)

@@ -62,7 +62,7 @@ async fn python_reads_and_writes_values_in_chunks() {
         let review = Review::new(name, "late".to_owned(), vec![], &[]);
         table.insert(&review).await.unwrap();
     }
-    run_python("chunks.py", &subject.server().connection_string()).await;
+    run_python("chunks.py", &subject).await;
 
     for (name, text, mut scan) in values {
         let text: String = text.chars().skip(1).chain(['🦀']).collect();

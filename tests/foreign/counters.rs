@@ -16,7 +16,7 @@ async fn python_takes_numbers_and_counts() {
     let views = Counter::new(&table, ("home", "views")).shards(1);
     views.add(2).await.unwrap();
     views.add(3).await.unwrap();
-    run_python("counters.py", &subject.server().connection_string()).await;
+    run_python("counters.py", &subject).await;
 
     // Python has taken 4 to 13.
     for expected in [2, 3, 14, 15] {

@@ -35,5 +35,5 @@ async fn python_decrypts_properties() {
         born: 1815,
     };
     table.insert(&ada).await.unwrap();
-    run_python("encryption.py", &subject.server().connection_string()).await;
+    run_python("encryption.py", &subject).await;
 }

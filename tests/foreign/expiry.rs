@@ -59,7 +59,7 @@ async fn python_finds_and_moves_what_expires() {
         };
         table.insert(&session).await.unwrap();
     }
-    run_python("expiry.py", &subject.server().connection_string()).await;
+    run_python("expiry.py", &subject).await;
     let all = "found moved prolonged later never new new";
     assert_eq!(devices(&table).await.join(" "), all);
 

@@ -62,8 +62,7 @@ async fn python_reads_entries_and_a_repair_mends_what_it_writes() {
         elsewhere.insert(&employee).await.unwrap();
     }
     let (before, before_elsewhere) = (versions(&table).await, versions(&elsewhere).await);
-    let connection_string = subject.server().connection_string();
-    run_python("indexes.py", &connection_string).await;
+    run_python("indexes.py", &subject).await;
     in_the_partition(&table, &before).await;
     // A repair leaves entries without an entity alone for an hour.
     let clock = subject.server().clock();

@@ -23,7 +23,7 @@ async fn python_acquires_and_takes_over_leases() {
     let released = acquired(&table, "released", MINUTE).await;
     released.release().await.unwrap();
     let mut slow = acquired(&table, "expired", Duration::from_millis(500)).await;
-    run_python("leases.py", &subject.server().connection_string()).await;
+    run_python("leases.py", &subject).await;
 
     // Python holds what our client has not renewed.
     let look = Lease::acquire(&table, ("payroll", "expired"), MINUTE).wait(Duration::ZERO);

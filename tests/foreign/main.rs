@@ -124,8 +124,7 @@ fn every_limit_changes_its_example() {
 
 async fn understand_each_other(client: Client) {
     let subject = Subject::over_http().await;
-    let connection_string = subject.server().connection_string();
-    let child = Child::start(client, &connection_string);
+    let child = Child::start(client, &subject);
     let mut run = Run {
         client,
         child,

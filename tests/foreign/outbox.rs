@@ -35,7 +35,7 @@ async fn python_reads_steps_and_messages() {
         .leave_steps()
         .await
         .unwrap();
-    run_python("outbox.py", &subject.server().connection_string()).await;
+    run_python("outbox.py", &subject).await;
 
     let outbox = Outbox::new(&table).on(async |renamed: Received<Renamed>| {
         assert_eq!(renamed.title, "Sales");

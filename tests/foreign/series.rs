@@ -29,8 +29,7 @@ async fn python_reads_and_merges_slots() {
         seconds: Series::from([(100, 1 << 40)]),
     };
     table.upsert_merge(&day).await.unwrap();
-    let connection_string = subject.server().connection_string();
-    run_python("series.py", &connection_string).await;
+    run_python("series.py", &subject).await;
     let key = MessageDay::key("ann", "2024-03-15");
     let read = table.get(key).await.unwrap().unwrap();
     let expected = Series::from([(0, 3), (9, 42), (10, 17), (23, 1)]);

@@ -21,7 +21,7 @@ async fn python_reads_and_writes_wide_entities() {
     });
     let bytes = DynamicEntity::new("ann", "bytes").with_properties(bytes.collect());
     maps.insert(&bytes).await.unwrap();
-    run_python("wide.py", &subject.server().connection_string()).await;
+    run_python("wide.py", &subject).await;
     let found = maps.get(("ann", "numbers")).await.unwrap().unwrap();
     assert_eq!(found.properties(), numbers(600, 1).properties());
     let some = maps.select(("ann", "numbers"), |e| {

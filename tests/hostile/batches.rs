@@ -80,7 +80,7 @@ async fn commit(
         });
     }
     let batch = when(call.is_once, batch, Batch::exactly_once);
-    let (step, output) = world.ask(call, Said::of, batch.into_future()).await;
+    let (step, output) = world.ask(call, Said::of, batch).await;
     let etags = output.iter().flat_map(|result| result.etags());
     for (target, etag) in targets.iter_mut().zip(etags) {
         target.etag.clone_from(etag);

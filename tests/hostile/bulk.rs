@@ -12,6 +12,7 @@ use crate::rows::TABLE;
 use crate::step::{Step, token};
 use crate::world::World;
 
+/// A run over what is given, or over what a query finds.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Insert,
@@ -31,17 +32,6 @@ impl Kind {
         Self::DeleteFound,
         Self::DeleteFoundUnchanged,
     ];
-
-    const fn verb(self) -> &'static str {
-        match self {
-            Self::Insert => "bulk insert",
-            Self::UpsertReplace => "bulk upsert_replace",
-            Self::UpsertMerge => "bulk upsert_merge",
-            Self::Delete => "bulk delete",
-            Self::DeleteFound => "query delete_all",
-            Self::DeleteFoundUnchanged => "query delete_all, if unchanged",
-        }
-    }
 
     const fn deletes(self) -> bool {
         matches!(self, Self::Delete) || self.finds()
@@ -68,7 +58,7 @@ struct Run {
 
 pub(crate) async fn run(world: &World, rng: &mut Rng) {
     let kind = Kind::ALL[rng.usize(..Kind::ALL.len())];
-    let call = world.call(kind.verb(), false);
+    let call = world.call(&format!("bulk {kind:?}"), false);
     let (id, token) = (call.id, token(call.id));
     let count = rng.usize(2..=30);
     // Found by a query of one partition, or of several.

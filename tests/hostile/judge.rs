@@ -183,13 +183,11 @@ impl<'s> History<'s> {
 /// Judges a sequence of operations, each of which began after the one before ended, once all their requests have arrived.
 pub(crate) fn judge(before: &Snapshots, steps: &[Step], after: &Snapshots) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let histories: BTreeMap<&str, History<'_>> = before
-        .iter()
-        .map(|(row, before)| {
-            let before = before.as_ref().map(|it| it.token);
-            (row.as_str(), History::new(row, before, steps))
-        })
-        .collect();
+    let histories = before.iter().map(|(row, before)| {
+        let before = before.as_ref().map(|it| it.token);
+        (row.as_str(), History::new(row, before, steps))
+    });
+    let histories: BTreeMap<_, _> = histories.collect();
     for step in steps {
         findings.extend(judge_step(step, &histories));
     }
@@ -394,11 +392,8 @@ mod tests {
     }
 
     fn lies(steps: &[Step], after: Option<i64>) -> usize {
-        let findings = judge(&holds(Some(1)), steps, &holds(after));
-        findings
-            .iter()
-            .filter(|it| matches!(it, Finding::Lie(_)))
-            .count()
+        let findings = judge(&holds(Some(1)), steps, &holds(after)).into_iter();
+        findings.filter(|it| matches!(it, Finding::Lie(_))).count()
     }
 
     use Fate::{Applied, Lost, Refused};

@@ -68,13 +68,16 @@ impl Said {
         }
     }
 
+    const WORDS: [&str; 4] = ["ok", "not there", "failed", "unknown"];
+
+    /// One of the words of the summary.
     const fn word(&self) -> &'static str {
-        match self {
-            Self::Done | Self::Saw(_) => "ok",
-            Self::NotThere => "not there",
-            Self::Refused | Self::Unread => "failed",
-            Self::Unknown { .. } => "unknown",
-        }
+        Self::WORDS[match self {
+            Self::Done | Self::Saw(_) => 0,
+            Self::NotThere => 1,
+            Self::Refused | Self::Unread => 2,
+            Self::Unknown { .. } => 3,
+        }]
     }
 }
 
@@ -128,11 +131,8 @@ impl Ledger {
 
     /// Counts an operation.
     pub(crate) fn count(&self, verb: &str, said: &Said) {
-        let mut state = self.state.lock().unwrap();
-        *state
-            .said
-            .entry((verb.to_owned(), said.word()))
-            .or_default() += 1;
+        let key = (verb.to_owned(), said.word());
+        *self.state.lock().unwrap().said.entry(key).or_default() += 1;
     }
 
     /// Enters what a judge found; `details` says more of a lie.
@@ -170,10 +170,8 @@ impl Ledger {
             .said
             .iter()
             .filter(|((_, word), _)| *word == "unknown");
-        (
-            state.said.values().sum(),
-            unknown.map(|(_, count)| count).sum(),
-        )
+        let unknown = unknown.map(|(_, count)| count).sum();
+        (state.said.values().sum(), unknown)
     }
 }
 
@@ -184,22 +182,17 @@ impl fmt::Display for Ledger {
         for ((verb, word), count) in &state.said {
             verbs.entry(verb).or_default().insert(word, *count);
         }
-        writeln!(
-            f,
-            "{:<36}{:>9}{:>11}{:>9}{:>9}",
-            "operation", "ok", "not there", "failed", "unknown"
-        )?;
-        for (verb, words) in verbs {
-            let count = |word| words.get(word).copied().unwrap_or_default();
-            writeln!(
-                f,
-                "{verb:<36}{:>9}{:>11}{:>9}{:>9}",
-                count("ok"),
-                count("not there"),
-                count("failed"),
-                count("unknown")
-            )?;
+        write!(f, "{:<36}", "operation")?;
+        for word in Said::WORDS {
+            write!(f, "{word:>11}")?;
         }
+        for (verb, words) in verbs {
+            write!(f, "\n{verb:<36}")?;
+            for word in Said::WORDS {
+                write!(f, "{:>11}", words.get(word).copied().unwrap_or_default())?;
+            }
+        }
+        writeln!(f)?;
         writeln!(f, "kills of the server: {}", state.kills)?;
         for (limit, count) in &state.limits {
             writeln!(f, "documented limit: {limit}: {count}")?;

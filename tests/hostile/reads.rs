@@ -157,7 +157,7 @@ async fn many(world: &World, rng: &mut Rng) {
     let keys = indexes.iter().map(|index| Row::key("stable", name(*index)));
     let get = world.table(rng, TABLE).get_many(keys).concurrency(3);
     let call = world.call("get_many", false);
-    let (step, found) = world.run(call, Said::of_read, get.into_future()).await;
+    let (step, found) = world.run(call, Said::of_read, get).await;
     let is_right = |(index, found): (&usize, &Option<Stored<Row>>)| match found {
         Some(row) => row.token == number(*index),
         None => *index >= STABLE,

@@ -107,17 +107,10 @@ impl Record {
     pub(crate) fn show(&self, origin: Instant) -> String {
         let ms = |time: Instant| time.saturating_duration_since(origin).as_millis();
         let mut text = String::new();
-        for exchange in &self.exchanges {
-            let Exchange {
-                began,
-                method,
-                target,
-                fault,
-                deliveries,
-                ..
-            } = exchange;
-            text += &format!("    {} {method} {target} | {fault}", ms(*began));
-            for Delivery { began, ended, fate } in deliveries {
+        for it in &self.exchanges {
+            let Exchange { method, target, .. } = it;
+            text += &format!("    {} {method} {target} | {}", ms(it.began), it.fault);
+            for Delivery { began, ended, fate } in &it.deliveries {
                 text += &format!(" | {}-{} {fate:?}", ms(*began), ms(*ended));
             }
             text += "\n";
@@ -154,9 +147,8 @@ impl Registry {
     /// How many requests of an operation were noted.
     pub(crate) fn requests(&self, id: u64) -> usize {
         let operations = self.0.operations.lock().unwrap();
-        operations
-            .get(&id)
-            .map_or(0, |operation| operation.record.exchanges.len())
+        let operation = operations.get(&id);
+        operation.map_or(0, |operation| operation.record.exchanges.len())
     }
 
     /// Notes a request. `None` when its operation is not open.

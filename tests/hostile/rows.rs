@@ -123,7 +123,6 @@ impl Subject<'_> {
         operation: impl IntoFuture<Output = Result<T, Error>>,
         etag: impl FnOnce(&T) -> Option<ETag>,
     ) -> (Step, Result<T, Error>) {
-        let operation = operation.into_future();
         let (mut step, output) = self.world.ask(call, said, operation).await;
         step.targets.push(Target {
             row: self.row.to_owned(),

@@ -111,7 +111,7 @@ impl Shared {
             .table(rng, TABLE)
             .insert(&Row::whole(RACES, &row, token));
         let insert = when(call.is_once, insert, InsertEntity::exactly_once);
-        let (step, _) = world.run(call, Said::of, insert.into_future()).await;
+        let (step, _) = world.run(call, Said::of, insert).await;
         let direct = world.direct.table(TABLE);
         let stored = direct.get(Row::key(RACES, row.as_str())).await.unwrap();
         let is_winner = stored.as_ref().is_some_and(|row| row.token == token);

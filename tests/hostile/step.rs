@@ -64,17 +64,17 @@ impl Step {
     /// As lines of text, with times in milliseconds since `origin`.
     pub(crate) fn show(&self, origin: Instant) -> String {
         let ms = |time: Instant| (time - origin).as_millis();
+        let Self {
+            id,
+            verb,
+            said,
+            words,
+            ..
+        } = self;
         let rows: Vec<_> = self.targets.iter().map(|it| it.row.as_str()).collect();
-        format!(
-            "  {} {} {rows:?} at {}-{}: {:?}: {}\n{}",
-            self.id,
-            self.verb,
-            ms(self.began),
-            ms(self.ended),
-            self.said,
-            self.words,
-            self.record.show(origin)
-        )
+        let (began, ended) = (ms(self.began), ms(self.ended));
+        let record = self.record.show(origin);
+        format!("  {id} {verb} {rows:?} at {began}-{ended}: {said:?}: {words}\n{record}")
     }
 }
 

@@ -38,9 +38,7 @@ async fn read<T: Debug + PartialEq>(
     expected: &T,
 ) {
     let call = world.call(verb, false);
-    let (step, output) = world
-        .run(call, Said::of_read, operation.into_future())
-        .await;
+    let (step, output) = world.run(call, Said::of_read, operation).await;
     let is_wrong = output.is_ok_and(|read| read != *expected);
     let lie = is_wrong.then(|| step.lie(&format!("expected {expected:?}")));
     world.enter(lie, [&step], String::new);
@@ -88,7 +86,7 @@ async fn create(world: &World, name: &str, existed: bool, rng: &mut Rng) {
 }
 
 async fn delete(world: &World, name: &str, existed: bool, rng: &mut Rng) {
-    let delete = world.table(rng, name).delete_table().into_future();
+    let delete = world.table(rng, name).delete_table();
     let call = world.call("delete table", false);
     let (step, _) = world.run(call, Said::of_delete, delete).await;
     enter_existence(world, name, &step, !existed, false).await;
@@ -99,7 +97,7 @@ async fn policies(world: &World, name: &str, rng: &mut Rng) {
     let policy = format!("p{}", call.id);
     let table = world.table(rng, name);
     let set = table.set_access_policy([StoredAccessPolicy::new(&policy)]);
-    let (set, _) = world.run(call, Said::of, set.into_future()).await;
+    let (set, _) = world.run(call, Said::of, set).await;
     let after = world.direct.table(name).access_policy().await.unwrap();
     enter_write(world, &set, after.iter().any(|found| found.id() == policy));
     read(world, "get access policy", table.access_policy(), &after).await;
@@ -112,7 +110,7 @@ pub(crate) async fn properties(world: &World, rng: &mut Rng) {
     let service = world.client(rng);
     let rule = CorsRule::new(&origin).allow_method("GET");
     let set = service.set_properties(ServiceProperties::default().with_cors([rule]));
-    let (set, _) = world.run(call, Said::of, set.into_future()).await;
+    let (set, _) = world.run(call, Said::of, set).await;
     let after = world.direct.properties().await.unwrap();
     let rules = after.cors.iter().flatten();
     let mut origins = rules.flat_map(|rule| &rule.allowed_origins);

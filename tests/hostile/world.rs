@@ -91,10 +91,8 @@ impl World {
             policy.deadline(ms(all) * patience)
         });
         let clients = clients.map(|retry| client(proxy.address(), retry));
-        let patient = quick
-            .attempts(1_000)
-            .try_timeout(ms(20_000))
-            .deadline(ms(120_000));
+        let patient = quick.attempts(1_000).try_timeout(ms(20_000));
+        let patient = patient.deadline(ms(120_000));
         Self {
             ledger: Ledger::new(),
             registry,
@@ -143,13 +141,13 @@ impl World {
         &self,
         call: Call,
         said: impl FnOnce(&T) -> Said,
-        operation: impl Future<Output = T>,
+        operation: impl IntoFuture<Output = T>,
     ) -> (Step, T) {
         let Call { id, verb, is_once } = call;
         self.registry.open(id);
         self.begun.send_modify(|begun| *begun += 1);
         let began = Instant::now();
-        let output = OPERATION.scope(id, operation).await;
+        let output = OPERATION.scope(id, operation.into_future()).await;
         let step = Step {
             id,
             verb,
@@ -180,7 +178,7 @@ impl World {
         &self,
         call: Call,
         said: impl FnOnce(&T) -> Said,
-        operation: impl Future<Output = T>,
+        operation: impl IntoFuture<Output = T>,
     ) -> (Step, T) {
         let (mut step, output) = self.ask(call, said, operation).await;
         self.settle(&mut step).await;
@@ -208,11 +206,8 @@ impl World {
             let next = operations * number;
             begun.wait_for(|begun| *begun >= next).await.unwrap();
             // The clients use the second key before the first one ends.
-            let generation = if self.network == Network::Rotated {
-                number
-            } else {
-                0
-            };
+            let is_rotated = self.network == Network::Rotated;
+            let generation = if is_rotated { number } else { 0 };
             for client in self.clients.iter().chain([&self.direct]) {
                 let key = SharedKey::new(ACCOUNT, &key(generation)).unwrap();
                 client.update_credential(key).unwrap();

@@ -2,12 +2,25 @@
 
 use std::time::Duration;
 
-use tablesdk::{ErrorCode, ErrorKind, RetryPolicy};
+use tablesdk::{ErrorCode, ErrorKind, RetryPolicy, TableClient};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Flavor, Op, Throttle};
 use tokio::time::{Instant, timeout};
 
 use crate::{Employee, Subject, eager, over_http_and_in_process};
+
+/// Inserts so many employees. Returns the ids of those whose insert was throttled.
+async fn throttled(table: &TableClient, count: u32) -> Vec<u32> {
+    let mut throttled = Vec::new();
+    for id in 1..=count {
+        let insert = table.insert(&Employee::new(&id.to_string(), "Ada", 36));
+        if let Err(error) = insert.await {
+            assert!(error.is_throttled(), "{error:?}");
+            throttled.push(id);
+        }
+    }
+    throttled
+}
 
 over_http_and_in_process! {
     async fn a_fault_decides_whether_the_request_is_carried_out(subject: Subject) {
@@ -163,15 +176,8 @@ over_http_and_in_process! {
         let busy = || Fault::error(ErrorCode::ServerBusy);
         let second = faults.on(Op::InsertEntity).nth(2).inject(busy());
         let later = faults.on(Op::InsertEntity).skip(2).times(2).inject(busy());
-        let mut refused = Vec::new();
-        for id in 1..=7 {
-            let employee = Employee::new(&id.to_string(), "Ada", 36);
-            if table.insert(&employee).await.is_err() {
-                refused.push(id);
-            }
-        }
         // The second rule does not see the request that the first one selects.
-        assert_eq!(refused, [2, 4, 5]);
+        assert_eq!(throttled(&table, 7).await, [2, 4, 5]);
         assert_eq!((second.hits(), later.hits()), (1, 2));
     }
 
@@ -227,15 +233,7 @@ over_http_and_in_process! {
         let clock = subject.server.clock();
         clock.freeze();
         subject.server.faults().throttle(Throttle::none().per_partition(3));
-        let mut inserted = 0;
-        for id in 0..10 {
-            let employee = Employee::new(&id.to_string(), "Ada", 36);
-            match table.insert(&employee).await {
-                Ok(_) => inserted += 1,
-                Err(error) => assert!(error.is_throttled(), "{error:?}"),
-            }
-        }
-        assert_eq!(inserted, 3);
+        assert_eq!(throttled(&table, 6).await, [4, 5, 6]);
         clock.advance(Duration::from_secs(1));
         // The page has three entities, so the rate of this second is used up.
         let page = table.query::<Employee>().partition("Sales").collect().await.unwrap();
@@ -292,14 +290,7 @@ async fn selected(seed: u64) -> Vec<u32> {
     let faults = subject.server.faults();
     let rule = faults.on(Op::InsertEntity).probability(0.3).seed(seed);
     rule.inject(Fault::error(ErrorCode::ServerBusy));
-    let mut selected = Vec::new();
-    for id in 0..50 {
-        let employee = Employee::new(&id.to_string(), "Ada", 36);
-        if table.insert(&employee).await.is_err() {
-            selected.push(id);
-        }
-    }
-    selected
+    throttled(&table, 50).await
 }
 
 #[tokio::test]
@@ -336,11 +327,12 @@ async fn chaos_throttles_as_the_flavor_does() {
             // Some of the faults have a response without an error.
             let _ = service.tables().collect().await;
         }
-        let mut codes = Vec::new();
-        for request in journal.requests() {
-            let throttling = [ErrorCode::ServerBusy, ErrorCode::TooManyRequests];
-            codes.extend(request.error_code.filter(|code| throttling.contains(code)));
-        }
+        let throttling = [ErrorCode::ServerBusy, ErrorCode::TooManyRequests];
+        let codes = journal
+            .requests()
+            .into_iter()
+            .filter_map(|request| request.error_code);
+        let mut codes: Vec<_> = codes.filter(|code| throttling.contains(code)).collect();
         codes.dedup();
         assert_eq!(codes, [throttled], "{flavor:?}");
     }

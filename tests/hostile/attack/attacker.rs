@@ -36,14 +36,9 @@ impl Attack {
         Self::Unread,
     ];
 
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Silent => "silent",
-            Self::HalfHeads => "half heads",
-            Self::BadCredentials => "bad credentials",
-            Self::EmptyBodies => "empty bodies",
-            Self::Unread => "unread pages",
-        }
+    /// That of the variant in lower case, such as `halfheads`.
+    pub(super) fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
     }
 
     fn connections(self, open_files: u64) -> usize {

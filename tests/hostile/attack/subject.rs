@@ -10,9 +10,6 @@ use tablesdk::sas::{AccountPermissions, ResourceTypes};
 use tablesdk::transport::ReqwestTransport;
 use tablesdk::{DynamicEntity, RetryPolicy, SharedKey, TableServiceClient};
 use tokio::process::Command;
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
-use tokio::time::interval;
 
 /// The program, with two accounts. It ends when this is dropped.
 pub(super) struct Subject {
@@ -112,55 +109,16 @@ impl Subject {
         format!("/{account}/{table}?{query}")
     }
 
-    /// Its resident memory in MiB, and how many files it has open.
+    /// Its resident memory in MiB, and how many files it has open: as Linux counts, and nothing elsewhere.
     pub(super) fn usage(&self) -> (u64, usize) {
-        usage(self.process.id())
-    }
-
-    /// Watches how much of both it uses at most.
-    pub(super) fn watch_usage(&self) -> Watch {
         let id = self.process.id();
-        let (stop, stopped) = oneshot::channel();
-        let watching = tokio::spawn(async move {
-            let mut peak = (0, 0);
-            let watch = async {
-                let mut ticks = interval(Duration::from_millis(100));
-                loop {
-                    ticks.tick().await;
-                    let (mib, files) = usage(id);
-                    peak = (peak.0.max(mib), peak.1.max(files));
-                }
-            };
-            tokio::select! {
-                () = watch => {}
-                _ = stopped => {}
-            }
-            peak
-        });
-        Watch { stop, watching }
+        let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+        let mut lines = status.lines();
+        let line = lines.find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+        let files = fs::read_dir(format!("/proc/{id}/fd")).map_or(0, Iterator::count);
+        (kib.unwrap_or_default() >> 10, files)
     }
-}
-
-pub(super) struct Watch {
-    stop: oneshot::Sender<()>,
-    watching: JoinHandle<(u64, usize)>,
-}
-
-impl Watch {
-    pub(super) async fn stop(self) -> (u64, usize) {
-        drop(self.stop);
-        self.watching.await.unwrap()
-    }
-}
-
-/// As Linux counts; nothing elsewhere.
-fn usage(process: u32) -> (u64, usize) {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let mut lines = status.lines();
-    let line = lines.find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
-    let files = fs::read_dir(format!("/proc/{process}/fd")).map_or(0, Iterator::count);
-    (kib.unwrap_or_default() >> 10, files)
 }
 
 /// The table that honest clients write.

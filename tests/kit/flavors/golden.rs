@@ -58,8 +58,8 @@ fn without_times(text: &str) -> String {
     shown
 }
 
-/// Sends the requests of a text, whose lines begin with `> `, and asserts the responses between them. A backslash at the end of a line
-/// joins it with the next one.
+/// Sends the requests of a text, whose lines begin with `> `, and asserts the responses between them. A backslash at the end of a
+/// line joins it with the next one.
 async fn assert_responses(subject: &Subject, text: &str) {
     let text = text.replace("\\\n", "");
     for exchange in text.strip_prefix("> ").unwrap().split("\n\n> ") {

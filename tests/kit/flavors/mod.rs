@@ -141,10 +141,14 @@ fn code(head: &str, body: &str) -> String {
 /// Which of these headers a response has.
 fn present(response: &Response, names: &[&str]) -> String {
     let present = names.iter().filter(|name| response.header(name).is_some());
-    let present: Vec<_> = present.copied().collect();
-    match present.as_slice() {
-        [] => "none".to_owned(),
-        names => names.join(", "),
+    or_none(&present.copied().collect::<Vec<_>>())
+}
+
+fn or_none(names: &[&str]) -> String {
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(", ")
     }
 }
 
@@ -177,33 +181,19 @@ fn all() -> impl Iterator<Item = &'static Difference> {
 /// The tables of the guides contain what the tests observe.
 #[test]
 fn the_guides_list_the_differences() {
-    let guides = [
-        (
-            include_str!("../../../tablesdk/src/guide/cosmos_db.md"),
-            "Cosmos DB",
-            1,
-        ),
-        (
-            include_str!("../../../tablesdk/src/guide/testing.md"),
-            "Azurite",
-            2,
-        ),
-    ];
-    for (guide, name, place) in guides {
+    let cosmos_db = include_str!("../../../tablesdk/src/guide/cosmos_db.md");
+    let azurite = include_str!("../../../tablesdk/src/guide/testing.md");
+    for (guide, name, place) in [(cosmos_db, "Cosmos DB", 1), (azurite, "Azurite", 2)] {
         let head = format!("\n| what | Storage | {name} | source |\n|---|---|---|---|\n");
         let (_, table) = guide.split_once(&head).unwrap();
         let rows = table.lines().take_while(|line| line.starts_with('|'));
-        let cells = |row: &str| {
-            let cells = row.split('|').skip(1).take(3);
-            cells
-                .map(|cell| cell.trim().replace('`', ""))
-                .collect::<Vec<_>>()
-        };
-        let listed: Vec<_> = rows.map(cells).collect();
+        let plain = |cell: &str| cell.trim().replace('`', "");
+        let listed = rows.map(|row| row.split('|').skip(1).take(3).map(plain).collect());
+        let listed: Vec<Vec<_>> = listed.collect();
         let tested = all().filter_map(|difference| {
             let storage = difference.expected.first()?;
             let other = difference.expected.get(place)?;
-            let row = [difference.matter, storage, other].map(|cell| cell.replace('`', ""));
+            let row = [difference.matter, storage, other].map(plain);
             (storage != other).then(|| row.to_vec())
         });
         assert_eq!(listed, tested.collect::<Vec<_>>(), "{name}");
@@ -261,15 +251,12 @@ impl Azurite {
             .expect("tests/interop/install.sh installed it");
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
         let started = async {
-            while let Some(line) = lines.next_line().await.unwrap() {
-                if line.contains("successfully started") {
-                    return true;
-                }
+            let mut line = String::new();
+            while !line.contains("successfully started") {
+                line = lines.next_line().await.unwrap().expect("Azurite starts");
             }
-            false
         };
-        let started = timeout(START_MAX, started).await;
-        assert_eq!(started, Ok(true), "Azurite starts");
+        timeout(START_MAX, started).await.expect("Azurite starts");
         // From now on, its log is thrown away.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         Self {
@@ -280,12 +267,9 @@ impl Azurite {
 
     fn subject(&self) -> Subject {
         let key = SharedKey::new("devstoreaccount1", DEVELOPMENT_KEY).unwrap();
-        let client = RawClient {
-            address: self.address,
-            key,
-        };
+        let address = self.address;
         Subject {
-            client,
+            client: RawClient { address, key },
             server: None,
         }
     }

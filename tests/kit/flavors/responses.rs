@@ -1,6 +1,6 @@
 //! Differences of the form of responses.
 
-use super::{Subject, differences, outcome, present};
+use super::{Subject, differences, or_none, outcome, present};
 
 const ENTITY: &str = "/People(PartitionKey='p',RowKey='r')";
 
@@ -34,10 +34,7 @@ differences! {
         let unsigned = subject.request(false, "GET /Tables", &[], "").await;
         let kinds = [("JSON", json), ("XML", xml), ("authentication", unsigned)];
         let kinds = kinds.into_iter().filter_map(|(kind, response)| has_code(response).then_some(kind));
-        match kinds.collect::<Vec<_>>().as_slice() {
-            [] => "none".to_owned(),
-            kinds => kinds.join(", "),
-        }
+        or_none(&kinds.collect::<Vec<_>>())
     }
 
     "The message of an error":
