@@ -1,10 +1,8 @@
 //! The client's requests, byte for byte, as a mock server receives them.
 
-use harness::client_with;
 use harness::proxy::SERVICE_HEADERS;
 use tablesdk::transport::Backend;
 use tablesdk::{ETag, RetryPolicy, SharedKey, TableClient, TableServiceClient};
-use tablesdk_server::TableServer;
 use wiremock::matchers::{any, method};
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
@@ -136,19 +134,6 @@ async fn a_batch_to_cosmos_db_has_merges_as_post() {
     let body = body(&requests[0]).to_ascii_lowercase();
     assert!(body.contains("\r\n\r\npost http"), "{body}");
     assert!(body.contains("\r\nx-http-method: merge\r\n"), "{body}");
-}
-
-#[tokio::test]
-async fn the_bundled_server_accepts_merges_as_post() {
-    let server = TableServer::in_process();
-    let table = client_with(&server, |builder| builder.backend(Backend::Cosmos)).table("People");
-    table.create_table().await.unwrap();
-    table.upsert_merge(&ada()).await.unwrap();
-    let older = Employee { age: 37, ..ada() };
-    let batch = table.batch("O'Hare & co").merge_if(&older, ETag::ANY);
-    batch.await.unwrap();
-    let stored = table.get::<Employee>(("O'Hare & co", "1")).await.unwrap();
-    assert_eq!(stored.unwrap().age, 37);
 }
 
 #[tokio::test]
