@@ -69,7 +69,8 @@ on_both_transports! {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_is_not_renewed_is_taken_over_after_its_duration_and_a_tenth() {
+async fn a_lease_that_is_not_renewed_is_taken_over_after_its_duration_and_a_tenth_and_fences_no_write()
+ {
     let (_server, table) = payroll().await;
     let mut slow = acquired(&table, "one").await;
     let began = Instant::now();
@@ -82,6 +83,12 @@ async fn a_lease_that_is_not_renewed_is_taken_over_after_its_duration_and_a_tent
     let next = next.unwrap().expect("it was not renewed");
     assert_eq!((began.elapsed(), next.token()), (TAKEN_OVER, 2));
 
+    let error = insert_run(&mut slow, &table).await.unwrap_err();
+    assert!(error.is_precondition_failed(), "{error}");
+    assert_eq!(error.key(), Some(next.key()));
+    assert_eq!(error.batch_index(), Some(0));
+    let run = table.get::<DynamicEntity>(("payroll", "run")).await;
+    assert!(run.unwrap().is_none());
     let error = slow.renew().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LeaseLost);
     let shown = error.to_string();
@@ -166,19 +173,6 @@ async fn one_of_many_contenders_is_the_next_holder() {
     let contenders = (0..20).map(|_| acquire(&table, "another").into_future());
     let leases = futures::future::try_join_all(contenders).await.unwrap();
     assert_eq!(leases.iter().flatten().count(), 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_fenced_batch_of_a_slow_holder_changes_nothing() {
-    let (_server, table) = payroll().await;
-    let mut slow = acquired(&table, "one").await;
-    let next = acquired(&table, "two").await;
-    let error = insert_run(&mut slow, &table).await.unwrap_err();
-    assert!(error.is_precondition_failed(), "{error}");
-    assert_eq!(error.key(), Some(next.key()));
-    assert_eq!(error.batch_index(), Some(0));
-    let run = table.get::<DynamicEntity>(("payroll", "run")).await;
-    assert!(run.unwrap().is_none());
 }
 
 #[tokio::test(start_paused = true)]

@@ -45,6 +45,16 @@ struct WithJson {
     address: Address,
 }
 
+fn stored(badge: u64) -> Stored {
+    Stored {
+        id: "1".to_owned(),
+        number: 424_242,
+        badge,
+        pass: 1,
+        address: "\"Lovelace\"".to_owned(),
+    }
+}
+
 fn assert_hidden(error: &tablesdk::Error, kind: ErrorKind, message: &str) {
     assert_eq!(error.kind(), kind, "{error}");
     assert!(error.to_string().ends_with(message), "{error}");
@@ -57,25 +67,18 @@ fn assert_hidden(error: &tablesdk::Error, kind: ErrorKind, message: &str) {
 #[tokio::test]
 async fn an_error_of_a_read_does_not_show_an_encrypted_value() {
     let (_server, table, _) = start().await;
-    let stored = Stored {
-        id: "1".to_owned(),
-        number: 424_242,
-        badge: 1,
-        pass: 1,
-        address: "\"Lovelace\"".to_owned(),
-    };
-    table.insert(&stored).await.unwrap();
+    table.insert(&stored(1)).await.unwrap();
     let number =
         "property \"number\": the value (not shown) is out of range: a u8 is from 0 to 255";
     let numbers = || table.query::<WithSmallNumber>();
+    let resolved = numbers().resolve(|row| Ok(row.properties().read::<u8>("number")?));
     for error in [
-        table.get(WithSmallNumber::key("1")).await.unwrap_err(),
-        numbers().collect().await.unwrap_err(),
-        numbers()
-            .resolve(|row| Ok(row.properties().read::<u8>("number")?))
-            .collect()
+        table
+            .get::<WithSmallNumber>(("Ward", "1"))
             .await
             .unwrap_err(),
+        numbers().collect().await.unwrap_err(),
+        resolved.collect().await.unwrap_err(),
         numbers().select(|e| e.number).collect().await.unwrap_err(),
     ] {
         assert!(matches!(error.kind(), ErrorKind::Data | ErrorKind::Aborted));
@@ -84,7 +87,7 @@ async fn an_error_of_a_read_does_not_show_an_encrypted_value() {
     let json = "property \"address\": the value (not shown) cannot be read: the reason is not shown, because the property is encrypted";
     let addresses = table.query::<WithJson>();
     for error in [
-        table.get(WithJson::key("1")).await.unwrap_err(),
+        table.get::<WithJson>(("Ward", "1")).await.unwrap_err(),
         addresses.select(|e| e.address).collect().await.unwrap_err(),
     ] {
         assert_hidden(&error, ErrorKind::Data, json);
@@ -94,24 +97,14 @@ async fn an_error_of_a_read_does_not_show_an_encrypted_value() {
 #[tokio::test]
 async fn an_error_of_a_write_does_not_show_an_encrypted_value() {
     let (_server, table, _) = start().await;
-    let stored = Stored {
-        id: "1".to_owned(),
-        number: 1,
-        badge: BADGE,
-        pass: 1,
-        address: String::new(),
-    };
-    let right = Stored {
-        badge: 1,
-        ..stored.clone()
-    };
+    let wrong = stored(BADGE);
     let message = "the value (not shown) is out of range";
     let patch = table.patch(Stored::key("1"));
     let patch = patch.set(|e| e.badge, BADGE);
     for error in [
-        table.insert(&stored).await.unwrap_err(),
-        table.upsert_merge(&stored).await.unwrap_err(),
-        table.batch("Ward").insert(&stored).await.unwrap_err(),
+        table.insert(&wrong).await.unwrap_err(),
+        table.upsert_merge(&wrong).await.unwrap_err(),
+        table.batch("Ward").insert(&wrong).await.unwrap_err(),
         patch.await.unwrap_err(),
     ] {
         assert!(error.to_string().contains(message), "{error}");
@@ -120,7 +113,7 @@ async fn an_error_of_a_write_does_not_show_an_encrypted_value() {
     let query = table.query::<Stored>().filter(|e| e.pass.eq(BADGE));
     assert!(!format!("{query:?}").contains("99999"));
     assert_hidden(&query.collect().await.unwrap_err(), ErrorKind::Input, "");
-    table.insert(&right).await.unwrap();
+    table.insert(&stored(1)).await.unwrap();
     let modify = table.modify(Stored::key("1"), |entity| {
         entity.badge = BADGE;
         Ok(())

@@ -83,9 +83,12 @@ async fn a_late_delete_does_not_remove_a_step_of_a_table_made_again() {
     for is_message in [false, true] {
         let (server, table, titles) = company().await;
         let written = titles.clone();
-        let step = |name| match is_message {
-            true => renamed(name),
-            false => set_title(&titles, name),
+        let step = |name| {
+            if is_message {
+                renamed(name)
+            } else {
+                set_title(&titles, name)
+            }
         };
         leave(&table, [step("old")]).await;
         let deletes = server.faults().on(Op::DeleteEntity).times(1);

@@ -10,6 +10,7 @@ use tablesdk_server::TableServer;
 use super::{Before, Outcome, Scenario, Write, done};
 
 /// What became of each amount. An amount is a power of 4, so that a digit of the count shows how often it was counted.
+#[derive(Default)]
 pub(super) struct Counters {
     amounts: RefCell<Vec<Counted>>,
 }
@@ -61,15 +62,11 @@ impl Scenario for Counters {
     async fn new(server: &TableServer, _: Before) -> Self {
         let table = harness::client(server).table("Counters");
         table.create_table().await.unwrap();
-        Self {
-            amounts: RefCell::default(),
-        }
+        Self::default()
     }
 
     fn again(&self) -> Self {
-        Self {
-            amounts: RefCell::default(),
-        }
+        Self::default()
     }
 
     fn client(&self, service: &TableServiceClient) -> Client {
@@ -94,10 +91,6 @@ impl Scenario for Counters {
             }
         }
         Ok(results.into_iter().collect::<Result<(), Error>>()?)
-    }
-
-    async fn is_done(&self, _: &mut Client, _: &str) -> Option<bool> {
-        None
     }
 
     async fn check(&self, client: &mut Client) {

@@ -67,6 +67,14 @@ fn patient(id: &str, name: &str) -> Patient {
     }
 }
 
+/// Which patient a write is of.
+fn id_of(write: &str) -> &'static str {
+    match write {
+        "insert" | "exactly once" => "2",
+        _ => "1",
+    }
+}
+
 suites!(Patients);
 
 impl Scenario for Patients {
@@ -83,9 +91,8 @@ impl Scenario for Patients {
         let service = harness::client(server);
         service.table("Patients").create_table().await.unwrap();
         let keys = key_table(&service).await;
-        let keyring = Keyring::open(&keys, vec![february(), january()])
-            .await
-            .unwrap();
+        let keyring = Keyring::open(&keys, vec![february(), january()]).await;
+        let keyring = keyring.unwrap();
         keyring.rotate().await.unwrap();
         let scenario = Self {
             keyring,
@@ -115,12 +122,7 @@ impl Scenario for Patients {
     }
 
     async fn write(&self, table: &mut TableClient, name: &str) -> Outcome {
-        let written = if name == "insert" || name == "exactly once" {
-            "2"
-        } else {
-            "1"
-        };
-        let written = patient(written, "zwozwozwozwozwo");
+        let written = patient(id_of(name), "zwozwozwozwozwo");
         self.sent.borrow_mut().add(&written);
         match name {
             "insert" => drop(table.insert(&written).await?),
@@ -141,12 +143,8 @@ impl Scenario for Patients {
     }
 
     async fn is_done(&self, table: &mut TableClient, name: &str) -> Option<bool> {
-        let id = if name == "insert" || name == "exactly once" {
-            "2"
-        } else {
-            "1"
-        };
-        let found = table.get(Patient::key("Ward", id)).await.unwrap();
+        let key = Patient::key("Ward", id_of(name));
+        let found = table.get(key).await.unwrap();
         Some(found.is_some_and(|found| found.name == "zwozwozwozwozwo"))
     }
 

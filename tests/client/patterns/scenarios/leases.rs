@@ -160,10 +160,6 @@ impl Scenario for Leases {
         Ok(renewed.and(renewed_again).and(released)?)
     }
 
-    async fn is_done(&self, _: &mut Client, _: &str) -> Option<bool> {
-        None
-    }
-
     async fn check(&self, client: &mut Client) {
         let query = client.table.query::<DynamicEntity>().partition("payroll");
         let mut logged = query.collect().await.unwrap();

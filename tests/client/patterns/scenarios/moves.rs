@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use harness::company::indexed::{Employee, checked};
-use tablesdk::{TableClient, TableServiceClient};
+
+use tablesdk::key::Key;
+use tablesdk::{TableClient, TableServiceClient, WritableEntity};
 use tablesdk_server::TableServer;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
@@ -68,6 +70,20 @@ impl Moves {
         }
         found
     }
+}
+
+/// Moves an entity, unless the client before has moved it.
+async fn move_one<E: WritableEntity>(
+    Client { table, archive }: &Client,
+    key: Key<E>,
+    overwrites: bool,
+) -> Outcome {
+    let Some(found) = table.get(key).await? else {
+        return Ok(());
+    };
+    let moved = table.move_to(archive, found);
+    let moved = if overwrites { moved.overwrite() } else { moved };
+    Ok(moved.await.map(drop)?)
 }
 
 suites!(Moves);
@@ -140,29 +156,11 @@ impl Scenario for Moves {
             let first = report.failures().first();
             return first.map_or(Ok(()), |failure| Err(failure.error().into()));
         }
-        // The next client finds it moved.
+        let overwrites = name.ends_with("another");
         if is_indexed(name) {
-            let Some(found) = table.get(Employee::key("Sales", 1)).await? else {
-                return Ok(());
-            };
-            let moved = table.move_to(archive, found);
-            let moved = if name.ends_with("another") {
-                moved.overwrite()
-            } else {
-                moved
-            };
-            return Ok(moved.await.map(drop)?);
+            return move_one(client, Employee::key("Sales", 1), overwrites).await;
         }
-        let Some(found) = table.get(Plain::key("Sales", "1")).await? else {
-            return Ok(());
-        };
-        let moved = table.move_to(archive, found);
-        let moved = if name.ends_with("another") {
-            moved.overwrite()
-        } else {
-            moved
-        };
-        Ok(moved.await.map(drop)?)
+        move_one(client, Plain::key("Sales", "1"), overwrites).await
     }
 
     async fn is_done(&self, client: &mut Client, name: &str) -> Option<bool> {

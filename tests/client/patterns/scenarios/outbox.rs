@@ -1,7 +1,7 @@
 //! Writes with steps, and workers that apply them: no step is lost, none is applied twice in effect, and their order is that of the commits.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -241,12 +241,6 @@ impl Scenario for Transactions {
         result
     }
 
-    async fn is_done(&self, _: &mut Client, _: &str) -> Option<bool> {
-        None
-    }
-
-    async fn check(&self, _: &mut Client) {}
-
     async fn mend(&self, client: &mut Client) -> Outcome {
         let outbox = self.outbox(client);
         let (one, two) = tokio::join!(outbox.drain(), outbox.drain());
@@ -268,12 +262,10 @@ impl Scenario for Transactions {
 
         let stored = client.table.query::<DynamicEntity>().partition("Sales");
         let stored = stored.collect().await.unwrap();
-        let commits = stored
-            .iter()
-            .map(|row| (row.timestamp().unwrap(), row.row_key().to_owned()));
-        let mut commits: Vec<_> = commits.collect();
-        commits.sort();
-        let committed: Vec<String> = commits.into_iter().map(|(_, row)| row).collect();
+        let commits = stored.iter().map(|row| (row.timestamp(), row.row_key()));
+        // In their order.
+        let commits = commits.collect::<BTreeSet<_>>().into_iter();
+        let committed: Vec<String> = commits.map(|(_, row)| row.to_owned()).collect();
         for write in self.written.borrow().iter() {
             let is_committed = committed.contains(&write.row);
             assert!(
@@ -282,22 +274,17 @@ impl Scenario for Transactions {
             );
         }
         let (expected, messages) = self.expected(&committed);
-        let mut found = BTreeMap::new();
-        for target in client
-            .targets
-            .query::<DynamicEntity>()
-            .collect()
-            .await
-            .unwrap()
-        {
-            let mut properties = Target::new();
-            for name in ["Value", "Merged"] {
-                if target.properties().get(name).is_some() {
-                    properties.insert(name.to_owned(), target.properties().read(name).unwrap());
-                }
-            }
-            found.insert(target.row_key().to_owned(), properties);
-        }
+        let stored = client.targets.query::<DynamicEntity>().values();
+        let found = stored.collect().await.unwrap().into_iter().map(|target| {
+            let property = |name: &str| {
+                target.properties().get(name)?;
+                let value = target.properties().read(name).unwrap();
+                Some((name.to_owned(), value))
+            };
+            let properties = ["Value", "Merged"].into_iter().filter_map(property);
+            (target.row_key().to_owned(), properties.collect())
+        });
+        let found: BTreeMap<String, Target> = found.collect();
         assert_eq!(found, expected, "{committed:?} of {:?}", self.written);
         // A message may come again, and not before an earlier one has come.
         let mut first = Vec::new();

@@ -10,6 +10,7 @@ use tablesdk_server::TableServer;
 
 use super::{Before, Outcome, Scenario, Write, done};
 
+#[derive(Default)]
 pub(super) struct Sequences {
     given: RefCell<BTreeSet<u64>>,
 }
@@ -43,15 +44,11 @@ impl Scenario for Sequences {
     async fn new(server: &TableServer, _: Before) -> Self {
         let table = harness::client(server).table("Numbers");
         table.create_table().await.unwrap();
-        Self {
-            given: RefCell::default(),
-        }
+        Self::default()
     }
 
     fn again(&self) -> Self {
-        Self {
-            given: RefCell::default(),
-        }
+        Self::default()
     }
 
     fn client(&self, service: &TableServiceClient) -> Client {
@@ -75,12 +72,6 @@ impl Scenario for Sequences {
         self.next(&client.sequence).await?;
         Ok(result?)
     }
-
-    async fn is_done(&self, _: &mut Client, _: &str) -> Option<bool> {
-        None
-    }
-
-    async fn check(&self, _: &mut Client) {}
 
     async fn settle(&self, _: &TableServer, client: &mut Client) {
         for block in [3, 1] {

@@ -79,11 +79,8 @@ pub(crate) fn number(entity: &DynamicEntity) -> i32 {
         };
         assert!(is_of_version, "versions are mixed: {name} is not {first}");
     }
-    assert!(
-        [51, 111, 300].contains(&properties.len()),
-        "{}",
-        properties.len()
-    );
+    let count = properties.len();
+    assert!([51, 111, 300].contains(&count), "{count}");
     first
 }
 
@@ -191,22 +188,16 @@ impl Scenario for Reports {
         for found in all {
             let number = number(&found);
             if found.row_key() == "counter" {
-                assert!(
-                    number >= self.read.get(),
-                    "{number} after {}",
-                    self.read.get()
-                );
-                self.read.set(number);
+                let before = self.read.replace(number);
+                assert!(number >= before, "{number} after {before}");
             }
         }
         let found = maps.get(("ann", "report")).await.unwrap();
         let found = found.as_ref().map(|found| number(found));
         self.checked.set(found);
         let versions = self.versions.borrow();
-        assert!(
-            versions.is_empty() || versions.contains(&found),
-            "{found:?}"
-        );
+        let is_one = versions.is_empty() || versions.contains(&found);
+        assert!(is_one, "{found:?}");
     }
 
     /// A writer that is slower than the clean-up fails, or has written all.
@@ -229,11 +220,8 @@ impl Scenario for Reports {
         let rows = super::super::wide::rows(server);
         assert_eq!(rows.len(), expected, "{rows:?}");
         if self.counts.get() {
-            let (added, tried) = (self.added.get(), self.tried.get());
-            assert!(
-                (added..=tried).contains(&counter),
-                "{counter}: {added} of {tried}"
-            );
+            let possible = self.added.get()..=self.tried.get();
+            assert!(possible.contains(&counter), "{counter}: {possible:?}");
         }
     }
 

@@ -69,8 +69,12 @@ fn is_second_part_missing(error: &Error) -> bool {
     let problem = error
         .downcast_ref::<EntityError>()
         .map(EntityError::problem);
-    let Some(EntityProblem::MissingPart { part, parts, .. }) = problem else {
-        return false;
-    };
-    (*part, *parts) == (2, 2)
+    matches!(
+        problem,
+        Some(EntityProblem::MissingPart {
+            part: 2,
+            parts: 2,
+            ..
+        })
+    )
 }
