@@ -9,7 +9,7 @@ use tablesdk::{Error, ErrorKind, RetryPolicy, Stored, TableClient, TableServiceC
 use tablesdk_server::testing::{Fault, Op};
 use tokio::time::Instant;
 
-use crate::Employee;
+use crate::{Employee, start};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -89,7 +89,7 @@ async fn retry_replaces_the_attempts_of_the_client_in_every_call() {
 
 #[tokio::test(start_paused = true)]
 async fn deadline_replaces_that_of_the_client_in_every_call() {
-    let (subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
+    let (subject, table, faults) = start().await;
     let stored = stored(&table).await;
     faults.on_any().inject(Fault::no_response());
     for (what, error) in each_error!(&table, &subject.service, &stored, deadline(SECOND)) {
@@ -152,7 +152,7 @@ async fn the_rounds_of_modify_share_the_deadline_of_the_call() {
 
 #[tokio::test]
 async fn markers_are_kept_by_the_deadline_of_the_client() {
-    let (_subject, table, _) = Subject::with_table(RetryPolicy::exponential()).await;
+    let (_subject, table, _) = start().await;
     let clean_up = table.clean_up_markers("Sales").older_than(SECOND * 90);
     let error = clean_up.deadline(SECOND).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");

@@ -14,16 +14,16 @@ use harness::{Subject, client_with, seeds};
 use http::Request;
 use tablesdk::action::RunTransaction;
 use tablesdk::transport::{Transport, TransportFuture};
-use tablesdk::{ErrorKind, RetryPolicy, Stored, TableClient};
+use tablesdk::{ErrorKind, Stored, TableClient};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Faults, Op};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::Employee;
+use crate::{Employee, start};
 
 /// A table with Ada, behind a network that doubles each request.
 async fn doubling() -> (Subject, TableClient, Faults) {
-    let (subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
+    let (subject, table, faults) = start().await;
     table.insert(&Employee::ada()).await.unwrap();
     faults.on_any().inject(Fault::duplicate());
     (subject, table, faults)
@@ -115,7 +115,7 @@ async fn exactly_once_forms_succeed_once() {
 /// Two requests of a modify that were doubled among others: the next write shows that requests arrive once.
 #[tokio::test(start_paused = true)]
 async fn modify_goes_on_where_not_each_request_is_doubled() {
-    let (subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
+    let (subject, table, faults) = start().await;
     table.insert(&Employee::ada()).await.unwrap();
     let journal = subject.server().journal();
     for _ in 0..2 {
@@ -131,7 +131,7 @@ async fn modify_goes_on_where_not_each_request_is_doubled() {
 /// A client without the right to write without properties: the outcome stays unknown.
 #[tokio::test(start_paused = true)]
 async fn a_write_of_no_properties_that_is_refused_proves_nothing() {
-    let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
+    let (_subject, table, faults) = start().await;
     table.insert(&Employee::ada()).await.unwrap();
     for _ in 0..2 {
         faults.next(Op::UpdateEntity, Fault::duplicate());
@@ -188,7 +188,7 @@ async fn let_through(requests: &mut Requests) -> bool {
 
 /// Each client increments once; their requests are sent in this order, and those that the order does not name in turn afterwards.
 async fn increments_in_order(clients: usize, order: &[usize], is_transaction: bool) {
-    let (subject, table, _faults) = Subject::with_table(RetryPolicy::exponential()).await;
+    let (subject, table, _faults) = start().await;
     table.insert(&Employee::ada()).await.unwrap();
     let behind_gates = (0..clients).map(|_| gated(subject.server()));
     let (clients, mut gates): (Vec<_>, Vec<_>) = behind_gates.unzip();
@@ -248,7 +248,7 @@ async fn many_clients_that_increment_in_random_orders_all_succeed() {
 /// Clients that increment without end meet each other's values again and again, and are told no unknown outcome.
 #[tokio::test(start_paused = true)]
 async fn no_outcome_is_unknown_without_a_fault() {
-    let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
+    let (_subject, table, faults) = start().await;
     table.insert(&Employee::ada()).await.unwrap();
     faults
         .on_any()

@@ -1,28 +1,18 @@
 //! `exactly_once`: where an ordinary write has an ambiguous outcome, this write has a definite one, and its result stays true when
 //! lost requests arrive later. In process, on virtual time.
 
-use std::time::Duration;
-
 use harness::outcome::{Found, found};
 use harness::proxy::{Reply, batch_refusal};
 use harness::{Subject, client};
 use http::Response;
-use tablesdk::{DynamicEntity, ErrorKind, RetryPolicy, TableClient, TableServiceClient};
+use tablesdk::{DynamicEntity, ErrorKind, RetryPolicy, TableServiceClient};
 use tablesdk_server::TableServer;
-use tablesdk_server::testing::{Fault, Faults, Op, VirtualClock};
+use tablesdk_server::testing::{Fault, Op, VirtualClock};
 use tokio::time::sleep;
 
-use crate::{Employee, on_both_transports};
+use crate::{Employee, on_both_transports, secs, start};
 
 const BATCH: Op = Op::Batch;
-
-async fn start() -> (Subject, TableClient, Faults) {
-    Subject::with_table(RetryPolicy::exponential()).await
-}
-
-fn secs(seconds: u64) -> Duration {
-    Duration::from_secs(seconds)
-}
 
 fn alan() -> Employee {
     Employee::new("2", "Alan", 41)

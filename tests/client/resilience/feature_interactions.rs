@@ -16,7 +16,7 @@ use tablesdk::{
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
 
-use crate::Employee;
+use crate::{Employee, start};
 
 #[derive(Debug, Clone, PartialEq, TableEntity)]
 #[table(entity_type = "Clerk")]
@@ -164,7 +164,7 @@ async fn a_tracked_old_version_is_written_as_the_new_one() {
 #[tokio::test(start_paused = true)]
 async fn changed_only_and_exactly_once_combine() {
     for order in 0..2 {
-        let (subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
+        let (subject, table, faults) = start().await;
         table.insert(&Employee::ada()).await.unwrap();
         let get = table.get(Employee::key("Sales", "1")).tracked().await;
         let mut ada = get.unwrap().unwrap();

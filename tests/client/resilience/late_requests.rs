@@ -2,19 +2,14 @@
 
 use std::time::Duration;
 
-use harness::Subject;
-use tablesdk::{RetryPolicy, TableClient};
-use tablesdk_server::testing::{Fault, Faults, Op};
+use tablesdk::TableClient;
+use tablesdk_server::testing::{Fault, Op};
 use tokio::time::sleep;
 
-use crate::Employee;
+use crate::{Employee, start};
 
 const LATE: Duration = Duration::from_secs(50);
 const LATER: Duration = Duration::from_secs(60);
-
-async fn start() -> (Subject, TableClient, Faults) {
-    Subject::with_table(RetryPolicy::exponential()).await
-}
 
 async fn assert_stored(table: &TableClient, name: Option<&str>) {
     let found = Employee::find(table).await;

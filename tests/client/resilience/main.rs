@@ -18,4 +18,17 @@ mod tls;
 mod tokens;
 mod transactions;
 
-use harness::{Employee, on_both_transports};
+use std::time::Duration;
+
+use harness::{Employee, Subject, on_both_transports};
+use tablesdk::{RetryPolicy, TableClient};
+use tablesdk_server::testing::Faults;
+
+/// A server in process, a table of a client that retries, and the faults of the server.
+async fn start() -> (Subject, TableClient, Faults) {
+    Subject::with_table(RetryPolicy::exponential()).await
+}
+
+const fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}

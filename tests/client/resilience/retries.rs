@@ -11,18 +11,12 @@ use harness::{Subject, client_with};
 use http::Response;
 use tablesdk::action::CurrentState;
 use tablesdk::transport::{Clock, ReqwestTransport};
-use tablesdk::{
-    Error, ErrorCode, ErrorKind, RetryPolicy, Stored, TableClient, TableServiceClient, Timestamp,
-};
+use tablesdk::{Error, ErrorCode, ErrorKind, RetryPolicy, Stored, TableServiceClient, Timestamp};
 use tablesdk_server::TableServer;
-use tablesdk_server::testing::{Fault, Faults, Op};
+use tablesdk_server::testing::{Fault, Op};
 use tokio::time::Instant;
 
-use crate::Employee;
-
-async fn start() -> (Subject, TableClient, Faults) {
-    Subject::with_table(RetryPolicy::exponential()).await
-}
+use crate::{Employee, start};
 
 /// The entity that an error with an ambiguous outcome contains.
 fn current(error: &Error) -> Stored<Employee> {

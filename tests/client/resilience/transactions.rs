@@ -1,27 +1,17 @@
 //! `transaction` under faults: lost responses, deadlines, and futures that are dropped. In process, on virtual time.
 
-use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
-use std::time::Duration;
-
 use harness::Subject;
 use harness::outcome::{Found, found};
 use harness::proxy::{Reply, batch_refusal};
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use tablesdk::{ErrorCode, ErrorKind, RetryPolicy, TableClient};
-use tablesdk_server::testing::{Fault, Faults, Op};
+use tablesdk_server::testing::{Fault, Op};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::Employee;
 use crate::observability::Observed;
+use crate::{Employee, secs, start};
 
 const BATCH: Op = Op::Batch;
-
-async fn start() -> (Subject, TableClient, Faults) {
-    Subject::with_table(RetryPolicy::exponential()).await
-}
-
-fn secs(seconds: u64) -> Duration {
-    Duration::from_secs(seconds)
-}
 
 /// Makes Ada a year older, and counts the rounds.
 async fn grow_older(

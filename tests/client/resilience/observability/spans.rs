@@ -1,20 +1,19 @@
 //! The spans of operations and of their attempts: names, fields, and the span that contains them.
 
 use futures::{StreamExt as _, TryStreamExt as _};
-use harness::Subject;
 use harness::log::Log;
 use tablesdk::{ErrorCode, RetryPolicy};
 use tablesdk_server::testing::{Fault, Op};
 use tracing::{Instrument as _, info_span};
 
 use super::{Observed, assert_contains};
-use crate::Employee;
+use crate::{Employee, start};
 
 /// A modification reads and writes: its write is not a retry of its read.
 #[tokio::test(start_paused = true)]
 async fn the_second_request_of_modify_is_not_a_retry() {
     let (log, _guard) = Log::start();
-    let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
+    let (_subject, table, faults) = start().await;
     table.insert(&Employee::ada()).await.unwrap();
     faults.next(Op::UpdateEntity, Fault::error(ErrorCode::ServerBusy));
     let modify = table.modify(("Sales", "1"), Employee::grow_older);
@@ -28,7 +27,7 @@ async fn the_second_request_of_modify_is_not_a_retry() {
 #[tokio::test(start_paused = true)]
 async fn spans_have_the_names_of_opentelemetry() {
     let (log, _guard) = Log::start();
-    let (subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
+    let (subject, table, faults) = start().await;
     let journal = subject.server().journal();
     table.insert(&Employee::ada()).await.unwrap();
     faults.next(Op::QueryEntity, Fault::error(ErrorCode::ServerBusy));
