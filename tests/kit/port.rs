@@ -253,6 +253,12 @@ async fn a_throttle_is_set() {
     assert!(error.is_throttled());
 }
 
+/// What is sent, and what is wrong with it: the lines of a text.
+fn rows(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let lines = text.trim().lines().map(str::trim);
+    lines.map(|line| line.split_once(" | ").unwrap())
+}
+
 #[tokio::test]
 async fn what_is_wrong_with_a_rule_is_named() {
     let (kit, _) = Kit::start().await;
@@ -263,78 +269,39 @@ async fn what_is_wrong_with_a_rule_is_named() {
         ("[]", "invalid type: sequence, expected a JSON object"),
     ];
     let bodies = bodies.map(|(body, problem)| (body.to_owned(), problem.to_owned()));
-    let rules = [
-        (r#""nth":0"#, "nth begins with 1"),
-        (r#""nth":1,"times":2"#, "nth stands alone"),
-        (r#""seed":7"#, "seed stands with probability or chaos"),
-        (r#""probability":2"#, "probability is between 0 and 1"),
-        (
-            r#""probability":NaN"#,
-            "the body is not JSON: expected value at line 1 column 16",
-        ),
-        (r#""tables":"a""#, "unknown field `tables`"),
-        (r#""table":null"#, "table: null is not a string"),
-        (r#""partitionKey":7"#, "partitionKey: 7 is not a string"),
-        (
-            r#""times":18446744073709551616"#,
-            "times: 1.8446744073709552e+19 is not an integer of at least 0",
-        ),
-        (r#""skip":-1"#, "skip: -1 is not an integer of at least 0"),
-        (
-            r#""operations":["Quake"]"#,
-            "operations: \"Quake\" is not the name",
-        ),
-        (
-            r#""operations":"InsertEntity""#,
-            "operations: \"InsertEntity\" is not a list of names",
-        ),
-        (r#""operations":[]"#, "operations: an empty list"),
-    ];
-    let rules = rules.map(|(members, problem)| {
+    let rules = r#"
+        "nth":0 | nth begins with 1
+        "nth":1,"times":2 | nth stands alone
+        "seed":7 | seed stands with probability or chaos
+        "probability":2 | probability is between 0 and 1
+        "probability":NaN | the body is not JSON: expected value at line 1 column 16
+        "tables":"a" | unknown field `tables`
+        "table":null | table: null is not a string
+        "partitionKey":7 | partitionKey: 7 is not a string
+        "times":18446744073709551616 | times: 1.8446744073709552e+19 is not an integer of at least 0
+        "skip":-1 | skip: -1 is not an integer of at least 0
+        "operations":["Quake"] | operations: "Quake" is not the name
+        "operations":"InsertEntity" | operations: "InsertEntity" is not a list of names
+        "operations":[] | operations: an empty list
+    "#;
+    let rules = rows(rules).map(|(members, problem)| {
         let body = format!(r#"{{{members},"fault":{{"kind":"reset"}}}}"#);
         (body, problem.to_owned())
     });
-    let faults = [
-        (
-            r#"{"kind":"quake"}"#,
-            "kind: unknown variant `quake`, expected one of `chaos`",
-        ),
-        (r#"{"kind":7}"#, "kind: invalid type: integer `7`"),
-        (
-            r#"{"kind":"error","code":"Quake"}"#,
-            "code: unknown error code \"Quake\", see GET /test/openapi.json",
-        ),
-        (
-            r#"{"kind":"duplicate","afterSeconds":-1}"#,
-            "afterSeconds: -1.0 is not a number of seconds",
-        ),
-        (
-            r#"{"kind":"delay","seconds":-1}"#,
-            "seconds: -1.0 is not a number of seconds",
-        ),
-        (
-            r#"["reset"]"#,
-            "invalid type: sequence, expected a JSON object",
-        ),
-        ("7", "invalid type: integer `7`, expected a JSON object"),
-        (
-            r#"{"kind":"loseResponse","times":1}"#,
-            "unknown field `times`",
-        ),
-        (
-            r#"{"kind":"truncate","bytes":1e99}"#,
-            "bytes: 1e+99 is not an integer of at least 0",
-        ),
-        (
-            r#"{"kind":"error","code":"ServerBusy","retryAfterSeconds":1e300}"#,
-            "retryAfterSeconds: 1e300 is not",
-        ),
-        (
-            r#"{"kind":"reset","applied":true,"appliedAfterSeconds":1}"#,
-            "applied and appliedAfterSeconds exclude each other",
-        ),
-    ];
-    let faults = faults.map(|(fault, problem)| {
+    let faults = r#"
+        {"kind":"quake"} | kind: unknown variant `quake`, expected one of `chaos`
+        {"kind":7} | kind: invalid type: integer `7`
+        {"kind":"error","code":"Quake"} | code: unknown error code "Quake", see GET /test/openapi.json
+        {"kind":"duplicate","afterSeconds":-1} | afterSeconds: -1.0 is not a number of seconds
+        {"kind":"delay","seconds":-1} | seconds: -1.0 is not a number of seconds
+        ["reset"] | invalid type: sequence, expected a JSON object
+        7 | invalid type: integer `7`, expected a JSON object
+        {"kind":"loseResponse","times":1} | unknown field `times`
+        {"kind":"truncate","bytes":1e99} | bytes: 1e+99 is not an integer of at least 0
+        {"kind":"error","code":"ServerBusy","retryAfterSeconds":1e300} | retryAfterSeconds: 1e300 is not
+        {"kind":"reset","applied":true,"appliedAfterSeconds":1} | applied and appliedAfterSeconds exclude each other
+    "#;
+    let faults = rows(faults).map(|(fault, problem)| {
         let body = format!(r#"{{"fault":{fault}}}"#);
         (body, format!("fault: {problem}"))
     });
@@ -348,60 +315,24 @@ async fn what_is_wrong_with_a_rule_is_named() {
 #[tokio::test]
 async fn what_is_wrong_with_a_request_is_named() {
     let (kit, _) = Kit::start().await;
-    for (status, line, body, problem) in [
-        (
-            400,
-            "POST clock",
-            r#"{"kind":"freeze","seconds":1}"#,
-            "unknown field `seconds`",
-        ),
-        (
-            400,
-            "POST clock",
-            r#"{"kind":"stop"}"#,
-            "kind: unknown variant `stop`, expected one of `advance`",
-        ),
-        (
-            400,
-            "POST clock",
-            r#"{"kind":"advance","seconds":-1}"#,
-            "seconds: -1.0 is not",
-        ),
-        (
-            400,
-            "POST clock",
-            r#"{"kind":"set","time":"today"}"#,
-            "time: not a date and time",
-        ),
-        (
-            400,
-            "PUT throttle",
-            r#"{"perPartition":4294967296}"#,
-            "perPartition: 4294967296 is not an integer from 0 to 4294967295",
-        ),
-        (
-            400,
-            "GET requests?operation=InsertEntity",
-            "",
-            "/test/requests has no query string: \"operation=InsertEntity\"",
-        ),
-        (400, "POST reset", "{}", "POST /test/reset takes no body"),
-        (404, "GET quake", "", "no such operation as GET /test/quake"),
-        (404, "GET faults/7", "", "no fault with the id \"7\""),
-        (
-            404,
-            "DELETE faults/99999999999999999999",
-            "",
-            "no fault with the id \"9999",
-        ),
-        (
-            404,
-            "POST snapshots/x/restore",
-            "",
-            "no snapshot with the id \"x\"",
-        ),
-    ] {
-        let error = kit.expect(status, line, body).await;
+    let requests = r#"
+        400 POST clock {"kind":"freeze","seconds":1} | unknown field `seconds`
+        400 POST clock {"kind":"stop"} | kind: unknown variant `stop`, expected one of `advance`
+        400 POST clock {"kind":"advance","seconds":-1} | seconds: -1.0 is not
+        400 POST clock {"kind":"set","time":"today"} | time: not a date and time
+        400 PUT throttle {"perPartition":4294967296} | perPartition: 4294967296 is not an integer from 0 to 4294967295
+        400 GET requests?operation=InsertEntity | /test/requests has no query string: "operation=InsertEntity"
+        400 POST reset {} | POST /test/reset takes no body
+        404 GET quake | no such operation as GET /test/quake
+        404 GET faults/7 | no fault with the id "7"
+        404 DELETE faults/99999999999999999999 | no fault with the id "9999
+        404 POST snapshots/x/restore | no snapshot with the id "x"
+    "#;
+    for (request, problem) in rows(requests) {
+        let (status, request) = request.split_once(' ').unwrap();
+        let (line, body) = request.split_at(request.find(" {").unwrap_or(request.len()));
+        let status = status.parse().unwrap();
+        let error = kit.expect(status, line, body.trim_start()).await;
         let text = error["error"].as_str().unwrap();
         assert!(text.contains(problem), "{text}");
     }
