@@ -20,7 +20,9 @@ mod transactions;
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use harness::{Employee, Subject, on_both_transports};
+use http::Response;
 use tablesdk::{RetryPolicy, TableClient};
 use tablesdk_server::testing::Faults;
 
@@ -31,4 +33,9 @@ async fn start() -> (Subject, TableClient, Faults) {
 
 const fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
+}
+
+fn with_header(mut to: Response<Bytes>, (name, value): (&'static str, &str)) -> Response<Bytes> {
+    to.headers_mut().insert(name, value.parse().unwrap());
+    to
 }

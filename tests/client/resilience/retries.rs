@@ -4,11 +4,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use harness::outcome::{Found, found};
 use harness::proxy::{Reply, foreign, refusal};
 use harness::{Subject, client_with};
-use http::Response;
 use tablesdk::action::CurrentState;
 use tablesdk::transport::{Clock, ReqwestTransport};
 use tablesdk::{Error, ErrorCode, ErrorKind, RetryPolicy, Stored, TableServiceClient, Timestamp};
@@ -16,7 +14,7 @@ use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
 use tokio::time::Instant;
 
-use crate::{Employee, start};
+use crate::{Employee, start, with_header};
 
 /// The entity that an error with an ambiguous outcome contains.
 fn current(error: &Error) -> Stored<Employee> {
@@ -24,15 +22,6 @@ fn current(error: &Error) -> Stored<Employee> {
         Some(CurrentState::Present(entity)) => entity.read().unwrap(),
         other => panic!("{other:?}"),
     }
-}
-
-/// A rejection with a header that asks for a pause.
-fn busy(status: u16, header: &'static str, value: &str) -> Response<Bytes> {
-    let mut response = refusal(status, "ServerBusy");
-    response
-        .headers_mut()
-        .insert(header, value.parse().unwrap());
-    response
 }
 
 #[tokio::test]
@@ -183,7 +172,8 @@ async fn the_client_waits_as_long_as_the_service_asks() {
         ("retry-after-ms", "1300", Duration::from_millis(1300)),
         ("x-ms-retry-after-ms", "90", Duration::from_millis(90)),
     ] {
-        proxy.plan(Op::QueryEntities, [Reply::Respond(busy(429, name, value))]);
+        let busy = with_header(refusal(429, "ServerBusy"), (name, value));
+        proxy.plan(Op::QueryEntities, [Reply::Respond(busy)]);
         let start = Instant::now();
         table.query::<Employee>().collect().await.unwrap();
         // Timers of tokio have a resolution of a millisecond.
@@ -198,9 +188,8 @@ async fn the_client_waits_as_long_as_the_service_asks() {
 #[tokio::test(start_paused = true)]
 async fn a_pause_beyond_the_deadline_ends_the_operation_at_once() {
     let (_subject, table, proxy) = Subject::behind_proxy(RetryPolicy::exponential()).await;
-    let mut busy = busy(503, "retry-after", "61");
-    busy.headers_mut()
-        .insert("x-ms-request-id", "id-1".parse().unwrap());
+    let busy = with_header(refusal(503, "ServerBusy"), ("retry-after", "61"));
+    let busy = with_header(busy, ("x-ms-request-id", "id-1"));
     proxy.plan(Op::InsertEntity, [Reply::Respond(busy)]);
     let start = Instant::now();
     let error = table.insert(&Employee::ada()).await.unwrap_err();
@@ -253,7 +242,8 @@ async fn an_error_says_whether_the_service_is_unavailable() {
             assert!(error.is_unavailable(), "{error}");
             assert_eq!(error.retry_after(), None);
         }
-        let error = read(Reply::Respond(busy(status, "retry-after", "7"))).await;
+        let busy = with_header(refusal(status, "ServerBusy"), ("retry-after", "7"));
+        let error = read(Reply::Respond(busy)).await;
         assert_eq!(error.retry_after(), Some(Duration::from_secs(7)));
     }
     // A rejection that would come again is not retried.
@@ -277,10 +267,7 @@ async fn an_error_says_whether_the_service_is_unavailable() {
         table.insert(&Employee::ada()).await.unwrap_err()
     };
     assert!(write(Reply::Refuse).await.is_unavailable());
-    let mut failed = foreign(500);
-    failed
-        .headers_mut()
-        .insert("retry-after", "7".parse().unwrap());
+    let failed = with_header(foreign(500), ("retry-after", "7"));
     let error = write(Reply::Respond(failed)).await;
     assert!(error.is_outcome_unknown() && !error.is_unavailable());
     assert_eq!(error.retry_after(), Some(Duration::from_secs(7)));

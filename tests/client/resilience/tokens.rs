@@ -19,6 +19,8 @@ use tablesdk_server::testing::{Op, VirtualClock};
 use tablesdk_server::{TableServer, TokenGrant, TokenRefusal};
 use tokio::sync::Semaphore;
 
+use crate::with_header;
+
 const HTTPS: &str = "https://devstoreaccount1.table.core.windows.net";
 
 /// Gives out `token-1`, `token-2` and so on, each good for an hour, once there is leave to.
@@ -285,11 +287,9 @@ async fn a_silent_credential_ends_with_the_deadline() {
 
 /// A challenge, as the service words it.
 fn challenge(authorization: &str, resource: &str) -> Response<Bytes> {
-    let mut answer = refusal(401, "InvalidAuthenticationInfo");
     let value = format!("Bearer authorization_uri={authorization} resource_id={resource}");
-    let headers = answer.headers_mut();
-    headers.insert("www-authenticate", value.parse().unwrap());
-    answer
+    let answer = refusal(401, "InvalidAuthenticationInfo");
+    with_header(answer, ("www-authenticate", &value))
 }
 
 #[tokio::test]

@@ -6,9 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use harness::client_with;
 use harness::outcome::{Found, found};
-use harness::proxy::{
-    Proxy, Reply, SERVICE_HEADERS, batch_refusal, foreign, refusal, service_response,
-};
+use harness::proxy::{Proxy, Reply, SERVICE_HEADERS, batch_refusal, foreign, refusal};
 use http::Response;
 use tablesdk::transport::{ReqwestTransport, Transport};
 use tablesdk::{Error, ErrorCode, RetryPolicy, TableClient};
@@ -18,6 +16,7 @@ use tokio::time::sleep;
 
 use super::verb::{Class, Verb};
 use super::{Trace, applied, direct, judge, prepare};
+use crate::with_header;
 
 /// What causes a fault.
 #[derive(Clone, Debug)]
@@ -89,16 +88,24 @@ fn cases() -> Vec<Case> {
         case("swallowed", silent, Ambiguous, true),
         case("arrives late", late_request, Ambiguous, true),
         case("busy for a while", busy, NotExecuted, true),
-        case("bare 429", Reply::Respond(bare(429)), NotExecuted, true),
+        case(
+            "bare 429",
+            Reply::Respond(response(429, &[], b"")),
+            NotExecuted,
+            true,
+        ),
     ];
-    for (name, value) in [
+    for header in [
         ("retry-after", "Thu, 01 Jan 2026 00:00:00 GMT"),
         ("x-ms-retry-after-ms", "1500"),
     ] {
-        let mut busy = refusal(503, "ServerBusy");
-        busy.headers_mut().insert(name, value.parse().unwrap());
-        let name = format!("503 and {name}: {value}");
-        cases.push(case(&name, Reply::Respond(busy), NotExecuted, true));
+        let busy = with_header(refusal(503, "ServerBusy"), header);
+        cases.push(case(
+            &format!("503 and {header:?}"),
+            Reply::Respond(busy),
+            NotExecuted,
+            true,
+        ));
     }
     for code in [ErrorCode::InternalError, ErrorCode::OperationTimedOut] {
         let (name, fault) = (code.as_str(), Fault::error(code.clone()));
@@ -117,16 +124,10 @@ fn cases() -> Vec<Case> {
     for (name, response) in odd_successes() {
         cases.extend(answers(name, &response, false));
     }
-    let (etag, id) = ("W/\"7\"", "3e315e3a-0000-4000-8000-000000000000");
-    let done = service_response(204)
-        .header("etag", etag)
-        .header(CLIENT_REQUEST_ID, id);
-    let done = done.body(Bytes::new()).unwrap();
+    let [id, version] = SERVICE_HEADERS;
+    let done = response(204, &[id, version, ETAG, OTHER_REQUEST], b"");
     cases.extend(answers("another request is done", &done, true));
-    let mut exists = refusal(409, "EntityAlreadyExists");
-    exists
-        .headers_mut()
-        .insert(CLIENT_REQUEST_ID, id.parse().unwrap());
+    let exists = with_header(refusal(409, "EntityAlreadyExists"), OTHER_REQUEST);
     cases.extend(answers("another request is refused", &exists, true));
     for (code, is_retried) in [
         (ErrorCode::InvalidInput, false),
@@ -144,44 +145,35 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// The service repeats it in its response.
-const CLIENT_REQUEST_ID: &str = "x-ms-client-request-id";
+const ETAG: (&str, &str) = ("etag", "W/\"datetime'2024-03-15T10%3A20%3A30.5Z'\"");
+/// The service repeats the id in its response.
+const OTHER_REQUEST: (&str, &str) = (
+    "x-ms-client-request-id",
+    "3e315e3a-0000-4000-8000-000000000000",
+);
 
-/// A response with only a status.
-fn bare(status: u16) -> Response<Bytes> {
-    Response::builder()
-        .status(status)
-        .body(Bytes::new())
-        .unwrap()
+fn response(status: u16, headers: &[(&str, &str)], body: &'static [u8]) -> Response<Bytes> {
+    let mut response = Response::builder().status(status);
+    for (name, value) in headers {
+        response = response.header(*name, *value);
+    }
+    response.body(Bytes::from_static(body)).unwrap()
 }
 
 /// Responses that look like a success, and that the service does not send.
-fn odd_successes() -> Vec<(&'static str, Response<Bytes>)> {
-    let with = |status, headers: &[(&str, &str)], body: &'static [u8]| {
-        let mut response = Response::builder().status(status);
-        for (name, value) in headers {
-            response = response.header(*name, *value);
-        }
-        response.body(Bytes::from_static(body)).unwrap()
-    };
-    let etag = ("etag", "W/\"datetime'2024-03-15T10%3A20%3A30.5Z'\"");
+fn odd_successes() -> [(&'static str, Response<Bytes>); 7] {
     let [id, version] = SERVICE_HEADERS;
     let (html, multipart) = ("text/html", "multipart/mixed; boundary=b");
-    let page = [id, version, etag, ("content-type", html)];
-    vec![
-        ("nothing at all", bare(204)),
-        (
-            "half a batch",
-            with(202, &[("content-type", multipart)], b"--b\r\n\r\n"),
-        ),
-        ("an ETag alone", with(204, &[etag], b"")),
-        ("no version", with(204, &[etag, id], b"")),
-        ("no request id", with(204, &[etag, version], b"")),
-        (
-            "a page with the headers of the service",
-            with(200, &page, b"<html>Welcome</html>"),
-        ),
-        ("no ETag", service_response(204).body(Bytes::new()).unwrap()),
+    let half = &[("content-type", multipart)];
+    let page = &[id, version, ETAG, ("content-type", html)];
+    [
+        ("nothing at all", response(204, &[], b"")),
+        ("half a batch", response(202, half, b"--b\r\n\r\n")),
+        ("an ETag alone", response(204, &[ETAG], b"")),
+        ("no version", response(204, &[ETAG, id], b"")),
+        ("no request id", response(204, &[ETAG, version], b"")),
+        ("no JSON", response(200, page, b"<html>Welcome</html>")),
+        ("no ETag", response(204, &SERVICE_HEADERS, b"")),
     ]
 }
 
