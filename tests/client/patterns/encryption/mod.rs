@@ -1,5 +1,6 @@
 //! Encrypted properties: what is stored, what each operation does with them, and what is detected.
 
+mod every;
 mod expiring;
 mod hidden_values;
 pub(super) mod keys;

@@ -1,6 +1,5 @@
 //! Neither logs, nor `Debug`, nor errors show an encrypted value or a key, whatever succeeds and fails meanwhile.
 
-mod chart;
 mod operations;
 mod shown;
 
@@ -15,13 +14,13 @@ use tablesdk::transport::{ReqwestTransport, Transport};
 use tablesdk::{DynamicEntity, ErrorKind, Guid, RetryPolicy, TableServiceClient};
 use tablesdk_server::TableServer;
 
-use self::chart::{BORN, CITY, Chart, ENCRYPTED, GUID, NAME, NOTE, NUMBER, WEIGHT, chart};
 use self::operations::{malformed, queries, tampering, writes};
 use self::shown::{Shown, run};
-use super::binary;
+use super::every::{BORN, CITY, ENCRYPTED, Every, GUID, NAME, NOTE, NUMBER, WEIGHT, every};
 use super::keys::wrapped_keys;
 use super::secrets::Secrets;
 use super::vault::Vault;
+use super::{EMAIL, binary};
 
 fn secret(first: usize) -> [u8; 32] {
     std::array::from_fn(|index| u8::try_from((first + index * 89) % 251).unwrap())
@@ -40,7 +39,7 @@ async fn keys(
     );
     let wrong = LocalKey::new("2024-01", secret(2));
     shown.debug(&[&one, &other, &wrong]);
-    let raw = service.table("Charts");
+    let raw = service.table("Tests");
     for keyring in [
         Keyring::new(one.clone()),
         Keyring::new(other.clone()).also(one),
@@ -51,12 +50,12 @@ async fn keys(
         assert!(format!("{keyring:?}").contains("2024-0"), "{keyring:?}");
         let table = raw.with_encryption(keyring);
         shown.debug(&table);
-        run!(shown, table.get(Chart::key("Ward", "1")));
-        run!(shown, table.query::<Chart>().filter(|c| c.name.eq(NAME)) => collect);
+        run!(shown, table.get(Every::key("1")));
+        run!(shown, table.query::<Every>().filter(|c| c.string.eq(NAME)) => collect);
     }
-    run!(shown, raw.insert(&chart("7")));
-    run!(shown, raw.batch("Ward").upsert_replace(&chart("7")));
-    run!(shown, raw.query::<Chart>().filter(|c| c.name.eq(NAME)) => collect);
+    run!(shown, raw.insert(&every("7")));
+    run!(shown, raw.batch("Ward").upsert_replace(&every("7")));
+    run!(shown, raw.query::<Every>().filter(|c| c.string.eq(NAME)) => collect);
 
     let keys = service.table("TablesdkKeys");
     for provider in [other, wrong] {
@@ -64,7 +63,7 @@ async fn keys(
     }
     let keyring = Keyring::open(&keys, vault.clone()).await.unwrap();
     let table = raw.with_encryption(keyring.clone());
-    run!(shown, table.upsert_replace(&chart("6")));
+    run!(shown, table.upsert_replace(&every("6")));
     let key = &wrapped_keys(&keys).await[0];
     for malformed in [
         key.clone()
@@ -81,9 +80,9 @@ async fn keys(
     keys.upsert_replace(key).await.unwrap();
     server.clock().advance(Duration::from_secs(3600));
     vault.state().refuses = true;
-    run!(shown, table.get(Chart::key("Ward", "6")));
-    run!(shown, table.insert(&chart("5")));
-    run!(shown, table.query::<Chart>().filter(|c| c.name.eq(NAME)) => collect);
+    run!(shown, table.get(Every::key("6")));
+    run!(shown, table.insert(&every("5")));
+    run!(shown, table.query::<Every>().filter(|c| c.string.eq(NAME)) => collect);
     shown.result(keyring.rotate().await);
     vault.state().refuses = false;
     keyring.rotate().await.unwrap();
@@ -104,7 +103,7 @@ async fn everything<T: Transport + Clone + 'static>(
         builder.on_operation(move |report| hook.lock().unwrap().push(report.clone()))
     });
     let vault = Vault::new([LocalKey::new("vault", secret(3))]);
-    let raw = service.table("Charts");
+    let raw = service.table("Tests");
     raw.create_table().await.unwrap();
     service.table("TablesdkKeys").create_table().await.unwrap();
     let keyring = Keyring::open(&service.table("TablesdkKeys"), vault.clone())
@@ -129,7 +128,7 @@ async fn everything<T: Transport + Clone + 'static>(
         .extend(proxy.sent().into_iter().map(|sent| sent.url));
 
     let mut secrets = Secrets::default();
-    for text in [NAME, CITY, GUID, "1815-12-10", "13:14:15.7654321"] {
+    for text in [NAME, CITY, GUID, EMAIL, "1815-12-10", "13:14:15.7654321"] {
         secrets.text(text);
     }
     for number in [NUMBER.to_string(), BORN.to_string(), "61.738204".to_owned()] {
@@ -140,7 +139,7 @@ async fn everything<T: Transport + Clone + 'static>(
     secrets.bytes("the GUID", &guid.to_bytes());
     secrets.bytes("the number", &NUMBER.to_be_bytes());
     secrets.bytes("the weight", &WEIGHT.to_bits().to_be_bytes());
-    let cells = ENCRYPTED.map(|property| ["charts", "Ward", "1", property]);
+    let cells = ENCRYPTED.map(|property| ["tests", "Ward", "1", property]);
     for (name, key) in [
         ("2024-01", secret(1)),
         ("2024-02", secret(2)),

@@ -7,12 +7,12 @@ use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
 
 use super::super::binary;
-use super::chart::{CITY, Chart, ENCRYPTED, GUID, NAME, NOTE, NUMBER, Small, chart};
+use super::super::every::{CITY, ENCRYPTED, Every, GUID, NAME, NOTE, NUMBER, Small, every};
 use super::shown::{Shown, run};
 
 /// All operations with properties that are encrypted, and what may fail of them.
 pub(super) async fn writes(table: &TableClient, server: &TableServer, shown: &mut Shown) {
-    let (ada, key) = (chart("1"), || Chart::key("Ward", "1"));
+    let (ada, key) = (every("1"), || Every::key("1"));
     run!(shown, table.insert(&ada).exactly_once());
     run!(shown, table.insert(&ada));
     run!(shown, table.upsert_merge(&ada));
@@ -23,28 +23,28 @@ pub(super) async fn writes(table: &TableClient, server: &TableServer, shown: &mu
         shown,
         table
             .patch(key())
-            .set(|c| c.name, NAME)
-            .set(|c| c.number, NUMBER)
+            .set(|c| c.string, NAME)
+            .set(|c| c.int64, NUMBER)
     );
     let mut tracked = run!(shown, table.get(key()).tracked()).flatten().unwrap();
-    tracked.number = -1;
+    tracked.int64 = -1;
     run!(shown, table.merge(&mut tracked).changed_only());
-    tracked.number = NUMBER;
+    tracked.int64 = NUMBER;
     let mut stale = tracked.clone();
     run!(shown, table.replace(&mut tracked));
     run!(shown, table.replace(&mut stale));
     run!(
         shown,
-        table.modify(key(), |chart: &mut Chart| {
-            chart.visits += 1;
+        table.modify(key(), |every: &mut Every| {
+            every.visits += 1;
             Ok(())
         })
     );
     run!(
         shown,
-        table.modify(key(), |_: &mut Chart| Err::<(), _>("aborted".into()))
+        table.modify(key(), |_: &mut Every| Err::<(), _>("aborted".into()))
     );
-    let both = || table.batch("Ward").upsert_replace(&ada).insert(&chart("1"));
+    let both = || table.batch("Ward").upsert_replace(&ada).insert(&every("1"));
     run!(shown, both());
     if let Some(result) = run!(shown, table.batch("Ward").merge_if(&ada, ETag::ANY)) {
         shown.debug(&result);
@@ -59,7 +59,7 @@ pub(super) async fn writes(table: &TableClient, server: &TableServer, shown: &mu
     shown.texts.extend(text);
     let bulk = table
         .bulk()
-        .insert(stream::iter(["1", "2", "3"].map(chart)));
+        .insert(stream::iter(["1", "2", "3"].map(every)));
     let report = bulk.await.unwrap();
     assert_eq!(report.failures().len(), 1);
     shown.debug(&report);
@@ -70,7 +70,7 @@ pub(super) async fn writes(table: &TableClient, server: &TableServer, shown: &mu
     ] {
         let faults = server.faults();
         let injected = faults.on_writes().times(9).inject(fault());
-        run!(shown, table.insert(&chart("9")));
+        run!(shown, table.insert(&every("9")));
         run!(shown, both());
         injected.remove();
         let injected = faults.on_reads().times(9).inject(fault());
@@ -79,9 +79,9 @@ pub(super) async fn writes(table: &TableClient, server: &TableServer, shown: &mu
     }
     table.delete(("Ward", "9")).await.unwrap();
     // Longer than a string, and than what is encrypted.
-    let long = |text: String| Chart {
-        name: text,
-        ..chart("8")
+    let long = |text: String| Every {
+        string: text,
+        ..every("8")
     };
     run!(shown, table.insert(&long(NAME.repeat(2_000))));
     run!(
@@ -92,17 +92,12 @@ pub(super) async fn writes(table: &TableClient, server: &TableServer, shown: &mu
 
 pub(super) async fn queries(table: &TableClient, shown: &mut Shown) {
     let filter = || {
-        let c = Chart::columns();
-        let name = c.name.eq(NAME) & !c.name.is_in(["x", CITY]);
-        name & c.number.eq(NUMBER) & c.guid.eq(GUID.parse::<Guid>().unwrap())
+        let c = Every::columns();
+        let name = c.string.eq(NAME) & !c.string.is_in(["x", CITY]);
+        name & c.int64.eq(NUMBER) & c.guid.eq(GUID.parse::<Guid>().unwrap())
     };
     shown.debug(&filter());
-    let query = || {
-        table
-            .query::<Chart>()
-            .partition("Ward")
-            .filter(|_| filter())
-    };
+    let query = || table.query::<Every>().filter(|_| filter());
     shown.debug(&query());
     shown.display(&query().explain().unwrap());
     assert_eq!(run!(shown, query() => collect).unwrap().len(), 3);
@@ -111,13 +106,13 @@ pub(super) async fn queries(table: &TableClient, shown: &mut Shown) {
     let next = page.next.unwrap();
     shown.texts.extend([format!("{next:?}"), next.to_string()]);
     run!(shown, query().page_size(1) => page(next.clone()));
-    let of_city = || table.query::<Chart>().filter(|c| c.name.eq(CITY));
+    let of_city = || table.query::<Every>().filter(|c| c.string.eq(CITY));
     // Of another query.
     run!(shown, of_city() => page(next));
-    run!(shown, query().select(|c| (c.name, c.note)) => one);
+    run!(shown, query().select(|c| (c.string, c.binary)) => one);
     // Too long to be stored, and too large for the type.
     let too_long = "€".repeat(30_000) + NAME;
-    run!(shown, table.query::<Chart>().filter(|c| c.name.eq(too_long)) => collect);
+    run!(shown, table.query::<Every>().filter(|c| c.string.eq(too_long)) => collect);
     run!(shown, table.get::<Small>(("Ward", "1")));
     run!(shown, table.query::<Small>() => collect);
     let small = table.query::<Small>().skip_unreadable(|_| ());
@@ -153,14 +148,14 @@ pub(super) async fn tampering(table: &TableClient, raw: &TableClient, shown: &mu
             changed.properties_mut().set(property, value);
             raw.upsert_replace(&changed).await.unwrap();
             assert!(
-                run!(shown, table.get(Chart::key("Ward", "1"))).is_none(),
+                run!(shown, table.get(Every::key("1"))).is_none(),
                 "{property}"
             );
-            let all: Vec<_> = table.query::<Chart>().stream().collect().await;
+            let all: Vec<_> = table.query::<Every>().stream().collect().await;
             for one in all {
                 shown.result(one);
             }
-            let modify = table.modify(Chart::key("Ward", "1"), |_: &mut Chart| Ok(()));
+            let modify = table.modify(Every::key("1"), |_: &mut Every| Ok(()));
             run!(shown, modify);
         }
     }
@@ -170,16 +165,13 @@ pub(super) async fn tampering(table: &TableClient, raw: &TableClient, shown: &mu
 /// A response whose values are no Base64, or that ends early.
 pub(super) async fn malformed(table: &TableClient, proxy: &Proxy, shown: &mut Shown) {
     for body in [
-        r#"{"PartitionKey":"Ward","RowKey":"1","name@odata.type":"Edm.Binary","name":"?AQE!"}"#,
-        r#"{"PartitionKey":"Ward","RowKey":"1","name@odata.type":"Edm.Binary","name":7}"#,
-        r#"{"PartitionKey":"Ward","RowKey":"1","name@odata.type":"Edm.Binary","name":"AQE"#,
+        r#"{"PartitionKey":"Ward","RowKey":"1","string@odata.type":"Edm.Binary","string":"?AQE!"}"#,
+        r#"{"PartitionKey":"Ward","RowKey":"1","string@odata.type":"Edm.Binary","string":7}"#,
+        r#"{"PartitionKey":"Ward","RowKey":"1","string@odata.type":"Edm.Binary","string":"AQE"#,
     ] {
         let response = service_response(200).header("etag", "\"x\"");
         let response = response.body(body.into()).unwrap();
         proxy.plan(Op::QueryEntity, [Reply::Respond(response)]);
-        assert!(
-            run!(shown, table.get(Chart::key("Ward", "1"))).is_none(),
-            "{body}"
-        );
+        assert!(run!(shown, table.get(Every::key("1"))).is_none(), "{body}");
     }
 }
