@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 use harness::written::Row;
-use tablesdk::action::Batch;
+use tablesdk::action::{Batch, BatchResult};
 use tablesdk::{ETag, Stored, TableClient};
 
 use crate::judge::Snapshot;
@@ -81,7 +81,7 @@ async fn commit(
     }
     let batch = when(call.is_once, batch, Batch::exactly_once);
     let (step, output) = world.ask(call, Said::of, batch).await;
-    let etags = output.iter().flat_map(|result| result.etags());
+    let etags = output.iter().flat_map(BatchResult::etags);
     for (target, etag) in targets.iter_mut().zip(etags) {
         target.etag.clone_from(etag);
     }
