@@ -45,30 +45,22 @@ impl Connection {
 }
 
 async fn read(mut reader: impl tokio::io::AsyncRead + Unpin, request: &Request) -> Response {
-    let mut bytes = Vec::new();
+    let (mut bytes, mut stays_open) = (Vec::new(), false);
     if request.framing == Framing::Unknown {
         // A reset ends it, too.
         let _ = reader.read_to_end(&mut bytes).await;
-        return Response {
-            bytes,
-            stays_open: false,
-        };
+        return Response { bytes, stays_open };
     }
     while !bytes.ends_with(b"\r\n\r\n") {
-        match reader.read_u8().await {
-            Ok(byte) => bytes.push(byte),
-            Err(_) => {
-                return Response {
-                    bytes,
-                    stays_open: false,
-                };
-            }
-        }
+        let Ok(byte) = reader.read_u8().await else {
+            return Response { bytes, stays_open };
+        };
+        bytes.push(byte);
     }
     let head = String::from_utf8_lossy(&bytes).to_ascii_lowercase();
     let value = |name: &str| head.lines().find_map(|line| line.strip_prefix(name));
     let length = value("content-length: ").map_or(0, |length| length.parse().unwrap());
-    let mut stays_open = value("connection: close").is_none();
+    stays_open = value("connection: close").is_none();
     if request.framing != Framing::NoBody {
         let mut body = vec![0; length];
         stays_open &= reader.read_exact(&mut body).await.is_ok();
