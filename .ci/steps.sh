@@ -39,6 +39,8 @@ step() {
 
 report() {
     local status=$? failed=$step_name
+    # What still runs beside the steps.
+    jobs -p | xargs -r kill 2>/dev/null || true
     end_step
     printf '\n=== seconds of each step of %s\n' "$0"
     printf '%s\n' "${step_table[@]}"

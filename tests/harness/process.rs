@@ -99,9 +99,10 @@ fn part<'t>(connection_string: &'t str, name: &str) -> &'t str {
 pub fn program() -> PathBuf {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     let build = || {
-        let arguments = ["build", "--quiet", "--package", "tablesdk-server", "--bin"];
+        // With an example, cargo selects the features of a run of all tests, which has built it.
+        let arguments = "build --quiet --workspace --bin tablesdk-server --example quickstart";
         let mut cargo = std::process::Command::new(env!("CARGO"));
-        cargo.args(arguments).arg("tablesdk-server");
+        cargo.args(arguments.split(' '));
         let test = std::env::current_exe().unwrap();
         let profile = test.parent().and_then(Path::parent).unwrap();
         if profile.ends_with("release") {

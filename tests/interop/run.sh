@@ -99,7 +99,7 @@ if command -v node >/dev/null && [ -e "$interop/node/.installed" ]; then
 fi
 
 echo "--- every type, between these clients and ours"
-# Here and below, --workspace selects the features of a run of all tests, so that nothing is built twice.
+# Here and below, --workspace and an example or a test select the features of a run of all tests, so that nothing is built twice.
 foreign=()
 if [ -n "$java" ]; then
     foreign+=(java_)
@@ -117,7 +117,7 @@ if [ ${#foreign[@]} -gt 0 ]; then
     cargo test -q --workspace --test foreign -- --ignored "${foreign[@]}" || exit 1
 fi
 
-cargo build -q --workspace --bin tablesdk-server
+cargo build -q --workspace --bin tablesdk-server --example quickstart
 start tablesdk-server '*connection string: *' "$target/debug/tablesdk-server" --port 0
 clients "${line#*connection string: }"
 stop
