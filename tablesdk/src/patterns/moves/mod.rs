@@ -28,7 +28,7 @@ impl TableClient {
     ///
     /// If the target has an entity under the key that differs, the move is refused: [`Error::current`](crate::Error::current) returns that
     /// entity, and [`overwrite`](MoveEntity::overwrite) replaces it. An entity that another client deletes during the move may still
-    /// end in the target. Three requests; five if the target has the entity already.
+    /// end in the target. Three requests; six if the target has the entity already.
     ///
     /// ```
     #[doc = include_str!("../../docs/employees.md")]
