@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use harness::client_with;
 use tablesdk::lease::{AcquireLease, Lease};
-use tablesdk::transport::Clock;
+use tablesdk::transport::{Clock, Transport};
 use tablesdk::{DynamicEntity, ETag, Error, ErrorKind, Guid, RetryPolicy, TableClient, Timestamp};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op, VirtualClock};
@@ -270,11 +270,14 @@ impl Clock for OwnClock {
 /// A client whose system clock is wrong by a number of seconds.
 pub(crate) fn with_own_clock(
     server: &TableServer,
+    transport: impl Transport + 'static,
     retry: RetryPolicy,
 ) -> (TableClient, Arc<AtomicI64>) {
     let clock = OwnClock::wrong_by(server, 0);
     let seconds = Arc::clone(&clock.seconds);
-    let service = client_with(server, |builder| builder.clock(clock).retry(retry));
+    let service = client_with(server, |builder| {
+        builder.transport(transport).clock(clock).retry(retry)
+    });
     (service.table("Payroll"), seconds)
 }
 
@@ -282,8 +285,10 @@ pub(crate) fn with_own_clock(
 async fn a_clock_that_is_set_makes_no_contender_faster_and_no_holder_slower() {
     let (server, _) = payroll().await;
     for jump in [-3_600, -600, 600, 3_600] {
-        let (holder, clock_of_holder) = with_own_clock(&server, RetryPolicy::none());
-        let (contender, clock_of_contender) = with_own_clock(&server, RetryPolicy::none());
+        let (holder, clock_of_holder) =
+            with_own_clock(&server, server.transport(), RetryPolicy::none());
+        let (contender, clock_of_contender) =
+            with_own_clock(&server, server.transport(), RetryPolicy::none());
         let lease = acquired(&holder, "one").await;
         let began = Instant::now();
         let set = async {
@@ -308,7 +313,7 @@ async fn a_clock_that_is_set_makes_no_contender_faster_and_no_holder_slower() {
 #[tokio::test(start_paused = true)]
 async fn work_does_not_go_on_after_a_suspend() {
     let (server, _) = payroll().await;
-    let (table, clock) = with_own_clock(&server, RetryPolicy::none());
+    let (table, clock) = with_own_clock(&server, server.transport(), RetryPolicy::none());
     let mut lease = acquired(&table, "one").await;
     let went_on = AtomicBool::new(false);
     let work = async {

@@ -13,6 +13,7 @@ use tablesdk_server::testing::Fault;
 use tablesdk_server::{ErrorCode, TableServer};
 use tokio::time::{sleep, timeout};
 
+use super::network::Network;
 use super::{Before, Scenario, shrink};
 
 /// A history, of which some steps and faults are left out.
@@ -35,7 +36,7 @@ pub(super) struct Counts {
 }
 
 /// The faults of a history, each with the number of its request.
-type Drawn = Arc<Mutex<Vec<(u64, Fault)>>>;
+pub(super) type Drawn = Arc<Mutex<Vec<(u64, String)>>>;
 
 /// Runs the histories of the seeds. `TABLESDK_SCENARIO_SEED` runs one; `TABLESDK_SCENARIO_STEPS` runs random ones until so many steps
 /// were made, and prints how many there are in a second.
@@ -92,7 +93,7 @@ fn report(name: &str, all: Counts, began: Instant) {
 }
 
 /// What a history came to, or with what it failed and which faults there were.
-pub(super) fn run<S: Scenario>(history: &History) -> Result<Counts, (String, Vec<(u64, Fault)>)> {
+pub(super) fn run<S: Scenario>(history: &History) -> Result<Counts, (String, Vec<(u64, String)>)> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_all().start_paused(true).build();
     let runtime = runtime.expect("the system has resources");
@@ -113,6 +114,7 @@ async fn under_faults<S: Scenario>(history: &History, drawn: &Drawn) -> Counts {
     let faults = server.faults();
     scenario.inject(&faults, history.seed);
     let rule = faults.on_any().inject_each(faults_of(history, drawn));
+    let network = Network::new(server.transport(), history, drawn);
     let clients = async {
         let mut made = Vec::new();
         for epoch in 0..S::EPOCHS {
@@ -120,7 +122,10 @@ async fn under_faults<S: Scenario>(history: &History, drawn: &Drawn) -> Counts {
                 sleep(Duration::from_secs(600)).await;
                 server.clock().advance(Duration::from_secs(2 * 3600));
             }
-            let clients = (0..S::CLIENTS).map(|nth| steps(&scenario, &server, history, epoch, nth));
+            let clients = (0..S::CLIENTS).map(|nth| {
+                let client = scenario.open_over(&server, network.clone(), S::retry());
+                steps(&scenario, client, history, epoch, nth)
+            });
             made.extend(join_all(clients).await);
         }
         made
@@ -169,12 +174,11 @@ pub(super) fn patient() -> RetryPolicy {
 /// The steps of one client. Returns how many it took, and how many succeeded.
 async fn steps<S: Scenario>(
     scenario: &S,
-    server: &TableServer,
+    mut client: S::Client,
     history: &History,
     epoch: u32,
     nth: u64,
 ) -> (u64, u64) {
-    let mut client = scenario.open(server, S::retry());
     let (mut taken, mut succeeded) = (0, 0);
     for step in epoch * S::STEPS..(epoch + 1) * S::STEPS {
         // Of its own: it does not change when another step is left out.
@@ -209,7 +213,7 @@ fn faults_of(history: &History, drawn: &Drawn) -> impl Iterator<Item = Fault> + 
         let Some(fault) = draw(&mut rng).filter(|_| !spared.contains(&request)) else {
             return Fault::delayed_response(Duration::ZERO);
         };
-        drawn.lock().unwrap().push((request, fault.clone()));
+        drawn.lock().unwrap().push((request, fault.to_string()));
         fault
     })
 }

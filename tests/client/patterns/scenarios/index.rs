@@ -2,10 +2,10 @@
 
 use fastrand::Rng;
 use harness::company::indexed::{Employee, checked};
-use tablesdk::{TableClient, TableServiceClient};
+use tablesdk::{ErrorKind, TableClient, TableServiceClient};
 use tablesdk_server::TableServer;
 
-use super::{Before, Outcome, Scenario, Write, or_unknown, refused};
+use super::{Before, Failure, Outcome, Scenario, Write, or_unknown, refused};
 
 pub(super) struct Index;
 
@@ -134,6 +134,11 @@ impl Scenario for Index {
         let report = table.repair::<Employee>().await.unwrap();
         assert_eq!(report.mended(), 0, "{report:?}");
         assert_eq!(checked(table).await, before);
+    }
+
+    /// Of two entities that were read one after the other, both may have an email that a third client has passed on.
+    fn is_expected(failure: &Failure) -> bool {
+        super::is_expected(failure) || failure.kind == ErrorKind::Input
     }
 
     async fn step(&self, table: &mut TableClient, rng: &mut Rng) -> Outcome {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use tablesdk::lease::{AcquireLease, Lease};
+use tablesdk::transport::Transport;
 use tablesdk::{
     DynamicEntity, ErrorKind, Guid, RetryPolicy, Stored, TableClient, TableServiceClient,
 };
@@ -129,8 +130,13 @@ impl Scenario for Leases {
         unreachable!("each client has a clock of its own")
     }
 
-    fn open(&self, server: &TableServer, retry: RetryPolicy) -> Client {
-        let (table, clock) = with_own_clock(server, retry);
+    fn open_over(
+        &self,
+        server: &TableServer,
+        transport: impl Transport + 'static,
+        retry: RetryPolicy,
+    ) -> Client {
+        let (table, clock) = with_own_clock(server, transport, retry);
         let lease = None;
         Client {
             table,

@@ -36,6 +36,7 @@ mod history;
 mod index;
 mod leases;
 mod moves;
+mod network;
 pub(crate) mod objects;
 mod outbox;
 mod sequences;
@@ -47,6 +48,8 @@ use std::fmt;
 use std::time::Duration;
 
 use fastrand::Rng;
+use harness::client_with;
+use tablesdk::transport::Transport;
 use tablesdk::{Error, ErrorKind, RetryPolicy, TableServiceClient};
 use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Faults};
@@ -70,8 +73,18 @@ pub(crate) trait Scenario: Sized {
 
     /// A client with that policy.
     fn open(&self, server: &TableServer, retry: RetryPolicy) -> Self::Client {
-        self.client(&harness::client_with(server, |builder| {
-            builder.retry(retry)
+        self.open_over(server, server.transport(), retry)
+    }
+
+    /// The same, over a transport that reaches the server.
+    fn open_over(
+        &self,
+        server: &TableServer,
+        transport: impl Transport + 'static,
+        retry: RetryPolicy,
+    ) -> Self::Client {
+        self.client(&client_with(server, |builder| {
+            builder.transport(transport).retry(retry)
         }))
     }
 
@@ -208,7 +221,14 @@ impl From<&Error> for Failure {
             is_of_rival: error.is_conflict()
                 || error.is_not_found()
                 || error.is_precondition_failed(),
-            is_of_fault: error.is_timeout() || error.attempts() > 1,
+            is_of_fault: error.is_timeout()
+                || error.attempts() > 1
+                // Something in between has responded.
+                || error.code().is_none()
+                    && matches!(
+                        error.kind(),
+                        ErrorKind::Response | ErrorKind::Service | ErrorKind::Transport
+                    ),
         }
     }
 }

@@ -3,8 +3,6 @@
 use std::fmt::Write as _;
 use std::marker::PhantomData;
 
-use tablesdk_server::testing::Fault;
-
 use super::Scenario;
 use super::history::{History, run};
 
@@ -15,7 +13,7 @@ const RUNS_MAX: u32 = 200;
 struct Failing<S> {
     history: History,
     panic: String,
-    faults: Vec<(u64, Fault)>,
+    faults: Vec<(u64, String)>,
     runs: u32,
     scenario: PhantomData<S>,
 }
