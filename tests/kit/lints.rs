@@ -37,7 +37,11 @@ fn appended(index: usize) -> Employee {
 }
 
 fn in_one_partition(index: usize) -> Employee {
-    let department = if index % 10 == 0 { "Research" } else { "Sales" };
+    let department = if index.is_multiple_of(10) {
+        "Research"
+    } else {
+        "Sales"
+    };
     employee(department, index * 37 % 150)
 }
 

@@ -43,8 +43,8 @@ async fn entries_in_other_partitions_move_with_their_entity() {
             }
             let all = table.query::<DynamicEntity>();
             assert_eq!(all.count().await.unwrap(), 0, "{what}");
-            let moved = archive.query::<Employee>().values().collect().await;
-            assert_eq!(moved.unwrap(), [employee("Sales", 1, "Jones")], "{what}");
+            let there = archive.query::<Employee>().values().collect().await;
+            assert_eq!(there.unwrap(), [employee("Sales", 1, "Jones")], "{what}");
             if hits == 0 {
                 assert!(nth > 6 && result.is_ok(), "{what}");
                 break;

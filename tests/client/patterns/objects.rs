@@ -250,7 +250,7 @@ async fn the_age_is_by_the_clock_of_the_store() {
     assert_eq!(report.deleted, 1, "a moment more than an hour");
     let day = clean_up().older_than(HOUR + Duration::from_secs(60));
     assert_eq!(day.await.unwrap().recent, 3);
-    let younger = clean_up().older_than(HOUR - Duration::from_nanos(1));
+    let younger = clean_up().older_than(Duration::from_secs(3599));
     let error = younger.await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input);
     let expected = "clean up objects: objects younger than an hour cannot be cleaned up: their entity may be written in a moment";

@@ -129,7 +129,7 @@ async fn a_success_of_a_proxy_does_not_confirm_an_operation_on_a_table() {
     let page = page
         .body(Bytes::from_static(b"<html>Welcome</html>"))
         .unwrap();
-    let mut odd = Vec::from([201, 202, 204].map(of_a_proxy).concat());
+    let mut odd = [201, 202, 204].map(of_a_proxy).concat();
     odd.extend([page, foreign(404)]);
     for response in odd {
         let (subject, table, proxy) = start().await;

@@ -138,7 +138,7 @@ impl Honest {
 }
 
 async fn work(state: Arc<watch::Sender<State>>, table: TableClient, client: usize, filler: String) {
-    let begin = || {
+    let note_begin = || {
         let now = Instant::now();
         state.send_modify(|state| state.waiting[client] = Some(now));
         now
@@ -164,11 +164,11 @@ async fn work(state: Arc<watch::Sender<State>>, table: TableClient, client: usiz
             ..Employee::new(&number.to_string(), "Ada", number)
         };
         let key = Employee::key(employee.department.as_str(), employee.id.as_str());
-        let began = begin();
+        let began = note_begin();
         let inserted = table.insert(&employee).await;
         let error = inserted.as_ref().err().map(ToString::to_string);
         note(began, error);
-        let began = begin();
+        let began = note_begin();
         let error = match (inserted, table.get(key).await) {
             (_, Err(error)) => Some(error.to_string()),
             (Ok(_), Ok(found)) if found.as_deref() != Some(&employee) => {

@@ -132,15 +132,15 @@ async fn a_clock_that_is_wrong_by_hours_changes_no_key() {
 async fn a_lost_response_does_not_hide_whether_a_key_is_stored() {
     let server = TableServer::in_process();
     let keys = key_table(&client(&server)).await;
-    let lose = |op| {
+    let lose_response = |op| {
         let first = server.faults().on(op).times(1);
         first.inject(Fault::lost_response())
     };
-    let lost = lose(Op::InsertEntity);
+    let lost = lose_response(Op::InsertEntity);
     let keyring = load(&server, january()).await.unwrap();
     assert_eq!(lost.hits(), 1);
     assert_eq!(keys.query::<DynamicEntity>().count().await.unwrap(), 2);
-    let lost = lose(Op::UpdateEntity);
+    let lost = lose_response(Op::UpdateEntity);
     keyring.rotate().await.unwrap();
     assert_eq!(lost.hits(), 1);
 }

@@ -68,13 +68,11 @@ impl Network {
         let (sender, other) = oneshot::channel();
         let own = response.clone();
         self.state.lock().unwrap().waits = Some((response, sender));
-        match timeout(Duration::from_secs(1), other).await {
-            Ok(Ok(other)) => other,
-            _ => {
-                self.state.lock().unwrap().waits = None;
-                own
-            }
+        if let Ok(Ok(other)) = timeout(Duration::from_secs(1), other).await {
+            return other;
         }
+        self.state.lock().unwrap().waits = None;
+        own
     }
 }
 

@@ -220,7 +220,8 @@ impl Scenario for Reports {
         let rows = super::super::wide::rows(server);
         assert_eq!(rows.len(), expected, "{rows:?}");
         if self.counts.get() {
-            let possible = self.added.get()..=self.tried.get();
+            // A change that the network delivers twice is made twice if another client writes in between.
+            let possible = self.added.get()..=2 * self.tried.get();
             assert!(possible.contains(&counter), "{counter}: {possible:?}");
         }
     }
