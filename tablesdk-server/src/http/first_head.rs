@@ -1,7 +1,7 @@
 //! Reads the first head of a connection into a buffer that grows with it.
 //!
 //! hyper and its buffers take 32 KiB for a connection. A client that has not sent a complete head yet must not occupy them: its bytes
-//! are collected here, and hyper starts when there is a head to parse. Of the attacks in `tests/hostile/attack`, `half-heads` and
+//! are collected here, and hyper starts when there is a head to parse. Of the attacks in `tests/hostile/attack`, `halfheads` and
 //! `silent` show the need: 5,000 connections with half a head leave 33 MiB behind, and 163 MiB without this module.
 
 use std::io;
