@@ -167,6 +167,7 @@ impl Scenario for Leases {
     }
 
     async fn check(&self, client: &mut Client) {
+        let written = self.0.borrow().written;
         let query = client.table.query::<DynamicEntity>().partition("payroll");
         let mut logged = query.collect().await.unwrap();
         logged.retain(|entity| entity.row_key().starts_with("log_"));
@@ -175,7 +176,7 @@ impl Scenario for Leases {
         let tokens = logged.iter().map(|it| it.properties().read::<i64>("Token"));
         let tokens: Vec<i64> = tokens.map(Result::unwrap).collect();
         assert!(tokens.is_sorted(), "{tokens:?}");
-        assert!(tokens.len() >= self.0.borrow().written, "{tokens:?}");
+        assert!(tokens.len() >= written, "{tokens:?}");
     }
 
     async fn settle(&self, _: &TableServer, client: &mut Client) {
