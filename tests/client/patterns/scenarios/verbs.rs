@@ -241,6 +241,7 @@ impl Scenario for Verbs {
             let (amount, is_exactly_once) = (rng.i64(1..100), rng.bool());
             self.transferred.borrow_mut().begin(amount);
             let result = Self::transfer(table, amount, is_exactly_once).await;
+            assert_no_rival(&result, is_exactly_once);
             let mut transferred = self.transferred.borrow_mut();
             transferred.end(amount, &result, is_exactly_once);
             if result.is_ok() && !is_exactly_once {
@@ -252,7 +253,14 @@ impl Scenario for Verbs {
         let (which, way) = (rng.usize(..IDS.len()), rng.u8(..5));
         self.counters.borrow_mut()[which].begin(1);
         let result = Self::add(table, which, way).await;
+        assert_no_rival(&result, way == 0);
         self.counters.borrow_mut()[which].end(1, &result, way < 2);
         result
     }
+}
+
+/// What starts over without limit and is carried out exactly once is never refused because of another client.
+fn assert_no_rival(result: &Outcome, is_exactly_once: bool) {
+    let is_of_rival = result.as_ref().is_err_and(|error| error.is_of_rival);
+    assert!(!is_exactly_once || !is_of_rival, "{result:?}");
 }
