@@ -7,8 +7,8 @@ use harness::{client, client_with};
 use tablesdk::outbox::{Outbox, Received, Step};
 use tablesdk::sequence::Sequence;
 use tablesdk::{DynamicEntity, Error, RetryPolicy, TableClient, TableServiceClient};
-use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op};
+use tablesdk_server::{ErrorCode, TableServer};
 
 use super::moves::{Plain, tables};
 use super::outbox::{Renamed, department, outbox_rows, renamed, stored_title, title};
@@ -102,6 +102,25 @@ async fn a_commit_that_is_delivered_twice_stores_its_message_once() {
         assert_eq!(handled.lock().unwrap().len(), 1, "{way}");
         assert_eq!(outbox_rows(&server), ["head"], "{way}");
     }
+}
+
+/// The head has another version, and only its content would say whose.
+#[tokio::test(start_paused = true)]
+async fn a_refused_commit_is_of_unknown_outcome_if_the_head_cannot_be_read() {
+    let (server, service) = world().await;
+    let table = service.table("Company");
+    let commits = server.faults().on(Op::Batch);
+    commits.nth(1).inject(Fault::duplicate());
+    let reads = server.faults().on(Op::QueryEntities);
+    let denied = Fault::error(ErrorCode::AuthorizationFailure);
+    reads.nth(2).inject(denied);
+    let inserted = DynamicEntity::new("Sales", "new");
+    let batch = table.batch("Sales").insert(&inserted).step(renamed("a"));
+    let error = batch.leave_steps().await.unwrap_err();
+    assert!(error.is_outcome_unknown(), "{error}");
+    let (outbox, handled) = worker(&table);
+    outbox.drain().await.unwrap();
+    assert_eq!(handled.lock().unwrap().len(), 1);
 }
 
 /// A worker is so fast that the entry of the commit is gone when its second response arrives.

@@ -118,13 +118,23 @@ async fn commit_steps(
     };
     // A copy of the commit may have been carried out, or be in flight: not if the head is still the same, and is replaced, nor if the
     // error was found before it was sent. Otherwise workers delete the pointer.
-    if error.kind() == ErrorKind::Input || head.store(table)?.write(run, None).await.is_ok() {
+    let replaced = match error.kind() {
+        ErrorKind::Input => None,
+        _ => head.store(table)?.write(run, None).await.err(),
+    };
+    let Some(replaced) = replaced else {
         let delete = delete(table, &pointer, IfMatch::Any);
         drop(delete.write(run, None).await);
-    } else if let Shown::Done = shown(run, transaction, &head).await {
-        return Ok(etags_over(run, changes, &head).await);
+        return Err(error);
+    };
+    match shown(run, transaction, &head).await {
+        Shown::Done => Ok(etags_over(run, changes, &head).await),
+        // The head has another version, perhaps that of a copy.
+        Shown::Nothing if replaced.is_out_of_date() && exactly_once.is_none() => {
+            Err(error.with_ambiguous(true))
+        }
+        Shown::NotDone { .. } | Shown::Nothing => Err(error),
     }
-    Err(error)
 }
 
 /// What the head shows of a commit whose response says that it was refused.

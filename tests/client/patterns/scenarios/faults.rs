@@ -10,7 +10,7 @@ use tablesdk_server::testing::Fault;
 use tablesdk_server::{ErrorCode, RunWithFault, TableServer};
 use tokio::time::sleep;
 
-use super::{Before, Ends, Outcome, Scenario, Write};
+use super::{Before, Ends, Outcome, Scenario, Write, is_expected};
 
 /// What a fault does to one request.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -186,7 +186,7 @@ pub(super) async fn beside_other_clients<S: Scenario>() {
             }
             println!("{write:?}, request {nth}: {result:?}");
             if let Err(error) = &result {
-                let is_right = write.ends == Ends::Refused || S::is_expected(error);
+                let is_right = write.ends == Ends::Refused || is_expected(error);
                 assert!(is_right, "{write:?}: {error}");
             }
             judge(&scenario, &server, write, None, Some(&result)).await;

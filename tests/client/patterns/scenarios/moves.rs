@@ -11,7 +11,7 @@ use tablesdk::key::Key;
 use tablesdk::{TableClient, TableServiceClient, WritableEntity};
 use tablesdk_server::TableServer;
 use tokio::sync::Mutex;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::super::moves::{Plain, tables};
 use super::{Before, Outcome, Scenario, Write, done};
@@ -21,8 +21,8 @@ pub(super) struct Moves {
     /// The greatest version of each entity whose write was acknowledged.
     latest: RefCell<[i64; 3]>,
     /// Held by the only client that may insert an entity: otherwise it could insert an old version after another one was inserted and
-    /// moved.
-    inserts: [Mutex<()>; 3],
+    /// moved. The instant is that from when on no earlier insert is on its way.
+    inserts: [Mutex<Instant>; 3],
 }
 
 pub(super) struct Client {
@@ -46,7 +46,7 @@ impl Moves {
         Self {
             before,
             latest: RefCell::new([1; 3]),
-            inserts: Default::default(),
+            inserts: [(); 3].map(|()| Mutex::new(Instant::now())),
         }
     }
 
@@ -232,12 +232,15 @@ impl Scenario for Moves {
             }
             _ => {
                 // It comes back from the archive, as a newer version.
-                let _only = self.inserts[which].lock().await;
+                let mut only = self.inserts[which].lock().await;
+                sleep_until(*only).await;
                 if let (None, Some(found)) = (table.get(key()).await?, archive.get(key()).await?) {
                     let back = Plain::new(IDS[which], found.version + 1);
-                    // No late attempt of it brings back an old version.
+                    // No late attempt of it brings back an old version: also if this future is dropped.
+                    *only = Instant::now() + Self::LATE;
                     let kept = Duration::from_secs(600);
                     table.insert(&back).exactly_once_for(kept).await?;
+                    *only = Instant::now();
                     note(back.version);
                 }
             }

@@ -1,6 +1,7 @@
 //! The plain verbs: what they return is true, and a change that is counted is counted once.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 use fastrand::Rng;
 use tablesdk::{DynamicEntity, ETag, RetryPolicy, TableClient, TableServiceClient};
@@ -8,13 +9,15 @@ use tablesdk_server::TableServer;
 
 use super::super::moves::Plain;
 use super::history::patient;
-use super::{Before, Outcome, Scenario, Write, done, or_unknown};
+use super::{Before, Failure, Outcome, Scenario, Write, done, or_unknown};
 
 /// What clients know of the counters, and of the transfers between two accounts.
 #[derive(Default)]
 pub(super) struct Verbs {
     counters: RefCell<[Known; 3]>,
     transferred: RefCell<Known>,
+    /// What was inserted exactly once, and then deleted: no late attempt of the insert brings it back.
+    deleted: RefCell<BTreeSet<String>>,
 }
 
 /// How much was acknowledged, and of how much the outcome is not known, or not known yet.
@@ -232,11 +235,24 @@ impl Scenario for Verbs {
         let all = table.query::<DynamicEntity>().partition("Sales");
         let all = all.collect().await.unwrap();
         let mut keys = all.iter().map(|row| row.row_key());
+        let deleted = self.deleted.borrow();
         // Queries hide the markers.
-        assert!(!keys.any(|key| key.starts_with("~tablesdk.")), "{all:?}");
+        let is_wrong = |key: &str| key.starts_with("~tablesdk.") || deleted.contains(key);
+        assert!(!keys.any(is_wrong), "{all:?}");
     }
 
     async fn step(&self, table: &mut TableClient, rng: &mut Rng) -> Outcome {
+        if rng.u8(..6) == 0 {
+            let id = format!("new-{}", rng.u64(..));
+            let new = Plain::new(&id, 1);
+            let inserted = table.insert(&new).exactly_once().await;
+            let inserted = inserted.map(drop).map_err(Failure::from);
+            assert_no_rival(&inserted, true);
+            inserted?;
+            table.delete(Plain::key("Sales", &id)).await?;
+            self.deleted.borrow_mut().insert(id);
+            return Ok(());
+        }
         if rng.u8(..3) == 0 {
             let (amount, is_exactly_once) = (rng.i64(1..100), rng.bool());
             self.transferred.borrow_mut().begin(amount);
