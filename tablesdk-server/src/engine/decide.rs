@@ -433,7 +433,7 @@ mod tests {
     fn the_name_of_a_deleted_table_can_be_reserved() {
         let mut state = State::new();
         let window = Duration::from_secs(40);
-        let (people, cities) = (name("people"), name("cities"));
+        let (people, cities, towns) = (name("people"), name("cities"), name("towns"));
         let held = |state: &State| state.storage.snapshot().range(b"d", b"e").count();
         state.run(&Command::DeleteTable(&people, window)).unwrap();
         assert_eq!(held(&state), 1);
@@ -452,7 +452,12 @@ mod tests {
         let before = Timestamp::from_unix_ticks(free_at.unix_ticks() - 1).unwrap();
         assert_eq!(at(&state, before), rejected(Rejection::TableBeingDeleted));
         assert_eq!(at(&state, free_at), Ok(()));
-        // Deleting another table forgets the name.
+        // Deleting another table forgets the name, and not before.
+        state.run(&Command::CreateTable(&towns)).unwrap();
+        state.now = before;
+        let tick = Duration::from_nanos(100);
+        state.run(&Command::DeleteTable(&towns, tick)).unwrap();
+        assert_eq!(held(&state), 2);
         state.now = free_at;
         state.run(&Command::DeleteTable(&cities, window)).unwrap();
         assert_eq!(held(&state), 1);

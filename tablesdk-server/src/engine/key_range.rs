@@ -87,12 +87,7 @@ impl KeyRange {
 
     /// The keys for which the comparison holds, and no others; `None` for a comparison that no range describes.
     pub(super) fn of_exact_comparison(comparison: &Comparison) -> Option<Self> {
-        let is_range = comparison.operator != ComparisonOperator::NotEqual
-            && matches!(comparison.property.as_str(), "PartitionKey" | "RowKey");
-        is_range
-            .then(|| Self::of_comparison(comparison))
-            .flatten()
-            .filter(|range| *range != Self::ALL)
+        Self::of_comparison(comparison).filter(|range| *range != Self::ALL)
     }
 
     /// Whether the range does not limit the row keys.

@@ -183,7 +183,7 @@ impl Scenario for Transactions {
     ];
     const STEPS: u32 = 12;
     const PAUSE: Duration = Duration::from_secs(2);
-    const EVERY: u64 = 3;
+    const EVERY: u64 = 5;
     const LATE: Duration = Duration::from_secs(20 * 60);
 
     async fn new(server: &TableServer, _: Before) -> Self {
