@@ -104,6 +104,22 @@ async fn a_commit_that_is_delivered_twice_stores_its_message_once() {
     }
 }
 
+/// The second one is refused, or both have no response. The head shows that the commit was carried out.
+#[tokio::test(start_paused = true)]
+async fn a_commit_whose_response_is_lost_is_known() {
+    for responses in [1, 20] {
+        let (server, service) = world().await;
+        let table = service.table("Company");
+        let commits = server.faults().on(Op::Batch).times(responses);
+        let timed_out = Fault::error(ErrorCode::OperationTimedOut).applied();
+        let hidden = commits.inject(timed_out);
+        let inserted = DynamicEntity::new("Sales", "new");
+        let batch = table.batch("Sales").insert(&inserted).step(renamed("a"));
+        batch.leave_steps().await.unwrap();
+        assert!(hidden.hits() > 0);
+    }
+}
+
 /// The head has another version, and only its content would say whose.
 #[tokio::test(start_paused = true)]
 async fn a_refused_commit_is_of_unknown_outcome_if_the_head_cannot_be_read() {

@@ -15,7 +15,8 @@ use tablesdk::{
     TableServiceClientBuilder, Timestamp,
 };
 use tablesdk_server::TableServer;
-use tablesdk_server::testing::{Op, VirtualClock};
+use tablesdk_server::testing::{Fault, Op, VirtualClock};
+use tokio::time::sleep;
 
 use super::expiry::hours;
 use super::leases::OwnClock;
@@ -192,6 +193,24 @@ async fn a_removal_by_buckets_needs_two_requests_for_each_entity() {
     assert_eq!(removed::<Session>(&table).await, 0);
     // Of the time, and of the buckets.
     assert_eq!(journal.requests().count(), 2);
+}
+
+/// A program that does not know of buckets writes the entity after the removal has read it.
+#[tokio::test(start_paused = true)]
+async fn what_is_written_meanwhile_is_removed_the_next_time() {
+    let (server, table) = start(RetryPolicy::none()).await;
+    table.insert(&session("ann", 1, hours(-1))).await.unwrap();
+    let slow = Fault::delay(Duration::from_secs(10));
+    let slow = server.faults().on_writes().times(1).inject(slow);
+    let written = async {
+        sleep(Duration::from_secs(1)).await;
+        let noted = DynamicEntity::new("ann", "000001").with("Note", "seen");
+        table.merge_if(&noted, ETag::ANY).await.unwrap();
+    };
+    let (now, ()) = tokio::join!(removed::<Session>(&table), written);
+    assert_eq!((now, slow.hits()), (0, 1));
+    assert_eq!(removed::<Session>(&table).await, 1);
+    assert!(buckets(&server).is_empty());
 }
 
 #[tokio::test]

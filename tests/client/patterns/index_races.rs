@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use harness::Subject;
 use harness::company::indexed::{ByEmail, Employee, checked};
-use tablesdk::{RetryPolicy, TableClient};
+use tablesdk::{ETag, RetryPolicy, TableClient};
 use tablesdk_server::testing::{Fault, Faults, Op};
 use tokio::time::sleep;
+
+use super::repair::{counts, foreign};
 
 /// A server with two employees, and a client with that policy.
 async fn company(retry: RetryPolicy) -> (Subject, TableClient, Faults) {
@@ -78,6 +80,24 @@ async fn follow_finds_the_new_owner_of_an_entry() {
     let (found, passed_on) = tokio::join!(follow, pass_on);
     passed_on.unwrap();
     assert_eq!(found.unwrap().expect("it always has an owner").id, 2);
+}
+
+/// A program that does not know the index writes the entity before the repair has written its entries.
+#[tokio::test(start_paused = true)]
+async fn a_repair_mends_the_entries_of_an_entity_that_is_written_meanwhile() {
+    let (_subject, table, faults) = company(RetryPolicy::exponential()).await;
+    let turing = |name| foreign(3, name, "3@contoso.com");
+    table.insert(&turing("Turing")).await.unwrap();
+    let slow = faults.next(Op::Batch, Fault::delay(Duration::from_secs(10)));
+    let written = async {
+        sleep(Duration::from_secs(1)).await;
+        let renamed = turing("Mathison");
+        table.merge_if(&renamed, ETag::ANY).await.unwrap();
+    };
+    let repair = async { table.repair::<Employee>().await };
+    let (report, ()) = tokio::join!(repair, written);
+    assert_eq!((counts(&report.unwrap()), slow.hits()), ((2, 0, 0), 1));
+    assert_eq!(checked(&table).await.len(), 3);
 }
 
 /// A repair whose response is lost does not claim that nothing was changed.

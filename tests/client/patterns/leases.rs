@@ -8,8 +8,8 @@ use harness::client_with;
 use tablesdk::lease::{AcquireLease, Lease};
 use tablesdk::transport::{Clock, Transport};
 use tablesdk::{DynamicEntity, ETag, Error, ErrorKind, Guid, RetryPolicy, TableClient, Timestamp};
-use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op, VirtualClock};
+use tablesdk_server::{ErrorCode, TableServer};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::on_both_transports;
@@ -46,6 +46,12 @@ async fn payroll() -> (TableServer, TableClient) {
     (server, table)
 }
 
+/// A client that sends no request again of its own accord.
+fn without_retries(server: &TableServer) -> TableClient {
+    let service = client_with(server, |builder| builder.retry(RetryPolicy::none()));
+    service.table("Payroll")
+}
+
 on_both_transports! {
     async fn a_lease_is_held_renewed_and_released(subject: Subject) {
         let table = subject.table().await;
@@ -66,6 +72,40 @@ on_both_transports! {
         assert_eq!(properties.read::<i64>("DurationMs").unwrap(), 60_000);
         properties.read::<Guid>("LeaseId").unwrap();
     }
+}
+
+/// The number of its writes in the entity shows which one was carried out last.
+#[tokio::test(start_paused = true)]
+async fn a_renewal_of_unknown_outcome_is_carried_out_once() {
+    let timed_out = Fault::error(ErrorCode::OperationTimedOut);
+    for fault in [timed_out.clone().applied(), timed_out] {
+        let (server, _) = payroll().await;
+        let mut lease = acquired(&without_retries(&server), "one").await;
+        let journal = server.journal();
+        server.faults().on_writes().times(1).inject(fault);
+        lease.renew().await.unwrap();
+        let carried_out = journal.requests().op(Op::MergeEntity).status(204);
+        assert_eq!(carried_out.count(), 1);
+        lease.release().await.unwrap();
+    }
+}
+
+/// The release has no response, and the contender is faster than the read after it.
+#[tokio::test(start_paused = true)]
+async fn a_release_without_a_response_succeeds_if_there_is_a_next_holder() {
+    let (server, table) = payroll().await;
+    let lease = acquired(&without_retries(&server), "one").await;
+    let faults = server.faults();
+    let timed_out = Fault::error(ErrorCode::OperationTimedOut).applied();
+    let lost = faults.on_writes().times(1).inject(timed_out);
+    let slow = faults.next(Op::QueryEntity, Fault::delay(Duration::from_secs(10)));
+    let contender = async {
+        sleep(Duration::from_secs(1)).await;
+        acquired(&table, "two").await
+    };
+    let (released, second) = tokio::join!(lease.release(), contender);
+    released.unwrap();
+    assert_eq!((lost.hits(), slow.hits(), second.token()), (1, 1, 2));
 }
 
 #[tokio::test(start_paused = true)]
@@ -460,8 +500,7 @@ async fn a_renewal_that_is_dropped_does_not_lose_the_lease() {
 async fn a_renewal_that_is_late_does_not_take_the_lease_back() {
     for (delay, is_renewed) in [(1, true), (72, false)] {
         let (server, table) = payroll().await;
-        let service = client_with(&server, |builder| builder.retry(RetryPolicy::none()));
-        let mut slow = acquired(&service.table("Payroll"), "one").await;
+        let mut slow = acquired(&without_retries(&server), "one").await;
         let contender = async {
             let began = Instant::now();
             let next = acquire(&table, "two").wait(MINUTE * 2).await;

@@ -107,6 +107,31 @@ async fn a_copy_that_two_movers_have_written_is_removed_by_one_of_them() {
     drop(table.move_to(&archive, second).await.unwrap());
 }
 
+/// The batch of deletes is carried out without a response. Before it is sent again, another client inserts one of the entities anew.
+#[tokio::test(start_paused = true)]
+async fn a_copy_stays_whose_entity_may_have_been_deleted() {
+    let server = TableServer::in_process();
+    let service = client_with(&server, |builder| builder.retry(RetryPolicy::exponential()));
+    let (table, archive) = tables(&service).await;
+    for id in ["1", "2"] {
+        table.insert(&Plain::new(id, 7)).await.unwrap();
+    }
+    // A rule does not count the request that meets an earlier rule.
+    let second = || server.faults().on(Op::Batch).nth(2);
+    second().inject(Fault::lost_response());
+    let again = second().inject(Fault::delay(Duration::from_secs(10)));
+    let inserted = async {
+        sleep(Duration::from_secs(5)).await;
+        table.insert(&Plain::new("1", 8)).await.unwrap();
+    };
+    let sales = table.query::<Plain>().partition("Sales");
+    let (moved, ()) = tokio::join!(async { sales.move_to(&archive).await }, inserted);
+    drop(moved);
+    assert_eq!(again.hits(), 1);
+    let found = versions("1", [&table, &archive]).await;
+    assert_eq!(found, [Some(8), Some(7)]);
+}
+
 /// Another client writes the entity before each of the requests of its move.
 #[tokio::test(start_paused = true)]
 async fn a_rival_write_stays_with_the_entity() {

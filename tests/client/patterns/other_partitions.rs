@@ -211,7 +211,6 @@ on_both_transports! {
 }
 
 /// A server with two employees, and a client with that policy.
-/// A server with two employees, and a client with that policy.
 async fn company(retry: RetryPolicy) -> (Subject, TableClient, Faults) {
     let (subject, table, faults) = Subject::with_table(retry).await;
     for id in [1, 2] {
@@ -227,6 +226,13 @@ async fn rename(table: &TableClient, name: &str) {
         Ok(())
     });
     renamed.await.unwrap();
+}
+
+async fn set_age(table: &TableClient, age: i32) {
+    let found = table.get(Employee::key("Sales", 1)).await.unwrap();
+    let mut jones = found.unwrap();
+    jones.age = age;
+    table.replace(&mut jones).await.unwrap();
 }
 
 /// A late insert finds the entry that existed before it.
@@ -253,16 +259,28 @@ async fn an_entry_that_existed_stays_for_an_insert_of_unknown_outcome() {
 async fn a_slow_write_does_not_replace_the_entry_of_a_later_one() {
     let (_subject, table, faults) = company(RetryPolicy::exponential()).await;
     let slow = faults.next(Op::UpdateEntity, Fault::delay(Duration::from_secs(10)));
-    let set_age = async |age: i32| {
-        let mut jones = table.get(Employee::key("Sales", 1)).await.unwrap().unwrap();
-        jones.age = age;
-        table.replace(&mut jones).await.unwrap();
-    };
     let back = async {
         sleep(Duration::from_secs(1)).await;
-        set_age(36).await;
+        set_age(&table, 36).await;
     };
-    tokio::join!(set_age(37), back);
+    tokio::join!(set_age(&table, 37), back);
+    assert_eq!(slow.hits(), 1);
+    exact(&table).await;
+}
+
+/// The client of the last write stops after its commit. The first write finds the entry of the second one.
+#[tokio::test(start_paused = true)]
+async fn a_slow_write_finishes_the_entry_of_a_later_one() {
+    let (_subject, table, faults) = company(RetryPolicy::none()).await;
+    let slow = faults.next(Op::UpdateEntity, Fault::delay(Duration::from_secs(10)));
+    let later = async {
+        sleep(Duration::from_secs(1)).await;
+        set_age(&table, 38).await;
+        let stopped = faults.next(Op::UpdateEntity, Fault::reset());
+        set_age(&table, 39).await;
+        assert_eq!(stopped.hits(), 1);
+    };
+    tokio::join!(set_age(&table, 37), later);
     assert_eq!(slow.hits(), 1);
     exact(&table).await;
 }

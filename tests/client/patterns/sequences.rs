@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::future::{FutureExt as _, join_all, try_join_all};
 use harness::Subject;
 use tablesdk::sequence::Sequence;
-use tablesdk::{DynamicEntity, ErrorKind, RetryPolicy, TableClient};
+use tablesdk::{DynamicEntity, ErrorCode, ErrorKind, RetryPolicy, TableClient};
 use tablesdk_server::testing::{Fault, Op};
 use tokio::time::Instant;
 
@@ -46,6 +46,19 @@ async fn concurrent_callers_share_a_block() {
     assert_eq!(journal.requests().count(), 2);
     assert_eq!(sequence.next().await.unwrap(), 1_001);
     assert_eq!(journal.requests().count(), 4);
+}
+
+/// The stored entity shows whether a block is taken. One that may still be taken, by a late request, is left out.
+#[tokio::test(start_paused = true)]
+async fn a_write_of_unknown_outcome_costs_a_block_at_most() {
+    let (_subject, table, faults) = Subject::with_table(RetryPolicy::none()).await;
+    assert_eq!(claims(&table, 10).next().await.unwrap(), 1);
+    let timed_out = Fault::error(ErrorCode::OperationTimedOut);
+    for (fault, expected) in [(timed_out.clone().applied(), 11), (timed_out, 21)] {
+        let lost = faults.on_writes().times(1).inject(fault);
+        assert_eq!(claims(&table, 10).next().await.unwrap(), expected);
+        assert_eq!(lost.hits(), 1);
+    }
 }
 
 #[tokio::test(start_paused = true)]

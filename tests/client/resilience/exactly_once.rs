@@ -6,8 +6,8 @@ use harness::proxy::{Reply, batch_refusal};
 use harness::{Subject, client};
 use http::Response;
 use tablesdk::{DynamicEntity, ErrorKind, RetryPolicy, TableServiceClient};
-use tablesdk_server::TableServer;
 use tablesdk_server::testing::{Fault, Op, VirtualClock};
+use tablesdk_server::{ErrorCode, TableServer};
 use tokio::time::sleep;
 
 use crate::{Employee, on_both_transports, secs, start};
@@ -226,6 +226,19 @@ async fn a_service_that_cannot_be_reached_leaves_the_outcome_ambiguous() {
     let error = insert.await.unwrap_err();
     assert!(error.is_outcome_unknown(), "{error:?}");
     assert!(Employee::find(&table).await.is_some());
+}
+
+/// An ordinary upsert succeeds then. This one may be carried out once more, over what another client writes meanwhile.
+#[tokio::test(start_paused = true)]
+async fn an_equal_entity_does_not_show_that_an_upsert_is_done_once() {
+    let (_subject, table, faults) = start().await;
+    let done = Fault::error(ErrorCode::OperationTimedOut).applied();
+    faults.on(BATCH).times(7).inject(done);
+    let busy = Fault::error(ErrorCode::ServerBusy);
+    faults.on(Op::InsertEntity).times(7).inject(busy);
+    let upsert = table.upsert_replace(&Employee::ada()).exactly_once();
+    let error = upsert.await.unwrap_err();
+    assert_eq!(found(&error), Found::Equal);
 }
 
 #[tokio::test(start_paused = true)]

@@ -57,6 +57,17 @@ async fn a_request_that_was_not_executed_is_retried_without_ambiguity() {
     }
 }
 
+/// A missing entity shows that a delete is done. A missing table shows nothing.
+#[tokio::test(start_paused = true)]
+async fn a_delete_that_meets_a_missing_table_is_not_done() {
+    let (_subject, table, faults) = start().await;
+    let gone = Fault::error(ErrorCode::TableNotFound);
+    let responses = [Fault::reset(), gone];
+    faults.on(Op::DeleteEntity).inject_each(responses);
+    let error = table.delete(("Sales", "1")).await.unwrap_err();
+    assert_eq!(found(&error), Found::Missing);
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_insert_whose_request_was_lost_is_told_what_another_client_inserted() {
     let (_subject, table, faults) = start().await;

@@ -55,12 +55,15 @@ pub(super) async fn at_every_request<S: Scenario>() {
         Some(_) => 1,
         None => S::EVERY,
     };
-    for write in S::WRITES {
+    for (nth, write) in S::WRITES.iter().enumerate() {
         let server = TableServer::in_process();
         let first = S::new(&server, Before::Write(write.name)).await;
         let current = RefCell::new(Rc::new(first.again()));
         for tries_again in [false, true] {
-            let faults = faults::<S>(tries_again);
+            let mut faults = faults::<S>(tries_again);
+            // If only some requests get a fault, they are other ones for each write.
+            let count = faults.len();
+            faults.rotate_left(nth % count);
             let action = async || one_write(&first, &server, &current, tries_again, write).await;
             let check = async |run: RunWithFault<Outcome>| {
                 let result = run.outcome.expect("the client does not end");

@@ -113,7 +113,7 @@ impl Scenario for Reports {
     ];
     const HISTORIES: u64 = 3;
     const STEPS: u32 = 20;
-    const EVERY: u64 = 7;
+    const EVERY: u64 = 5;
 
     async fn new(server: &TableServer, before: Before) -> Self {
         let service = harness::client(server);

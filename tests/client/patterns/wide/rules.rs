@@ -118,6 +118,11 @@ async fn a_write_that_is_refused_leaves_nothing() {
     *stale = large(3);
     let error = maps.replace(&mut stale).await.unwrap_err();
     assert!(error.is_precondition_failed(), "{error}");
+    // It is not taken for the version that was sent if the last transaction has no response.
+    let timed_out = Fault::error(ErrorCode::OperationTimedOut);
+    server.faults().on_writes().nth(2).inject(timed_out);
+    let error = maps.upsert_replace(&large(4)).await.unwrap_err();
+    assert_eq!(error.code(), Some(&ErrorCode::OperationTimedOut), "{error}");
     assert_eq!(number(&read(&maps).await.unwrap()), 2);
     assert_eq!(rows(&server).len(), 2);
 }
