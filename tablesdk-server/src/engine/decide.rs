@@ -449,12 +449,15 @@ mod tests {
         let at = |state: &State, now| {
             decide(&state.view(), Flavor::Storage, "acct", &create, now).map(|_| ())
         };
-        let before = Timestamp::from_unix_ticks(free_at.unix_ticks() - 1).unwrap();
+        let ticks_before =
+            |ticks| Timestamp::from_unix_ticks(free_at.unix_ticks() - ticks).unwrap();
+        let before = ticks_before(1);
         assert_eq!(at(&state, before), rejected(Rejection::TableBeingDeleted));
         assert_eq!(at(&state, free_at), Ok(()));
         // Deleting another table forgets the name, and not before.
         state.run(&Command::CreateTable(&towns)).unwrap();
-        state.now = before;
+        // The next command is carried out a tick later.
+        state.now = ticks_before(2);
         let tick = Duration::from_nanos(100);
         state.run(&Command::DeleteTable(&towns, tick)).unwrap();
         assert_eq!(held(&state), 2);
