@@ -86,7 +86,7 @@ pub const DIFFERENCES: Differences = Differences {
             tests: &[
                 (
                     "entities::edm_types::filters_compare_doubles_of_any_magnitude",
-                    "double eq -1e300",
+                    "f64 eq -1e300",
                 ),
                 (
                     "entities::round_trips::filters_order_floats_as_rust_does",
