@@ -3,9 +3,11 @@
 //! # The library
 //!
 //! The program `tables` consists of this library and its command line. [`pages`] reads whole tables, [`lines`] is the format of
-//! files, [`import`] writes such lines into an account, and [`own`] is about what the client stores for purposes of its own.
+//! files, [`import`] writes such lines into an account, [`schema`] says what entities have in common, and [`own`] is about what the client stores for
+//! purposes of its own.
 
 pub mod import;
 pub mod lines;
 pub mod own;
 pub mod pages;
+pub mod schema;

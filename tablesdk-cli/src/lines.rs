@@ -67,7 +67,7 @@ impl Line {
             Self::Table(table) => lines::Line::Table(table.into()),
             Self::Entity { table, entity } => lines::Line::Entity {
                 table: table.into(),
-                entity: json(entity).into(),
+                entity: entity_json(entity).into(),
             },
             Self::End(totals) => lines::Line::End(*totals),
         };
@@ -95,7 +95,8 @@ fn read(json: &JsonEntity<'_>) -> Result<DynamicEntity, LineError> {
     Ok(entity)
 }
 
-fn json(entity: &DynamicEntity) -> Vec<u8> {
+/// The JSON of an entity, as it stands in a line: that of the service, without links.
+pub fn entity_json(entity: &DynamicEntity) -> Vec<u8> {
     let properties = entity.properties().iter();
     lines::write_entity(
         entity.partition_key(),

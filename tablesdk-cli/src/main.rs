@@ -3,32 +3,41 @@
 mod account;
 mod commands;
 mod output;
+mod selection;
+mod show;
 mod state;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{Command as _, copy, export, import};
-use crate::output::Output;
+use crate::commands::{Transfer as _, copy, export, get, import, ls, query, schema};
+use crate::output::{Output, shown};
+use crate::show::Format;
 
-/// Exports, imports and copies tables of Azure Table storage
+/// Shows and carries tables of Azure Table storage
 ///
 /// Works with storage accounts, Azure Cosmos DB for Table, Azurite and tablesdk-server.
-/// A command that was interrupted continues when it is started again with the same
-/// arguments.
+/// An export, import or copy that was interrupted continues when it is started again with
+/// the same arguments.
 #[derive(Parser)]
 #[command(name = "tables", version, after_help = EXIT_CODES, verbatim_doc_comment)]
 struct Arguments {
     #[command(subcommand)]
     command: Commands,
-    /// Print the result as one JSON object on standard output
-    #[arg(long, global = true)]
-    json: bool,
+    /// The form of what is printed. Default: a table on a terminal, else lines of JSON
+    ///
+    /// The summary of an export, import or copy is a line of JSON only if this says so.
+    #[arg(long, global = true, value_enum, value_name = "FORM")]
+    output: Option<Format>,
 }
 
 #[derive(Subcommand)]
 enum Commands {
+    Ls(ls::Ls),
+    Query(query::Query),
+    Get(get::Get),
+    Schema(schema::Schema),
     Export(export::Export),
     Import(import::Import),
     Copy(copy::Copy),
@@ -36,17 +45,21 @@ enum Commands {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let Arguments { command, json } = Arguments::parse();
-    let output = Output::new(json);
+    let Arguments { command, output } = Arguments::parse();
+    let output = Output::new(output);
     let run = async {
         match command {
-            Commands::Export(export) => export.run().await,
-            Commands::Import(import) => import.run().await,
-            Commands::Copy(copy) => copy.run().await,
+            Commands::Ls(ls) => shown(ls.run(&output).await),
+            Commands::Query(query) => shown(query.run(&output).await),
+            Commands::Get(get) => shown(get.run(&output).await),
+            Commands::Schema(schema) => shown(schema.run(&output).await),
+            Commands::Export(export) => output.summary(export.run().await),
+            Commands::Import(import) => output.summary(import.run().await),
+            Commands::Copy(copy) => output.summary(copy.run().await),
         }
     };
     tokio::select! {
-        result = run => output.end(result),
+        code = run => code,
         // The command is dropped, and saves how far it has come.
         _ = tokio::signal::ctrl_c() => ExitCode::from(INTERRUPTED),
     }

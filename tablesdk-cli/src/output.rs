@@ -7,17 +7,21 @@ use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
+use tablesdk::ErrorKind;
 use tablesdk::action::BulkFailure;
 use tablesdk_cli::lines::Totals;
 use tablesdk_cli::own::{LeftBehind, OwnEntities};
 use tablesdk_cli::pages::{Position, TablePages};
+
+use crate::show::{Format, Printer};
 
 /// An error of any kind.
 pub(crate) type AnyError = Box<dyn Error + Send + Sync>;
 
 /// Where a command reports.
 pub(crate) struct Output {
-    json: bool,
+    /// The form that the arguments name.
+    format: Option<Format>,
     started: Instant,
 }
 
@@ -89,15 +93,20 @@ impl Failure {
 }
 
 impl Output {
-    pub(crate) fn new(json: bool) -> Self {
+    pub(crate) fn new(format: Option<Format>) -> Self {
         Self {
-            json,
+            format,
             started: Instant::now(),
         }
     }
 
-    /// Prints the result.
-    pub(crate) fn end(&self, result: Result<Report, AnyError>) -> ExitCode {
+    /// What prints entities.
+    pub(crate) fn printer(&self) -> Printer {
+        Printer::new(self.format.unwrap_or_else(Format::of_standard_output))
+    }
+
+    /// Prints the summary of a command that carries whole tables.
+    pub(crate) fn summary(&self, result: Result<Report, AnyError>) -> ExitCode {
         let is_usage = result.as_ref().is_err_and(|error| error.is::<UsageError>());
         let report = result.unwrap_or_else(|error| Report {
             error: Some(with_causes(&*error)),
@@ -114,9 +123,10 @@ impl Output {
     }
 
     fn print(&self, report: &Report) -> io::Result<()> {
-        let mut errors = io::stderr().lock();
+        // Standard output is that of the entities.
+        let mut out = io::stderr().lock();
         for failure in &report.failures {
-            writeln!(errors, "{}: {}", failure.place, failure.error)?;
+            writeln!(out, "{}: {}", failure.place, failure.error)?;
         }
         if report.failed > 0 {
             let (failed, now) = (report.failed, report.failures.len() as u64);
@@ -125,13 +135,12 @@ impl Output {
             } else {
                 ""
             };
-            writeln!(errors, "tables: {failed} entities failed{earlier}")?;
+            writeln!(out, "tables: {failed} entities failed{earlier}")?;
         }
         if let Some(error) = &report.error {
-            writeln!(errors, "tables: {error}")?;
+            writeln!(out, "tables: {error}")?;
         }
-        let mut out = io::stdout().lock();
-        if self.json {
+        if self.format == Some(Format::Json) {
             serde_json::to_writer(&mut out, report)?;
             return writeln!(out);
         }
@@ -179,6 +188,30 @@ fn print_counts(out: &mut impl io::Write, title: &str, counts: &[(u64, &str)]) -
         return Ok(());
     }
     writeln!(out, "{title}: {}", texts.join(", "))
+}
+
+/// Says something about what is printed, to people.
+pub(crate) fn note(text: &str) {
+    // If standard error is closed, nobody reads it.
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// The exit code of a command that has printed what it found.
+pub(crate) fn shown(result: Result<(), AnyError>) -> ExitCode {
+    let Err(error) = result else {
+        return ExitCode::SUCCESS;
+    };
+    // The program that reads, such as `head`, has ended.
+    let kind = error.downcast_ref().map(io::Error::kind);
+    if kind == Some(io::ErrorKind::BrokenPipe) {
+        return ExitCode::SUCCESS;
+    }
+    note(&format!("tables: {}", with_causes(&*error)));
+    let of_client = error.downcast_ref().map(tablesdk::Error::kind);
+    if error.is::<UsageError>() || of_client == Some(ErrorKind::Input) {
+        return ExitCode::from(INVALID_ARGUMENTS);
+    }
+    ExitCode::FAILURE
 }
 
 /// An error with those causes that its message does not contain. An error of the client contains all of them, in one line.

@@ -9,7 +9,7 @@ use tablesdk::TableServiceClient;
 use tablesdk_cli::import::WriteOptions;
 use tablesdk_cli::pages::{Position, TablePage, TablePages};
 
-use super::Command;
+use super::Transfer;
 use crate::account::connect;
 use crate::output::{AnyError, Bar, Failure, Report, with_causes};
 use crate::state::StateFile;
@@ -50,7 +50,7 @@ struct Progress {
     failed: u64,
 }
 
-impl Command for Copy {
+impl Transfer for Copy {
     async fn run(self) -> Result<Report, AnyError> {
         let from = connect(&self.from_connection_string)?;
         let to = connect(&self.to_connection_string)?;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use tablesdk_cli::lines::Line;
 use tablesdk_cli::pages::{Position, TablePages};
 
-use super::Command;
+use super::Transfer;
 use crate::account::Account;
 use crate::output::{AnyError, Bar, Failure, Report, UsageError};
 use crate::state::{StateFile, is_file, open_private, with_suffix};
@@ -60,7 +60,7 @@ struct Progress {
     failed: u64,
 }
 
-impl Command for Export {
+impl Transfer for Export {
     async fn run(self) -> Result<Report, AnyError> {
         let file = target(&self.file, self.force)?;
         let shown = file.display();

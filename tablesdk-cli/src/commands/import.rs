@@ -9,7 +9,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use tablesdk_cli::import::{ImportError, WriteOptions, import};
 
-use super::Command;
+use super::Transfer;
 use crate::account::Account;
 use crate::output::{AnyError, Bar, Failure, Report, with_causes};
 use crate::state::{StateFile, with_suffix};
@@ -39,7 +39,7 @@ struct Progress {
     failed: u64,
 }
 
-impl Command for Import {
+impl Transfer for Import {
     async fn run(self) -> Result<Report, AnyError> {
         let service = self.account.connect()?;
         let shown = self.file.display();

@@ -2,12 +2,16 @@
 
 pub(crate) mod copy;
 pub(crate) mod export;
+pub(crate) mod get;
 pub(crate) mod import;
+pub(crate) mod ls;
+pub(crate) mod query;
+pub(crate) mod schema;
 
 use crate::output::{AnyError, Report};
 
-/// A command with its arguments.
-pub(crate) trait Command {
+/// A command that carries whole tables, with its arguments.
+pub(crate) trait Transfer {
     /// Executes it. An error, also in the report, is a failure of the whole command.
     async fn run(self) -> Result<Report, AnyError>;
 }

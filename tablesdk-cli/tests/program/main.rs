@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod own;
+mod show;
 
 use std::fs;
 use std::path::Path;
@@ -35,7 +36,7 @@ async fn count(service: &TableServiceClient, table: &str) -> usize {
     query.count().await.unwrap()
 }
 
-/// Runs the program with `--json` in a directory. Returns the exit code, the JSON, and standard error.
+/// Runs a command that carries tables, in a directory. Returns the exit code, its summary in JSON, and what else is on standard error.
 async fn tables(
     directory: &Path,
     words: &[&str],
@@ -46,13 +47,17 @@ async fn tables(
         .current_dir(directory)
         .env_clear()
         .envs(variables.iter().copied());
-    command.args(words).arg("--json");
+    command.args(words).args(["--output", "json"]);
     let output = tokio::task::spawn_blocking(move || command.output().unwrap());
     let output = output.await.unwrap();
-    let errors = String::from_utf8(output.stderr).unwrap();
-    let json = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    assert!(output.stdout.is_empty());
+    let shown = String::from_utf8(output.stderr).unwrap();
+    let lines: Vec<_> = shown.split_inclusive('\n').collect();
+    let summary = lines.last().and_then(|it| serde_json::from_str(it).ok());
+    let others = lines.len() - usize::from(summary.is_some());
+    let errors: String = lines.into_iter().take(others).collect();
+    let json = summary.unwrap_or_default();
     // The key of no server is printed.
-    let shown = format!("{errors} {json}");
     for (_, text) in variables {
         let key = text
             .split(';')

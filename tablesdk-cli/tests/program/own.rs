@@ -227,7 +227,7 @@ async fn the_summary_counts_the_entities_of_the_client_by_kind() {
     command.current_dir(place.path()).env_clear();
     command.env(STRING, text).args(["export", "all.jsonl"]);
     let output = tokio::task::spawn_blocking(move || command.output().unwrap());
-    let shown = String::from_utf8(output.await.unwrap().stdout).unwrap();
+    let shown = String::from_utf8(output.await.unwrap().stderr).unwrap();
     let (first, others) = shown.split_once('\n').unwrap();
     assert!(
         first.starts_with("Exported 3 tables with 16 entities in "),

@@ -1,0 +1,116 @@
+//! `tables ls`: the names of tables.
+
+use clap::Args;
+use tablesdk_cli::lines::Line;
+
+use crate::account::Account;
+use crate::output::{AnyError, Output};
+
+/// Print the names of the tables
+///
+/// The tables of a series, such as Logins20240311 and Logins20240312, are one line:
+/// `--output json` prints each of them.
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Ls {
+    /// Only tables whose names begin so, in the case in which they were created
+    prefix: Option<String>,
+    #[command(flatten)]
+    account: Account,
+}
+
+impl Ls {
+    pub(crate) async fn run(self, output: &Output) -> Result<(), AnyError> {
+        let tables = self.account.connect()?.tables();
+        let tables = tables.starting_with(self.prefix.unwrap_or_default());
+        let mut names = tables.collect().await?;
+        names.sort_by_cached_key(|name| name.to_ascii_lowercase());
+        let lines = names.iter().map(|name| {
+            let mut line = Vec::new();
+            Line::Table(name.clone()).write(&mut line);
+            line.truncate(line.trim_ascii_end().len());
+            line
+        });
+        let folded = folded(&names);
+        let folded = folded.iter().map(|series| (series.first, series.note()));
+        output.printer().names(lines, folded)?;
+        Ok(())
+    }
+}
+
+/// Tables whose names differ in their digits alone, or one table.
+#[derive(Debug, PartialEq)]
+struct Series<'n> {
+    first: &'n str,
+    last: &'n str,
+    count: usize,
+}
+
+impl Series<'_> {
+    fn note(&self) -> String {
+        match self.count {
+            1 => String::new(),
+            count => format!(" to {} ({count} tables)", self.last),
+        }
+    }
+}
+
+/// The tables in their order, with those of a series together: the same text before 4, 6, 8 or 10 digits.
+fn folded(names: &[String]) -> Vec<Series<'_>> {
+    let mut all: Vec<Series<'_>> = Vec::new();
+    for name in names {
+        match all.last_mut() {
+            Some(series) if prefix(name).is_some() && prefix(name) == prefix(series.last) => {
+                series.last = name;
+                series.count += 1;
+            }
+            _ => all.push(Series {
+                first: name,
+                last: name,
+                count: 1,
+            }),
+        }
+    }
+    all
+}
+
+/// The text before the digits of a year, month, day or hour, and how many digits there are.
+fn prefix(name: &str) -> Option<(&str, usize)> {
+    let text = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let digits = name.len() - text.len();
+    matches!(digits, 4 | 6 | 8 | 10).then_some((text, digits))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tables_of_a_series_are_one_line() {
+        let names = [
+            "Logins",
+            "Logins2024",
+            "Logins20240311",
+            "Logins20240312",
+            "Logins20240313",
+            "Orders1",
+            "Orders2",
+        ];
+        let names = names.map(str::to_owned);
+        let lines = folded(&names);
+        let lines: Vec<_> = lines
+            .iter()
+            .map(|it| format!("{}{}", it.first, it.note()))
+            .collect();
+        assert_eq!(
+            lines,
+            [
+                "Logins",
+                "Logins2024",
+                "Logins20240311 to Logins20240313 (3 tables)",
+                "Orders1",
+                "Orders2"
+            ]
+        );
+    }
+}

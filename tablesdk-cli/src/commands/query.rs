@@ -1,0 +1,129 @@
+//! `tables query`: entities of one table, page by page.
+
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+use tablesdk::action::QueryEntities;
+use tablesdk::query::{AccessClass, PageToken, Selection as Columns};
+use tablesdk::{DynamicEntity, Stored};
+
+use crate::account::Account;
+use crate::output::{AnyError, Output, UsageError, note};
+use crate::selection::Selection;
+
+/// Print entities of a table
+///
+/// Standard error says first how the service finds the entities, and at last whether there
+/// are more. A query that looks at the whole table is refused without --scan.
+///
+///   tables query Employees --partition Sales
+///   tables query Employees --partition Sales --rows 000100..000200 --select Name,Age
+///   tables query Employees --filter "Age ge 36" --scan
+///
+/// Entities that the client stores for purposes of its own are not shown; `tables export`
+/// writes them.
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Query {
+    /// The table
+    table: String,
+    #[command(flatten)]
+    account: Account,
+    #[command(flatten)]
+    selection: Selection,
+    /// Only these properties, beside the keys: names with commas between them
+    #[arg(
+        long,
+        help_heading = "Entities",
+        value_name = "NAMES",
+        value_delimiter = ','
+    )]
+    select: Vec<String>,
+    #[command(flatten)]
+    extent: Extent,
+}
+
+/// How many entities are printed
+#[derive(Args)]
+struct Extent {
+    /// Print at most this number of entities
+    #[arg(long, value_name = "COUNT", default_value_t = 1000, conflicts_with = "all", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    take: usize,
+    /// Print all entities
+    #[arg(long)]
+    all: bool,
+    /// Print what comes after an earlier query, which has printed this token
+    #[arg(long = "continue", value_name = "TOKEN")]
+    resume: Option<String>,
+    /// Look at the whole table if nothing else finds the entities
+    #[arg(long)]
+    scan: bool,
+}
+
+impl Query {
+    pub(crate) async fn run(self, output: &Output) -> Result<(), AnyError> {
+        let Self {
+            table,
+            account,
+            selection,
+            select,
+            extent,
+        } = self;
+        let table = account.connect()?.table(&table);
+        let query = || selection.query(&table);
+        if select.is_empty() {
+            return extent.print(query, &select, output).await;
+        }
+        let query = || query().select(|e| e.properties(select.iter().map(String::as_str)));
+        extent.print(query, &select, output).await
+    }
+}
+
+impl Extent {
+    async fn print<S: Columns<DynamicEntity, Item = Stored<DynamicEntity>>>(
+        &self,
+        query: impl Fn() -> QueryEntities<DynamicEntity, S>,
+        select: &[String],
+        output: &Output,
+    ) -> Result<(), AnyError> {
+        let token = self.resume.as_deref().map(str::parse::<PageToken>);
+        let token = token.transpose().map_err(|error| UsageError(error.into()));
+        let mut token = token?;
+        let access = query().explain()?.access();
+        note(&format!("access: {}", cost(access)));
+        if access == AccessClass::Scan && !self.scan {
+            let problem = "the query looks at the whole table: name a --partition, or use --scan";
+            return Err(UsageError(problem.into()).into());
+        }
+        let printer = output.printer();
+        let mut left = if self.all { usize::MAX } else { self.take };
+        loop {
+            let query = query().page_size(left.min(PAGE_MAX));
+            let page = query.page(token).await?;
+            printer.entities(&page.items, select)?;
+            left = left.saturating_sub(page.items.len());
+            token = page.next;
+            if token.is_none() || left == 0 {
+                break;
+            }
+        }
+        if let Some(token) = token {
+            note(&format!(
+                "there may be more: --continue {token} prints them, --all prints all"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// What a class costs.
+const fn cost(access: AccessClass) -> &'static str {
+    match access {
+        AccessClass::Point => "point, one entity by its keys",
+        AccessClass::RowRange => "row range, a part of one partition",
+        AccessClass::Partition => "partition, all of its entities are looked at",
+        AccessClass::Scan => "scan, the whole table is looked at",
+    }
+}
+
+/// The most entities that the service puts into a response.
+const PAGE_MAX: usize = 1000;

@@ -1,0 +1,77 @@
+//! The options that say which entities of a table a command is about.
+
+use clap::Args;
+use tablesdk::action::QueryEntities;
+use tablesdk::{DynamicEntity, TableClient};
+
+/// Conditions, all of which an entity meets
+#[derive(Args)]
+pub(crate) struct Selection {
+    /// Only this partition
+    #[arg(long, help_heading = "Entities", value_name = "KEY")]
+    partition: Option<String>,
+    /// Only this row key
+    #[arg(long, help_heading = "Entities", value_name = "KEY", conflicts_with_all = ["rows", "row_prefix"])]
+    row: Option<String>,
+    /// Only row keys from FROM on and before TO; one of them may be left out
+    #[arg(long, help_heading = "Entities", value_name = "FROM..TO", value_parser = Rows::parse)]
+    rows: Option<Rows>,
+    /// Only row keys that begin with this text
+    #[arg(
+        long,
+        help_heading = "Entities",
+        value_name = "TEXT",
+        conflicts_with = "rows"
+    )]
+    row_prefix: Option<String>,
+    /// An `OData` filter, such as "Age ge 36 and Name ne 'Ada'"
+    #[arg(long, help_heading = "Entities", value_name = "ODATA")]
+    filter: Option<String>,
+}
+
+/// A range of row keys.
+#[derive(Clone, Debug, PartialEq)]
+struct Rows {
+    from: String,
+    to: String,
+}
+
+impl Rows {
+    fn parse(text: &str) -> Result<Self, String> {
+        let parts = text.split_once("..");
+        let (from, to) =
+            parts.ok_or("a range has two points, such as 000100..000200 or 000100..")?;
+        Ok(Self {
+            from: from.to_owned(),
+            to: to.to_owned(),
+        })
+    }
+}
+
+impl Selection {
+    /// The query for these entities.
+    pub(crate) fn query(&self, table: &TableClient) -> QueryEntities<DynamicEntity> {
+        let mut query = table.query::<DynamicEntity>();
+        if let Some(partition) = &self.partition {
+            query = query.partition(partition);
+        }
+        if let Some(row) = &self.row {
+            query = query.filter(|e| e.property("RowKey").eq(row.as_str()));
+        }
+        if let Some(prefix) = &self.row_prefix {
+            query = query.filter(|e| e.property("RowKey").starts_with(prefix));
+        }
+        if let Some(Rows { from, to }) = &self.rows {
+            if !from.is_empty() {
+                query = query.filter(|e| e.property("RowKey").ge(from.as_str()));
+            }
+            if !to.is_empty() {
+                query = query.filter(|e| e.property("RowKey").lt(to.as_str()));
+            }
+        }
+        if let Some(filter) = &self.filter {
+            query = query.odata(filter);
+        }
+        query
+    }
+}

@@ -1,0 +1,295 @@
+//! How entities are printed: as a table that fits the terminal, or as lines of JSON.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal as _, Write as _};
+
+use comfy_table::{ContentArrangement, Row, Table, presets};
+use console::Term;
+use tablesdk::{DynamicEntity, Stored, Value};
+use tablesdk_cli::lines::entity_json;
+
+/// The form of what a command prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    /// Columns, which a terminal cuts to its width
+    Table,
+    /// A line of JSON for each entity, with the types of its properties
+    Json,
+}
+
+impl Format {
+    /// The form for standard output if the arguments name none: people read columns, and programs read lines.
+    pub(crate) fn of_standard_output() -> Self {
+        if io::stdout().is_terminal() {
+            Self::Table
+        } else {
+            Self::Json
+        }
+    }
+}
+
+/// What becomes of values that do not fit into a line of a terminal.
+#[derive(Clone, Copy, PartialEq)]
+enum Cut {
+    /// They end with an ellipsis.
+    Long,
+    /// They take several lines.
+    Nothing,
+}
+
+/// Prints on standard output, page by page.
+pub(crate) struct Printer {
+    format: Format,
+    /// What a terminal shows must not act on it.
+    is_terminal: bool,
+}
+
+impl Printer {
+    pub(crate) fn new(format: Format) -> Self {
+        Self {
+            format,
+            is_terminal: io::stdout().is_terminal(),
+        }
+    }
+
+    /// Prints entities. Those of a page are one table, whose columns are these properties, or all that they have.
+    pub(crate) fn entities(
+        &self,
+        entities: &[Stored<DynamicEntity>],
+        selected: &[String],
+    ) -> io::Result<()> {
+        match self.format {
+            Format::Json => self.lines(entities.iter().map(|entity| entity_json(entity))),
+            Format::Table if entities.is_empty() => Ok(()),
+            Format::Table => {
+                let names = match selected {
+                    [] => names(entities),
+                    _ => selected.iter().map(String::as_str).collect(),
+                };
+                let rows = entities.iter().map(|entity| row(entity, &names));
+                let header = ["PartitionKey", "RowKey"].into_iter();
+                let header = header.chain(names.iter().copied()).chain(["Timestamp"]);
+                self.table(header, rows, Cut::Long)
+            }
+        }
+    }
+
+    /// Prints one entity: a line of a table for each of its properties.
+    pub(crate) fn entity(&self, entity: &Stored<DynamicEntity>) -> io::Result<()> {
+        if self.format == Format::Json {
+            return self.lines([entity_json(entity)]);
+        }
+        let text = |name: &str, text: String| vec![name.to_owned(), "Edm.String".to_owned(), text];
+        let mut rows = vec![
+            text("PartitionKey", harmless(entity.partition_key())),
+            text("RowKey", harmless(entity.row_key())),
+        ];
+        let properties = entity.properties().iter();
+        rows.extend(properties.map(|(name, value)| {
+            let edm_type = value.edm_type().as_str().to_owned();
+            vec![harmless(name), edm_type, cell(value)]
+        }));
+        let timestamp = timestamp(entity);
+        let edm_type = "Edm.DateTime".to_owned();
+        rows.push(vec!["Timestamp".to_owned(), edm_type, timestamp]);
+        self.table(["Property", "Type", "Value"], rows, Cut::Nothing)
+    }
+
+    /// Prints what is no entity: lines of JSON, or the rows of a table.
+    pub(crate) fn rows(
+        &self,
+        lines: impl IntoIterator<Item = Vec<u8>>,
+        header: impl IntoIterator<Item = &'static str>,
+        rows: impl IntoIterator<Item = Vec<String>>,
+    ) -> io::Result<()> {
+        match self.format {
+            Format::Json => self.lines(lines),
+            Format::Table => self.table(header, rows, Cut::Long),
+        }
+    }
+
+    /// Prints the names of tables; `lines` in JSON, and `folded` to people.
+    pub(crate) fn names<'n>(
+        &self,
+        lines: impl IntoIterator<Item = Vec<u8>>,
+        folded: impl IntoIterator<Item = (&'n str, String)>,
+    ) -> io::Result<()> {
+        if self.format == Format::Json {
+            return self.lines(lines);
+        }
+        let mut out = io::stdout().lock();
+        for (name, note) in folded {
+            writeln!(out, "{name}{note}")?;
+        }
+        out.flush()
+    }
+
+    fn lines(&self, lines: impl IntoIterator<Item = Vec<u8>>) -> io::Result<()> {
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        for line in lines {
+            if self.is_terminal {
+                // JSON is UTF-8, and what is escaped stands in its strings.
+                let text = String::from_utf8_lossy(&line);
+                out.write_all(harmless_json(&text).as_bytes())?;
+            } else {
+                out.write_all(&line)?;
+            }
+            out.write_all(b"\n")?;
+        }
+        out.flush()
+    }
+
+    fn table<'h>(
+        &self,
+        header: impl IntoIterator<Item = &'h str>,
+        rows: impl IntoIterator<Item = Vec<String>>,
+        cut: Cut,
+    ) -> io::Result<()> {
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING);
+        if let Some((_, columns)) = Term::stdout().size_checked().filter(|_| self.is_terminal) {
+            table.set_width(columns);
+            table.set_content_arrangement(ContentArrangement::Dynamic);
+        }
+        table.set_header(header.into_iter().map(harmless).collect::<Vec<_>>());
+        for cells in rows {
+            let mut row = Row::from(cells);
+            if cut == Cut::Long {
+                row.max_height(1);
+            }
+            table.add_row(row);
+        }
+        for column in table.column_iter_mut() {
+            column.set_padding((0, 2));
+        }
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        for line in table.lines() {
+            writeln!(out, "{}", line.trim_end())?;
+        }
+        out.flush()
+    }
+}
+
+/// The properties that entities have, in the order in which they are seen first.
+fn names(entities: &[Stored<DynamicEntity>]) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut seen = HashSet::new();
+    for entity in entities {
+        let of_entity = entity.properties().iter().map(|(name, _)| name);
+        names.extend(of_entity.filter(|name| seen.insert(*name)));
+    }
+    names
+}
+
+fn row(entity: &Stored<DynamicEntity>, names: &[&str]) -> Vec<String> {
+    let mut cells = vec![harmless(entity.partition_key()), harmless(entity.row_key())];
+    cells.extend(names.iter().map(|name| {
+        let value = entity.properties().get(name);
+        value.map(cell).unwrap_or_default()
+    }));
+    cells.push(timestamp(entity));
+    cells
+}
+
+/// The time of the last write, which each entity of the service has.
+fn timestamp(entity: &Stored<DynamicEntity>) -> String {
+    let timestamp = entity.timestamp();
+    timestamp.map(|it| it.to_string()).unwrap_or_default()
+}
+
+/// A value for people. The empty string differs from a property that is absent.
+pub(crate) fn cell(value: &Value) -> String {
+    match value {
+        Value::Binary(bytes) => {
+            let mut text = format!("{} bytes:", bytes.len());
+            let shown = bytes.iter().take(HEX_MAX);
+            text.push(' ');
+            for byte in shown {
+                // Writing to a string does not fail.
+                let _ = write!(text, "{byte:02x}");
+            }
+            if bytes.len() > HEX_MAX {
+                text.push('…');
+            }
+            text
+        }
+        Value::Boolean(value) => value.to_string(),
+        Value::DateTime(value) => value.to_string(),
+        Value::Double(value) => format!("{value:?}"),
+        Value::Guid(value) => value.to_string(),
+        Value::Int32(value) => value.to_string(),
+        Value::Int64(value) => value.to_string(),
+        Value::String(value) if value.is_empty() => "\"\"".to_owned(),
+        Value::String(value) => harmless(value),
+    }
+}
+
+/// A text without characters that act on a terminal, or on the order of what it shows.
+pub(crate) fn harmless(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        if acts(character) {
+            shown.extend(character.escape_unicode());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
+/// The same within JSON. It has no character beyond 16 bits that acts.
+fn harmless_json(json: &str) -> String {
+    let mut shown = String::with_capacity(json.len());
+    for character in json.chars() {
+        if acts(character) {
+            let _ = write!(shown, "\\u{:04x}", u32::from(character));
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
+/// Control characters, and the marks of bidirectional text.
+fn acts(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// How many bytes of a value are shown.
+const HEX_MAX: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_does_not_act_on_a_terminal() {
+        let text = "a\u{1b}[2Jb\u{202e}c\td\u{9b}ä漢";
+        let shown = harmless(text);
+        assert_eq!(shown, r"a\u{1b}[2Jb\u{202e}c\u{9}d\u{9b}ä漢");
+        let json = serde_json::to_string(text).expect("a string is JSON");
+        let shown = harmless_json(&json);
+        assert!(!shown.chars().any(acts), "{shown}");
+        let read: String = serde_json::from_str(&shown).expect("it is still JSON");
+        assert_eq!(read, text);
+    }
+
+    #[test]
+    fn a_cell_shows_the_value_exactly() {
+        for (value, expected) in [
+            (Value::Binary(vec![0, 255]), "2 bytes: 00ff"),
+            (
+                Value::Binary(vec![7; 17]),
+                "17 bytes: 07070707070707070707070707070707…",
+            ),
+            (Value::Boolean(true), "true"),
+            (Value::Double(1.0), "1.0"),
+            (Value::Int64(i64::MIN), "-9223372036854775808"),
+            (Value::String(String::new()), "\"\""),
+        ] {
+            assert_eq!(cell(&value), expected);
+        }
+    }
+}
