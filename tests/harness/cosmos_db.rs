@@ -39,7 +39,7 @@ pub const DIFFERENCES: Differences = Differences {
                 ),
                 (
                     "patterns::encryption::operations::without_keys_nothing_is_sent_or_read",
-                    "on a `None` value",
+                    "it exists",
                 ),
                 (
                     "patterns::moves::a_target_that_cannot_be_one_is_refused",
