@@ -97,7 +97,7 @@ impl Schema {
 
 impl Property {
     fn note(&mut self, value: &Value) {
-        let bytes = size(value);
+        let bytes = value.as_ref().counted_bytes();
         let mut types = self.types.iter_mut();
         let known = types.find(|it| it.edm_type() == value.edm_type());
         if let Some(of_type) = known {
@@ -164,30 +164,14 @@ impl TypeOfProperty {
     }
 }
 
-/// The bytes that the service counts for a value: text is stored as UTF-16.
-fn size(value: &Value) -> usize {
-    match value {
-        Value::Binary(bytes) => bytes.len() + 4,
-        Value::Boolean(_) => 1,
-        Value::Int32(_) => 4,
-        Value::DateTime(_) | Value::Double(_) | Value::Int64(_) => 8,
-        Value::Guid(_) => 16,
-        Value::String(text) => text.encode_utf16().count() * 2 + 4,
-    }
-}
-
-/// Compares two values of one type.
+/// Compares two values of one type as the service does. A NaN has a place, too.
 fn compare(one: &Value, other: &Value) -> Ordering {
     match (one, other) {
-        (Value::Binary(one), Value::Binary(other)) => one.cmp(other),
-        (Value::Boolean(one), Value::Boolean(other)) => one.cmp(other),
-        (Value::DateTime(one), Value::DateTime(other)) => one.cmp(other),
         (Value::Double(one), Value::Double(other)) => one.total_cmp(other),
-        (Value::Guid(one), Value::Guid(other)) => one.cmp(other),
-        (Value::Int32(one), Value::Int32(other)) => one.cmp(other),
-        (Value::Int64(one), Value::Int64(other)) => one.cmp(other),
-        (Value::String(one), Value::String(other)) => one.cmp(other),
-        _ => Ordering::Equal,
+        _ => {
+            let order = one.as_ref().compare_to_literal(other);
+            order.unwrap_or(Ordering::Equal)
+        }
     }
 }
 

@@ -227,23 +227,19 @@ pub(crate) fn cell(value: &Value) -> String {
 
 /// A text without characters that act on a terminal, or on the order of what it shows.
 pub(crate) fn harmless(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for character in text.chars() {
-        if acts(character) {
-            shown.extend(character.escape_unicode());
-        } else {
-            shown.push(character);
-        }
-    }
-    shown
+    escaped(text, |character| character.escape_unicode().to_string())
 }
 
 /// The same within JSON. It has no character beyond 16 bits that acts.
 fn harmless_json(json: &str) -> String {
-    let mut shown = String::with_capacity(json.len());
-    for character in json.chars() {
+    escaped(json, |character| format!("\\u{:04x}", u32::from(character)))
+}
+
+fn escaped(text: &str, escape: impl Fn(char) -> String) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
         if acts(character) {
-            let _ = write!(shown, "\\u{:04x}", u32::from(character));
+            shown.push_str(&escape(character));
         } else {
             shown.push(character);
         }

@@ -5,6 +5,7 @@ use clap::builder::RangedU64ValueParser;
 use tablesdk::action::QueryEntities;
 use tablesdk::query::{AccessClass, PageToken, Selection as Columns};
 use tablesdk::{DynamicEntity, Stored};
+use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 
 use crate::account::Account;
 use crate::output::{AnyError, Output, UsageError, note};
@@ -89,7 +90,7 @@ impl Extent {
         let token = token.transpose().map_err(|error| UsageError(error.into()));
         let mut token = token?;
         let access = query().explain()?.access();
-        note(&format!("access: {}", cost(access)));
+        note(&format!("access: {access}, {}", cost(access)));
         if access == AccessClass::Scan && !self.scan {
             let problem = "the query looks at the whole table: name a --partition, or use --scan";
             return Err(UsageError(problem.into()).into());
@@ -97,7 +98,7 @@ impl Extent {
         let printer = output.printer();
         let mut left = if self.all { usize::MAX } else { self.take };
         loop {
-            let query = query().page_size(left.min(PAGE_MAX));
+            let query = query().page_size(left.min(PAGE_ITEMS_MAX));
             let page = query.page(token).await?;
             printer.entities(&page.items, select)?;
             left = left.saturating_sub(page.items.len());
@@ -118,12 +119,9 @@ impl Extent {
 /// What a class costs.
 const fn cost(access: AccessClass) -> &'static str {
     match access {
-        AccessClass::Point => "point, one entity by its keys",
-        AccessClass::RowRange => "row range, a part of one partition",
-        AccessClass::Partition => "partition, all of its entities are looked at",
-        AccessClass::Scan => "scan, the whole table is looked at",
+        AccessClass::Point => "one entity by its keys",
+        AccessClass::RowRange => "a part of one partition",
+        AccessClass::Partition => "all of its entities are looked at",
+        AccessClass::Scan => "the whole table is looked at",
     }
 }
-
-/// The most entities that the service puts into a response.
-const PAGE_MAX: usize = 1000;

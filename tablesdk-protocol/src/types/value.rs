@@ -188,6 +188,18 @@ impl ValueRef<'_> {
         }
     }
 
+    /// The bytes that the service counts for the value in the size of an entity. Text takes two for each UTF-16 code unit.
+    pub fn counted_bytes(&self) -> usize {
+        match self {
+            Self::Binary(bytes) => bytes.len() + 4,
+            Self::Boolean(_) => 1,
+            Self::DateTime(_) | Self::Double(_) | Self::Int64(_) => 8,
+            Self::Guid(_) => 16,
+            Self::Int32(_) => 4,
+            Self::String(text) => text.encode_utf16().count() * 2 + 4,
+        }
+    }
+
     /// The same value, owning its text or bytes.
     pub fn into_value(self) -> Value {
         match self {

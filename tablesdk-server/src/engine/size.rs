@@ -20,18 +20,7 @@ pub(crate) fn entity_bytes<'v, E>(
 }
 
 fn property_bytes(name: &str, value: &ValueRef<'_>) -> usize {
-    8 + utf16_bytes(name) + value_bytes(value)
-}
-
-fn value_bytes(value: &ValueRef<'_>) -> usize {
-    match value {
-        ValueRef::Binary(bytes) => bytes.len() + 4,
-        ValueRef::Boolean(_) => 1,
-        ValueRef::DateTime(_) | ValueRef::Double(_) | ValueRef::Int64(_) => 8,
-        ValueRef::Guid(_) => 16,
-        ValueRef::Int32(_) => 4,
-        ValueRef::String(text) => utf16_bytes(text) + 4,
-    }
+    8 + utf16_bytes(name) + value.counted_bytes()
 }
 
 fn utf16_bytes(text: &str) -> usize {
