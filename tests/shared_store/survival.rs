@@ -38,7 +38,7 @@ async fn nothing_acknowledged_is_lost_when_servers_are_killed_and_the_database_r
         return;
     };
     let mut rng = Rng::with_seed(seed("TABLESDK_SHARED_STORE_SEED"));
-    let size = size(3_000);
+    let size = size(4_000);
     let (cluster, workload) = start(&database.url("postgres"), size).await;
     let mut disturbing = rng.fork();
     let every = (size.operations / 8).min(500);
@@ -92,7 +92,7 @@ async fn conditional_increments_are_exact_while_servers_are_killed() {
         return;
     };
     let mut rng = Rng::with_seed(seed("TABLESDK_SHARED_STORE_SEED"));
-    let increments = setting("TABLESDK_SHARED_STORE_INCREMENTS").unwrap_or(38);
+    let increments = setting("TABLESDK_SHARED_STORE_INCREMENTS").unwrap_or(50);
     let size = Size {
         operations: CLIENTS as u64 * increments,
         ..size(0)
