@@ -1,7 +1,7 @@
 //! The account of a command: the options and environment variables of the Azure command line.
 
 use clap::Args;
-use tablesdk::{Sas, SharedKey, TableServiceClient};
+use tablesdk::{Sas, SharedKey, TableServiceClient, TableServiceClientBuilder};
 
 use crate::output::AnyError;
 use crate::output::UsageError;
@@ -44,14 +44,19 @@ pub(crate) struct Account {
 impl Account {
     /// A client of the account.
     pub(crate) fn connect(self) -> Result<TableServiceClient, AnyError> {
-        let client = self.connect_with(variable);
-        client.map_err(|error| UsageError(error).into())
+        built(self.builder()?)
     }
 
-    fn connect_with(
+    /// A client of the account that has no options yet.
+    pub(crate) fn builder(self) -> Result<TableServiceClientBuilder, AnyError> {
+        let builder = self.builder_with(variable);
+        builder.map_err(|error| UsageError(error).into())
+    }
+
+    fn builder_with(
         self,
         variable: impl Fn(&str) -> Option<String>,
-    ) -> Result<TableServiceClient, AnyError> {
+    ) -> Result<TableServiceClientBuilder, AnyError> {
         let Self {
             connection_string,
             account_name,
@@ -60,14 +65,14 @@ impl Account {
             table_endpoint,
         } = self;
         if let Some(text) = connection_string {
-            return connection_string_client(&text);
+            return connection_string_builder(&text);
         }
         let has_options = account_name.is_some()
             || account_key.is_some()
             || sas_token.is_some()
             || table_endpoint.is_some();
         if !has_options && let Some(text) = variable("AZURE_STORAGE_CONNECTION_STRING") {
-            return Ok(TableServiceClient::from_connection_string(&text)?);
+            return Ok(TableServiceClientBuilder::from_connection_string(&text)?);
         }
         let name = account_name.or_else(|| variable("AZURE_STORAGE_ACCOUNT"));
         // A credential among the arguments wins over any in the environment.
@@ -97,23 +102,31 @@ impl Account {
                 return Err("no credential is given: use --account-key or --sas-token, or set AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN".into());
             }
         };
-        Ok(builder.build()?)
+        Ok(builder)
     }
 }
 
 /// A client from a connection string, or from `env:NAME`.
 pub(crate) fn connect(text: &str) -> Result<TableServiceClient, AnyError> {
-    connection_string_client(text).map_err(|error| UsageError(error).into())
+    let builder = connection_string_builder(text);
+    built(builder.map_err(|error| AnyError::from(UsageError(error)))?)
 }
 
-fn connection_string_client(text: &str) -> Result<TableServiceClient, AnyError> {
+/// What is wrong with an endpoint is wrong with the arguments.
+pub(crate) fn built(builder: TableServiceClientBuilder) -> Result<TableServiceClient, AnyError> {
+    builder
+        .build()
+        .map_err(|error| UsageError(error.into()).into())
+}
+
+fn connection_string_builder(text: &str) -> Result<TableServiceClientBuilder, AnyError> {
     match text.strip_prefix("env:") {
         Some(name) => {
             let text = variable(name);
             let text = text.ok_or_else(|| format!("the environment variable {name} is not set"))?;
-            Ok(TableServiceClient::from_connection_string(&text)?)
+            Ok(TableServiceClientBuilder::from_connection_string(&text)?)
         }
-        None => Ok(TableServiceClient::from_connection_string(text)?),
+        None => Ok(TableServiceClientBuilder::from_connection_string(text)?),
     }
 }
 
@@ -147,7 +160,7 @@ mod tests {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
         };
-        let client = account.connect_with(variable);
+        let client = account.builder_with(variable).and_then(built);
         let client = client.map_err(|error| error.to_string())?;
         Ok(client.endpoint().to_string())
     }
