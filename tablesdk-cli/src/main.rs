@@ -2,7 +2,9 @@
 
 mod account;
 mod commands;
+mod guard;
 mod output;
+mod prompt;
 mod selection;
 mod show;
 mod state;
@@ -11,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{Transfer as _, copy, export, get, import, ls, query, schema};
+use crate::commands::{Transfer as _, copy, export, get, import, ls, query, rm, schema};
 use crate::output::{Output, shown};
 use crate::show::Format;
 
@@ -37,6 +39,7 @@ enum Commands {
     Ls(ls::Ls),
     Query(query::Query),
     Get(get::Get),
+    Rm(rm::Rm),
     Schema(schema::Schema),
     Export(export::Export),
     Import(import::Import),
@@ -52,6 +55,7 @@ async fn main() -> ExitCode {
             Commands::Ls(ls) => shown(ls.run(&output).await),
             Commands::Query(query) => shown(query.run(&output).await),
             Commands::Get(get) => shown(get.run(&output).await),
+            Commands::Rm(rm) => output.summary(rm.run().await),
             Commands::Schema(schema) => shown(schema.run(&output).await),
             Commands::Export(export) => output.summary(export.run().await),
             Commands::Import(import) => output.summary(import.run().await),

@@ -8,7 +8,7 @@ use std::time::Instant;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use tablesdk::ErrorKind;
-use tablesdk::action::BulkFailure;
+use tablesdk::action::{BulkError, BulkFailure, BulkReport};
 use tablesdk_cli::lines::Totals;
 use tablesdk_cli::own::{LeftBehind, OwnEntities};
 use tablesdk_cli::pages::{Position, TablePages};
@@ -32,6 +32,9 @@ pub(crate) struct Report {
     /// The first word of the result.
     #[serde(skip)]
     pub(crate) verb: &'static str,
+    /// The table of a command that writes into one.
+    #[serde(skip)]
+    pub(crate) of_table: Option<String>,
     #[serde(flatten)]
     pub(crate) totals: Totals,
     /// How many of the entities are those that the client stores for purposes of its own.
@@ -42,11 +45,28 @@ pub(crate) struct Report {
     /// The number of entities that failed, including those of earlier runs that this one continued.
     pub(crate) failed: u64,
     pub(crate) failures: Vec<Failure>,
+    /// How many of those that failed were changed meanwhile.
+    #[serde(skip)]
+    pub(crate) changed: u64,
     /// Why the command ended early.
     pub(crate) error: Option<String>,
 }
 
 impl Report {
+    /// Takes what a bulk run has done in one table.
+    pub(crate) fn take(&mut self, table: &str, bulk: Result<BulkReport, BulkError>) {
+        let bulk = bulk.unwrap_or_else(|error| {
+            self.error = Some(with_causes(&error));
+            error.into_report()
+        });
+        let failures = bulk.failures().iter();
+        let failures = failures.map(|failure| Failure::new(table.to_owned(), failure));
+        self.failures.extend(failures);
+        self.totals.entities += bulk.progress().written;
+        self.changed += bulk.progress().changed;
+        self.failed += bulk.progress().failed + bulk.progress().changed;
+    }
+
     /// Takes the numbers of what was read.
     pub(crate) fn count(&mut self, position: &Position) {
         self.totals = position.totals;
@@ -128,14 +148,19 @@ impl Output {
         for failure in &report.failures {
             writeln!(out, "{}: {}", failure.place, failure.error)?;
         }
-        if report.failed > 0 {
-            let (failed, now) = (report.failed, report.failures.len() as u64);
-            let earlier = if failed > now {
+        if report.changed > 0 {
+            let changed = counted(report.changed, "entity", "entities");
+            writeln!(out, "tables: {changed} changed meanwhile and stayed")?;
+        }
+        let failed = report.failed - report.changed;
+        if failed > 0 {
+            let earlier = if failed > report.failures.len() as u64 {
                 ", some of them in an earlier run"
             } else {
                 ""
             };
-            writeln!(out, "tables: {failed} entities failed{earlier}")?;
+            let failed = counted(failed, "entity", "entities");
+            writeln!(out, "tables: {failed} failed{earlier}")?;
         }
         if let Some(error) = &report.error {
             writeln!(out, "tables: {error}")?;
@@ -150,10 +175,14 @@ impl Output {
         let Totals { tables, entities } = report.totals;
         let seconds = self.started.elapsed().as_secs_f64();
         let verb = report.verb;
-        writeln!(
-            out,
-            "{verb} {tables} tables with {entities} entities in {seconds:.1} s"
-        )?;
+        let entities = counted(entities, "entity", "entities");
+        match &report.of_table {
+            Some(table) => writeln!(out, "{verb} {entities} of {table} in {seconds:.1} s")?,
+            None => {
+                let tables = counted(tables, "table", "tables");
+                writeln!(out, "{verb} {tables} with {entities} in {seconds:.1} s")?;
+            }
+        }
         let own = report.own;
         print_counts(
             &mut out,
@@ -188,6 +217,14 @@ fn print_counts(out: &mut impl io::Write, title: &str, counts: &[(u64, &str)]) -
         return Ok(());
     }
     writeln!(out, "{title}: {}", texts.join(", "))
+}
+
+/// A number of things, as `1 entity` or `2 entities`.
+pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
+    match count {
+        1 => format!("1 {one}"),
+        _ => format!("{count} {many}"),
+    }
 }
 
 /// Says something about what is printed, to people.
@@ -245,6 +282,10 @@ impl Bar {
 
     pub(crate) fn of_tables() -> Self {
         Self::new(0, "{bar:30} {pos}/{len} tables, {elapsed}: {msg}")
+    }
+
+    pub(crate) fn of_entities(count: u64) -> Self {
+        Self::new(count, "{bar:30} {pos}/{len} entities, {eta} left")
     }
 
     fn new(length: u64, template: &str) -> Self {

@@ -2,7 +2,10 @@
 
 use clap::Args;
 use tablesdk::action::QueryEntities;
+use tablesdk::query::AccessClass;
 use tablesdk::{DynamicEntity, TableClient};
+
+use crate::output::{AnyError, UsageError, note};
 
 /// Conditions, all of which an entity meets
 #[derive(Args)]
@@ -49,6 +52,11 @@ impl Rows {
 }
 
 impl Selection {
+    /// The partition that the entities are in, if the options name one.
+    pub(crate) fn partition(&self) -> Option<&str> {
+        self.partition.as_deref()
+    }
+
     /// The query for these entities.
     pub(crate) fn query(&self, table: &TableClient) -> QueryEntities<DynamicEntity> {
         let mut query = table.query::<DynamicEntity>();
@@ -73,5 +81,25 @@ impl Selection {
             query = query.odata(filter);
         }
         query
+    }
+}
+
+/// Says how the service finds the entities. A scan is refused, unless the arguments allow it.
+pub(crate) fn note_access(access: AccessClass, may_scan: bool) -> Result<(), AnyError> {
+    note(&format!("access: {access}, {}", cost(access)));
+    if access == AccessClass::Scan && !may_scan {
+        let problem = "the query looks at the whole table: name a --partition, or use --scan";
+        return Err(UsageError(problem.into()).into());
+    }
+    Ok(())
+}
+
+/// What a class costs.
+const fn cost(access: AccessClass) -> &'static str {
+    match access {
+        AccessClass::Point => "one entity by its keys",
+        AccessClass::RowRange => "a part of one partition",
+        AccessClass::Partition => "all of its entities are looked at",
+        AccessClass::Scan => "the whole table is looked at",
     }
 }

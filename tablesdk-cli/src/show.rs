@@ -171,6 +171,11 @@ impl Printer {
     }
 }
 
+/// The keys of an entity, for a message.
+pub(crate) fn key(partition: &str, row: &str) -> String {
+    harmless(&format!("({partition:?}, {row:?})"))
+}
+
 /// The properties that entities have, in the order in which they are seen first.
 fn names(entities: &[Stored<DynamicEntity>]) -> Vec<&str> {
     let mut names = Vec::new();

@@ -5,7 +5,7 @@ use tablesdk::DynamicEntity;
 
 use crate::account::Account;
 use crate::output::{AnyError, Output};
-use crate::show::harmless;
+use crate::show::key;
 
 /// Print one entity
 ///
@@ -34,11 +34,10 @@ impl Get {
             account,
         } = self;
         let table = account.connect()?.table(&name);
-        let key = (partition_key.as_str(), row_key.as_str());
-        let Some(found) = table.get::<DynamicEntity>(key).await? else {
-            let key = harmless(&format!("({partition_key:?}, {row_key:?})"));
-            return Err(format!("{name} has no entity {key}").into());
-        };
+        let keys = (partition_key.as_str(), row_key.as_str());
+        let found = table.get::<DynamicEntity>(keys).await?;
+        let missing = || format!("{name} has no entity {}", key(&partition_key, &row_key));
+        let found = found.ok_or_else(missing)?;
         output.printer().entity(&found)?;
         Ok(())
     }

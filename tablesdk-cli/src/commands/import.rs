@@ -98,6 +98,7 @@ impl Transfer for Import {
             failed: before.failed + failures.len() as u64,
             failures,
             error,
+            ..Report::default()
         })
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod get;
 pub(crate) mod import;
 pub(crate) mod ls;
 pub(crate) mod query;
+pub(crate) mod rm;
 pub(crate) mod schema;
 
 use crate::output::{AnyError, Report};

@@ -3,13 +3,13 @@
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use tablesdk::action::QueryEntities;
-use tablesdk::query::{AccessClass, PageToken, Selection as Columns};
+use tablesdk::query::{PageToken, Selection as Columns};
 use tablesdk::{DynamicEntity, Stored};
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 
 use crate::account::Account;
 use crate::output::{AnyError, Output, UsageError, note};
-use crate::selection::Selection;
+use crate::selection::{Selection, note_access};
 
 /// Print entities of a table
 ///
@@ -90,11 +90,7 @@ impl Extent {
         let token = token.transpose().map_err(|error| UsageError(error.into()));
         let mut token = token?;
         let access = query().explain()?.access();
-        note(&format!("access: {access}, {}", cost(access)));
-        if access == AccessClass::Scan && !self.scan {
-            let problem = "the query looks at the whole table: name a --partition, or use --scan";
-            return Err(UsageError(problem.into()).into());
-        }
+        note_access(access, self.scan)?;
         let printer = output.printer();
         let mut left = if self.all { usize::MAX } else { self.take };
         loop {
@@ -113,15 +109,5 @@ impl Extent {
             ));
         }
         Ok(())
-    }
-}
-
-/// What a class costs.
-const fn cost(access: AccessClass) -> &'static str {
-    match access {
-        AccessClass::Point => "one entity by its keys",
-        AccessClass::RowRange => "a part of one partition",
-        AccessClass::Partition => "all of its entities are looked at",
-        AccessClass::Scan => "the whole table is looked at",
     }
 }

@@ -4,6 +4,7 @@
 
 mod own;
 mod show;
+mod write;
 
 use std::fs;
 use std::path::Path;

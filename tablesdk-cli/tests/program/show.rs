@@ -8,7 +8,7 @@ use tablesdk::{DynamicEntity, TableServiceClient};
 use super::{STRING, fill, server};
 
 /// Runs the program with an account. Returns the exit code, standard output, and standard error.
-async fn run(words: &[&str], account: &str) -> (i32, String, String) {
+pub(crate) async fn run(words: &[&str], account: &str) -> (i32, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tables"));
     command.env_clear().env(STRING, account).args(words);
     let output = tokio::task::spawn_blocking(move || command.output().unwrap());

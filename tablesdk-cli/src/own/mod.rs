@@ -7,6 +7,10 @@ use tablesdk::entity::{EntityError, PropertyReader, PropertyWriter, Schema, Stan
 use tablesdk::key::EntityKey;
 use tablesdk::{DynamicEntity, Guid, TableEntity, WritableEntity};
 
+mod kept;
+
+pub use kept::{Kept, MARKS, first_entry};
+
 /// How many of the entities are those that the client stores for purposes of its own.
 ///
 /// They go along, so that a copy delivers the same messages and removes the same expired entities.
@@ -138,9 +142,9 @@ pub(crate) fn renewed(mut entity: DynamicEntity) -> DynamicEntity {
     entity
 }
 
-/// Any entity, exactly as it is stored.
+/// An entity, exactly as it is stored. Queries of it also return what the client stores for purposes of its own.
 #[derive(Clone, Debug)]
-pub(crate) struct AsStored(pub(crate) DynamicEntity);
+pub struct AsStored(pub DynamicEntity);
 
 impl TableEntity for AsStored {
     type Columns = <DynamicEntity as TableEntity>::Columns;

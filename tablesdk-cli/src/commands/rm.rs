@@ -1,0 +1,149 @@
+//! `tables rm`: one entity, or those that a query finds.
+
+use clap::Args;
+use futures::TryStreamExt as _;
+use tablesdk::{ETag, TableClient};
+use tablesdk_cli::own::{AsStored, Kept, MARKS};
+
+use super::Transfer;
+use crate::account::Account;
+use crate::guard::{Guard, etag};
+use crate::output::{AnyError, Bar, Report, counted};
+use crate::prompt::confirmed;
+use crate::selection::{Selection, note_access};
+use crate::show::key;
+
+/// Delete one entity, or those that a query finds
+///
+///   tables rm Employees Sales 000017
+///   tables rm Logins --partition ann --rows ..2024-03-01 --dry-run
+///   tables rm Logins --partition ann --rows ..2024-03-01
+///
+/// One entity is deleted without a question; the exit code is 1 if there is none. A query
+/// asks first, with the number of entities. Entities that change in between stay.
+///
+/// Entities that the client of tablesdk keeps in step with others, such as entries of
+/// indexes, are deleted with --force only.
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Rm {
+    /// The table
+    table: String,
+    /// The partition key
+    #[arg(requires = "row_key", conflicts_with = "Selection")]
+    partition_key: Option<String>,
+    /// The row key
+    row_key: Option<String>,
+    #[command(flatten)]
+    account: Account,
+    #[command(flatten)]
+    selection: Selection,
+    /// Delete the entity only if this is its ETag
+    #[arg(long, value_name = "ETAG", requires = "row_key", value_parser = etag)]
+    if_match: Option<ETag>,
+    #[command(flatten)]
+    query: OfQuery,
+    #[command(flatten)]
+    guard: Guard,
+}
+
+/// What holds for queries alone
+#[derive(Args)]
+#[group(conflicts_with = "row_key")]
+struct OfQuery {
+    /// Print how many entities would be deleted, and delete nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Delete without a question
+    #[arg(long)]
+    yes: bool,
+    /// Look at the whole table if nothing else finds the entities
+    #[arg(long)]
+    scan: bool,
+}
+
+impl Transfer for Rm {
+    async fn run(mut self) -> Result<Report, AnyError> {
+        let table = self.account.connect()?.table(&self.table);
+        let mut report = Report {
+            verb: "Deleted",
+            of_table: Some(self.table),
+            ..Report::default()
+        };
+        let keys = self.partition_key.as_deref().zip(self.row_key.as_deref());
+        if let Some(key) = keys {
+            remove_one(&table, key, self.if_match, &mut self.guard).await?;
+            report.totals.entities = 1;
+        } else {
+            let selection = &self.selection;
+            self.query
+                .remove(&table, selection, &mut self.guard, &mut report)
+                .await?;
+        }
+        self.guard.note_mends();
+        Ok(report)
+    }
+}
+
+async fn remove_one(
+    table: &TableClient,
+    (partition, row): (&str, &str),
+    if_match: Option<ETag>,
+    guard: &mut Guard,
+) -> Result<(), AnyError> {
+    let found = table.get::<AsStored>((partition, row)).await?;
+    let missing = || format!("{} has no entity {}", table.name(), key(partition, row));
+    let found = found.ok_or_else(missing)?;
+    guard.check(&key(partition, row), Kept::of(&found.0))?;
+    guard.check_table(table, Some(partition)).await?;
+    let if_match = if_match.unwrap_or(ETag::ANY);
+    table.delete((partition, row)).if_match(if_match).await?;
+    Ok(())
+}
+
+impl OfQuery {
+    async fn remove(
+        self,
+        table: &TableClient,
+        selection: &Selection,
+        guard: &mut Guard,
+        report: &mut Report,
+    ) -> Result<(), AnyError> {
+        note_access(selection.query(table).explain()?.access(), self.scan)?;
+        let count = count(table, selection, guard).await?;
+        if self.dry_run {
+            report.verb = "Would delete";
+            report.totals.entities = count;
+            return Ok(());
+        }
+        let entities = counted(count, "entity", "entities");
+        let question = format!("Delete {entities} of {}?", table.name());
+        if count == 0 || !self.yes && !confirmed(&question).await? {
+            return Ok(());
+        }
+        let bar = Bar::of_entities(count);
+        let delete = selection.query(table).delete_all().if_unchanged();
+        let deleted = delete.progress(|now| bar.0.set_position(now.written)).await;
+        drop(bar);
+        report.take(table.name(), deleted);
+        Ok(())
+    }
+}
+
+/// How many entities there are, all of which may be deleted.
+async fn count(
+    table: &TableClient,
+    selection: &Selection,
+    guard: &mut Guard,
+) -> Result<u64, AnyError> {
+    guard.check_table(table, selection.partition()).await?;
+    let marks = selection.query(table).select(|e| e.properties(MARKS));
+    let mut found = marks.stream();
+    let mut count = 0;
+    while let Some(entity) = found.try_next().await? {
+        let key = key(entity.partition_key(), entity.row_key());
+        guard.check(&key, Kept::of(&entity))?;
+        count += 1;
+    }
+    Ok(count)
+}

@@ -1,0 +1,78 @@
+//! The options that say which stored versions a write is about: `--force` and `--if-match`.
+
+use std::collections::BTreeSet;
+
+use clap::Args;
+use tablesdk::{ETag, TableClient};
+use tablesdk_cli::own::{Kept, first_entry};
+
+use crate::output::{AnyError, UsageError, note};
+use crate::show::harmless;
+
+/// Whether entities that the client keeps are written
+#[derive(Args)]
+pub(crate) struct Guard {
+    /// Write also what the client of tablesdk keeps in step with other entities
+    ///
+    /// These are entries of indexes, copies, parts of wide entities, and entities whose row
+    /// key begins with ~tablesdk. Standard error says what mends the others afterwards.
+    #[arg(long)]
+    force: bool,
+    /// What mends stale entities afterwards.
+    #[arg(skip)]
+    mends: BTreeSet<String>,
+}
+
+impl Guard {
+    /// Refuses to write an entity that the client keeps, unless it is forced.
+    pub(crate) fn check(&mut self, key: &str, kept: Option<Kept>) -> Result<(), AnyError> {
+        let Some(kept) = kept else {
+            return Ok(());
+        };
+        let problem = format!("{key} is {}", harmless(&kept.to_string()));
+        self.refuse(&problem, &kept)
+    }
+
+    /// Refuses to write into a table with entries that would become stale, unless it is forced.
+    pub(crate) async fn check_table(
+        &mut self,
+        table: &TableClient,
+        partition: Option<&str>,
+    ) -> Result<(), AnyError> {
+        let Some(kept) = first_entry(table, partition).await? else {
+            return Ok(());
+        };
+        let entry = harmless(&kept.to_string());
+        let problem = format!(
+            "{} contains {entry}, which this write leaves as it is",
+            table.name()
+        );
+        self.refuse(&problem, &kept)
+    }
+
+    fn refuse(&mut self, problem: &str, kept: &Kept) -> Result<(), AnyError> {
+        let mend = harmless(kept.mend());
+        if self.force {
+            self.mends.insert(mend);
+            return Ok(());
+        }
+        let text =
+            format!("{problem}: nothing is written. With --force it is written; then {mend}");
+        Err(UsageError(text.into()).into())
+    }
+
+    /// Says what is to be done after the write.
+    pub(crate) fn note_mends(&self) {
+        for mend in &self.mends {
+            note(&format!("now {mend}"));
+        }
+    }
+}
+
+/// An ETag of the arguments; `*` is any version.
+pub(crate) fn etag(text: &str) -> Result<ETag, String> {
+    match text {
+        "*" => Ok(ETag::ANY),
+        _ => text.parse::<ETag>().map_err(|error| error.to_string()),
+    }
+}
