@@ -1,7 +1,7 @@
 //! `tables get`: one entity.
 
 use clap::Args;
-use tablesdk::DynamicEntity;
+use tablesdk::{DynamicEntity, Stored, TableClient, TableEntity};
 
 use crate::account::Account;
 use crate::output::{AnyError, Output};
@@ -34,11 +34,18 @@ impl Get {
             account,
         } = self;
         let table = account.connect()?.table(&name);
-        let keys = (partition_key.as_str(), row_key.as_str());
-        let found = table.get::<DynamicEntity>(keys).await?;
-        let missing = || format!("{name} has no entity {}", key(&partition_key, &row_key));
-        let found = found.ok_or_else(missing)?;
+        let found = existing::<DynamicEntity>(&table, (&partition_key, &row_key)).await?;
         output.printer().entity(&found)?;
         Ok(())
     }
+}
+
+/// The entity with these keys. It is an error if there is none.
+pub(crate) async fn existing<E: TableEntity>(
+    table: &TableClient,
+    (partition, row): (&str, &str),
+) -> Result<Stored<E>, AnyError> {
+    let found = table.get::<E>((partition, row)).await?;
+    let missing = || format!("{} has no entity {}", table.name(), key(partition, row));
+    Ok(found.ok_or_else(missing)?)
 }

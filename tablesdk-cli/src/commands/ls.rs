@@ -1,6 +1,7 @@
 //! `tables ls`: the names of tables.
 
 use clap::Args;
+use tablesdk::TableServiceClient;
 use tablesdk_cli::lines::Line;
 
 use crate::account::Account;
@@ -21,10 +22,8 @@ pub(crate) struct Ls {
 
 impl Ls {
     pub(crate) async fn run(self, output: &Output) -> Result<(), AnyError> {
-        let tables = self.account.connect()?.tables();
-        let tables = tables.starting_with(self.prefix.unwrap_or_default());
-        let mut names = tables.collect().await?;
-        names.sort_by_cached_key(|name| name.to_ascii_lowercase());
+        let service = self.account.connect()?;
+        let names = names(&service, self.prefix.unwrap_or_default()).await?;
         let lines = names.iter().map(|name| {
             let mut line = Vec::new();
             Line::Table(name.clone()).write(&mut line);
@@ -36,6 +35,16 @@ impl Ls {
         output.printer().names(lines, folded)?;
         Ok(())
     }
+}
+
+/// The names that begin so, in their order without regard to case.
+pub(crate) async fn names(
+    service: &TableServiceClient,
+    prefix: String,
+) -> Result<Vec<String>, tablesdk::Error> {
+    let mut names = service.tables().starting_with(prefix).collect().await?;
+    names.sort_by_cached_key(|name| name.to_ascii_lowercase());
+    Ok(names)
 }
 
 /// Tables whose names differ in their digits alone, or one table.

@@ -2,9 +2,8 @@
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use tablesdk::action::QueryEntities;
-use tablesdk::query::{PageToken, Selection as Columns};
-use tablesdk::{DynamicEntity, Stored};
+use tablesdk::query::{AccessClass, Page, PageToken};
+use tablesdk::{DynamicEntity, Stored, TableClient};
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 
 use crate::account::Account;
@@ -69,34 +68,54 @@ impl Query {
             select,
             extent,
         } = self;
-        let table = account.connect()?.table(&table);
-        let query = || selection.query(&table);
-        if select.is_empty() {
-            return extent.print(query, &select, output).await;
+        let asked = Asked {
+            table: account.connect()?.table(&table),
+            selection,
+            select,
+        };
+        extent.print(&asked, output).await
+    }
+}
+
+/// The entities and properties that a query asks for.
+pub(crate) struct Asked {
+    pub(crate) table: TableClient,
+    pub(crate) selection: Selection,
+    pub(crate) select: Vec<String>,
+}
+
+impl Asked {
+    /// How the service finds the entities. Nothing is sent.
+    pub(crate) fn access(&self) -> Result<AccessClass, tablesdk::Error> {
+        Ok(self.selection.query(&self.table).explain()?.access())
+    }
+
+    /// A page of at most this number of entities.
+    pub(crate) async fn page(
+        &self,
+        size: usize,
+        token: Option<PageToken>,
+    ) -> Result<Page<Stored<DynamicEntity>>, tablesdk::Error> {
+        let query = self.selection.query(&self.table).page_size(size);
+        if self.select.is_empty() {
+            return query.page(token).await;
         }
-        let query = || query().select(|e| e.properties(select.iter().map(String::as_str)));
-        extent.print(query, &select, output).await
+        let names = self.select.iter().map(String::as_str);
+        query.select(|e| e.properties(names)).page(token).await
     }
 }
 
 impl Extent {
-    async fn print<S: Columns<DynamicEntity, Item = Stored<DynamicEntity>>>(
-        &self,
-        query: impl Fn() -> QueryEntities<DynamicEntity, S>,
-        select: &[String],
-        output: &Output,
-    ) -> Result<(), AnyError> {
+    async fn print(&self, asked: &Asked, output: &Output) -> Result<(), AnyError> {
         let token = self.resume.as_deref().map(str::parse::<PageToken>);
         let token = token.transpose().map_err(|error| UsageError(error.into()));
         let mut token = token?;
-        let access = query().explain()?.access();
-        note_access(access, self.scan)?;
+        note_access(asked.access()?, self.scan)?;
         let printer = output.printer();
         let mut left = if self.all { usize::MAX } else { self.take };
         loop {
-            let query = query().page_size(left.min(PAGE_ITEMS_MAX));
-            let page = query.page(token).await?;
-            printer.entities(&page.items, select)?;
+            let page = asked.page(left.min(PAGE_ITEMS_MAX), token).await?;
+            printer.entities(&page.items, &asked.select)?;
             left = left.saturating_sub(page.items.len());
             token = page.next;
             if token.is_none() || left == 0 {

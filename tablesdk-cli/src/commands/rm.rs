@@ -6,6 +6,7 @@ use tablesdk::{ETag, TableClient};
 use tablesdk_cli::own::{AsStored, Kept, MARKS};
 
 use super::Transfer;
+use super::get::existing;
 use crate::account::Account;
 use crate::guard::{Guard, etag};
 use crate::output::{AnyError, Bar, Report, counted};
@@ -91,9 +92,7 @@ async fn remove_one(
     if_match: Option<ETag>,
     guard: &mut Guard,
 ) -> Result<(), AnyError> {
-    let found = table.get::<AsStored>((partition, row)).await?;
-    let missing = || format!("{} has no entity {}", table.name(), key(partition, row));
-    let found = found.ok_or_else(missing)?;
+    let found = existing::<AsStored>(table, (partition, row)).await?;
     guard.check(&key(partition, row), Kept::of(&found.0))?;
     guard.check_table(table, Some(partition)).await?;
     let if_match = if_match.unwrap_or(ETag::ANY);

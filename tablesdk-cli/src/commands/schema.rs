@@ -4,7 +4,7 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use futures::TryStreamExt as _;
 use serde_json::{Map, Value as Json, json};
-use tablesdk::{DynamicEntity, Value};
+use tablesdk::{DynamicEntity, TableClient, Value};
 use tablesdk_cli::lines::entity_json;
 use tablesdk_cli::schema::{Schema as Properties, TypeOfProperty};
 
@@ -34,11 +34,7 @@ pub(crate) struct Schema {
 impl Schema {
     pub(crate) async fn run(self, output: &Output) -> Result<(), AnyError> {
         let table = self.account.connect()?.table(&self.table);
-        let mut entities = table.query::<DynamicEntity>().take(self.sample).stream();
-        let mut schema = Properties::default();
-        while let Some(entity) = entities.try_next().await? {
-            schema.add(&entity);
-        }
+        let schema = sampled(&table, self.sample).await?;
         let (count, partitions) = (schema.entities(), schema.partitions());
         let noun = if partitions == 1 {
             "partition"
@@ -52,14 +48,29 @@ impl Schema {
         let all = all.flat_map(|it| it.types().iter().map(|of_type| (it.name(), of_type)));
         let all: Vec<_> = all.collect();
         let lines = all.iter().map(|(name, of_type)| line(name, of_type));
+        let lines = lines.map(|line| line.to_string().into_bytes());
         let rows = all.iter().map(|(name, of_type)| row(name, of_type, count));
         output.printer().rows(lines, HEADER, rows)?;
         Ok(())
     }
 }
 
-fn line(name: &str, of_type: &TypeOfProperty) -> Vec<u8> {
-    let line = json!({
+/// The properties of the first entities of a table.
+pub(crate) async fn sampled(
+    table: &TableClient,
+    entities: usize,
+) -> Result<Properties, tablesdk::Error> {
+    let mut entities = table.query::<DynamicEntity>().take(entities).stream();
+    let mut schema = Properties::default();
+    while let Some(entity) = entities.try_next().await? {
+        schema.add(&entity);
+    }
+    Ok(schema)
+}
+
+/// One type of a property in JSON.
+pub(crate) fn line(name: &str, of_type: &TypeOfProperty) -> Json {
+    json!({
         "property": name,
         "type": of_type.edm_type().as_str(),
         "entities": of_type.entities(),
@@ -67,8 +78,7 @@ fn line(name: &str, of_type: &TypeOfProperty) -> Vec<u8> {
         "largest": value(of_type.largest()),
         "bytesMean": of_type.bytes_mean(),
         "bytesMax": of_type.bytes_max(),
-    });
-    line.to_string().into_bytes()
+    })
 }
 
 fn row(name: &str, of_type: &TypeOfProperty, count: u64) -> Vec<String> {
