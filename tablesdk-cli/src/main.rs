@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{Transfer as _, copy, export, get, import, ls, query, rm, schema};
+use crate::commands::{Transfer as _, copy, export, get, import, ls, outbox, query, rm, schema};
 use crate::output::{Output, shown};
 use crate::show::Format;
 
@@ -41,6 +41,7 @@ enum Commands {
     Get(get::Get),
     Rm(rm::Rm),
     Schema(schema::Schema),
+    Outbox(outbox::Outbox),
     Export(export::Export),
     Import(import::Import),
     Copy(copy::Copy),
@@ -56,6 +57,7 @@ async fn main() -> ExitCode {
             Commands::Query(query) => shown(query.run(&output).await),
             Commands::Get(get) => shown(get.run(&output).await),
             Commands::Rm(rm) => output.summary(rm.run().await),
+            Commands::Outbox(outbox) => shown(outbox.run(&output).await),
             Commands::Schema(schema) => shown(schema.run(&output).await),
             Commands::Export(export) => output.summary(export.run().await),
             Commands::Import(import) => output.summary(import.run().await),

@@ -5,6 +5,7 @@ pub(crate) mod export;
 pub(crate) mod get;
 pub(crate) mod import;
 pub(crate) mod ls;
+pub(crate) mod outbox;
 pub(crate) mod query;
 pub(crate) mod rm;
 pub(crate) mod schema;

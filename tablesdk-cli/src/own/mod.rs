@@ -8,6 +8,7 @@ use tablesdk::key::EntityKey;
 use tablesdk::{DynamicEntity, Guid, TableEntity, WritableEntity};
 
 mod kept;
+pub mod outbox;
 
 pub use kept::{Kept, MARKS, first_entry};
 

@@ -22,7 +22,7 @@ pub(crate) async fn run(words: &[&str], account: &str) -> (i32, String, String) 
     (status.code().unwrap(), out, errors)
 }
 
-fn lines(out: &str) -> Vec<Json> {
+pub(crate) fn lines(out: &str) -> Vec<Json> {
     let lines = out.lines().map(serde_json::from_str);
     lines.collect::<Result<_, _>>().unwrap()
 }
