@@ -2,7 +2,8 @@
 //!
 //! `tablesdk_protocol::wire::lines` describes the format.
 
-use tablesdk::DynamicEntity;
+use serde_json::Value as Json;
+use tablesdk::{DynamicEntity, Stored};
 use tablesdk_protocol::wire::json::{JsonEntity, JsonError, PropertyError, read_entity};
 use tablesdk_protocol::wire::lines;
 pub use tablesdk_protocol::wire::lines::{MAX_LINE_BYTES, Totals};
@@ -104,6 +105,14 @@ pub fn entity_json(entity: &DynamicEntity) -> Vec<u8> {
         entity.timestamp(),
         properties.map(|(name, value)| (name, value.as_ref())),
     )
+}
+
+/// The JSON of a stored entity, as the service answers it without links: its version is the first member, `odata.etag`.
+pub fn stored_json(entity: &Stored<DynamicEntity>) -> Vec<u8> {
+    let json = entity_json(entity);
+    let etag = Json::from(entity.etag().as_str()).to_string();
+    let members = json.strip_prefix(b"{").unwrap_or(&json);
+    [b"{\"odata.etag\":", etag.as_bytes(), b",", members].concat()
 }
 
 /// Why a line is malformed.

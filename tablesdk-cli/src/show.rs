@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use comfy_table::{ContentArrangement, Row, Table, presets};
 use console::Term;
 use tablesdk::{DynamicEntity, Stored, Value};
-use tablesdk_cli::lines::entity_json;
+use tablesdk_cli::lines::stored_json;
 
 /// The form of what a command prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -60,7 +60,7 @@ impl Printer {
         selected: &[String],
     ) -> io::Result<()> {
         match self.format {
-            Format::Json => self.lines(entities.iter().map(|entity| entity_json(entity))),
+            Format::Json => self.lines(entities.iter().map(stored_json)),
             Format::Table if entities.is_empty() => Ok(()),
             Format::Table => {
                 let names = match selected {
@@ -78,7 +78,7 @@ impl Printer {
     /// Prints one entity: a line of a table for each of its properties.
     pub(crate) fn entity(&self, entity: &Stored<DynamicEntity>) -> io::Result<()> {
         if self.format == Format::Json {
-            return self.lines([entity_json(entity)]);
+            return self.lines([stored_json(entity)]);
         }
         let text = |name: &str, text: String| vec![name.to_owned(), "Edm.String".to_owned(), text];
         let mut rows = vec![

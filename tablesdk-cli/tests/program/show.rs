@@ -119,7 +119,11 @@ async fn a_line_is_the_json_of_the_service() {
     let mut line = lines(&out).remove(0);
     let members = line.as_object_mut().unwrap();
     assert!(members.remove("Timestamp").is_some());
+    let table = service.table("Employees");
+    let stored = table.get::<DynamicEntity>(("Sales", "000017")).await;
+    let stored = stored.unwrap().unwrap();
     let expected = json!({
+        "odata.etag": stored.etag().as_str(),
         "PartitionKey": "Sales", "RowKey": "000017",
         "Age@odata.type": "Edm.Int64", "Age": "7",
         "Name": "a\u{202e}b",
