@@ -23,16 +23,23 @@ use crate::state::StateFile;
 /// Standard error names each entity that failed, and the command exits with 3. After an
 /// interruption, the same command continues; some entities may be written again.
 ///
-///   tables copy --from-connection-string env:OLD --to-connection-string env:NEW
+///   tables copy --from env:OLD --to env:NEW
+///   tables copy --from file:./old.txt --to emulator --table Employees
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
+#[expect(clippy::doc_markdown, reason = "the comments are help texts")]
 pub(crate) struct Copy {
-    /// The account to read: a connection string, or env:NAME for an environment variable
-    #[arg(long, value_name = "STRING")]
-    from_connection_string: String,
-    /// The account to write: a connection string, or env:NAME for an environment variable
-    #[arg(long, value_name = "STRING")]
-    to_connection_string: String,
+    /// The account to read
+    ///
+    /// A connection string, the URL of an account with a shared access signature, the URL of
+    /// an emulator, or the word emulator. Other users of this machine can see the arguments
+    /// of a program: env:NAME is an environment variable that contains the value, and
+    /// file:PATH a file.
+    #[arg(long, value_name = "ACCOUNT", alias = "from-connection-string")]
+    from: String,
+    /// The account to write: as --from
+    #[arg(long, value_name = "ACCOUNT", alias = "to-connection-string")]
+    to: String,
     /// A table to copy; repeat the option for more tables. Default: all tables
     #[arg(long = "table", value_name = "NAME")]
     tables: Vec<String>,
@@ -52,8 +59,8 @@ struct Progress {
 
 impl Transfer for Copy {
     async fn run(self) -> Result<Report, AnyError> {
-        let from = connect(&self.from_connection_string)?;
-        let to = connect(&self.to_connection_string)?;
+        let from = connect("--from", &self.from)?;
+        let to = connect("--to", &self.to)?;
         if from.endpoint() == to.endpoint() {
             return Err("the two accounts are the same".into());
         }
