@@ -1,18 +1,19 @@
-//! Imports lines into an account: creates tables, and writes the entities with bulk runs of the client.
+//! Imports records into an account: creates tables, and writes the entities with bulk runs of the client.
 //!
-//! Entities in consecutive lines of one table are the input of one bulk run. Its indexes are line numbers: progress, failures and
-//! the line to resume at come from the run.
+//! Consecutive entities of one table are the input of one bulk run. Progress, failures and the record to resume at come from the run.
 
 use std::collections::HashSet;
-use std::io::{self, BufRead};
+use std::io::BufRead;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clap::builder::RangedU64ValueParser;
 use futures::{Stream, StreamExt as _, stream};
 use tablesdk::action::{Bulk, BulkError, BulkFailure};
 use tablesdk::{DynamicEntity, TableClient, TableServiceClient};
 
-use crate::lines::{Line, LineError, MAX_LINE_BYTES, Totals};
+use crate::lines::{Line, Totals};
 use crate::own::{AsStored, OwnEntities, renewed};
+use crate::records::{Place, RecordError, Records};
 
 /// What happens to an entity that exists already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -87,15 +88,15 @@ impl WriteOptions {
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct ImportReport {
-    /// The number of tables and entities in the lines that were read, including skipped lines.
+    /// The number of tables and entities in the records that were read, including skipped ones.
     pub totals: Totals,
     /// How many of these entities are the client's own.
     pub own: OwnEntities,
-    /// The number of lines, from the start, that are done: the entity is stored, or was itself rejected. To continue this import, skip
-    /// these lines.
-    pub lines: u64,
-    /// The entities that were not written, with the numbers of their lines.
-    pub failures: Vec<(u64, BulkFailure)>,
+    /// The number of the last record up to which all are done: the entity is stored, or was itself rejected. To continue this import, skip
+    /// the records up to this number.
+    pub done: u64,
+    /// The entities that were not written, with their places.
+    pub failures: Vec<(Place, BulkFailure)>,
     /// The error that ended the import.
     pub error: Option<ImportError>,
 }
@@ -106,47 +107,34 @@ pub struct ImportReport {
 pub enum ImportError {
     /// The last line has other numbers than the lines before it.
     #[error(
-        "line {line}: the last line counts {} tables and {} entities, and the file has {} and {}",
+        "{place}: the last line counts {} tables and {} entities, and the file has {} and {}",
         expected.tables, expected.entities, found.tables, found.entities
     )]
     Counts {
-        /// The number of the line.
-        line: u64,
+        /// The line.
+        place: Place,
         /// The numbers in the line.
         expected: Totals,
         /// The numbers of tables and entities before the line.
         found: Totals,
     },
-    /// The table of a line cannot be created.
-    #[error("line {line}: {error}")]
+    /// The table of a record cannot be created.
+    #[error("{place}: {error}")]
     CreateTable {
-        /// The number of the line.
-        line: u64,
+        /// The record.
+        place: Place,
         /// The error.
         error: tablesdk::Error,
     },
-    /// A line is malformed.
-    #[error("line {line}: {error}")]
-    Line {
-        /// The number of the line, from 1.
-        line: u64,
-        /// The error.
-        error: LineError,
-    },
-    /// The line is the first line of a file, and others are before it; or it comes where a first line must be.
-    #[error("line {line}: a file begins with a line of its format, and has no other")]
+    /// The line is the first line of an export, and another export is before it that did not end; or it comes after the end of one.
+    #[error("{place}: an export begins with a line of its format, and has no other")]
     Order {
-        /// The number of the line.
-        line: u64,
+        /// The line.
+        place: Place,
     },
-    /// A line cannot be read.
-    #[error("line {line} cannot be read: {error}")]
-    Read {
-        /// The number of the line.
-        line: u64,
-        /// The error.
-        error: io::Error,
-    },
+    /// A record is malformed.
+    #[error(transparent)]
+    Record(RecordError),
     /// The file ends without its last line. All lines before are done.
     #[error("the file ends without its last line: it was truncated; all lines before are imported")]
     Truncated,
@@ -155,7 +143,7 @@ pub enum ImportError {
     Write(BulkError),
 }
 
-/// Imports lines. `skip` is the value of [`lines`](ImportReport::lines) of an earlier import of the same lines. Calls `progress` with
+/// Imports records. `skip` is the value of [`done`](ImportReport::done) of an earlier import of the same records. Calls `progress` with
 /// this value, and the number of entities that failed, after each request.
 ///
 /// ```
@@ -164,21 +152,23 @@ pub enum ImportError {
 /// # let server = tablesdk_server::TableServer::start().await?;
 /// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
 /// use tablesdk_cli::import::{WriteOptions, import};
+/// use tablesdk_cli::records::{ReadOptions, Records};
 ///
 /// let file = r#"{"format":"tablesdk","version":1}
 /// {"table":"Employees","entity":{"PartitionKey":"Sales","RowKey":"1","Name":"Ada"}}
 /// {"table":"Employees","entity":{"PartitionKey":"Sales","RowKey":"2","Name":"Grace"}}
 /// {"end":{"tables":0,"entities":2}}
 /// "#;
-/// let report = import(&service, file.as_bytes(), &WriteOptions::default(), 0, |_, _| {}).await;
+/// let records = Records::new(file.as_bytes(), &ReadOptions::default());
+/// let report = import(&service, records, &WriteOptions::default(), 0, |_, _| {}).await;
 /// assert!(report.error.is_none() && report.failures.is_empty());
-/// assert_eq!((report.totals.entities, report.lines), (2, 4));
+/// assert_eq!((report.totals.entities, report.done), (2, 4));
 /// # Ok(())
 /// # }
 /// ```
 pub async fn import(
     service: &TableServiceClient,
-    from: impl BufRead + Send,
+    records: Records<impl BufRead + Send>,
     options: &WriteOptions,
     skip: u64,
     progress: impl FnMut(u64, u64) + Send,
@@ -191,7 +181,7 @@ pub async fn import(
         pending: None,
         progress,
     };
-    let mut reader = Reader::new(from);
+    let mut reader = Reader::new(records);
     let result = Box::pin(import.run(&mut reader, skip)).await;
     import.report.error = result.err();
     import.report.totals = reader.all;
@@ -205,7 +195,7 @@ struct Import<'a, P> {
     /// Tables that exist, in lower case.
     known: HashSet<String>,
     report: ImportReport,
-    /// The first line whose entity was neither stored nor rejected: a resumed import begins there.
+    /// The number of the first record whose entity was neither stored nor rejected: a resumed import begins there.
     pending: Option<u64>,
     progress: P,
 }
@@ -216,53 +206,59 @@ impl<P: FnMut(u64, u64) + Send> Import<'_, P> {
         reader: &mut Reader<R>,
         skip: u64,
     ) -> Result<(), ImportError> {
-        while let Some(line) = reader.next()? {
-            if reader.number > skip {
-                match line {
-                    Line::Table(table) => self.create(&table, reader.number).await?,
-                    Line::Entity { table, entity } => {
-                        self.create(&table, reader.number).await?;
-                        self.write(reader, &table, entity).await?;
-                    }
-                    _ => {}
+        while let Some((place, line)) = reader.next()? {
+            let is_new = place.number() > skip;
+            match line {
+                // It has the number of the entity before it, if it is in no line.
+                Line::Table(table) if place.number() >= skip => self.create(&table, place).await?,
+                Line::Entity { table, entity } if is_new => {
+                    self.create(&table, place).await?;
+                    self.write(reader, place, &table, entity).await?;
                 }
+                _ => {}
             }
-            let next = reader.done() + 1;
-            self.report.lines = self.pending.unwrap_or(next) - 1;
+            self.report.done = self.pending.unwrap_or(reader.returned + 1) - 1;
         }
-        if reader.is_complete {
-            Ok(())
-        } else {
-            Err(ImportError::Truncated)
+        match reader.file {
+            InFile::Export(_) => Err(ImportError::Truncated),
+            _ => Ok(()),
         }
     }
 
-    async fn create(&mut self, table: &str, line: u64) -> Result<(), ImportError> {
+    async fn create(&mut self, table: &str, place: Place) -> Result<(), ImportError> {
         if self.options.create_tables && self.known.insert(table.to_ascii_lowercase()) {
             let create = self.service.table(table).create_table().if_missing().await;
-            create.map_err(|error| ImportError::CreateTable { line, error })?;
+            create.map_err(|error| ImportError::CreateTable { place, error })?;
         }
         Ok(())
     }
 
-    /// Writes the entity that was just read, and the entities in the next lines of the same table.
+    /// Writes the entity that was just read, and the next entities of the same table.
     async fn write<R: BufRead + Send>(
         &mut self,
         reader: &mut Reader<R>,
+        place: Place,
         table: &str,
         entity: DynamicEntity,
     ) -> Result<(), ImportError> {
-        let first = reader.number;
+        let places = Mutex::new(vec![place]);
         let pending = self.pending;
         let progress = &mut self.progress;
-        let others = std::iter::from_fn(|| reader.next_entity_of(table));
+        let others = std::iter::from_fn(|| {
+            if locked(&places).len() == RUN_MAX {
+                return None;
+            }
+            let (place, entity) = reader.next_entity_of(table)?;
+            locked(&places).push(place);
+            Some(entity)
+        });
         let entities = stream::iter(std::iter::once(entity).chain(others).map(renewed));
         let failures = self.report.failures.len();
         let bulk = self
             .options
             .bulk(&self.service.table(table), failures, entities)
             .progress(|now| {
-                let next = pending.unwrap_or(first + now.resume_at);
+                let next = pending.unwrap_or_else(|| next_number(&locked(&places), now.resume_at));
                 progress(next - 1, failures as u64 + now.failed);
             })
             .await;
@@ -270,112 +266,163 @@ impl<P: FnMut(u64, u64) + Send> Import<'_, P> {
             Ok(report) => report,
             Err(error) => error.report(),
         };
+        let places = locked(&places);
         let failures = report.failures().iter();
-        let failures = failures.map(|failure| (first + failure.index(), failure.clone()));
+        let failures =
+            failures.filter_map(|failure| Some((at(&places, failure.index())?, failure.clone())));
         self.report.failures.extend(failures);
-        let next = first + report.progress().resume_at;
-        if next <= reader.done() {
+        let next = next_number(&places, report.progress().resume_at);
+        if next <= reader.returned {
             self.pending.get_or_insert(next);
         }
-        self.report.lines = self.pending.unwrap_or(next) - 1;
+        self.report.done = self.pending.unwrap_or(next) - 1;
         bulk.map(drop).map_err(ImportError::Write)
     }
 }
 
-/// Reads lines, and compares the numbers in the last line of each file with those before it.
+/// The place of the entity with this index of a bulk run.
+fn at(places: &[Place], index: u64) -> Option<Place> {
+    places.get(usize::try_from(index).ok()?).copied()
+}
+
+/// The number of the entity with this index of a bulk run, or that after the last one.
+fn next_number(places: &[Place], index: u64) -> u64 {
+    match (at(places, index), places.last()) {
+        (Some(place), _) => place.number(),
+        (None, Some(last)) => last.number() + 1,
+        (None, None) => 0,
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The maximum number of entities of a bulk run: their places are in memory.
+const RUN_MAX: usize = 100_000;
+
+/// Reads records, and compares the numbers in the last line of each export with those before it.
 struct Reader<R> {
-    from: R,
-    line: Vec<u8>,
-    /// The number of lines that were read.
-    number: u64,
-    /// A line that was read and not returned yet.
-    peeked: Option<Result<Line, ImportError>>,
-    /// The tables and entities of all files, and of this file.
+    records: Records<R>,
+    /// The number of the last record that was returned.
+    returned: u64,
+    /// A record that was read and not returned yet.
+    peeked: Option<Result<(Place, Line), ImportError>>,
+    /// The tables and entities of all that was read.
     all: Totals,
     own: OwnEntities,
-    file: Totals,
-    is_complete: bool,
+    file: InFile,
+}
+
+/// What the last record was part of, with the numbers of what was read of it.
+#[derive(Clone, Copy)]
+enum InFile {
+    Nothing,
+    /// Records without a first line.
+    NoExport(Totals),
+    Export(Totals),
+    /// An export that has ended.
+    Ended,
 }
 
 impl<R: BufRead> Reader<R> {
-    fn new(from: R) -> Self {
+    fn new(records: Records<R>) -> Self {
         Self {
-            from,
-            line: Vec::new(),
-            number: 0,
+            records,
+            returned: 0,
             peeked: None,
             all: Totals::default(),
             own: OwnEntities::default(),
-            file: Totals::default(),
-            is_complete: true,
+            file: InFile::Nothing,
         }
     }
 
-    /// The number of lines that were returned.
-    fn done(&self) -> u64 {
-        self.number - u64::from(self.peeked.is_some())
-    }
-
-    fn next(&mut self) -> Result<Option<Line>, ImportError> {
-        match self.peeked.take() {
-            Some(line) => line.map(Some),
+    fn next(&mut self) -> Result<Option<(Place, Line)>, ImportError> {
+        let next = match self.peeked.take() {
+            Some(record) => record.map(Some),
             None => self.read(),
+        };
+        if let Ok(Some((place, _))) = &next {
+            self.returned = place.number();
         }
+        next
     }
 
-    /// The entity of the next line, if it belongs to this table.
-    fn next_entity_of(&mut self, table: &str) -> Option<DynamicEntity> {
-        match self.next().transpose()? {
-            Ok(Line::Entity {
-                table: other,
-                entity,
-            }) if other == table => Some(entity),
-            line => {
-                self.peeked = Some(line);
+    /// The next record, if it is an entity of this table.
+    fn next_entity_of(&mut self, table: &str) -> Option<(Place, DynamicEntity)> {
+        let record = match self.peeked.take() {
+            Some(record) => record,
+            None => self.read().transpose()?,
+        };
+        match record {
+            Ok((
+                place,
+                Line::Entity {
+                    table: other,
+                    entity,
+                },
+            )) if other == table => {
+                self.returned = place.number();
+                Some((place, entity))
+            }
+            record => {
+                self.peeked = Some(record);
                 None
             }
         }
     }
 
-    fn read(&mut self) -> Result<Option<Line>, ImportError> {
-        self.line.clear();
-        let line = self.number + 1;
-        // One byte more than a line can have, with its end, so that a longer line is recognized.
-        let max = MAX_LINE_BYTES as u64 + 2;
-        let read = io::Read::take(&mut self.from, max).read_until(b'\n', &mut self.line);
-        match read {
-            Ok(0) => return Ok(None),
-            Ok(_) => self.number = line,
-            Err(error) => return Err(ImportError::Read { line, error }),
+    fn read(&mut self) -> Result<Option<(Place, Line)>, ImportError> {
+        let next = self
+            .records
+            .next()
+            .transpose()
+            .map_err(ImportError::Record)?;
+        if let Some((place, line)) = &next {
+            self.count(*place, line)?;
         }
-        let text = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
-        let read = Line::read(text).map_err(|error| ImportError::Line { line, error })?;
-        if self.is_complete != (read == Line::Start) {
-            return Err(ImportError::Order { line });
+        Ok(next)
+    }
+
+    fn count(&mut self, place: Place, line: &Line) -> Result<(), ImportError> {
+        self.file = match (self.file, line) {
+            (InFile::Nothing | InFile::NoExport(_) | InFile::Ended, Line::Start) => {
+                InFile::Export(Totals::default())
+            }
+            (InFile::Export(found) | InFile::NoExport(found), Line::End(expected)) => {
+                if *expected != found {
+                    return Err(ImportError::Counts {
+                        place,
+                        expected: *expected,
+                        found,
+                    });
+                }
+                InFile::Ended
+            }
+            (InFile::Nothing, Line::Table(_) | Line::Entity { .. }) => {
+                InFile::NoExport(self.counted(Totals::default(), line))
+            }
+            (InFile::NoExport(found), line) => InFile::NoExport(self.counted(found, line)),
+            (InFile::Export(found), Line::Table(_) | Line::Entity { .. }) => {
+                InFile::Export(self.counted(found, line))
+            }
+            (InFile::Nothing | InFile::Ended | InFile::Export(_), _) => {
+                return Err(ImportError::Order { place });
+            }
+        };
+        Ok(())
+    }
+
+    /// The numbers with one more table or entity.
+    fn counted(&mut self, mut found: Totals, line: &Line) -> Totals {
+        if let Line::Entity { entity, .. } = line {
+            found.entities += 1;
+            self.all.entities += 1;
+            self.own.count(entity);
+        } else {
+            found.tables += 1;
+            self.all.tables += 1;
         }
-        match &read {
-            Line::Start => {
-                self.is_complete = false;
-                self.file = Totals::default();
-            }
-            Line::Table(_) => {
-                self.file.tables += 1;
-                self.all.tables += 1;
-            }
-            Line::Entity { entity, .. } => {
-                self.file.entities += 1;
-                self.all.entities += 1;
-                self.own.count(entity);
-            }
-            Line::End(expected) if *expected == self.file => self.is_complete = true,
-            Line::End(expected) => {
-                return Err(ImportError::Counts {
-                    line,
-                    expected: *expected,
-                    found: self.file,
-                });
-            }
-        }
-        Ok(Some(read))
+        found
     }
 }

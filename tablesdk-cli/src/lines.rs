@@ -4,9 +4,11 @@
 
 use serde_json::Value as Json;
 use tablesdk::{DynamicEntity, Stored};
-use tablesdk_protocol::wire::json::{JsonEntity, JsonError, PropertyError, read_entity};
+use tablesdk_protocol::wire::json::{JsonError, PropertyError, read_entity};
 use tablesdk_protocol::wire::lines;
 pub use tablesdk_protocol::wire::lines::{MAX_LINE_BYTES, Totals};
+
+use crate::records::{Rules, entity_of};
 
 /// One line of a file.
 ///
@@ -50,13 +52,21 @@ impl Line {
     ///
     /// When the line is longer than [`MAX_LINE_BYTES`], is malformed, or contains an entity that is malformed.
     pub fn read(line: &[u8]) -> Result<Self, LineError> {
+        Self::read_as(line, Rules::of_service(false))
+    }
+
+    pub(crate) fn read_as(line: &[u8], rules: Rules) -> Result<Self, LineError> {
         Ok(match lines::Line::read(line)? {
             lines::Line::Start => Self::Start,
             lines::Line::Table(table) => Self::Table(table.into_owned()),
-            lines::Line::Entity { table, entity } => Self::Entity {
-                table: table.into_owned(),
-                entity: read(&read_entity(&entity).map_err(LineError::Entity)?)?,
-            },
+            lines::Line::Entity { table, entity } => {
+                let json = read_entity(&entity).map_err(LineError::Entity)?;
+                json.timestamp().map_err(LineError::Property)?;
+                Self::Entity {
+                    table: table.into_owned(),
+                    entity: entity_of(&json, rules)?,
+                }
+            }
             lines::Line::End(totals) => Self::End(totals),
         })
     }
@@ -74,26 +84,6 @@ impl Line {
         };
         line.write(out);
     }
-}
-
-fn read(json: &JsonEntity<'_>) -> Result<DynamicEntity, LineError> {
-    if json.has_duplicates() {
-        return Err(LineError::Duplicate);
-    }
-    json.timestamp().map_err(LineError::Property)?;
-    let key = |name| match json.text(name) {
-        Ok(Some(key)) => Ok(key),
-        Ok(None) => Err(LineError::NoKey(name)),
-        Err(error) => Err(LineError::Property(error)),
-    };
-    let mut entity = DynamicEntity::new(key("PartitionKey")?, key("RowKey")?);
-    for property in json.properties() {
-        property.require_annotated().map_err(LineError::Property)?;
-        if let Some(value) = property.to_value().map_err(LineError::Property)? {
-            entity.properties_mut().set(property.name(), value);
-        }
-    }
-    Ok(entity)
 }
 
 /// The JSON of an entity, as it stands in a line: that of the service, without links.

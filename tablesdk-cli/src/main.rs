@@ -8,6 +8,7 @@ mod prompt;
 mod selection;
 mod show;
 mod state;
+mod target;
 
 use std::process::ExitCode;
 
@@ -51,6 +52,12 @@ enum Commands {
 async fn main() -> ExitCode {
     let Arguments { command, output } = Arguments::parse();
     let output = Output::new(output);
+    // A read of a pipe waits for what comes, and would keep Ctrl-C waiting. There is no progress to save.
+    let is_streamed = match &command {
+        Commands::Export(export) => export.is_streamed(),
+        Commands::Import(import) => import.is_streamed(),
+        _ => false,
+    };
     let run = async {
         match command {
             Commands::Ls(ls) => shown(ls.run(&output).await),
@@ -67,7 +74,7 @@ async fn main() -> ExitCode {
     tokio::select! {
         code = run => code,
         // The command is dropped, and saves how far it has come.
-        _ = tokio::signal::ctrl_c() => ExitCode::from(INTERRUPTED),
+        _ = tokio::signal::ctrl_c(), if !is_streamed => ExitCode::from(INTERRUPTED),
     }
 }
 

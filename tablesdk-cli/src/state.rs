@@ -110,6 +110,18 @@ impl<T: Serialize> Drop for StateFile<T> {
     }
 }
 
+/// Whether a path means standard input, or standard output.
+pub(crate) fn is_standard(path: &Path) -> bool {
+    let names = ["-", "/dev/stdin", "/dev/stdout", "/dev/fd/0", "/dev/fd/1"];
+    names.iter().any(|name| path == Path::new(name))
+}
+
+/// Whether a path means a pipe, a device or a terminal: what is read or written there cannot be continued, and no file may replace it.
+pub(crate) fn is_streamed(path: &Path) -> bool {
+    let is_other = |found: fs::Metadata| !found.is_file() && !found.is_dir();
+    is_standard(path) || fs::metadata(path).is_ok_and(is_other)
+}
+
 /// Whether there is a file of that name. Anything else, such as a pipe or a device, is an error: a rename would replace it.
 pub(crate) fn is_file(path: &Path) -> Result<bool, AnyError> {
     let shown = path.display();

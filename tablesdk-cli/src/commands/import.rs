@@ -1,104 +1,205 @@
-//! `tables import`: a file into an account. `FILE.import` contains the number of lines that are done.
+//! `tables import`: a file into an account. `FILE.import` contains how far it has come.
 
-use std::fs::File;
-use std::io::BufReader;
-use std::path::PathBuf;
+use std::fs::{File, Metadata};
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use tablesdk_cli::import::{ImportError, WriteOptions, import};
+use tablesdk::Timestamp;
+use tablesdk::action::BulkFailure;
+use tablesdk_cli::import::{ImportError, ImportReport, WriteOptions, import};
+use tablesdk_cli::records::{Place, ReadOptions, Records};
 
 use super::Transfer;
 use crate::account::Account;
 use crate::output::{AnyError, Bar, Failure, Report, with_causes};
-use crate::state::{StateFile, with_suffix};
+use crate::state::{StateFile, is_standard, is_streamed, with_suffix};
 
 /// Write the tables and entities of a file into an account
+///
+/// The file has lines as `tables export` or `tables query` writes them, or entities in JSON:
+///
+///   {"table":"Employees","entity":{"PartitionKey":"Sales","RowKey":"1","Age":36}}
+///   {"PartitionKey":"Sales","RowKey":"1","Age":36}               with --table Employees
+///   [{"PartitionKey":"Sales","RowKey":"1","Age":36}]             with --table Employees
+///   {"value":[{"PartitionKey":"Sales","RowKey":"1","Age":36}]}   with --table Employees
+///
+///   tables query Employees --scan --all --output json | tables import - --table Copies
 ///
 /// Tables are created if they do not exist. The service gives entities new timestamps.
 ///
 /// Standard error names each entity that failed, by file and line, and the command exits
-/// with 3. After an interruption, the same command continues after the lines that are
-/// done, whose number is in FILE.import; some entities may be written again.
+/// with 3. After an interruption, the same command continues after the entities that are
+/// done, whose number is in FILE.import; some entities may be written again. What comes
+/// from a pipe cannot be continued.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Import {
-    /// The file to read, as `tables export` writes it
+    /// The file to read, or - for standard input
     file: PathBuf,
     #[command(flatten)]
     account: Account,
     #[command(flatten)]
+    reading: ReadOptions,
+    #[command(flatten)]
     options: WriteOptions,
 }
 
-/// The number of lines that are done, and the number of entities in them that failed.
-#[derive(Clone, Copy, Default, Serialize, Deserialize)]
+/// The number of the last record that is done, and how many of those before it failed.
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Progress {
-    lines: u64,
+    records: u64,
     failed: u64,
+    contents: Contents,
+}
+
+/// What tells the contents of a file from those that it had.
+#[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Contents {
+    bytes: u64,
+    /// The nanoseconds since 1970 at the last change.
+    changed: u128,
+}
+
+impl Contents {
+    fn of(metadata: &Metadata) -> Result<Self, AnyError> {
+        Ok(Self {
+            bytes: metadata.len(),
+            changed: metadata.modified()?.duration_since(UNIX_EPOCH)?.as_nanos(),
+        })
+    }
+}
+
+impl Import {
+    /// Whether the entities come from a pipe or a terminal.
+    pub(crate) fn is_streamed(&self) -> bool {
+        is_streamed(&self.file)
+    }
 }
 
 impl Transfer for Import {
     async fn run(self) -> Result<Report, AnyError> {
-        let service = self.account.connect()?;
-        let shown = self.file.display();
+        let Self {
+            file: path,
+            account,
+            reading,
+            options,
+        } = self;
+        let service = account.connect()?;
+        let shown = path.display();
         let cannot_read = |error| format!("{shown} cannot be read: {error}");
-        let file = File::open(&self.file).map_err(cannot_read)?;
+        if is_standard(&path) {
+            let records = records(std::io::stdin(), &reading);
+            let done = import(&service, records, &options, 0, |_, _| {}).await;
+            return Ok(report(&path, &done, 0));
+        }
+        let file = File::open(&path).map_err(cannot_read)?;
         let metadata = file.metadata().map_err(cannot_read)?;
-        // The progress does not belong to another file of the same name.
-        let changed = metadata.modified()?.duration_since(UNIX_EPOCH)?.as_nanos();
-        let command = format!(
-            "import of {} bytes, changed at {changed}, to {}",
-            metadata.len(),
-            service.endpoint()
-        );
-        let (mut state, progress) =
-            StateFile::<Progress>::open(with_suffix(&self.file, ".import"), command)?;
-        let before = progress.unwrap_or_default();
+        if !metadata.is_file() {
+            let done = import(&service, records(file, &reading), &options, 0, |_, _| {}).await;
+            return Ok(report(&path, &done, 0));
+        }
+        let command = format!("import to {}{}", service.endpoint(), words(&reading));
+        let (mut state, before) = state(&path, &metadata, command)?;
 
         let bar = Bar::of_bytes(metadata.len());
-        let from = BufReader::with_capacity(1 << 20, bar.0.wrap_read(file));
+        let records = records(bar.0.wrap_read(file), &reading);
         let mut unsaved = None;
-        let report = import(
-            &service,
-            from,
-            &self.options,
-            before.lines,
-            |lines, failed| {
-                let failed = before.failed + failed;
-                unsaved = state.save_sometimes(Progress { lines, failed }).err();
-            },
-        )
-        .await;
+        let saved = |records, failed| {
+            let progress = Progress {
+                records,
+                failed: before.failed + failed,
+                ..before
+            };
+            unsaved = state.save_sometimes(progress).err();
+        };
+        let done = import(&service, records, &options, before.records, saved).await;
         drop(bar);
 
-        let mut failures = Vec::new();
-        let mut progress = Progress {
-            lines: report.lines,
-            ..before
-        };
-        for (line, failure) in &report.failures {
-            failures.push(Failure::new(format!("{shown}:{line}"), failure));
-            progress.failed += u64::from(*line <= report.lines);
-        }
-        let is_done = failures.len() as u64 + before.failed == progress.failed;
-        match &report.error {
+        let before_end = |(place, _): &&(Place, BulkFailure)| place.number() <= done.done;
+        let failed = done.failures.iter().filter(before_end).count();
+        let is_done = failed == done.failures.len();
+        match &done.error {
             None | Some(ImportError::Truncated) if is_done => state.remove()?,
-            _ => state.save(progress)?,
+            _ => state.save(Progress {
+                records: done.done,
+                failed: before.failed + failed as u64,
+                ..before
+            })?,
         }
-        let error = report.error.as_ref();
-        let error = error.map(|error| format!("{shown}: {}", with_causes(error)));
-        let error = error.or_else(|| unsaved.map(|error| format!("{shown}.import: {error}")));
-        Ok(Report {
-            verb: "Imported",
-            totals: report.totals,
-            own: report.own,
-            left_behind: None,
-            failed: before.failed + failures.len() as u64,
-            failures,
-            error,
-            ..Report::default()
-        })
+        let mut report = report(&path, &done, before.failed);
+        let unsaved = unsaved.map(|error| format!("{shown}.import: {error}"));
+        report.error = report.error.or(unsaved);
+        Ok(report)
     }
 }
+
+fn records<R: Read>(from: R, reading: &ReadOptions) -> Records<BufReader<R>> {
+    Records::new(BufReader::with_capacity(BUFFER_BYTES, from), reading)
+}
+
+/// The state of the import of a file, and what an earlier run has done.
+fn state(
+    path: &Path,
+    file: &Metadata,
+    command: String,
+) -> Result<(StateFile<Progress>, Progress), AnyError> {
+    let contents = Contents::of(file)?;
+    let (state, progress) = StateFile::open(with_suffix(path, ".import"), command)?;
+    let progress: Progress = progress.unwrap_or(Progress {
+        records: 0,
+        failed: 0,
+        contents,
+    });
+    if progress.contents == contents {
+        return Ok((state, progress));
+    }
+    let shown = path.display();
+    let since = Timestamp::try_from(file.modified()?)?.to_string();
+    let (day, time) = since.split_once('T').unwrap_or_default();
+    let minute = time.get(..5).unwrap_or_default();
+    Err(format!(
+        "{shown} is not the file of the interrupted import: it has other contents since {minute} UTC on {day}; remove {shown}.import to start from the beginning"
+    )
+    .into())
+}
+
+/// The options that change what is in a file, as an appendix of a sentence.
+fn words(reading: &ReadOptions) -> String {
+    let table = reading.table.as_ref();
+    let table = table.map(|name| format!(" with --table {name}"));
+    let as_string = if reading.as_string {
+        " with --as-string"
+    } else {
+        ""
+    };
+    format!("{}{as_string}", table.unwrap_or_default())
+}
+
+fn report(path: &Path, done: &ImportReport, failed_before: u64) -> Report {
+    let shown = path.display();
+    let failures = done.failures.iter();
+    let failures = failures.map(|(place, failure)| {
+        let place = match place {
+            Place::Line(number) => format!("{shown}:{number}"),
+            place => format!("{shown}: {place}"),
+        };
+        Failure::new(place, failure)
+    });
+    let failures: Vec<_> = failures.collect();
+    let error = done.error.as_ref();
+    Report {
+        verb: "Imported",
+        totals: done.totals,
+        own: done.own,
+        left_behind: None,
+        failed: failed_before + failures.len() as u64,
+        failures,
+        error: error.map(|error| format!("{shown}: {}", with_causes(error))),
+        ..Report::default()
+    }
+}
+
+const BUFFER_BYTES: usize = 1 << 20;

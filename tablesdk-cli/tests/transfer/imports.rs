@@ -10,9 +10,10 @@ use tablesdk::transport::{Transport, TransportError, TransportFuture};
 use tablesdk::{DynamicEntity, TableServiceClient, Value};
 use tablesdk_cli::import::{ImportError, ImportReport, Mode, WriteOptions, import};
 use tablesdk_cli::lines::{Line, Totals};
+use tablesdk_cli::records::{ReadOptions, Records};
 use tablesdk_server::TableServer;
 
-use crate::{client, client_with, in_process};
+use crate::{client, client_with, in_process, records};
 
 fn entity(row: &str, value: i32) -> Line {
     let mut entity = DynamicEntity::new("a", row);
@@ -39,7 +40,7 @@ fn end(tables: u64, entities: u64) -> Line {
 
 async fn run(service: &TableServiceClient, lines: &[Line], skip: u64) -> ImportReport {
     let options = WriteOptions::default();
-    import(service, &*file(lines), &options, skip, |_, _| {}).await
+    import(service, records(&file(lines)), &options, skip, |_, _| {}).await
 }
 
 async fn count(service: &TableServiceClient) -> u64 {
@@ -89,16 +90,16 @@ async fn an_import_continues_after_an_unknown_outcome() {
         let (line, failure) = &report.failures[0];
         assert!(failure.is_outcome_unknown());
         assert_eq!(
-            (*line, report.lines),
+            (line.number(), report.done),
             (batches * 100 + 3, batches * 100 + 2)
         );
 
-        let report = run(&client(&server), &lines, report.lines).await;
+        let report = run(&client(&server), &lines, report.done).await;
         assert!(
             report.error.is_none() && report.failures.is_empty(),
             "{report:?}"
         );
-        assert_eq!((report.lines, report.totals.entities), (953, 950));
+        assert_eq!((report.done, report.totals.entities), (953, 950));
         assert_eq!(count(&client(&server)).await, 950);
     }
 }
@@ -124,16 +125,20 @@ async fn rejected_entities_are_reported_with_their_lines() {
     service.table("Tests").insert(&stored).await.unwrap();
     let mut options = WriteOptions::default();
     options.mode = Mode::Insert;
-    let report = import(&service, &*file(&lines), &options, 0, |_, _| {}).await;
+    let report = import(&service, records(&file(&lines)), &options, 0, |_, _| {}).await;
     assert!(report.error.is_none(), "{report:?}");
-    let failed: Vec<_> = report.failures.iter().map(|(line, _)| *line).collect();
-    assert_eq!((failed, report.lines), (vec![4, 5], 7));
+    let failed: Vec<_> = report
+        .failures
+        .iter()
+        .map(|(line, _)| line.number())
+        .collect();
+    assert_eq!((failed, report.done), (vec![4, 5], 7));
     assert!(report.failures[0].1.error().is_conflict());
     assert_eq!(count(&service).await, 3);
 
     // The first failure ends the import, and the line is done.
     options.max_failures = 1;
-    let report = import(&service, &*file(&lines), &options, 2, |_, _| {}).await;
+    let report = import(&service, records(&file(&lines)), &options, 2, |_, _| {}).await;
     assert!(
         matches!(report.error, Some(ImportError::Write(_))),
         "{report:?}"
@@ -166,21 +171,31 @@ async fn the_last_of_two_entities_with_one_key_wins() {
 async fn incomplete_and_miscounted_files_are_errors() {
     let (_server, service) = in_process();
     let whole = [Line::Start, table(), entity("1", 1), end(1, 1)];
-    // Two files, one after the other, are one file.
-    let report = run(&service, &[&whole[..], &whole].concat(), 0).await;
-    assert!(report.error.is_none(), "{report:?}");
-    assert_eq!((report.totals.tables, report.totals.entities), (2, 2));
+    // Two files, one after the other, are one file, and one that was written by hand has no first line.
+    for lines in [
+        [&whole[..], &whole].concat(),
+        [&whole[1..3], &whole].concat(),
+        [&whole[1..], &whole].concat(),
+    ] {
+        let report = run(&service, &lines, 0).await;
+        assert!(report.error.is_none(), "{report:?}");
+        assert_eq!((report.totals.tables, report.totals.entities), (2, 2));
+    }
 
     for (lines, problem) in [
         (&whole[..3], "it was truncated"),
-        (&whole[1..], "line 1: a file begins with"),
         (
             &[&whole[..1], &whole].concat(),
-            "line 2: a file begins with",
+            "line 2: an export begins with",
         ),
         (
             &[&whole, &whole[2..3]].concat(),
-            "line 5: a file begins with",
+            "line 5: an export begins with",
+        ),
+        (&whole[3..], "line 1: an export begins with"),
+        (
+            &[&whole[1..3], &[end(1, 2)]].concat(),
+            "line 3: the last line counts 1 tables and 2 entities, and the file has 1 and 1",
         ),
         (
             &[&whole[..3], &[end(1, 2)]].concat(),
@@ -197,20 +212,28 @@ async fn incomplete_and_miscounted_files_are_errors() {
     let malformed = [file(&whole[..3]), b"{}\n".to_vec()].concat();
     let report = import(
         &service,
-        &*malformed,
+        records(&malformed),
         &WriteOptions::default(),
         0,
         |_, _| {},
     )
     .await;
     let error = report.error.unwrap();
-    let text = "line 4: the line is neither a table nor an entity, nor the first or last line of an export";
-    assert_eq!((error.to_string().as_str(), report.lines), (text, 3));
+    let text = "line 4: the line is neither a table nor an entity, nor the first or last line of an export; a line is expected such as ";
+    assert!(error.to_string().starts_with(text), "{error}");
+    assert_eq!(report.done, 3);
     assert!(error.source().is_none(), "the message says all");
     // A line without an end is not read into memory as a whole.
     let endless = std::io::Read::chain(&b"{\"table\":\""[..], std::io::repeat(b'a'));
     let endless = std::io::BufReader::new(endless);
-    let report = import(&service, endless, &WriteOptions::default(), 0, |_, _| {}).await;
+    let report = import(
+        &service,
+        Records::new(endless, &ReadOptions::default()),
+        &WriteOptions::default(),
+        0,
+        |_, _| {},
+    )
+    .await;
     let error = report.error.unwrap().to_string();
     assert!(error.contains("longer than"), "{error}");
 }
@@ -221,13 +244,13 @@ async fn tables_are_created_only_if_wanted() {
     let mut options = WriteOptions::default();
     options.create_tables = false;
     let lines = file(&[Line::Start, entity("1", 1), end(0, 1)]);
-    let report = import(&service, &*lines, &options, 0, |_, _| {}).await;
+    let report = import(&service, records(&lines), &options, 0, |_, _| {}).await;
     let Some(ImportError::Write(error)) = report.error else {
         panic!("{report:?}");
     };
     assert!(error.error().unwrap().is_table_not_found());
-    assert_eq!(report.lines, 1);
+    assert_eq!(report.done, 1);
     options.create_tables = true;
-    let report = import(&service, &*lines, &options, report.lines, |_, _| {}).await;
-    assert_eq!((report.lines, count(&service).await), (3, 1));
+    let report = import(&service, records(&lines), &options, report.done, |_, _| {}).await;
+    assert_eq!((report.done, count(&service).await), (3, 1));
 }

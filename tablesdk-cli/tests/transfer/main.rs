@@ -8,6 +8,7 @@ mod imports;
 mod lines;
 mod own;
 mod pages;
+mod records;
 
 use std::collections::BTreeMap;
 
@@ -15,6 +16,7 @@ use tablesdk::{DynamicEntity, TableServiceClient, TableServiceClientBuilder, Val
 use tablesdk_cli::import::{Mode, WriteOptions, import};
 use tablesdk_cli::lines::Line;
 use tablesdk_cli::pages::TablePages;
+use tablesdk_cli::records::{ReadOptions, Records};
 use tablesdk_server::TableServer;
 
 fn client(server: &TableServer) -> TableServiceClient {
@@ -37,6 +39,11 @@ fn in_process() -> (TableServer, TableServiceClient) {
     let server = TableServer::in_process();
     let service = client(&server);
     (server, service)
+}
+
+/// The records of a file in memory.
+fn records(file: &[u8]) -> Records<&[u8]> {
+    Records::new(file, &ReadOptions::default())
 }
 
 /// All tables of an account, or those named, as lines.
@@ -113,7 +120,7 @@ async fn awkward_entities_arrive_unchanged() {
         let (_server, to) = in_process();
         let mut options = WriteOptions::default();
         (options.mode, options.batch_size) = (mode, batch_size);
-        let report = import(&to, &*file, &options, 0, |_, _| {}).await;
+        let report = import(&to, records(&file), &options, 0, |_, _| {}).await;
         assert!(
             report.error.is_none() && report.failures.is_empty(),
             "{report:?}"
@@ -146,7 +153,7 @@ async fn another_endpoint_and_back() {
         }
         let mut options = WriteOptions::default();
         options.batch_size = batch_size;
-        let report = import(&other, &*file, &options, 0, |_, _| {}).await;
+        let report = import(&other, records(&file), &options, 0, |_, _| {}).await;
         assert!(
             report.error.is_none() && report.failures.is_empty(),
             "{report:?}"

@@ -8,7 +8,7 @@ use tablesdk_cli::lines::{Line, Totals};
 use tablesdk_cli::pages::TablePages;
 use tablesdk_server::TableServer;
 
-use crate::{client, export, in_process};
+use crate::{client, export, in_process, records};
 
 #[derive(Serialize, Deserialize)]
 struct Counted {
@@ -106,7 +106,14 @@ async fn restore(service: &TableServiceClient, entity: DynamicEntity) {
     ] {
         line.write(&mut file);
     }
-    let report = import(service, &*file, &WriteOptions::default(), 0, |_, _| {}).await;
+    let report = import(
+        service,
+        records(&file),
+        &WriteOptions::default(),
+        0,
+        |_, _| {},
+    )
+    .await;
     assert!(
         report.error.is_none() && report.failures.is_empty(),
         "{report:?}"

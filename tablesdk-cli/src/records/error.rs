@@ -1,0 +1,176 @@
+//! Why a record cannot be read, and where it is.
+
+use std::fmt;
+use std::io;
+
+use tablesdk_protocol::TableNameError;
+use tablesdk_protocol::wire::json::{JsonError, PropertyProblem};
+
+use crate::lines::{LineError, MAX_LINE_BYTES};
+
+/// Where a record is in its file. Records of one file are in ascending order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Place {
+    /// The number of the line, from 1.
+    Line(u64),
+    /// The number of the entity, from 1. A table has that of the entity before it.
+    Entity(u64),
+}
+
+impl Place {
+    /// The number.
+    pub const fn number(self) -> u64 {
+        match self {
+            Self::Line(number) | Self::Entity(number) => number,
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(number) => write!(f, "line {number}"),
+            Self::Entity(number) => write!(f, "entity {number}"),
+        }
+    }
+}
+
+/// A record that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{place}: {problem}")]
+pub struct RecordError {
+    place: Place,
+    problem: RecordProblem,
+}
+
+impl RecordError {
+    pub(crate) const fn new(place: Place, problem: RecordProblem) -> Self {
+        Self { place, problem }
+    }
+
+    /// Where it is.
+    pub const fn place(&self) -> Place {
+        self.place
+    }
+
+    /// What is wrong.
+    pub const fn problem(&self) -> &RecordProblem {
+        &self.problem
+    }
+}
+
+/// What is wrong with a record.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordProblem {
+    /// The file ends within the record.
+    #[error("the file ends in the middle of it")]
+    Ended,
+    /// The entity is malformed.
+    #[error("{}{error}{}", OfKey(key.as_ref()), Remedy(error))]
+    Entity {
+        /// Its partition key and row key.
+        key: Option<(String, String)>,
+        /// The error.
+        error: LineError,
+    },
+    /// Another character is needed.
+    #[error("{expected} is missing before {:?}", char::from(*found))]
+    Expected {
+        /// What is needed.
+        expected: &'static str,
+        /// The byte that is there.
+        found: u8,
+    },
+    /// The file has none of the known forms.
+    #[error("the file has none of the forms that are known; {EXPECTED}")]
+    Form,
+    /// The JSON around the entities is malformed.
+    #[error("{0}")]
+    Json(JsonError),
+    /// The line is malformed.
+    #[error("{}{}{}", .0, Remedy(.0), Expected(.0))]
+    Line(LineError),
+    /// Entities of Azurite come before the name of their collection.
+    #[error("a collection has its entities before its name")]
+    NoCollection,
+    /// Neither the file nor the caller names a table.
+    #[error("the file names no table for the entity: use --table NAME")]
+    NoTable,
+    /// The file cannot be read.
+    #[error("it cannot be read: {0}")]
+    Read(io::Error),
+    /// The file of Azurite has several accounts.
+    #[error("the file has the tables of several accounts, {first} and {second}")]
+    SeveralAccounts {
+        /// The first account.
+        first: String,
+        /// Another one.
+        second: String,
+    },
+    /// The file has several tables, and all entities are to go into one.
+    #[error("--table is for a file with one table, and this one has {first} and {second}")]
+    SeveralTables {
+        /// The first name.
+        first: String,
+        /// Another one.
+        second: String,
+    },
+    /// The name of the table breaks a rule of the service.
+    #[error("the name of the table is not valid: {0}; --table NAME names another")]
+    Table(TableNameError),
+    /// The record is longer than [`MAX_LINE_BYTES`].
+    #[error("it is longer than {MAX_LINE_BYTES} bytes")]
+    TooLong,
+    /// The file is not UTF-8.
+    #[error("the file is UTF-16: save it as UTF-8")]
+    Utf16,
+}
+
+const EXPECTED: &str = r#"a line is expected such as {"table":"Employees","entity":{"PartitionKey":"Sales","RowKey":"1","Age":36}}, or with --table Employees {"PartitionKey":"Sales","RowKey":"1","Age":36}"#;
+
+/// The key of an entity, as the start of a message.
+struct OfKey<'a>(Option<&'a (String, String)>);
+
+impl fmt::Display for OfKey<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            None => Ok(()),
+            Some((partition, row)) => write!(f, "({partition:?}, {row:?}): "),
+        }
+    }
+}
+
+/// The option with which a value is read that its type does not allow.
+struct Remedy<'a>(&'a LineError);
+
+impl fmt::Display for Remedy<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            LineError::Property(error) if may_be_string(error.problem()) => {
+                f.write_str("; --as-string keeps it as a string")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The line that is expected instead of one that has no entity.
+struct Expected<'a>(&'a LineError);
+
+impl fmt::Display for Expected<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            LineError::Property(_) | LineError::Duplicate => Ok(()),
+            _ => write!(f, "; {EXPECTED}"),
+        }
+    }
+}
+
+const fn may_be_string(problem: PropertyProblem) -> bool {
+    !matches!(
+        problem,
+        PropertyProblem::Nested | PropertyProblem::UnannotatedInteger
+    )
+}
