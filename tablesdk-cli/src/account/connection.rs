@@ -8,17 +8,22 @@ use tablesdk_protocol::{Endpoint, InvalidEndpointError};
 
 use crate::output::AnyError;
 
-/// Starts a client of an account that one text describes.
+/// Starts a client of an account that one text describes. A token is for a URL without a signature.
 pub(super) fn of_text(
     text: &str,
-    credential: impl FnOnce() -> Result<Option<Credential>, AnyError>,
+    token: impl FnOnce() -> Result<Option<Credential>, AnyError>,
 ) -> Result<TableServiceClientBuilder, AnyError> {
     match text {
         EMULATOR => Ok(TableServiceClientBuilder::from_connection_string(
             DEVELOPMENT,
         )?),
         url if is_url(url) && url.contains('?') => of_sas_url(url),
-        url if is_url(url) => of_endpoint(&endpoint(url)?, credential()?),
+        url if is_url(url) => {
+            let endpoint = endpoint(url)?;
+            // A token is sent over https alone.
+            let token = endpoint.is_https().then(token).transpose()?;
+            of_endpoint(&endpoint, token.flatten())
+        }
         _ => of_string(text),
     }
 }
@@ -113,7 +118,7 @@ const EMULATOR_ACCOUNT: &str = "devstoreaccount1";
 /// Published: the same on every machine.
 const EMULATOR_KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
-const NO_CREDENTIAL: &str = "no credential is given: use --account-key, --sas-token or --sas-url, or set AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN";
+const NO_CREDENTIAL: &str = "no credential is given: use --account-key, --sas-token, --sas-url or --auth, or set AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN";
 const NOT_FOR_TABLES: &str = "this is an account of Azure Cosmos DB for NoSQL: tables are in one of Azure Cosmos DB for Table, whose connection string has a TableEndpoint such as https://ACCOUNT.table.cosmos.azure.com";
 const OTHERS: [&str; 5] = ["blob", "dfs", "file", "queue", "web"];
 

@@ -1,13 +1,16 @@
 //! The account of a command: the options and environment variables of the Azure command line, and some more.
 
+mod auth;
 mod connection;
+#[cfg(feature = "entra-id")]
+mod entra;
 mod secret;
 
 use clap::Args;
 use tablesdk::{Credential, Sas, SharedKey, TableServiceClient, TableServiceClientBuilder};
 
-use crate::output::AnyError;
-use crate::output::UsageError;
+pub(crate) use self::auth::Auth;
+use crate::output::{AnyError, UsageError};
 
 /// An account, as `az storage` takes it
 #[derive(Args, Default)]
@@ -22,13 +25,18 @@ pub(crate) struct Account {
     /// Other users of this machine can see the arguments of a program, and shells keep them.
     /// So this option, --sas-url, --account-key and --sas-token also take env:NAME, an
     /// environment variable that contains the value, and file:PATH, a file that contains it.
-    #[arg(long, help_heading = "Account", value_name = "STRING")]
+    #[arg(
+        long,
+        help_heading = "Account",
+        value_name = "STRING",
+        verbatim_doc_comment
+    )]
     connection_string: Option<String>,
     /// The emulator on this machine: devstoreaccount1 at http://127.0.0.1:10002
     ///
     /// An emulator elsewhere needs its --table-endpoint alone, such as
     /// http://azurite:10002/devstoreaccount1.
-    #[arg(long, help_heading = "Account")]
+    #[arg(long, help_heading = "Account", verbatim_doc_comment)]
     emulator: bool,
     /// The URL of an account or of a table, with a shared access signature
     #[arg(long, help_heading = "Account", value_name = "URL")]
@@ -47,6 +55,11 @@ pub(crate) struct Account {
     /// For Azure Cosmos DB for Table: https://NAME.table.cosmos.azure.com
     #[arg(long, help_heading = "Account", value_name = "URL")]
     table_endpoint: Option<String>,
+    /// Microsoft Entra ID instead of a key: with --account-name or --table-endpoint
+    ///
+    /// The account permits it to those that have a role such as Storage Table Data Reader.
+    #[arg(long, help_heading = "Account", value_enum, value_name = "SOURCE")]
+    auth: Option<Auth>,
 }
 
 impl Account {
@@ -128,6 +141,7 @@ impl Account {
         let credentials = [
             (ACCOUNT_KEY, self.account_key.is_some()),
             (SAS_TOKEN, self.sas_token.is_some()),
+            ("--auth", self.auth.is_some()),
         ];
         credentials.into_iter()
     }
@@ -141,6 +155,7 @@ impl Account {
             account_key,
             sas_token,
             table_endpoint,
+            auth,
             ..
         } = self;
         let endpoint = table_endpoint.map(|url| named(TABLE_ENDPOINT, connection::endpoint(&url)));
@@ -154,42 +169,94 @@ impl Account {
             (None, Some(name)) => named("--account-name", connection::endpoint_of(name))?,
             (None, None) => return Err(NO_ACCOUNT.into()),
         };
-        let secret = |option: &str, text: Option<String>| {
-            text.map(|text| secret::value(option, &text, &variable))
-                .transpose()
-        };
-        let key = secret(ACCOUNT_KEY, account_key)?;
-        let sas = secret(SAS_TOKEN, sas_token)?;
-        // A credential among the arguments wins over any in the environment. That of another account is not for an emulator.
-        let is_for_another = connection::is_emulator(&endpoint) && variable(NAME_VARIABLE) != name;
-        let (key, sas) = match (key, sas) {
-            (None, None) if !is_for_another => (
-                variable("AZURE_STORAGE_KEY"),
-                variable("AZURE_STORAGE_SAS_TOKEN"),
-            ),
-            given => given,
-        };
-        let credential = match (key, sas) {
-            (Some(key), _) => {
-                let name =
-                    name.ok_or("an account key needs --account-name or AZURE_STORAGE_ACCOUNT")?;
-                Some(Credential::from(SharedKey::new(name, &key)?))
+        let credential = match auth {
+            Some(auth) => Some(auth.credential(&variable)?),
+            None => {
+                // That of another account is not for an emulator.
+                let is_own = !connection::is_emulator(&endpoint) || variable(NAME_VARIABLE) == name;
+                let of_environment = |name: &str| variable(name).filter(|_| is_own);
+                credential(name, account_key, sas_token, &variable, of_environment)?
             }
-            (None, Some(sas)) => Some(Sas::new(&sas)?.into()),
-            (None, None) => None,
         };
         connection::of_endpoint(&endpoint, credential)
     }
 }
 
+/// A key or a signature. One among the arguments wins over any in the environment.
+fn credential(
+    name: Option<String>,
+    key: Option<String>,
+    sas: Option<String>,
+    variable: impl Fn(&str) -> Option<String>,
+    of_environment: impl Fn(&str) -> Option<String>,
+) -> Result<Option<Credential>, AnyError> {
+    let secret = |option: &str, text: Option<String>| {
+        text.map(|text| secret::value(option, &text, &variable))
+            .transpose()
+    };
+    let (key, sas) = match (secret(ACCOUNT_KEY, key)?, secret(SAS_TOKEN, sas)?) {
+        (None, None) => (
+            of_environment("AZURE_STORAGE_KEY"),
+            of_environment("AZURE_STORAGE_SAS_TOKEN"),
+        ),
+        given => given,
+    };
+    Ok(match (key, sas) {
+        (Some(key), _) => {
+            let name =
+                name.ok_or("an account key needs --account-name or AZURE_STORAGE_ACCOUNT")?;
+            Some(SharedKey::new(name, &key)?.into())
+        }
+        (None, Some(sas)) => Some(Sas::new(&sas)?.into()),
+        (None, None) => None,
+    })
+}
+
 /// An option, and whether it is given.
 type Part = (&'static str, bool);
 
-/// A client from a connection string, a URL with a shared access signature, the URL of an emulator, or `emulator`.
-pub(crate) fn connect(option: &str, text: &str) -> Result<TableServiceClient, AnyError> {
+/// The client of the account that a text after an option describes: a connection string, the URL of a table service, or
+/// `emulator`. The token is for a URL without a signature.
+pub(crate) fn connect(
+    option: &str,
+    text: &str,
+    token: &mut Token,
+) -> Result<TableServiceClient, AnyError> {
     let text = secret::value(option, text, variable);
-    let builder = text.and_then(|text| named(option, connection::of_text(&text, || Ok(None))));
+    let builder = text.and_then(|text| {
+        let token = || token.take();
+        named(option, connection::of_text(&text, token))
+    });
     built(builder.map_err(|error| AnyError::from(UsageError(error)))?)
+}
+
+/// The `--auth` of a command with several accounts, at least one of which needs it.
+pub(crate) struct Token {
+    auth: Option<Auth>,
+    is_needed: bool,
+}
+
+impl Token {
+    pub(crate) fn new(auth: Option<Auth>) -> Self {
+        Self {
+            auth,
+            is_needed: false,
+        }
+    }
+
+    fn take(&mut self) -> Result<Option<Credential>, AnyError> {
+        self.is_needed = true;
+        self.auth.map(|auth| auth.credential(variable)).transpose()
+    }
+
+    /// Refuses an option that no account has used.
+    pub(crate) fn check(self) -> Result<(), AnyError> {
+        if self.auth.is_none() || self.is_needed {
+            return Ok(());
+        }
+        let problem = "--auth is for the https URL of a table service without a signature, and no account is one";
+        Err(UsageError(problem.into()).into())
+    }
 }
 
 /// What is wrong with an endpoint is wrong with the arguments.
@@ -459,7 +526,7 @@ mod tests {
             let text: String = (0..count).filter_map(|_| rng.choice(PARTS)).collect();
             let option = rng.choice(options).unwrap_or_default();
             let given = match option {
-                "copy" => connect(option, &text)
+                "copy" => connect(option, &text, &mut Token::new(None))
                     .map(drop)
                     .map_err(|error| error.to_string()),
                 "--account-key" | "--sas-token" => {

@@ -10,7 +10,7 @@ use tablesdk_cli::import::WriteOptions;
 use tablesdk_cli::pages::{Position, TablePage, TablePages};
 
 use super::Transfer;
-use crate::account::connect;
+use crate::account::{Auth, Token, connect};
 use crate::output::{AnyError, Bar, Failure, Report, with_causes};
 use crate::state::StateFile;
 
@@ -35,11 +35,19 @@ pub(crate) struct Copy {
     /// an emulator, or the word emulator. Other users of this machine can see the arguments
     /// of a program: env:NAME is an environment variable that contains the value, and
     /// file:PATH a file.
-    #[arg(long, value_name = "ACCOUNT", alias = "from-connection-string")]
+    #[arg(
+        long,
+        value_name = "ACCOUNT",
+        alias = "from-connection-string",
+        verbatim_doc_comment
+    )]
     from: String,
     /// The account to write: as --from
     #[arg(long, value_name = "ACCOUNT", alias = "to-connection-string")]
     to: String,
+    /// Microsoft Entra ID, for a URL of a table service without a signature
+    #[arg(long, value_enum, value_name = "SOURCE")]
+    auth: Option<Auth>,
     /// A table to copy; repeat the option for more tables. Default: all tables
     #[arg(long = "table", value_name = "NAME")]
     tables: Vec<String>,
@@ -59,8 +67,10 @@ struct Progress {
 
 impl Transfer for Copy {
     async fn run(self) -> Result<Report, AnyError> {
-        let from = connect("--from", &self.from)?;
-        let to = connect("--to", &self.to)?;
+        let mut token = Token::new(self.auth);
+        let from = connect("--from", &self.from, &mut token)?;
+        let to = connect("--to", &self.to, &mut token)?;
+        token.check()?;
         if from.endpoint() == to.endpoint() {
             return Err("the two accounts are the same".into());
         }

@@ -3,9 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod connections;
+#[cfg(all(unix, feature = "entra-id"))]
+mod entra;
 mod files;
 mod outbox;
 mod own;
+mod sas;
 mod show;
 mod write;
 
