@@ -12,9 +12,12 @@ mod target;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue};
+use clap::{Command, CommandFactory as _, Parser, Subcommand};
 
-use crate::commands::{Transfer as _, copy, export, get, import, ls, outbox, query, rm, schema};
+use crate::commands::{
+    Transfer as _, completions, copy, export, get, import, ls, outbox, query, rm, sas, schema,
+};
 use crate::output::{Output, shown};
 use crate::show::Format;
 
@@ -43,14 +46,19 @@ enum Commands {
     Rm(rm::Rm),
     Schema(schema::Schema),
     Outbox(outbox::Outbox),
+    Sas(sas::Sas),
     Export(export::Export),
     Import(import::Import),
     Copy(copy::Copy),
+    Completions(completions::Completions),
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let Arguments { command, output } = Arguments::parse();
+    let Arguments { command, output } = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return refused(error),
+    };
     let output = Output::new(output);
     // A read of a pipe waits for what comes, and would keep Ctrl-C waiting. There is no progress to save.
     let is_streamed = match &command {
@@ -69,6 +77,10 @@ async fn main() -> ExitCode {
             Commands::Export(export) => output.summary(export.run().await),
             Commands::Import(import) => output.summary(import.run().await),
             Commands::Copy(copy) => output.summary(copy.run().await),
+            Commands::Sas(sas) => shown(sas.run(&output)),
+            Commands::Completions(completions) => {
+                shown(completions.run(Arguments::command(), &output))
+            }
         }
     };
     tokio::select! {
@@ -76,6 +88,29 @@ async fn main() -> ExitCode {
         // The command is dropped, and saves how far it has come.
         _ = tokio::signal::ctrl_c(), if !is_streamed => ExitCode::from(INTERRUPTED),
     }
+}
+
+/// Prints a help text, or what is wrong with the arguments. After an unknown command, this includes the list of all commands.
+fn refused(mut error: clap::Error) -> ExitCode {
+    if let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) {
+        let given = std::env::args().take_while(|word| word != unknown);
+        let tip = format!("the commands are {}", names_after(given));
+        let tip = ContextValue::StyledStrs(vec![tip.into()]);
+        error.insert(ContextKind::Suggested, tip);
+    }
+    // If an output is closed, no program reads it.
+    let _ = error.print();
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(1))
+}
+
+/// The names of the commands that may follow the words.
+fn names_after(words: impl Iterator<Item = String>) -> String {
+    let all = Arguments::command();
+    let command = words.fold(&all, |command, word| {
+        command.find_subcommand(word).unwrap_or(command)
+    });
+    let names: Vec<_> = command.get_subcommands().map(Command::get_name).collect();
+    names.join(", ")
 }
 
 const EXIT_CODES: &str = "\

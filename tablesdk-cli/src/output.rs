@@ -120,6 +120,16 @@ impl Output {
         }
     }
 
+    /// Whether the arguments name a form.
+    pub(crate) fn has_form(&self) -> bool {
+        self.format.is_some()
+    }
+
+    /// Whether the arguments name JSON. What is a single text needs no other form in a pipe.
+    pub(crate) fn is_json(&self) -> bool {
+        self.format == Some(Format::Json)
+    }
+
     /// What prints entities.
     pub(crate) fn printer(&self) -> Printer {
         Printer::new(self.format.unwrap_or_else(Format::of_standard_output))
@@ -165,7 +175,7 @@ impl Output {
         if let Some(error) = &report.error {
             writeln!(out, "tables: {error}")?;
         }
-        if self.format == Some(Format::Json) {
+        if self.is_json() {
             serde_json::to_writer(&mut out, report)?;
             return writeln!(out);
         }

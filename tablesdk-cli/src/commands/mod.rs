@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod completions;
 pub(crate) mod copy;
 pub(crate) mod export;
 pub(crate) mod get;
@@ -8,6 +9,7 @@ pub(crate) mod ls;
 pub(crate) mod outbox;
 pub(crate) mod query;
 pub(crate) mod rm;
+pub(crate) mod sas;
 pub(crate) mod schema;
 
 use crate::output::{AnyError, Report};
