@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 use tablesdk::{ETag, TableClient};
-use tablesdk_cli::own::{Kept, first_entry};
+use tablesdk_cli::own::{Entries, Kept};
 
 use crate::output::{AnyError, UsageError, note};
 use crate::show::harmless;
@@ -21,6 +21,9 @@ pub(crate) struct Guard {
     /// What mends stale entities afterwards.
     #[arg(skip)]
     mends: BTreeSet<String>,
+    /// What the table has, once it was looked at.
+    #[arg(skip)]
+    entries: Option<Entries>,
 }
 
 impl Guard {
@@ -33,21 +36,29 @@ impl Guard {
         self.refuse(&problem, &kept)
     }
 
-    /// Refuses to write into a table with entries that would become stale, unless it is forced.
+    /// Refuses to write into a partition, or a table, with entries that would become stale, unless it is forced. It may miss those in other
+    /// partitions of a large table.
     pub(crate) async fn check_table(
         &mut self,
         table: &TableClient,
         partition: Option<&str>,
     ) -> Result<(), AnyError> {
-        let Some(kept) = first_entry(table, partition).await? else {
+        if self.entries.is_none() {
+            self.entries = Some(Entries::find(table, None).await?);
+        }
+        let found = match (&self.entries, partition) {
+            (Some(Entries::Unknown), Some(_)) => Entries::find(table, partition).await?,
+            (found, _) => found.clone().unwrap_or(Entries::None),
+        };
+        let Entries::Some(kept) = found else {
             return Ok(());
         };
         let entry = harmless(&kept.to_string());
-        let problem = format!(
-            "{} contains {entry}, which this write leaves as it is",
-            table.name()
-        );
-        self.refuse(&problem, &kept)
+        let table = table.name();
+        self.refuse(
+            &format!("{table} contains {entry}, which this write leaves as it is"),
+            &kept,
+        )
     }
 
     fn refuse(&mut self, problem: &str, kept: &Kept) -> Result<(), AnyError> {

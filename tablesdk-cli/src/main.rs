@@ -16,7 +16,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Command, CommandFactory as _, Parser, Subcommand};
 
 use crate::commands::{
-    Transfer as _, completions, copy, export, get, import, ls, outbox, query, rm, sas, schema,
+    Transfer as _, completions, copy, export, get, import, ls, outbox, put, query, rm, sas, schema,
 };
 use crate::output::{Output, shown};
 use crate::show::Format;
@@ -43,6 +43,7 @@ enum Commands {
     Ls(ls::Ls),
     Query(query::Query),
     Get(get::Get),
+    Put(put::Put),
     Rm(rm::Rm),
     Schema(schema::Schema),
     Outbox(outbox::Outbox),
@@ -64,6 +65,7 @@ async fn main() -> ExitCode {
     let is_streamed = match &command {
         Commands::Export(export) => export.is_streamed(),
         Commands::Import(import) => import.is_streamed(),
+        Commands::Put(_) => true,
         _ => false,
     };
     let run = async {
@@ -71,6 +73,7 @@ async fn main() -> ExitCode {
             Commands::Ls(ls) => shown(ls.run(&output).await),
             Commands::Query(query) => shown(query.run(&output).await),
             Commands::Get(get) => shown(get.run(&output).await),
+            Commands::Put(put) => output.summary(put.run().await),
             Commands::Rm(rm) => output.summary(rm.run().await),
             Commands::Outbox(outbox) => shown(outbox.run(&output).await),
             Commands::Schema(schema) => shown(schema.run(&output).await),

@@ -7,6 +7,7 @@ pub(crate) mod get;
 pub(crate) mod import;
 pub(crate) mod ls;
 pub(crate) mod outbox;
+pub(crate) mod put;
 pub(crate) mod query;
 pub(crate) mod rm;
 pub(crate) mod sas;

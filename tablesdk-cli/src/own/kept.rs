@@ -94,57 +94,44 @@ impl fmt::Display for Kept {
     }
 }
 
-/// An entry of an index, a copy or an entry of a bucket of expiry in a table: a write by hand of the entity that it belongs to leaves it
-/// stale.
-///
-/// It takes at most four requests, and looks at the whole partition if one is given. So it may miss entries in other partitions of a
-/// large table.
-///
-/// # Errors
-///
-/// Those of the service, such as `TableNotFound`.
-pub async fn first_entry(
-    table: &TableClient,
-    partition: Option<&str>,
-) -> Result<Option<Kept>, Error> {
-    match (find_entry(table, None, REQUESTS).await?, partition) {
-        (Found::Unknown, Some(_)) => match find_entry(table, partition, usize::MAX).await? {
-            Found::Entry(kept) => Ok(Some(kept)),
-            Found::Unknown | Found::Nothing => Ok(None),
-        },
-        (Found::Entry(kept), _) => Ok(Some(kept)),
-        (Found::Unknown | Found::Nothing, _) => Ok(None),
-    }
-}
-
-enum Found {
-    Entry(Kept),
-    Nothing,
-    /// The requests were used up.
+/// What a search for entries found: entries of indexes, copies, and entries of buckets of expiry. A write by hand of the entity that one
+/// of them belongs to leaves it stale.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Entries {
+    /// The first one.
+    Some(Kept),
+    /// There are none.
+    None,
+    /// The search ended before the end of the table.
     Unknown,
 }
 
-async fn find_entry(
-    table: &TableClient,
-    partition: Option<&str>,
-    requests: usize,
-) -> Result<Found, Error> {
-    let mut token = None;
-    for _ in 0..requests {
-        let mut query = table.query::<AsStored>().odata(IS_ENTRY).page_size(1);
-        if let Some(partition) = partition {
-            query = query.partition(partition);
+impl Entries {
+    /// Searches a whole partition, or without one the first entities of a table, with four requests.
+    ///
+    /// # Errors
+    ///
+    /// Those of the service, such as `TableNotFound`.
+    pub async fn find(table: &TableClient, partition: Option<&str>) -> Result<Self, Error> {
+        let requests = if partition.is_some() { usize::MAX } else { 4 };
+        let mut token = None;
+        for _ in 0..requests {
+            let mut query = table.query::<AsStored>().odata(IS_ENTRY).page_size(1);
+            if let Some(partition) = partition {
+                query = query.partition(partition);
+            }
+            let page = query.page(token).await?;
+            if let Some(kept) = page.items.first().and_then(|entry| Kept::of(&entry.0)) {
+                return Ok(Self::Some(kept));
+            }
+            token = page.next;
+            if token.is_none() {
+                return Ok(Self::None);
+            }
         }
-        let page = query.page(token).await?;
-        if let Some(kept) = page.items.first().and_then(|entry| Kept::of(&entry.0)) {
-            return Ok(Found::Entry(kept));
-        }
-        token = page.next;
-        if token.is_none() {
-            return Ok(Found::Nothing);
-        }
+        Ok(Self::Unknown)
     }
-    Ok(Found::Unknown)
 }
 
 /// Whether a row key is that of a sibling of a wide entity, such as `2024!5be0cd19137e2179!01`.
@@ -165,6 +152,5 @@ const COPY: &str = "TablesdkCopy";
 const PARTS: &str = "TablesdkParts";
 const RESERVED: &str = "~tablesdk.";
 const IS_ENTRY: &str = "TablesdkIndex ge '' or TablesdkCopy ge ''";
-const REQUESTS: usize = 4;
 const REPAIR: &str = "run `table.repair::<E>()` with the struct of the entities";
 const WIDE: &str = "write the whole entity anew by `table.wide::<E>()`, or remove its other parts by `tables rm --row-prefix 'ROW-KEY!'`";

@@ -10,7 +10,7 @@ use tablesdk::{DynamicEntity, Guid, TableEntity, WritableEntity};
 mod kept;
 pub mod outbox;
 
-pub use kept::{Kept, MARKS, first_entry};
+pub use kept::{Entries, Kept, MARKS};
 
 /// How many of the entities are those that the client stores for purposes of its own.
 ///
@@ -136,7 +136,7 @@ impl Kind {
 
 /// The entity as one that is put into a table anew. No step of an outbox has written it: else the worker that removes what came back after
 /// a delete step would delete an entity that was restored.
-pub(crate) fn renewed(mut entity: DynamicEntity) -> DynamicEntity {
+pub fn renewed(mut entity: DynamicEntity) -> DynamicEntity {
     if Kind::of(&entity) == Kind::OfProgram {
         entity.properties_mut().remove(STEP_OF);
     }

@@ -4,7 +4,7 @@ use std::io::BufRead;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tablesdk::DynamicEntity;
+use tablesdk::{DynamicEntity, ETag};
 use tablesdk_protocol::wire::json::{JsonEntity, read_entity};
 
 use super::Record;
@@ -101,7 +101,7 @@ impl<R: BufRead> Document<R> {
                     return Ok(Some(Record::Line(Line::Table(table))));
                 }
                 Step::Kept(around) => {
-                    let entity = match around {
+                    let (entity, etag) = match around {
                         Around::Table => {
                             let row: Row<'_> = parsed(&self.kept)?;
                             let rules = Rules::of_azurite(self.as_string);
@@ -111,7 +111,11 @@ impl<R: BufRead> Document<R> {
                     };
                     self.number += 1;
                     let table = self.table.clone();
-                    return Ok(Some(Record::Entity { table, entity }));
+                    return Ok(Some(Record::Entity {
+                        table,
+                        entity,
+                        etag,
+                    }));
                 }
             }
         }
@@ -338,12 +342,14 @@ fn parsed<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, RecordProblem> {
     serde_json::from_slice(json).map_err(|error| RecordProblem::Json(error.into()))
 }
 
-fn read(text: &[u8], rules: Rules) -> Result<DynamicEntity, RecordProblem> {
+/// Reads an entity, with its version.
+fn read(text: &[u8], rules: Rules) -> Result<(DynamicEntity, Option<ETag>), RecordProblem> {
     let json = read_entity(text).map_err(RecordProblem::Json)?;
-    entity_of(&json, rules).map_err(|error| RecordProblem::Entity {
+    let entity = entity_of(&json, rules).map_err(|error| RecordProblem::Entity {
         key: key_of(&json),
         error,
-    })
+    })?;
+    Ok((entity, json.etag().cloned()))
 }
 
 fn key_of(json: &JsonEntity<'_>) -> Option<(String, String)> {

@@ -128,7 +128,7 @@ pub enum RecordProblem {
     Utf16,
 }
 
-const EXPECTED: &str = r#"a line is expected such as {"table":"Employees","entity":{"PartitionKey":"Sales","RowKey":"1","Age":36}}, or with --table Employees {"PartitionKey":"Sales","RowKey":"1","Age":36}"#;
+const EXPECTED: &str = r#"a line is expected such as {"PartitionKey":"Sales","RowKey":"1","Age":36}, or of an export {"table":"Employees","entity":{"PartitionKey":"Sales","RowKey":"1","Age":36}}"#;
 
 /// The key of an entity, as the start of a message.
 struct OfKey<'a>(Option<&'a (String, String)>);

@@ -13,7 +13,7 @@ mod text_lines;
 
 use std::io::{BufRead, Chain, Cursor};
 
-use tablesdk::DynamicEntity;
+use tablesdk::{DynamicEntity, ETag};
 use tablesdk_protocol::{TableName, TableNameError};
 
 pub(crate) use self::entity::{Rules, entity_of};
@@ -66,6 +66,8 @@ pub struct Records<R> {
     reader: Reader<R>,
     names: Names,
     as_string: bool,
+    /// The version of the last entity.
+    etag: Option<ETag>,
 }
 
 /// A file after its first line was read.
@@ -89,6 +91,7 @@ enum Record {
     Entity {
         table: Option<String>,
         entity: DynamicEntity,
+        etag: Option<ETag>,
     },
 }
 
@@ -102,7 +105,13 @@ impl<R: BufRead> Records<R> {
                 in_file: None,
             },
             as_string: options.as_string,
+            etag: None,
         }
+    }
+
+    /// The version of the last entity that was returned, if the file has it: its member `odata.etag`.
+    pub const fn etag(&self) -> Option<&ETag> {
+        self.etag.as_ref()
     }
 
     fn read(&mut self) -> Result<Option<(Place, Line)>, RecordError> {
@@ -115,8 +124,12 @@ impl<R: BufRead> Records<R> {
             Reader::Document(document) => document.next()?,
             Reader::Ended => return Ok(None),
         };
-        let Some((place, record)) = found else {
+        let Some((place, mut record)) = found else {
             return Ok(None);
+        };
+        self.etag = match &mut record {
+            Record::Entity { etag, .. } => etag.take(),
+            Record::Line(_) => None,
         };
         let line = self.names.name(record);
         match line {
@@ -173,7 +186,7 @@ impl Names {
                 entity,
             },
             Record::Line(line) => line,
-            Record::Entity { table, entity } => Line::Entity {
+            Record::Entity { table, entity, .. } => Line::Entity {
                 table: self.of(table)?,
                 entity,
             },

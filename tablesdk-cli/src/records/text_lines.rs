@@ -2,7 +2,9 @@
 
 use std::io::{BufRead, Read};
 
+use serde::de::IgnoredAny;
 use tablesdk_protocol::wire::json::{JsonEntity, read_entity};
+use tablesdk_protocol::wire::lines;
 
 use super::entity::{Rules, entity_of};
 use super::error::{Place, RecordError, RecordProblem};
@@ -50,12 +52,16 @@ fn read(line: &[u8], rules: Rules) -> Result<Record, RecordProblem> {
         Ok(line) => return Ok(Record::Line(line)),
         Err(error) => error,
     };
+    if let Err(error) = serde_json::from_slice::<IgnoredAny>(line) {
+        return Err(RecordProblem::Line(lines::LineError::Json(error).into()));
+    }
     // No line of an export has a key.
     match read_entity(line) {
         Ok(json) if has_key(&json) => match entity_of(&json, rules) {
             Ok(entity) => Ok(Record::Entity {
                 table: None,
                 entity,
+                etag: json.etag().cloned(),
             }),
             Err(error) => Err(RecordProblem::Line(error)),
         },

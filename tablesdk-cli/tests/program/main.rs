@@ -6,6 +6,7 @@ mod connections;
 #[cfg(all(unix, feature = "entra-id"))]
 mod entra;
 mod files;
+mod mistakes;
 mod outbox;
 mod own;
 mod sas;

@@ -1,9 +1,12 @@
 //! `put` and `rm`: what they write, what they refuse, and what they say.
 
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
 use tablesdk::{DynamicEntity, TableEntity, TableServiceClient};
 
-use crate::server;
 use crate::show::run;
+use crate::{STRING, server};
 
 #[derive(Clone, Debug, PartialEq, TableEntity)]
 #[table(partition_key = "{department}", row_key = "empid_{id:06}")]
@@ -191,4 +194,211 @@ async fn entities_of_the_client_are_deleted_by_force_alone() {
         let (code, _, errors) = run(&[&words[..], &["--force"]].concat(), &account).await;
         assert!(code == 0 && errors.starts_with("now "), "{errors}");
     }
+}
+
+/// Runs `put` with an input.
+async fn put(words: &[&str], input: &str, account: &str) -> (i32, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tables"));
+    command.env_clear().env(STRING, account);
+    command.arg("put").args(words);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let input = input.to_owned();
+    let output = tokio::task::spawn_blocking(move || {
+        let mut child = command.spawn().unwrap();
+        // A program that has refused its arguments reads nothing.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        child.wait_with_output().unwrap()
+    });
+    let output = output.await.unwrap();
+    assert!(output.stdout.is_empty());
+    let errors = String::from_utf8(output.stderr).unwrap();
+    (output.status.code().unwrap(), errors)
+}
+
+fn login(person: &str, day: u32, device: &str) -> String {
+    format!(r#"{{"PartitionKey":"{person}","RowKey":"2024-03-{day:02}","Device":"{device}"}}"#)
+        + "\n"
+}
+
+async fn device(service: &TableServiceClient, person: &str, day: u32) -> Option<String> {
+    let table = service.table("Logins");
+    let row = format!("2024-03-{day:02}");
+    let found = table
+        .get::<DynamicEntity>((person, row.as_str()))
+        .await
+        .unwrap();
+    found.map(|it| it.properties().read("Device").unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_verb_writes_what_it_says() {
+    let (_server, service, account) = server().await;
+    logins(&service).await;
+    for (verb, day, code, problem, after) in [
+        ("--insert", 1, 1, "line 1: insert entity", Some("phone")),
+        ("--insert", 6, 0, "", Some("watch")),
+        ("--merge", 1, 0, "", Some("watch")),
+        ("--merge", 7, 1, "ResourceNotFound", None),
+        ("--replace", 2, 0, "", Some("watch")),
+        ("--replace", 7, 1, "ResourceNotFound", None),
+        ("--upsert", 3, 0, "", Some("watch")),
+        ("--upsert", 8, 0, "", Some("watch")),
+    ] {
+        let (found, errors) = put(&["Logins", verb], &login("ann", day, "watch"), &account).await;
+        assert!(
+            found == code && errors.contains(problem),
+            "{verb}: {errors}"
+        );
+        assert_eq!(
+            device(&service, "ann", day).await.as_deref(),
+            after,
+            "{verb} {day}"
+        );
+    }
+    let (code, errors) = put(&["Logins"], "", &account).await;
+    assert!(code == 2 && errors.contains("--insert"), "{errors}");
+    let (code, errors) = put(&["Logins", "--merge", "--upsert"], "", &account).await;
+    assert!(
+        code == 2 && errors.contains("cannot be used with"),
+        "{errors}"
+    );
+    let (code, errors) = put(&["New", "--insert"], &login("ann", 1, "x"), &account).await;
+    assert!(code == 1 && errors.contains("TableNotFound"), "{errors}");
+    let (code, errors) = put(
+        &["New", "--insert", "--create"],
+        &login("ann", 1, "x"),
+        &account,
+    )
+    .await;
+    assert_eq!(code, 0, "{errors}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn entities_of_a_partition_are_written_together_or_not_at_all() {
+    let (server, service, account) = server().await;
+    logins(&service).await;
+    let input = [
+        login("ann", 10, "a"),
+        login("ann", 11, "a"),
+        login("bob", 10, "a"),
+        login("ann", 3, "a"),
+    ]
+    .concat();
+    let journal = server.journal();
+    let (code, errors) = put(&["Logins", "--insert"], &input, &account).await;
+    assert_eq!(code, 1, "{errors}");
+    assert!(
+        errors.contains("line 4: insert entity") && errors.contains("the 3 before are written"),
+        "{errors}"
+    );
+    let requests = journal.requests();
+    let writes = requests.iter().filter(|it| !it.entities.is_empty());
+    let entities: Vec<_> = writes.map(|it| it.entities.len()).collect();
+    assert_eq!(
+        entities,
+        [2, 1, 1],
+        "two entities of ann are one transaction"
+    );
+    assert!(device(&service, "bob", 10).await.is_some());
+
+    let input = [login("bob", 11, "a"), login("bob", 1, "a")].concat();
+    let (code, errors) = put(&["Logins", "--insert"], &input, &account).await;
+    assert!(code == 1 && errors.contains("line 2: "), "{errors}");
+    assert!(device(&service, "bob", 11).await.is_none());
+
+    let entity = |n| format!("{{\"PartitionKey\":\"carl\",\"RowKey\":\"{n:03}\"}}");
+    let many: Vec<_> = (1..=250).map(entity).collect();
+    let many = many.join("\n");
+    let (code, errors) = put(&["Logins", "--upsert"], &many, &account).await;
+    assert!(
+        code == 0 && errors.starts_with("Wrote 250 entities of Logins in "),
+        "{errors}"
+    );
+    assert_eq!(row_keys(&service, "carl").await.len(), 250);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_entity_that_changed_since_it_was_printed_is_not_written() {
+    let (_server, service, account) = server().await;
+    logins(&service).await;
+    let get = ["get", "Logins", "ann", "2024-03-01"];
+    let (_, printed, _) = run(&get, &account).await;
+    let edited = printed.replace("phone", "watch");
+    for verb in ["--merge", "--replace"] {
+        let changed = DynamicEntity::new("ann", "2024-03-01").with("Device", verb);
+        service
+            .table("Logins")
+            .upsert_merge(&changed)
+            .await
+            .unwrap();
+        let (code, errors) = put(&["Logins", verb], &edited, &account).await;
+        assert!(
+            code == 1 && errors.contains("UpdateConditionNotSatisfied"),
+            "{errors}"
+        );
+        assert_eq!(device(&service, "ann", 1).await.as_deref(), Some(verb));
+    }
+    let (code, errors) = put(
+        &["Logins", "--replace", "--if-match", "*"],
+        &edited,
+        &account,
+    )
+    .await;
+    assert_eq!(code, 0, "{errors}");
+    assert_eq!(device(&service, "ann", 1).await.as_deref(), Some("watch"));
+    let (_, printed, _) = run(&get, &account).await;
+    let (code, errors) = put(
+        &["Logins", "--replace"],
+        &printed.replace("watch", "desk"),
+        &account,
+    )
+    .await;
+    assert_eq!(code, 0, "{errors}");
+    let two = [printed, login("ann", 2, "x")].concat();
+    let (code, errors) = put(&["Logins", "--merge", "--if-match", "*"], &two, &account).await;
+    assert!(
+        code == 2 && errors.contains("--if-match is the ETag of one entity"),
+        "{errors}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_client_keeps_is_written_by_force_alone() {
+    let (_server, service, account) = server().await;
+    let table = service.table("Employees");
+    table.create_table().await.unwrap();
+    let plain = r#"{"PartitionKey":"Sales","RowKey":"empid_000001","email":"a"}"#;
+    let entry = r#"{"PartitionKey":"Sales","RowKey":"email_a","TablesdkIndex":"Employee.ByEmail"}"#;
+    let part = r#"{"PartitionKey":"Sales","RowKey":"2024","Pages":1}"#;
+    assert_eq!(put(&["Employees", "--insert"], plain, &account).await.0, 0);
+    let (code, errors) = put(&["Employees", "--insert"], entry, &account).await;
+    assert!(
+        code == 2 && errors.contains("line 1: (\"Sales\", \"email_a\") is an entry of the index"),
+        "{errors}"
+    );
+    let head = DynamicEntity::new("Sales", "2024").with("TablesdkParts", "b");
+    table.insert(&head).await.unwrap();
+    let (code, errors) = put(&["Employees", "--upsert"], part, &account).await;
+    assert!(
+        code == 2 && errors.contains("is a part of a wide entity"),
+        "{errors}"
+    );
+
+    table
+        .insert(&employee(2, Some("b@contoso.com")))
+        .await
+        .unwrap();
+    let (code, errors) = put(&["Employees", "--merge"], plain, &account).await;
+    assert!(
+        code == 2 && errors.contains("Employees contains an entry of the index Employee.ByEmail"),
+        "{errors}"
+    );
+    let (code, errors) = put(&["Employees", "--merge", "--force"], plain, &account).await;
+    assert!(
+        code == 0 && errors.contains("now run `table.repair::<Employee>()`"),
+        "{errors}"
+    );
 }
