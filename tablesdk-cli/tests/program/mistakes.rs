@@ -13,7 +13,6 @@ use crate::{STRING, fill, server};
 
 /// The commands, as a shell would take them.
 const MISTAKES: &[&str] = &[
-    "tables",
     "tables qeury Employees",
     "tables query",
     "tables query Employees --partiton Sales",
