@@ -88,6 +88,16 @@ clients() {
     fi
 }
 
+# session CONNECTION_STRING: the program `tables` in a terminal, with an account without tables.
+session() {
+    if command -v python3 >/dev/null; then
+        echo "--- a session with the program tables"
+        python3 tests/session/session.py "$target/debug" "$1"
+    else
+        echo "SKIPPED: a session with the program tables"
+    fi
+}
+
 "$here/install.sh"
 java=
 if command -v javac >/dev/null && command -v mvn >/dev/null && [ -e "$interop/java/.installed" ]; then
@@ -117,8 +127,9 @@ if [ ${#foreign[@]} -gt 0 ]; then
     cargo test -q --workspace --test foreign -- --ignored "${foreign[@]}" || exit 1
 fi
 
-cargo build -q --workspace --bin tablesdk-server --example quickstart
+cargo build -q --workspace --bin tablesdk-server --bin tables --example quickstart
 start tablesdk-server '*connection string: *' "$target/debug/tablesdk-server" --port 0
+session "${line#*connection string: }"
 clients "${line#*connection string: }"
 stop
 
@@ -184,6 +195,10 @@ if [ -z "$all" ]; then
     exit
 fi
 
+start tablesdk-server-with-a-directory '*connection string: *' "$target/debug/tablesdk-server" --port 0 --data "$scratch/data"
+session "${line#*connection string: }"
+stop
+
 if [ -n "${TABLESDK_TEST_POSTGRES:-}" ] || command -v postgres >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null; then
     echo "--- the same with tables in a database"
     if [ ${#foreign[@]} -gt 0 ]; then
@@ -193,6 +208,7 @@ if [ -n "${TABLESDK_TEST_POSTGRES:-}" ] || command -v postgres >/dev/null || com
     cargo build -q --workspace --example postgres
     start postgres 'database: *' "$target/debug/examples/postgres"
     start tablesdk-server-over-it '*connection string: *' "$target/debug/tablesdk-server" --port 0 --store "${line#database: }"
+    session "${line#*connection string: }"
     clients "${line#*connection string: }"
     stop
 else
@@ -209,6 +225,7 @@ port=$(node -e '
         console.log(server.address().port);
         server.close();
     });' "$host")
+export AZURITE_ACCOUNTS="devstoreaccount1:$key;session:$key"
 start azurite '*successfully started*' "$interop/node/node_modules/.bin/azurite-table" \
     --inMemoryPersistence --skipApiVersionCheck --disableTelemetry \
     --tableHost "$host" --tablePort "$port"
@@ -226,6 +243,7 @@ echo "--- our client against Azurite"
 cargo build -q --workspace --example quickstart --example sas
 "$target/debug/examples/quickstart" "$azurite"
 "$target/debug/examples/sas" "$azurite" || exit
+session "DefaultEndpointsProtocol=http;AccountName=session;AccountKey=$key;TableEndpoint=http://$host:$port/session"
 echo "--- every type and awkward key through Azurite and back"
 TABLESDK_TRANSFER_ENDPOINT=$azurite cargo test -q --workspace --test transfer another_endpoint_and_back -- --ignored
 stop

@@ -5,6 +5,7 @@
 mod connections;
 #[cfg(all(unix, feature = "entra-id"))]
 mod entra;
+mod exits;
 mod files;
 mod mistakes;
 mod outbox;
