@@ -14,9 +14,11 @@ use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Command, CommandFactory as _, Parser, Subcommand};
+use tokio::runtime::Runtime;
 
 use crate::commands::{
-    Transfer as _, completions, copy, export, get, import, ls, outbox, put, query, rm, sas, schema,
+    Transfer as _, completions, copy, export, get, import, ls, mcp, outbox, put, query, rm, sas,
+    schema,
 };
 use crate::output::{Output, shown};
 use crate::show::Format;
@@ -51,15 +53,26 @@ enum Commands {
     Export(export::Export),
     Import(import::Import),
     Copy(copy::Copy),
+    Mcp(mcp::Mcp),
     Completions(completions::Completions),
 }
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    let Arguments { command, output } = match Arguments::try_parse() {
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return refused(error),
     };
+    let runtime = match Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => return shown(Err(error.into())),
+    };
+    let code = runtime.block_on(run(arguments));
+    // A read of standard input may still wait, and is not waited for.
+    runtime.shutdown_background();
+    code
+}
+
+async fn run(Arguments { command, output }: Arguments) -> ExitCode {
     let output = Output::new(output);
     // A read of a pipe waits for what comes, and would keep Ctrl-C waiting. There is no progress to save.
     let is_streamed = match &command {
@@ -81,6 +94,7 @@ async fn main() -> ExitCode {
             Commands::Import(import) => output.summary(import.run().await),
             Commands::Copy(copy) => output.summary(copy.run().await),
             Commands::Sas(sas) => shown(sas.run(&output)),
+            Commands::Mcp(mcp) => shown(mcp.run(&output).await),
             Commands::Completions(completions) => {
                 shown(completions.run(Arguments::command(), &output))
             }

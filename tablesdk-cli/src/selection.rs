@@ -1,6 +1,8 @@
 //! The options that say which entities of a table a command is about.
 
 use clap::Args;
+use rmcp::schemars::{self, JsonSchema};
+use serde::Deserialize;
 use tablesdk::action::QueryEntities;
 use tablesdk::query::AccessClass;
 use tablesdk::{DynamicEntity, TableClient};
@@ -8,7 +10,9 @@ use tablesdk::{DynamicEntity, TableClient};
 use crate::output::{AnyError, UsageError, note};
 
 /// Conditions, all of which an entity meets
-#[derive(Args)]
+#[derive(Args, Deserialize, JsonSchema)]
+#[schemars(crate = "schemars")]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Selection {
     /// Only this partition
     #[arg(long, help_heading = "Entities", value_name = "KEY")]
@@ -17,6 +21,7 @@ pub(crate) struct Selection {
     #[arg(long, help_heading = "Entities", value_name = "KEY", conflicts_with_all = ["rows", "row_prefix"])]
     row: Option<String>,
     /// Only row keys from FROM on and before TO; one of them may be left out
+    #[schemars(with = "Option<String>", description = ROWS)]
     #[arg(long, help_heading = "Entities", value_name = "FROM..TO", value_parser = Rows::parse)]
     rows: Option<Rows>,
     /// Only row keys that begin with this text
@@ -33,7 +38,8 @@ pub(crate) struct Selection {
 }
 
 /// A range of row keys.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
 struct Rows {
     from: String,
     to: String,
@@ -51,7 +57,29 @@ impl Rows {
     }
 }
 
+impl TryFrom<String> for Rows {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::parse(&text)
+    }
+}
+
 impl Selection {
+    /// Refuses conditions that exclude each other, as the command line does itself.
+    pub(crate) fn check(&self) -> Result<(), UsageError> {
+        let of_rows = [
+            self.row.is_some(),
+            self.rows.is_some(),
+            self.row_prefix.is_some(),
+        ];
+        if of_rows.iter().filter(|is_given| **is_given).count() > 1 {
+            let problem = "a query has one of \"row\", \"rows\" and \"rowPrefix\"";
+            return Err(UsageError(problem.into()));
+        }
+        Ok(())
+    }
+
     /// The partition that the entities are in, if the options name one.
     pub(crate) fn partition(&self) -> Option<&str> {
         self.partition.as_deref()
@@ -95,7 +123,7 @@ pub(crate) fn note_access(access: AccessClass, may_scan: bool) -> Result<(), Any
 }
 
 /// What a class costs.
-const fn cost(access: AccessClass) -> &'static str {
+pub(crate) const fn cost(access: AccessClass) -> &'static str {
     match access {
         AccessClass::Point => "one entity by its keys",
         AccessClass::RowRange => "a part of one partition",
@@ -103,3 +131,6 @@ const fn cost(access: AccessClass) -> &'static str {
         AccessClass::Scan => "the whole table is looked at",
     }
 }
+
+const ROWS: &str = "\
+Only row keys from one on and before another, as \"000100..000200\"; one of them may be left out, as in \"000100..\"";

@@ -236,7 +236,7 @@ pub(crate) fn harmless(text: &str) -> String {
 }
 
 /// The same within JSON. It has no character beyond 16 bits that acts.
-fn harmless_json(json: &str) -> String {
+pub(crate) fn harmless_json(json: &str) -> String {
     escaped(json, |character| format!("\\u{:04x}", u32::from(character)))
 }
 
@@ -253,7 +253,7 @@ fn escaped(text: &str, escape: impl Fn(char) -> String) -> String {
 }
 
 /// Control characters, and the marks of bidirectional text.
-fn acts(character: char) -> bool {
+pub(crate) fn acts(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

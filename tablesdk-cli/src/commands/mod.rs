@@ -6,6 +6,7 @@ pub(crate) mod export;
 pub(crate) mod get;
 pub(crate) mod import;
 pub(crate) mod ls;
+pub(crate) mod mcp;
 pub(crate) mod outbox;
 pub(crate) mod put;
 pub(crate) mod query;
