@@ -61,6 +61,17 @@ impl Guard {
         )
     }
 
+    /// Refuses to delete a table with steps of outboxes, unless it is forced.
+    pub(crate) fn check_steps(&self, table: &str) -> Result<(), AnyError> {
+        if self.force {
+            return Ok(());
+        }
+        let text = format!(
+            "{table} has steps of outboxes that no worker has applied: see `tables outbox list {table}`, or use --force"
+        );
+        Err(UsageError(text.into()).into())
+    }
+
     fn refuse(&mut self, problem: &str, kept: &Kept) -> Result<(), AnyError> {
         let mend = harmless(kept.mend());
         if self.force {

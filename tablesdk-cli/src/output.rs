@@ -32,9 +32,8 @@ pub(crate) struct Report {
     /// The first word of the result.
     #[serde(skip)]
     pub(crate) verb: &'static str,
-    /// The table of a command that writes into one.
     #[serde(skip)]
-    pub(crate) of_table: Option<String>,
+    pub(crate) subject: Subject,
     #[serde(flatten)]
     pub(crate) totals: Totals,
     /// How many of the entities are those that the client stores for purposes of its own.
@@ -50,6 +49,17 @@ pub(crate) struct Report {
     pub(crate) changed: u64,
     /// Why the command ended early.
     pub(crate) error: Option<String>,
+}
+
+/// What a command is about.
+#[derive(Debug, Default)]
+pub(crate) enum Subject {
+    #[default]
+    Tables,
+    /// Entities of this table.
+    Entities(String),
+    /// This table as a whole.
+    Table(String),
 }
 
 impl Report {
@@ -186,12 +196,13 @@ impl Output {
         let seconds = self.started.elapsed().as_secs_f64();
         let verb = report.verb;
         let entities = counted(entities, "entity", "entities");
-        match &report.of_table {
-            Some(table) => writeln!(out, "{verb} {entities} of {table} in {seconds:.1} s")?,
-            None => {
-                let tables = counted(tables, "table", "tables");
-                writeln!(out, "{verb} {tables} with {entities} in {seconds:.1} s")?;
+        let tables = counted(tables, "table", "tables");
+        match &report.subject {
+            Subject::Tables => writeln!(out, "{verb} {tables} with {entities} in {seconds:.1} s")?,
+            Subject::Entities(table) => {
+                writeln!(out, "{verb} {entities} of {table} in {seconds:.1} s")?;
             }
+            Subject::Table(table) => writeln!(out, "{verb} the table {table} in {seconds:.1} s")?,
         }
         let own = report.own;
         print_counts(

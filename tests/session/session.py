@@ -25,7 +25,7 @@ QUESTION = "[y/N] "
 
 # Commands that print what the session has left, with the number of lines in JSON.
 PRINTING = [
-    ("ls", 4),
+    ("ls", 3),
     ("query Employees --partition Sales", 2),
     ("query Employees --scan --take 1", 1),
     ("get Employees Sales 000001", 1),

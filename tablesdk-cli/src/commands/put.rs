@@ -15,7 +15,7 @@ use tablesdk_protocol::limits::{BATCH_CHANGES_MAX, REQUEST_BODY_BYTES_MAX};
 use super::Transfer;
 use crate::account::Account;
 use crate::guard::{Guard, etag};
-use crate::output::{AnyError, Report, UsageError, note, with_causes};
+use crate::output::{AnyError, Report, Subject, UsageError, note, with_causes};
 use crate::show::key;
 
 /// Write entities from standard input into a table
@@ -107,7 +107,7 @@ impl Transfer for Put {
         let mut inputs = Inputs::new(BufReader::new(io::stdin()), &options, if_match);
         let mut report = Report {
             verb: "Wrote",
-            of_table: Some(name),
+            subject: Subject::Entities(name),
             ..Report::default()
         };
         if create {

@@ -3,13 +3,14 @@
 use clap::Args;
 use futures::TryStreamExt as _;
 use tablesdk::{ETag, TableClient};
+use tablesdk_cli::own::outbox::partitions;
 use tablesdk_cli::own::{AsStored, Kept, MARKS};
 
 use super::Transfer;
 use super::get::existing;
 use crate::account::Account;
 use crate::guard::{Guard, etag};
-use crate::output::{AnyError, Bar, Report, counted};
+use crate::output::{AnyError, Bar, Report, Subject, counted};
 use crate::prompt::confirmed;
 use crate::selection::{Selection, note_access};
 use crate::show::key;
@@ -19,6 +20,7 @@ use crate::show::key;
 ///   tables rm Employees Sales 000017
 ///   tables rm Logins --partition ann --rows ..2024-03-01 --dry-run
 ///   tables rm Logins --partition ann --rows ..2024-03-01
+///   tables rm Logins20240311 --drop
 ///
 /// One entity is deleted without a question; the exit code is 1 if there is none. A query
 /// asks first, with the number of entities. Entities that change in between stay.
@@ -44,6 +46,9 @@ pub(crate) struct Rm {
     if_match: Option<ETag>,
     #[command(flatten)]
     query: OfQuery,
+    /// Delete the table itself, with all that is in it
+    #[arg(long, conflicts_with_all = ["row_key", "Selection", "dry_run", "scan"])]
+    drop: bool,
     #[command(flatten)]
     guard: Guard,
 }
@@ -68,11 +73,16 @@ impl Transfer for Rm {
         let table = self.account.connect()?.table(&self.table);
         let mut report = Report {
             verb: "Deleted",
-            of_table: Some(self.table),
+            subject: Subject::Entities(self.table),
             ..Report::default()
         };
         let keys = self.partition_key.as_deref().zip(self.row_key.as_deref());
-        if let Some(key) = keys {
+        if self.drop {
+            if drop_table(&table, self.query.yes, &mut self.guard).await? {
+                report.totals.tables = 1;
+                report.subject = Subject::Table(table.name().to_owned());
+            }
+        } else if let Some(key) = keys {
             remove_one(&table, key, self.if_match, &mut self.guard).await?;
             report.totals.entities = 1;
         } else {
@@ -84,6 +94,26 @@ impl Transfer for Rm {
         self.guard.note_mends();
         Ok(report)
     }
+}
+
+/// Deletes a table, after a yes. Steps of an outbox would be lost with it.
+async fn drop_table(
+    table: &TableClient,
+    is_confirmed: bool,
+    guard: &mut Guard,
+) -> Result<bool, AnyError> {
+    let name = table.name();
+    if !partitions(table).await?.is_empty() {
+        guard.check_steps(name)?;
+    }
+    let question = format!("Delete the table {name} with all its entities?");
+    if !is_confirmed && !confirmed(&question).await? {
+        return Ok(false);
+    }
+    if table.delete_table().await? {
+        return Ok(true);
+    }
+    Err(format!("there is no table {name}").into())
 }
 
 async fn remove_one(

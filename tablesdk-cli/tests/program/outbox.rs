@@ -55,6 +55,11 @@ async fn a_step_is_listed_applied_set_aside_and_retried() {
         "partition": "Service", "number": 2, "poisoned": false, "kind": "message", "message": "renamed",
     });
     assert_eq!(list().await.len(), 3);
+    let (code, _, errors) = run(&["rm", "Company", "--drop", "--yes"], &account).await;
+    assert!(
+        code == 2 && errors.contains("Company has steps of outboxes"),
+        "{errors}"
+    );
 
     let (code, _, errors) = run(&["outbox", "drain", "Company"], &account).await;
     assert_eq!(code, 1, "{errors}");

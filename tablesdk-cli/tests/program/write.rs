@@ -402,3 +402,22 @@ async fn what_the_client_keeps_is_written_by_force_alone() {
         "{errors}"
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_is_deleted_with_all_its_entities() {
+    let (_server, service, account) = server().await;
+    logins(&service).await;
+    let (code, _, errors) = run(&["rm", "Logins", "--drop"], &account).await;
+    let question = "Delete the table Logins with all its entities? Standard input is no terminal";
+    assert!(code == 2 && errors.contains(question), "{errors}");
+    let (code, _, errors) = run(&["rm", "Logins", "--drop", "--yes"], &account).await;
+    assert!(
+        code == 0 && errors.starts_with("Deleted the table Logins in "),
+        "{errors}"
+    );
+    assert!(!service.table("Logins").table_exists().await.unwrap());
+    let (code, _, errors) = run(&["rm", "Logins", "--drop", "--yes"], &account).await;
+    assert!(code == 1, "{errors}");
+    let words = ["rm", "Logins", "--drop", "--partition", "ann"];
+    assert_eq!(run(&words, &account).await.0, 2);
+}
