@@ -834,3 +834,70 @@ fn options_of_one_server_are_refused_with_a_database() {
     let text = with(None, &["--store", URL, "--store-connections", "0"]);
     assert!(text.contains("a number from 1 to"), "{text}");
 }
+
+#[test]
+fn the_connection_string_has_the_services_that_the_options_name() {
+    let started = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tablesdk-server"));
+        command.env("TABLESDK_SERVER_ACCOUNTS", "");
+        // It stops at once after its first line.
+        command.args(["--port", "0", "--exit-with-stdin"]);
+        let output = command.args(words).stdin(Stdio::null()).output().unwrap();
+        let texts = [output.stdout, output.stderr];
+        let [out, errors] = texts.map(|text| String::from_utf8(text).unwrap());
+        (output.status.code(), out, errors)
+    };
+    let services = [
+        "--blob-endpoint",
+        "azurite",
+        "--queue-endpoint",
+        "https://q.example/a/",
+    ];
+    let expected =
+        "BlobEndpoint=http://127.0.0.1:10000/devstoreaccount1;QueueEndpoint=https://q.example/a;";
+    let own = ["--account", "ours:c2VjcmV0"];
+    for words in [
+        &services[..],
+        &[&services[..], &["--test"]].concat(),
+        &[&services[..], &["--test"], &own].concat(),
+    ] {
+        let (code, out, errors) = started(words);
+        assert!(
+            code == Some(0) && out.contains(expected),
+            "{words:?}: {out} {errors}"
+        );
+    }
+    let (_, out, _) = started(&[]);
+    assert!(
+        out.contains("TableEndpoint=") && !out.contains("BlobEndpoint"),
+        "{out}"
+    );
+    let (code, out, errors) = started(&[&services[..], &own].concat());
+    assert_eq!((code, &*out), (Some(1), ""), "{errors}");
+    assert!(
+        errors.contains("with accounts of your own none is printed"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn a_browser_gets_a_page_that_says_what_the_server_is() {
+    let program = Program::start(&[]);
+    let mut stream = TcpStream::connect(&program.address).unwrap();
+    let address = &program.address;
+    let request = format!(
+        "GET / HTTP/1.1\r\nHost: {address}\r\nAccept: text/html,application/xhtml+xml\r\nAccept-Language: en\r\n\
+         User-Agent: Mozilla/5.0\r\nSec-Fetch-Mode: navigate\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    assert!(response.starts_with("HTTP/1.1 200 OK\r\n"), "{response}");
+    let command = format!("tables ls --table-endpoint http://{address}/devstoreaccount1");
+    assert!(response.contains(&command), "{response}");
+    // The key is public, and is not there either.
+    assert!(
+        !response.contains(program.key.expose().as_str()),
+        "{response}"
+    );
+}

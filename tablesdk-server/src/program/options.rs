@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+use tablesdk_protocol::Endpoint;
 use tablesdk_server::Durability;
 use tablesdk_server::testing::Flavor;
 use tracing_subscriber::filter::Targets;
@@ -66,6 +67,21 @@ pub(crate) struct ServeOptions {
         default_value_if("test", "true", "0")
     )]
     pub(crate) port: u16,
+    #[arg(
+        long,
+        value_name = "URL",
+        value_parser = blob_endpoint,
+        help = "Add this URL of a blob service to the connection string that is printed, for programs that have one string for all \
+            services; azurite is the emulator's, http://127.0.0.1:10000/devstoreaccount1"
+    )]
+    pub(crate) blob_endpoint: Option<String>,
+    #[arg(
+        long,
+        value_name = "URL",
+        value_parser = queue_endpoint,
+        help = "The same for a queue service; azurite is http://127.0.0.1:10001/devstoreaccount1"
+    )]
+    pub(crate) queue_endpoint: Option<String>,
     /// Store the tables in this data directory, which is created if it does not exist; without this option they are in memory
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) data: Option<PathBuf>,
@@ -176,6 +192,28 @@ fn durability() -> impl clap::builder::TypedValueParser<Value = Durability> {
     })
 }
 
+fn blob_endpoint(text: &str) -> Result<String, String> {
+    endpoint(text, "http://127.0.0.1:10000/devstoreaccount1")
+}
+
+fn queue_endpoint(text: &str) -> Result<String, String> {
+    endpoint(text, "http://127.0.0.1:10001/devstoreaccount1")
+}
+
+/// A URL that may be in a connection string, or that of the emulator.
+fn endpoint(text: &str, azurite: &str) -> Result<String, String> {
+    if text == "azurite" {
+        return Ok(azurite.to_owned());
+    }
+    if text.contains(';') {
+        return Err("a connection string cannot contain it: it has a semicolon".to_owned());
+    }
+    let endpoint: Result<Endpoint, _> = text.parse();
+    endpoint
+        .map(|endpoint| endpoint.to_string())
+        .map_err(|error| error.to_string())
+}
+
 fn connections(text: &str) -> Result<NonZeroUsize, String> {
     let count = text.parse().ok().and_then(NonZeroUsize::new);
     let count = count.filter(|count| count.get() <= CONNECTIONS_MAX);
@@ -213,6 +251,15 @@ const EXAMPLES: &str = r#"Examples:
 
     Python  TableServiceClient.from_connection_string("UseDevelopmentStorage=true")
     .NET    new TableServiceClient("UseDevelopmentStorage=true")
+
+  UseDevelopmentStorage=true is the account devstoreaccount1 at 127.0.0.1, with blobs at
+  port 10000, queues at 10001 and tables at 10002: it needs this server at its default
+  port, without other accounts. Azurite's programs azurite-blob and azurite-queue serve
+  the other two.
+
+  With a connection string for all three services, also at another port:
+
+    tablesdk-server --port 0 --blob-endpoint azurite --queue-endpoint azurite
 
   On a free port, which the printed line contains:
 
@@ -298,6 +345,9 @@ mod tests {
             (&["--shutdown-grace", "3601"], "--shutdown-grace"),
             (&["--durability", "full"], "--durability"),
             (&["--flavor", "cosmos"], "--flavor"),
+            (&["--blob-endpoint", "azure"], "--blob-endpoint"),
+            (&["--blob-endpoint", "http://a/?sig=x"], "--blob-endpoint"),
+            (&["--queue-endpoint", "http://a/b;c"], "--queue-endpoint"),
         ] {
             let error = parse(wrong).err().unwrap();
             assert_eq!(error.exit_code(), 2);

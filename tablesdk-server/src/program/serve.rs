@@ -21,6 +21,7 @@ pub(crate) fn run(options: &ServeOptions) -> Result<(), Box<dyn Error>> {
     let accounts = accounts(options)?;
     let tls = tls(options)?;
     check_host(options, &accounts)?;
+    check_endpoints(options, &accounts)?;
     start_log(options)?;
     open_files::raise(options.max_connections);
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -109,12 +110,12 @@ async fn serve(
     if let (true, Some(operators)) = (options.test, server.admin_addr()) {
         let line = serde_json::json!({
             "endpoint": server.endpoint(),
-            "connectionString": server.connection_string(),
+            "connectionString": connection_string(&server, options),
             "test": format!("http://{operators}/test"),
         });
         let _ = writeln!(stdout, "{line}");
     } else {
-        announce(&server, accounts.is_default, &mut stdout);
+        announce(&server, options, accounts.is_default, &mut stdout);
     }
     let _ = stdout.flush();
     // If the sender was dropped, the server stops, too.
@@ -131,10 +132,15 @@ async fn serve(
 }
 
 /// Prints the addresses of the server.
-fn announce(server: &TableServer, has_default_account: bool, stdout: &mut io::Stdout) {
+fn announce(
+    server: &TableServer,
+    options: &ServeOptions,
+    has_default_account: bool,
+    stdout: &mut io::Stdout,
+) {
     // An error is ignored: if standard output is closed, no program reads the line.
     let _ = if has_default_account {
-        let text = server.connection_string();
+        let text = connection_string(server, options);
         let endpoint = server.endpoint();
         writeln!(
             stdout,
@@ -147,6 +153,33 @@ fn announce(server: &TableServer, has_default_account: bool, stdout: &mut io::St
     if let Some(address) = server.admin_addr() {
         let _ = writeln!(stdout, "{NAME} listens for operators on http://{address}");
     }
+}
+
+/// The connection string of the first account, with the other services that the options name.
+fn connection_string(server: &TableServer, options: &ServeOptions) -> String {
+    let mut text = server.connection_string();
+    for (key, url) in others(options) {
+        text.extend([key, "Endpoint=", url, ";"]);
+    }
+    text
+}
+
+fn others(options: &ServeOptions) -> impl Iterator<Item = (&'static str, &str)> {
+    let others = [
+        ("Blob", &options.blob_endpoint),
+        ("Queue", &options.queue_endpoint),
+    ];
+    others
+        .into_iter()
+        .filter_map(|(key, url)| Some((key, url.as_deref()?)))
+}
+
+/// Refuses URLs of other services if no connection string is printed.
+fn check_endpoints(options: &ServeOptions, accounts: &Accounts) -> Result<(), String> {
+    if accounts.is_default || options.test || others(options).next().is_none() {
+        return Ok(());
+    }
+    Err("--blob-endpoint and --queue-endpoint are for the connection string that is printed, and with accounts of your own none is printed: leave them out".to_owned())
 }
 
 /// Writes the port to a file by renaming a draft, so that a program that waits for the file never reads a partial number.

@@ -8,6 +8,7 @@ mod clean_up;
 mod contents;
 mod error;
 mod faulty;
+mod front_page;
 mod handler;
 mod query_budget;
 mod table_case;
@@ -236,6 +237,12 @@ impl Handler for Service {
         connection: &Connection,
     ) -> Result<Box<Admitted>, Box<Response<Bytes>>> {
         let (mut context, mut record, options) = self.begin(&head, connection);
+        let serves = |account: &str| self.account(account).is_some();
+        if let Some(page) = front_page::respond(&head, &context, serves) {
+            let response = context.finish(page);
+            record.responded(&response, None);
+            return Err(Box::new(response));
+        }
         let evaluated = self.evaluate_cors(&mut context, &head, &record).await;
         if let (Err(error), true) = (evaluated, self.engine.is_shared()) {
             // Nothing is written whose response the page could not see.

@@ -4,6 +4,7 @@
 
 mod access;
 mod batches;
+mod front_page;
 mod log;
 #[cfg(feature = "network")]
 mod memory;
