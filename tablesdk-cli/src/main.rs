@@ -17,8 +17,8 @@ use clap::{Command, CommandFactory as _, Parser, Subcommand};
 use tokio::runtime::Runtime;
 
 use crate::commands::{
-    Transfer as _, completions, copy, export, get, import, ls, mcp, outbox, put, query, rm, sas,
-    schema,
+    Transfer as _, completions, copy, export, get, import, infer, ls, mcp, outbox, put, query, rm,
+    sas, schema,
 };
 use crate::output::{Output, shown};
 use crate::show::Format;
@@ -48,6 +48,7 @@ enum Commands {
     Put(put::Put),
     Rm(rm::Rm),
     Schema(schema::Schema),
+    Infer(infer::Infer),
     Outbox(outbox::Outbox),
     Sas(sas::Sas),
     Export(export::Export),
@@ -90,6 +91,7 @@ async fn run(Arguments { command, output }: Arguments) -> ExitCode {
             Commands::Rm(rm) => output.summary(rm.run().await),
             Commands::Outbox(outbox) => shown(outbox.run(&output).await),
             Commands::Schema(schema) => shown(schema.run(&output).await),
+            Commands::Infer(infer) => shown(infer.run(&output).await),
             Commands::Export(export) => output.summary(export.run().await),
             Commands::Import(import) => output.summary(import.run().await),
             Commands::Copy(copy) => output.summary(copy.run().await),

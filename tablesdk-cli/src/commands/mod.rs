@@ -5,6 +5,7 @@ pub(crate) mod copy;
 pub(crate) mod export;
 pub(crate) mod get;
 pub(crate) mod import;
+pub(crate) mod infer;
 pub(crate) mod ls;
 pub(crate) mod mcp;
 pub(crate) mod outbox;

@@ -147,10 +147,12 @@ fn is_sibling(row_key: &str) -> bool {
 /// The properties, beside the row key, by which [`Kept::of`] recognizes an entity.
 pub const MARKS: [&str; 3] = [INDEX, COPY, PARTS];
 
-const INDEX: &str = "TablesdkIndex";
+/// Marks an entry of an index.
+pub(crate) const INDEX: &str = "TablesdkIndex";
 const COPY: &str = "TablesdkCopy";
 const PARTS: &str = "TablesdkParts";
-const RESERVED: &str = "~tablesdk.";
+/// Queries leave out entities whose row key begins so.
+pub(crate) const RESERVED: &str = "~tablesdk.";
 const IS_ENTRY: &str = "TablesdkIndex ge '' or TablesdkCopy ge ''";
 const REPAIR: &str = "run `table.repair::<E>()` with the struct of the entities";
 const WIDE: &str = "write the whole entity anew by `table.wide::<E>()`, or remove its other parts by `tables rm --row-prefix 'ROW-KEY!'`";

@@ -11,6 +11,7 @@ mod kept;
 pub mod outbox;
 
 pub use kept::{Entries, Kept, MARKS};
+pub(crate) use kept::{INDEX, RESERVED};
 
 /// How many of the entities are those that the client stores for purposes of its own.
 ///

@@ -7,6 +7,7 @@ mod connections;
 mod entra;
 mod exits;
 mod files;
+mod infer;
 mod mcp;
 mod mistakes;
 mod outbox;

@@ -1,0 +1,124 @@
+//! The entities of which the structs are inferred, without what inference does not look at. This file knows nothing of Rust.
+
+use futures::TryStreamExt as _;
+use tablesdk::{DynamicEntity, Error, TableClient, Value};
+use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
+
+use super::names::TypeName;
+use super::{Module, Unreadable};
+use crate::own::{AsStored, INDEX, RESERVED};
+
+/// Entities of one table.
+///
+/// ```
+/// use tablesdk::DynamicEntity;
+/// use tablesdk_cli::infer::Sample;
+///
+/// let mut sample = Sample::default();
+/// for id in ["empid_000223", "empid_000224", "empid_001017"] {
+///     sample.add(&DynamicEntity::new("Sales", id).with("Age", 36));
+/// }
+/// let module = sample.module("Employees", None)?.to_string();
+/// assert!(module.contains("row_key = \"empid_{empid:06}\""), "{module}");
+/// assert!(module.contains("pub age: i32"), "{module}");
+/// # Ok::<(), tablesdk_cli::infer::Unreadable>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Sample {
+    entities: Vec<DynamicEntity>,
+    left_out: LeftOut,
+}
+
+/// How many entities were seen that no struct has, because the client stores them for purposes of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LeftOut {
+    /// Entities whose row key begins with `~tablesdk.`, such as steps of an outbox. Queries do not return them.
+    pub reserved: u64,
+    /// Entries of indexes.
+    pub index_entries: u64,
+    /// Parts of wide entities.
+    pub wide: u64,
+}
+
+impl Sample {
+    /// Reads the first entities of a table, at most this number.
+    ///
+    /// # Errors
+    ///
+    /// When a request fails.
+    pub async fn read(table: &TableClient, count: usize) -> Result<Self, Error> {
+        let query = table.query::<AsStored>();
+        let mut entities = query.page_size(count.clamp(1, PAGE_ITEMS_MAX)).stream();
+        let mut sample = Self::default();
+        while sample.len() < count
+            && let Some(entity) = entities.try_next().await?
+        {
+            sample.add(&entity.0);
+        }
+        Ok(sample)
+    }
+
+    /// Adds an entity, or counts it as left out.
+    pub fn add(&mut self, entity: &DynamicEntity) {
+        let has = |name| entity.properties().get(name).is_some();
+        if entity.row_key().starts_with(RESERVED) {
+            self.left_out.reserved += 1;
+        } else if has(INDEX) {
+            self.left_out.index_entries += 1;
+        } else if has("TablesdkVersion") {
+            self.left_out.wide += 1;
+        } else {
+            self.entities.push(reduced(entity));
+        }
+    }
+
+    /// The number of entities, without those that were left out.
+    pub const fn len(&self) -> usize {
+        self.entities.len()
+    }
+
+    /// Whether there is nothing to infer from.
+    pub const fn is_empty(&self) -> bool {
+        self.entities.is_empty()
+    }
+
+    /// The entities that were left out.
+    pub const fn left_out(&self) -> LeftOut {
+        self.left_out
+    }
+
+    /// The module that reads these entities. Its struct, or its enum, has this name, or one by the table.
+    ///
+    /// # Errors
+    ///
+    /// When the module does not read one of them, which is a defect of this function.
+    pub fn module(&self, table: &str, name: Option<TypeName>) -> Result<Module, Unreadable> {
+        let module = Module::infer(table, name, &self.entities, self.left_out);
+        for entity in &self.entities {
+            module.check(entity)?;
+        }
+        Ok(module)
+    }
+}
+
+/// The entity with its types, short strings and numbers: what a module depends on. A sample with photos takes no more memory than one
+/// without.
+fn reduced(entity: &DynamicEntity) -> DynamicEntity {
+    let mut reduced = DynamicEntity::new(entity.partition_key(), entity.row_key());
+    for (name, value) in entity.properties().iter() {
+        if name.starts_with("Tablesdk") {
+            continue;
+        }
+        let value = match value {
+            Value::Binary(_) => Value::Binary(Vec::new()),
+            Value::String(text) => Value::String(text.chars().take(TEXT_MAX).collect()),
+            other => other.clone(),
+        };
+        reduced.properties_mut().set(name, value);
+    }
+    reduced
+}
+
+/// The number of characters of a string that are kept. A string that has them all may have been longer.
+pub(super) const TEXT_MAX: usize = 64;
