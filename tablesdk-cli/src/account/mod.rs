@@ -39,6 +39,8 @@ pub(crate) struct Account {
     #[arg(long, help_heading = "Account", verbatim_doc_comment)]
     emulator: bool,
     /// The URL of an account or of a table, with a shared access signature
+    ///
+    /// That of a table is for the entities of this table, and cannot list tables.
     #[arg(long, help_heading = "Account", value_name = "URL")]
     sas_url: Option<String>,
     /// The name of the account. Default: the one of the --table-endpoint, or $AZURE_STORAGE_ACCOUNT

@@ -35,15 +35,10 @@ pub(crate) struct Copy {
     /// an emulator, or the word emulator. Other users of this machine can see the arguments
     /// of a program: env:NAME is an environment variable that contains the value, and
     /// file:PATH a file.
-    #[arg(
-        long,
-        value_name = "ACCOUNT",
-        alias = "from-connection-string",
-        verbatim_doc_comment
-    )]
+    #[arg(long, value_name = "ACCOUNT", verbatim_doc_comment)]
     from: String,
     /// The account to write: as --from
-    #[arg(long, value_name = "ACCOUNT", alias = "to-connection-string")]
+    #[arg(long, value_name = "ACCOUNT")]
     to: String,
     /// Microsoft Entra ID, for a URL of a table service without a signature
     #[arg(long, value_enum, value_name = "SOURCE")]

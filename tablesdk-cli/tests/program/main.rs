@@ -281,13 +281,7 @@ async fn an_export_names_entities_that_cannot_be_read_and_has_the_others() {
 
     // A copy does the same.
     let (_server, service, to) = server().await;
-    let words = [
-        "copy",
-        "--from-connection-string",
-        "env:OLD",
-        "--to-connection-string",
-        "env:NEW",
-    ];
+    let words = ["copy", "--from", "env:OLD", "--to", "env:NEW"];
     let (code, json, errors) = tables(place.path(), &words, &[("OLD", &text), ("NEW", &to)]).await;
     assert_eq!((code, &json["failed"]), (3, &1.into()), "{errors} {json}");
     assert_eq!(
@@ -348,13 +342,7 @@ async fn exports_and_copies_continue_where_they_stopped() {
     ];
     let selection = ["--table", "Alpha", "--table", "Zeta"];
     let export = [&["export", "two.jsonl"], &selection[..]].concat();
-    let copy = [
-        "copy",
-        "--from-connection-string",
-        "env:FROM",
-        "--to-connection-string",
-        "env:TO",
-    ];
+    let copy = ["copy", "--from", "env:FROM", "--to", "env:TO"];
     let copy = [&copy, &selection[..]].concat();
 
     // The second table is missing.
@@ -391,13 +379,7 @@ async fn exports_and_copies_continue_where_they_stopped() {
 #[tokio::test]
 async fn invalid_arguments_exit_with_2() {
     let place = tempfile::tempdir().unwrap();
-    let copy = [
-        "copy",
-        "--from-connection-string",
-        "env:NONE",
-        "--to-connection-string",
-        "env:NONE",
-    ];
+    let copy = ["copy", "--from", "env:NONE", "--to", "env:NONE"];
     for (words, problem) in [
         (&["export"][..], "<FILE>"),
         (&["export", "file"], "no account is given"),
@@ -484,13 +466,7 @@ async fn an_export_replaces_nothing_but_a_regular_file() {
 
     // The file with the position is not one of another kind, either.
     let copy = [
-        "copy",
-        "--from-connection-string",
-        "env:FROM",
-        "--to-connection-string",
-        "env:TO",
-        "--state",
-        "pipe",
+        "copy", "--from", "env:FROM", "--to", "env:TO", "--state", "pipe",
     ];
     let to = "AccountName=a;AccountKey=a2V5;TableEndpoint=http://127.0.0.1:1/a";
     let (code, _, errors) = tables(directory, &copy, &[("FROM", &text), ("TO", to)]).await;

@@ -163,13 +163,7 @@ async fn a_copied_account_delivers_the_same_messages_and_expires_the_same_entiti
     assert!(json.get("leftBehind").is_none());
 
     let (_copied, copied, copied_text) = server().await;
-    let words = [
-        "copy",
-        "--from-connection-string",
-        "env:OLD",
-        "--to-connection-string",
-        "env:NEW",
-    ];
+    let words = ["copy", "--from", "env:OLD", "--to", "env:NEW"];
     let variables = [("OLD", &*from_text), ("NEW", &*copied_text)];
     let (code, json, errors) = tables(directory, &words, &variables).await;
     assert_eq!((code, errors.as_str()), (0, ""));
