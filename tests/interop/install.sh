@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the official Go, Java, Python and JavaScript clients and Azurite below the target directory, pinned by
+# Installs the official Go, Java, Python and JavaScript clients, that of the Model Context Protocol and Azurite below the target directory, pinned by
 # pom.xml, requirements.txt and package-lock.json. Does nothing if they are installed. Without Java, Python or Node, the
 # script prints which step it skips.
 set -euo pipefail

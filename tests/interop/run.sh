@@ -98,6 +98,16 @@ session() {
     fi
 }
 
+# agent CONNECTION_STRING: the official client of the Model Context Protocol, and the program `tables`.
+agent() {
+    if [ -n "$node" ]; then
+        echo "--- an agent with the program tables"
+        NODE_PATH=$interop/node/node_modules node "$here/mcp.mjs" "$target/debug/tables" "$1"
+    else
+        echo "SKIPPED: an agent with the program tables"
+    fi
+}
+
 "$here/install.sh"
 java=
 if command -v javac >/dev/null && command -v mvn >/dev/null && [ -e "$interop/java/.installed" ]; then
@@ -130,6 +140,7 @@ fi
 cargo build -q --workspace --bin tablesdk-server --bin tables --example quickstart
 start tablesdk-server '*connection string: *' "$target/debug/tablesdk-server" --port 0
 session "${line#*connection string: }"
+agent "${line#*connection string: }"
 clients "${line#*connection string: }"
 stop
 
@@ -244,6 +255,7 @@ cargo build -q --workspace --example quickstart --example sas
 "$target/debug/examples/quickstart" "$azurite"
 "$target/debug/examples/sas" "$azurite" || exit
 session "DefaultEndpointsProtocol=http;AccountName=session;AccountKey=$key;TableEndpoint=http://$host:$port/session"
+agent "$azurite"
 echo "--- every type and awkward key through Azurite and back"
 TABLESDK_TRANSFER_ENDPOINT=$azurite cargo test -q --workspace --test transfer another_endpoint_and_back -- --ignored
 stop

@@ -267,6 +267,15 @@ async fn a_query_goes_on_where_an_earlier_answer_ended() {
     assert!(error.contains("page token"), "{error}");
 }
 
+/// A random seed, or the one of an earlier run.
+#[expect(clippy::print_stdout, reason = "a test that fails shows it")]
+fn seed() -> u64 {
+    let earlier = std::env::var("TABLESDK_MCP_SEED");
+    let seed = earlier.map_or_else(|_| fastrand::u64(..), |it| it.parse().unwrap());
+    println!("TABLESDK_MCP_SEED={seed}");
+    seed
+}
+
 /// Strings of any length and characters.
 fn texts(rng: &mut Rng) -> String {
     let longest = rng.choice([10, 3_000, 32_000]).unwrap();
@@ -288,15 +297,12 @@ fn texts(rng: &mut Rng) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_is_bounded_and_says_how_to_read_on() {
-    let seed = std::env::var("TABLESDK_MCP_SEED")
-        .map_or_else(|_| fastrand::u64(..), |it| it.parse().unwrap());
-    println!("TABLESDK_MCP_SEED={seed}");
-    let mut rng = Rng::with_seed(seed);
+    let mut rng = Rng::with_seed(seed());
     let (_server, service, account) = server().await;
     let table = service.table("Hostile");
     table.create_table().await.unwrap();
     let mut stored = Vec::new();
-    for row in 0..40 {
+    for row in 0..12 {
         let mut entity = DynamicEntity::new("p\u{202e}'", format!("{row:03}"));
         for property in 0..rng.usize(0..7) {
             let name = format!("P{property}{}", "ä".repeat(rng.usize(0..200)));
@@ -691,7 +697,16 @@ async fn lines_that_are_no_messages_do_not_end_the_program() {
     for line in lines {
         host.line(line);
     }
-    host.to.as_mut().unwrap().write_all(b"\xff\xfe\n").unwrap();
+    let mut rng = Rng::with_seed(seed());
+    let bytes = (0..10_000).map(|_| rng.u8(..)).collect::<Vec<_>>();
+    host.to.as_mut().unwrap().write_all(&bytes).unwrap();
+    host.line("");
+    host.line(&"[".repeat(1_000_000));
+    let deep = format!("{}1{}", "{\"a\":".repeat(100_000), "}".repeat(100_000));
+    host.line(&format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"ping\",\"params\":{deep}}}"
+    ));
+    host.line(&format!("\"{}\"", "x".repeat(5_000_000)));
     host.request("ping", &json!({}));
     let is_of = |answer: &Json, id: u64| answer["id"] == id;
     while !is_of(&host.receive(), 1) {}
@@ -827,4 +842,15 @@ async fn a_program_without_an_account_does_not_start() {
     let (code, out, errors) = run(&["mcp", "--output", "json"], &account).await;
     assert_eq!((code, out.as_str()), (2, ""), "{errors}");
     assert!(errors.contains("--output"), "{errors}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_help_has_the_configuration_of_a_host() {
+    let (code, out, _) = run(&["mcp", "--help"], "").await;
+    let from = out.split_once("{\"mcpServers\"").unwrap().1;
+    let entry = from.split_once("}}}").unwrap().0;
+    let entry: Json = serde_json::from_str(&format!("{{\"mcpServers\"{entry}}}}}}}")).unwrap();
+    let server = &entry["mcpServers"]["tables"];
+    assert_eq!((code, &server["args"]), (0, &json!(["mcp"])));
+    assert!(server["env"][STRING].is_string());
 }

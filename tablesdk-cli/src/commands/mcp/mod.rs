@@ -12,6 +12,7 @@ use clap::Args;
 use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::async_rw::AsyncRwTransport;
+use tablesdk_cli::lines::MAX_LINE_BYTES;
 
 use crate::account::{Account, built};
 use crate::output::{AnyError, Output, UsageError, note};
@@ -58,6 +59,8 @@ impl Mcp {
         };
         note(&format!("tables: {}, {rights}", service.endpoint()));
         let transport = AsyncRwTransport::new_server(tokio::io::stdin(), tokio::io::stdout());
+        // No entity is longer. What is longer is dropped.
+        let transport = transport.with_max_line_length(MAX_LINE_BYTES);
         let server = Server::new(service, rights);
         match server.serve(FromFirstRequest::new(transport)).await {
             Ok(running) => {
