@@ -227,7 +227,7 @@ fn a_mistake_is_named_with_its_place() {
     let lines = |second: &str| format!("{ADA}\n{second}\n");
     for (file, options, place, problem) in [
         (lines(BOB), &none, "line 1", "names no table"),
-        (lines("{}"), &people, "line 2", "a line is expected such as {\"table\":\"Employees\","),
+        (lines("{}"), &people, "line 2", "or of an export {\"table\":\"Employees\","),
         (lines("Ada,36"), &people, "line 2", "a line is expected"),
         (lines(&ADA.replace("\"1\"", "1")), &people, "line 2", "RowKey"),
         (lines(&BOB.replace("RowKey", "Key")), &people, "line 2", "no RowKey"),
