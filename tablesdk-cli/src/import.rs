@@ -88,10 +88,12 @@ impl WriteOptions {
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct ImportReport {
-    /// The number of tables and entities in the records that were read, including skipped ones.
+    /// The number of tables, and of entities, in the records that were read, including skipped ones.
     pub totals: Totals,
     /// How many of these entities are the client's own.
     pub own: OwnEntities,
+    /// How many values had no type in the file, and got one by their text.
+    pub guessed: u64,
     /// The number of the last record up to which all are done: the entity is stored, or was itself rejected. To continue this import, skip
     /// the records up to this number.
     pub done: u64,
@@ -184,8 +186,12 @@ pub async fn import(
     let mut reader = Reader::new(records);
     let result = Box::pin(import.run(&mut reader, skip)).await;
     import.report.error = result.err();
-    import.report.totals = reader.all;
+    import.report.totals = Totals {
+        tables: reader.tables.len() as u64,
+        entities: reader.entities,
+    };
     import.report.own = reader.own;
+    import.report.guessed = reader.records.guessed();
     import.report
 }
 
@@ -308,8 +314,12 @@ struct Reader<R> {
     returned: u64,
     /// A record that was read and not returned yet.
     peeked: Option<Result<(Place, Line), ImportError>>,
-    /// The tables and entities of all that was read.
-    all: Totals,
+    /// The tables of all that was read, in lower case.
+    tables: HashSet<String>,
+    /// The last of them.
+    last: String,
+    /// The number of entities of all that was read.
+    entities: u64,
     own: OwnEntities,
     file: InFile,
 }
@@ -331,7 +341,9 @@ impl<R: BufRead> Reader<R> {
             records,
             returned: 0,
             peeked: None,
-            all: Totals::default(),
+            tables: HashSet::new(),
+            last: String::new(),
+            entities: 0,
             own: OwnEntities::default(),
             file: InFile::Nothing,
         }
@@ -415,14 +427,26 @@ impl<R: BufRead> Reader<R> {
 
     /// The numbers with one more table or entity.
     fn counted(&mut self, mut found: Totals, line: &Line) -> Totals {
-        if let Line::Entity { entity, .. } = line {
-            found.entities += 1;
-            self.all.entities += 1;
-            self.own.count(entity);
-        } else {
-            found.tables += 1;
-            self.all.tables += 1;
+        match line {
+            Line::Entity { table, entity } => {
+                found.entities += 1;
+                self.entities += 1;
+                self.own.count(entity);
+                self.see(table);
+            }
+            Line::Table(table) => {
+                found.tables += 1;
+                self.see(table);
+            }
+            _ => {}
         }
         found
+    }
+
+    fn see(&mut self, table: &str) {
+        if self.last != table {
+            table.clone_into(&mut self.last);
+            self.tables.insert(table.to_ascii_lowercase());
+        }
     }
 }

@@ -3,7 +3,8 @@
 //! # The library
 //!
 //! The program `tables` consists of this library and its command line. [`pages`] reads whole tables, [`lines`] is the format of
-//! files, [`records`] reads it and the formats of other programs, [`import`] writes such records into an account, [`schema`] says what entities have in common, [`infer`] makes structs of them, and [`own`] is about what the client stores for
+//! files, [`records`] reads it and the formats of other programs, [`sheet`] writes CSV, [`import`] writes records into an account,
+//! [`schema`] says what entities have in common, [`infer`] makes structs of them, and [`own`] is about what the client stores for
 //! purposes of its own.
 
 pub mod import;
@@ -13,3 +14,4 @@ pub mod own;
 pub mod pages;
 pub mod records;
 pub mod schema;
+pub mod sheet;

@@ -20,7 +20,7 @@ use crate::commands::{
     Transfer as _, completions, copy, export, get, import, infer, ls, mcp, outbox, put, query, rm,
     sas, schema,
 };
-use crate::output::{Output, shown};
+use crate::output::{Output, UsageError, shown};
 use crate::show::Format;
 
 /// Shows and carries tables of Azure Table storage
@@ -38,6 +38,11 @@ struct Arguments {
     /// The summary of an export, import or copy is a line of JSON only if this says so.
     #[arg(long, global = true, value_enum, value_name = "FORM")]
     output: Option<Format>,
+    /// Make CSV safe for a spreadsheet: a text that would be a formula begins with an apostrophe
+    ///
+    /// A file of this form is for people. An import would keep the apostrophes.
+    #[arg(long, global = true)]
+    spreadsheet: bool,
 }
 
 #[derive(Subcommand)]
@@ -73,8 +78,23 @@ fn main() -> ExitCode {
     code
 }
 
-async fn run(Arguments { command, output }: Arguments) -> ExitCode {
-    let output = Output::new(output);
+async fn run(arguments: Arguments) -> ExitCode {
+    let Arguments {
+        mut command,
+        output,
+        spreadsheet,
+    } = arguments;
+    if spreadsheet {
+        let is_csv = match &mut command {
+            Commands::Export(export) => export.guard(),
+            _ => output == Some(Format::Csv),
+        };
+        if !is_csv {
+            let problem = "--spreadsheet is for CSV: use --output csv, or --format csv to export";
+            return shown(Err(UsageError(problem.into()).into()));
+        }
+    }
+    let output = Output::new(output, spreadsheet);
     // A read of a pipe waits for what comes, and would keep Ctrl-C waiting. There is no progress to save.
     let is_streamed = match &command {
         Commands::Export(export) => export.is_streamed(),

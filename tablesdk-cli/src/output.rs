@@ -22,6 +22,8 @@ pub(crate) type AnyError = Box<dyn Error + Send + Sync>;
 pub(crate) struct Output {
     /// The form that the arguments name.
     format: Option<Format>,
+    /// Cells of CSV are safe for a spreadsheet.
+    is_guarded: bool,
     started: Instant,
 }
 
@@ -41,6 +43,9 @@ pub(crate) struct Report {
     /// How many of these stayed in the account that was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) left_behind: Option<LeftBehind>,
+    /// How many values had no type in the file of an import, and got one by their text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) guessed: Option<u64>,
     /// The number of entities that failed, including those of earlier runs that this one continued.
     pub(crate) failed: u64,
     pub(crate) failures: Vec<Failure>,
@@ -123,9 +128,10 @@ impl Failure {
 }
 
 impl Output {
-    pub(crate) fn new(format: Option<Format>) -> Self {
+    pub(crate) fn new(format: Option<Format>, is_guarded: bool) -> Self {
         Self {
             format,
+            is_guarded,
             started: Instant::now(),
         }
     }
@@ -142,7 +148,8 @@ impl Output {
 
     /// What prints entities.
     pub(crate) fn printer(&self) -> Printer {
-        Printer::new(self.format.unwrap_or_else(Format::of_standard_output))
+        let format = self.format.unwrap_or_else(Format::of_standard_output);
+        Printer::new(format, self.is_guarded)
     }
 
     /// Prints the summary of a command that carries whole tables.
@@ -203,6 +210,16 @@ impl Output {
                 writeln!(out, "{verb} {entities} of {table} in {seconds:.1} s")?;
             }
             Subject::Table(table) => writeln!(out, "{verb} the table {table} in {seconds:.1} s")?,
+        }
+        if let Some(guessed) = report.guessed {
+            writeln!(out, "Their timestamps are new: the service sets them")?;
+            if guessed > 0 {
+                let values = counted(guessed, "value", "values");
+                writeln!(
+                    out,
+                    "{values} without a type got one by their text: --types strings keeps them as strings"
+                )?;
+            }
         }
         let own = report.own;
         print_counts(

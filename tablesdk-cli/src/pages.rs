@@ -40,6 +40,8 @@ pub struct TablePages {
     service: TableServiceClient,
     /// The tables of which no page was read.
     left: VecDeque<String>,
+    /// The filter of each query.
+    filter: Option<String>,
     position: Position,
 }
 
@@ -109,8 +111,14 @@ impl TablePages {
         Ok(Self {
             service: service.clone(),
             left: left.into(),
+            filter: None,
             position,
         })
+    }
+
+    /// Reads only entities that match an OData filter. Those of the client itself that match it go along.
+    pub fn select(&mut self, filter: Option<String>) {
+        self.filter = filter;
     }
 
     /// Reads the next page. Returns `None` after the last one.
@@ -130,6 +138,10 @@ impl TablePages {
         let query = self.service.table(&table).query::<AsStored>();
         let unreadable = Arc::new(Mutex::new(Vec::new()));
         let errors = Arc::clone(&unreadable);
+        let query = match &self.filter {
+            Some(filter) => query.odata(filter),
+            None => query,
+        };
         let query = query.skip_unreadable(move |error| locked(&errors).push(error));
         let page = query.page(token).await?;
         if is_first {

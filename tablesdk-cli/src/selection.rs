@@ -80,6 +80,22 @@ impl Selection {
         Ok(())
     }
 
+    /// Whether all entities meet the conditions, since there are none.
+    pub(crate) fn is_all(&self) -> bool {
+        let Self {
+            partition,
+            row,
+            rows,
+            row_prefix,
+            filter,
+        } = self;
+        partition.is_none()
+            && row.is_none()
+            && rows.is_none()
+            && row_prefix.is_none()
+            && filter.is_none()
+    }
+
     /// The partition that the entities are in, if the options name one.
     pub(crate) fn partition(&self) -> Option<&str> {
         self.partition.as_deref()

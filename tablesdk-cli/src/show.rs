@@ -1,4 +1,4 @@
-//! How entities are printed: as a table that fits the terminal, or as lines of JSON.
+//! How entities are printed: as a table that fits the terminal, as lines of JSON, or as CSV.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -8,6 +8,9 @@ use comfy_table::{ContentArrangement, Row, Table, presets};
 use console::Term;
 use tablesdk::{DynamicEntity, Stored, Value};
 use tablesdk_cli::lines::stored_json;
+use tablesdk_cli::sheet::{SheetError, Spool, Style, write_objects};
+
+use crate::output::AnyError;
 
 /// The form of what a command prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -16,6 +19,8 @@ pub(crate) enum Format {
     Table,
     /// A line of JSON for each entity, with the types of its properties
     Json,
+    /// CSV with the columns of Storage Explorer, of each property its value and its type
+    Csv,
 }
 
 impl Format {
@@ -43,42 +48,35 @@ pub(crate) struct Printer {
     format: Format,
     /// What a terminal shows must not act on it.
     is_terminal: bool,
+    /// The cells of CSV are safe for a spreadsheet.
+    is_guarded: bool,
 }
 
 impl Printer {
-    pub(crate) fn new(format: Format) -> Self {
+    pub(crate) fn new(format: Format, is_guarded: bool) -> Self {
         Self {
             format,
             is_terminal: io::stdout().is_terminal(),
+            is_guarded,
         }
     }
 
-    /// Prints entities. Those of a page are one table, whose columns are these properties, or all that they have.
-    pub(crate) fn entities(
-        &self,
-        entities: &[Stored<DynamicEntity>],
-        selected: &[String],
-    ) -> io::Result<()> {
-        match self.format {
-            Format::Json => self.lines(entities.iter().map(stored_json)),
-            Format::Table if entities.is_empty() => Ok(()),
-            Format::Table => {
-                let names = match selected {
-                    [] => names(entities),
-                    _ => selected.iter().map(String::as_str).collect(),
-                };
-                let rows = entities.iter().map(|entity| row(entity, &names));
-                let header = ["PartitionKey", "RowKey"].into_iter();
-                let header = header.chain(names.iter().copied()).chain(["Timestamp"]);
-                self.table(header, rows, Cut::Long)
-            }
-        }
+    /// Begins to print entities: their columns are these properties, or all that they have.
+    pub(crate) fn entities<'s>(&self, selected: &'s [String]) -> io::Result<Entities<'_, 's>> {
+        let spool = (self.format == Format::Csv).then(Spool::new);
+        Ok(Entities {
+            printer: self,
+            selected,
+            spool: spool.transpose()?,
+        })
     }
 
     /// Prints one entity: a line of a table for each of its properties.
-    pub(crate) fn entity(&self, entity: &Stored<DynamicEntity>) -> io::Result<()> {
-        if self.format == Format::Json {
-            return self.lines([stored_json(entity)]);
+    pub(crate) fn entity(&self, entity: &Stored<DynamicEntity>) -> Result<(), AnyError> {
+        if self.format != Format::Table {
+            let mut entities = self.entities(&[])?;
+            entities.page(std::slice::from_ref(entity))?;
+            return entities.finish();
         }
         let text = |name: &str, text: String| vec![name.to_owned(), "Edm.String".to_owned(), text];
         let mut rows = vec![
@@ -93,7 +91,7 @@ impl Printer {
         let timestamp = timestamp(entity);
         let edm_type = "Edm.DateTime".to_owned();
         rows.push(vec!["Timestamp".to_owned(), edm_type, timestamp]);
-        self.table(["Property", "Type", "Value"], rows, Cut::Nothing)
+        Ok(self.table(["Property", "Type", "Value"], rows, Cut::Nothing)?)
     }
 
     /// Prints what is no entity: lines of JSON, or the rows of a table.
@@ -105,6 +103,7 @@ impl Printer {
     ) -> io::Result<()> {
         match self.format {
             Format::Json => self.lines(lines),
+            Format::Csv => write_objects(lines, io::stdout().lock(), self.style()),
             Format::Table => self.table(header, rows, Cut::Long),
         }
     }
@@ -115,14 +114,22 @@ impl Printer {
         lines: impl IntoIterator<Item = Vec<u8>>,
         folded: impl IntoIterator<Item = (&'n str, String)>,
     ) -> io::Result<()> {
-        if self.format == Format::Json {
-            return self.lines(lines);
+        if self.format != Format::Table {
+            return self.rows(lines, [], []);
         }
         let mut out = io::stdout().lock();
         for (name, note) in folded {
             writeln!(out, "{name}{note}")?;
         }
         out.flush()
+    }
+
+    fn style(&self) -> Style {
+        let mut style = Style::default();
+        style.guarded = self.is_guarded;
+        style.for_windows = self.is_guarded;
+        style.escape = self.is_terminal.then_some(harmless);
+        style
     }
 
     fn lines(&self, lines: impl IntoIterator<Item = Vec<u8>>) -> io::Result<()> {
@@ -168,6 +175,50 @@ impl Printer {
             writeln!(out, "{}", line.trim_end())?;
         }
         out.flush()
+    }
+}
+
+/// Prints the entities of a query.
+pub(crate) struct Entities<'p, 's> {
+    printer: &'p Printer,
+    selected: &'s [String],
+    /// The entities that wait until all columns are known.
+    spool: Option<Spool>,
+}
+
+impl Entities<'_, '_> {
+    /// Prints the entities of a page, which are one table.
+    pub(crate) fn page(&mut self, entities: &[Stored<DynamicEntity>]) -> io::Result<()> {
+        if let Some(spool) = &mut self.spool {
+            return entities.iter().try_for_each(|entity| spool.add(entity));
+        }
+        match self.printer.format {
+            Format::Table if entities.is_empty() => Ok(()),
+            Format::Table => {
+                let names = match self.selected {
+                    [] => names(entities),
+                    names => names.iter().map(String::as_str).collect(),
+                };
+                let rows = entities.iter().map(|entity| row(entity, &names));
+                let header = ["PartitionKey", "RowKey"].into_iter();
+                let header = header.chain(names.iter().copied()).chain(["Timestamp"]);
+                self.printer.table(header, rows, Cut::Long)
+            }
+            _ => self.printer.lines(entities.iter().map(stored_json)),
+        }
+    }
+
+    /// Prints what could not be printed before.
+    pub(crate) fn finish(self) -> Result<(), AnyError> {
+        let Some(spool) = self.spool else {
+            return Ok(());
+        };
+        let out = io::stdout().lock();
+        match spool.write_sheet(self.selected, out, self.printer.style()) {
+            // A reader that has ended is recognized by it.
+            Err(SheetError::Io(error)) => Err(error.into()),
+            written => Ok(written?),
+        }
     }
 }
 

@@ -148,7 +148,8 @@ pub(crate) fn open_private(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-fn create_private(path: &Path) -> io::Result<File> {
+/// Creates such a file, or empties it.
+pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     let file = open_private(path)?;
     file.set_len(0)?;
     Ok(file)

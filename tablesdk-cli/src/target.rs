@@ -1,16 +1,20 @@
 //! What an export writes: a file, or a pipe.
 //!
 //! A file is written as `FILE.part`, and gets its name when it is complete. `FILE.export` contains how far it has come. A link to a file
-//! stays: all three are where that file is. A pipe or a device gets what is written at once.
+//! stays: all three are where that file is. A pipe or a device gets what is written at once. CSV is made of the lines at the end: those
+//! for a pipe wait in a temporary file.
 
 use std::fs::{self, File};
 use std::io::{self, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use tablesdk_cli::sheet::{SheetError, Spool, Style, write_sheet};
 
 use crate::output::{AnyError, UsageError};
-use crate::state::{StateFile, is_file, is_standard, is_streamed, open_private, with_suffix};
+use crate::state::{
+    StateFile, create_private, is_file, is_standard, is_streamed, open_private, with_suffix,
+};
 
 /// What an export writes, with its progress of type `T`.
 pub(crate) enum Target<T: Serialize> {
@@ -27,6 +31,7 @@ pub(crate) struct Draft<T: Serialize> {
     state: StateFile<Saved<T>>,
     /// The length of what is written.
     bytes: u64,
+    sheet: Option<Style>,
 }
 
 /// How far the draft has come.
@@ -41,19 +46,22 @@ struct Saved<T> {
 pub(crate) struct Stream {
     name: String,
     out: Box<dyn Write + Send>,
+    /// The lines of what becomes CSV.
+    sheet: Option<(Spool, Style)>,
 }
 
 impl<T: Serialize + DeserializeOwned> Target<T> {
-    /// Opens the target of `command`, and returns the progress of an earlier run. Nothing is created.
+    /// Opens the target of `command`, and returns the progress of an earlier run. Nothing is created. With a style, it becomes CSV.
     pub(crate) fn open(
         path: &Path,
         is_forced: bool,
+        sheet: Option<Style>,
         command: String,
     ) -> Result<(Self, Option<T>), AnyError> {
         if is_streamed(path) {
-            return Ok((Self::Stream(Stream::open(path)?), None));
+            return Ok((Self::Stream(Stream::open(path, sheet)?), None));
         }
-        let (draft, progress) = Draft::open(complete(path, is_forced)?, command)?;
+        let (draft, progress) = Draft::open(complete(path, is_forced)?, sheet, command)?;
         Ok((Self::File(Box::new(draft)), progress))
     }
 }
@@ -78,39 +86,53 @@ impl<T: Serialize> Target<T> {
     pub(crate) fn finish(self) -> Result<(), AnyError> {
         match self {
             Self::File(draft) => draft.finish(),
-            Self::Stream(_) => Ok(()),
+            Self::Stream(stream) => stream.finish(),
         }
     }
 }
 
 impl Stream {
-    fn open(path: &Path) -> Result<Self, AnyError> {
-        if is_standard(path) {
-            return Ok(Self {
-                name: "standard output".to_owned(),
-                out: Box::new(io::stdout()),
-            });
-        }
-        let name = path.display().to_string();
-        match File::options().write(true).open(path) {
-            Ok(file) => Ok(Self {
-                name,
-                out: Box::new(file),
-            }),
-            Err(error) => {
-                Err(UsageError(format!("{name} cannot be written: {error}").into()).into())
+    fn open(path: &Path, sheet: Option<Style>) -> Result<Self, AnyError> {
+        let (name, out): (_, Box<dyn Write + Send>) = if is_standard(path) {
+            ("standard output".to_owned(), Box::new(io::stdout()))
+        } else {
+            let name = path.display().to_string();
+            match File::options().write(true).open(path) {
+                Ok(file) => (name, Box::new(file)),
+                Err(error) => {
+                    let problem = format!("{name} cannot be written: {error}");
+                    return Err(UsageError(problem.into()).into());
+                }
             }
-        }
+        };
+        let sheet = sheet.map(|style| Spool::new().map(|spool| (spool, style)));
+        let sheet = sheet.transpose()?;
+        Ok(Self { name, out, sheet })
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), AnyError> {
+        if let Some((spool, _)) = &mut self.sheet {
+            return Ok(spool.write_all(bytes)?);
+        }
         let written = self.out.write_all(bytes).and_then(|()| self.out.flush());
+        written.map_err(|error| format!("{} cannot be written: {error}", self.name).into())
+    }
+
+    fn finish(self) -> Result<(), AnyError> {
+        let Some((spool, style)) = self.sheet else {
+            return Ok(());
+        };
+        let written = spool.write_sheet(&[], self.out, style);
         written.map_err(|error| format!("{} cannot be written: {error}", self.name).into())
     }
 }
 
 impl<T: Serialize + DeserializeOwned> Draft<T> {
-    fn open(file: PathBuf, command: String) -> Result<(Self, Option<T>), AnyError> {
+    fn open(
+        file: PathBuf,
+        sheet: Option<Style>,
+        command: String,
+    ) -> Result<(Self, Option<T>), AnyError> {
         let (state, saved) = StateFile::<Saved<T>>::open(with_suffix(&file, ".export"), command)?;
         let part = with_suffix(&file, ".part");
         let has_part = is_file(&part)?;
@@ -131,6 +153,7 @@ impl<T: Serialize + DeserializeOwned> Draft<T> {
             out: None,
             state,
             bytes,
+            sheet,
         };
         Ok((draft, progress))
     }
@@ -160,10 +183,33 @@ impl<T: Serialize> Draft<T> {
     }
 
     fn finish(self) -> Result<(), AnyError> {
+        let Some(style) = self.sheet else {
+            self.put(&self.part)?;
+            return self.state.remove();
+        };
+        let csv = with_suffix(&self.file, ".new");
+        if let Err(error) = self.write_csv(&csv, style) {
+            // It is written again from the lines.
+            let _ = fs::remove_file(&csv);
+            return Err(format!("{} cannot be written: {error}", csv.display()).into());
+        }
+        self.put(&csv)?;
+        self.state.remove()?;
+        Ok(fs::remove_file(&self.part)?)
+    }
+
+    /// Makes CSV of the lines.
+    fn write_csv(&self, csv: &Path, style: Style) -> Result<(), SheetError> {
+        let mut to = create_private(csv)?;
+        write_sheet(&mut File::open(&self.part)?, &[], &mut to, style)?;
+        Ok(to.sync_all()?)
+    }
+
+    /// Gives a file the name of the complete one.
+    fn put(&self, from: &Path) -> Result<(), AnyError> {
         // It may have become something else meanwhile.
         is_file(&self.file)?;
-        fs::rename(&self.part, &self.file).map_err(|error| self.error(&error))?;
-        self.state.remove()
+        fs::rename(from, &self.file).map_err(|error| self.error(&error))
     }
 
     fn error(&self, error: &io::Error) -> AnyError {

@@ -4,16 +4,19 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
+use tablesdk::TableServiceClient;
 use tablesdk_cli::lines::Line;
 use tablesdk_cli::pages::{Position, TablePages};
+use tablesdk_cli::sheet::Style;
 
 use super::Transfer;
 use crate::account::Account;
-use crate::output::{AnyError, Bar, Failure, Report};
+use crate::output::{AnyError, Bar, Failure, Report, UsageError};
+use crate::selection::Selection;
 use crate::state::is_streamed;
 use crate::target::Target;
 
-/// Write the tables of an account to a file, as lines of JSON
+/// Write the tables of an account to a file, as lines of JSON or as CSV
 ///
 /// Each line is an entity with its table and the types of its properties:
 ///
@@ -35,6 +38,17 @@ use crate::target::Target;
 /// cannot be continued:
 ///
 ///   tables export - --table Employees | gzip > employees.jsonl.gz
+///
+/// --format csv writes one table as Storage Explorer does, with the type of each value:
+///
+///   PartitionKey,RowKey,Timestamp,Age,Age@type
+///   Sales,1,2024-03-15T10:20:30.0000000Z,36,Edm.Int32
+///
+/// `tables import` reads it, and tells an empty string, whose type is in its row, from a
+/// property that is absent. The columns are known only when the table was read: until
+/// then, lines of JSON are in FILE.part, or in a temporary file if FILE is a pipe.
+///
+///   tables export sales.csv --table Employees --partition Sales --format csv
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Export {
@@ -45,15 +59,69 @@ pub(crate) struct Export {
     /// A table to export; repeat the option for more tables. Default: all tables
     #[arg(long = "table", value_name = "NAME")]
     tables: Vec<String>,
+    #[command(flatten)]
+    selection: Selection,
+    /// The form of the file
+    #[arg(long, value_enum, default_value_t)]
+    format: FileFormat,
     /// Replace the file if it exists
     #[arg(long)]
     force: bool,
+    /// The cells of CSV are safe for a spreadsheet.
+    #[arg(skip)]
+    is_guarded: bool,
+}
+
+/// The form of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, clap::ValueEnum)]
+enum FileFormat {
+    /// Lines of JSON
+    #[default]
+    Json,
+    /// CSV with the columns of Storage Explorer
+    Csv,
 }
 
 impl Export {
     /// Whether the file is a pipe, a device or a terminal.
     pub(crate) fn is_streamed(&self) -> bool {
         is_streamed(&self.file)
+    }
+
+    /// Makes the cells of CSV safe for a spreadsheet. Returns whether the file is CSV.
+    pub(crate) fn guard(&mut self) -> bool {
+        self.is_guarded = true;
+        self.format == FileFormat::Csv
+    }
+
+    /// The one table of a command that needs one.
+    fn only_table(&self, reason: &str) -> Result<&str, AnyError> {
+        match self.tables.as_slice() {
+            [table] => Ok(table),
+            _ => Err(UsageError(format!("{reason} needs exactly one --table").into()).into()),
+        }
+    }
+
+    /// The filter that the options mean.
+    fn filter(&self, service: &TableServiceClient) -> Result<Option<String>, AnyError> {
+        if self.selection.is_all() {
+            return Ok(None);
+        }
+        let table = self.only_table("a selection of entities")?;
+        let query = self.selection.query(&service.table(table));
+        let explained = query.explain().map_err(|error| UsageError(error.into()))?;
+        Ok(explained.filter().map(str::to_owned))
+    }
+
+    fn sheet(&self) -> Result<Option<Style>, AnyError> {
+        if self.format == FileFormat::Json {
+            return Ok(None);
+        }
+        self.only_table("--format csv")?;
+        let mut style = Style::default();
+        style.for_windows = true;
+        style.guarded = self.is_guarded;
+        Ok(Some(style))
     }
 }
 
@@ -66,10 +134,16 @@ struct Progress {
 }
 
 impl Transfer for Export {
-    async fn run(self) -> Result<Report, AnyError> {
-        let service = self.account.connect()?;
-        let command = format!("export of {} {}", service.endpoint(), self.tables.join(","));
-        let (mut target, progress) = Target::<Progress>::open(&self.file, self.force, command)?;
+    async fn run(mut self) -> Result<Report, AnyError> {
+        let service = std::mem::take(&mut self.account).connect()?;
+        let filter = self.filter(&service)?;
+        let sheet = self.sheet()?;
+        let mut command = format!("export of {} {}", service.endpoint(), self.tables.join(","));
+        if let Some(filter) = &filter {
+            command = format!("{command} where {filter}");
+        }
+        let target = Target::<Progress>::open(&self.file, self.force, sheet, command);
+        let (mut target, progress) = target?;
         let (position, mut failed) = match progress {
             Some(progress) => (Some(progress.position), progress.failed),
             None => (None, 0),
@@ -81,6 +155,7 @@ impl Transfer for Export {
         }
         let bar = Bar::of_tables();
         let mut pages = TablePages::open(&service, &self.tables, position).await?;
+        pages.select(filter);
         while let Some(page) = pages.next().await? {
             if page.is_first {
                 Line::Table(page.table.clone()).write(&mut lines);

@@ -35,8 +35,7 @@ impl Get {
         } = self;
         let table = account.connect()?.table(&name);
         let found = existing::<DynamicEntity>(&table, (&partition_key, &row_key)).await?;
-        output.printer().entity(&found)?;
-        Ok(())
+        output.printer().entity(&found)
     }
 }
 

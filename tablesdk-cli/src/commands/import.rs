@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tablesdk::Timestamp;
 use tablesdk::action::BulkFailure;
 use tablesdk_cli::import::{ImportError, ImportReport, WriteOptions, import};
-use tablesdk_cli::records::{Place, ReadOptions, Records};
+use tablesdk_cli::records::{Empty, Place, ReadOptions, Records, Types};
 
 use super::Transfer;
 use crate::account::Account;
@@ -19,13 +19,18 @@ use crate::state::{StateFile, is_standard, is_streamed, with_suffix};
 
 /// Write the tables and entities of a file into an account
 ///
-/// The file has lines as `tables export` or `tables query` writes them, or entities in JSON:
+/// The file has lines as `tables export` or `tables query` writes them, other JSON, or CSV
+/// with types as Storage Explorer writes it, or without. Its content decides:
 ///
 ///   {"table":"Employees","entity":{"PartitionKey":"Sales","RowKey":"1","Age":36}}
 ///   {"PartitionKey":"Sales","RowKey":"1","Age":36}               with --table Employees
 ///   [{"PartitionKey":"Sales","RowKey":"1","Age":36}]             with --table Employees
 ///   {"value":[{"PartitionKey":"Sales","RowKey":"1","Age":36}]}   with --table Employees
+///   PartitionKey,RowKey,Age                                      with --table Employees
 ///
+/// A file `__azurite_db_table__.json` of Azurite is read, too.
+///
+///   tables import employees.typed.csv --table Employees
 ///   tables query Employees --scan --all --output json | tables import - --table Copies
 ///
 /// Tables are created if they do not exist. The service gives entities new timestamps.
@@ -168,14 +173,23 @@ fn state(
 
 /// The options that change what is in a file, as an appendix of a sentence.
 fn words(reading: &ReadOptions) -> String {
-    let table = reading.table.as_ref();
-    let table = table.map(|name| format!(" with --table {name}"));
-    let as_string = if reading.as_string {
-        " with --as-string"
-    } else {
-        ""
-    };
-    format!("{}{as_string}", table.unwrap_or_default())
+    let mut words = String::new();
+    let mut add = |option: &str| words.extend([" with --", option]);
+    if let Some(table) = &reading.table {
+        add(&format!("table {table}"));
+    }
+    if reading.types == Types::Strings {
+        add("types strings");
+    }
+    match reading.empty {
+        Some(Empty::Absent) => add("empty absent"),
+        Some(_) => add("empty strings"),
+        None => {}
+    }
+    if reading.as_string {
+        add("as-string");
+    }
+    words
 }
 
 fn report(path: &Path, done: &ImportReport, failed_before: u64) -> Report {
@@ -194,7 +208,7 @@ fn report(path: &Path, done: &ImportReport, failed_before: u64) -> Report {
         verb: "Imported",
         totals: done.totals,
         own: done.own,
-        left_behind: None,
+        guessed: Some(done.guessed),
         failed: failed_before + failures.len() as u64,
         failures,
         error: error.map(|error| format!("{shown}: {}", with_causes(error))),

@@ -112,16 +112,18 @@ impl Extent {
         let mut token = token?;
         note_access(asked.access()?, self.scan)?;
         let printer = output.printer();
+        let mut entities = printer.entities(&asked.select)?;
         let mut left = if self.all { usize::MAX } else { self.take };
         loop {
             let page = asked.page(left.min(PAGE_ITEMS_MAX), token).await?;
-            printer.entities(&page.items, &asked.select)?;
+            entities.page(&page.items)?;
             left = left.saturating_sub(page.items.len());
             token = page.next;
             if token.is_none() || left == 0 {
                 break;
             }
         }
+        entities.finish()?;
         if let Some(token) = token {
             note(&format!(
                 "there may be more: --continue {token} prints them, --all prints all"

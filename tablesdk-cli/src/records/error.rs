@@ -16,13 +16,15 @@ pub enum Place {
     Line(u64),
     /// The number of the entity, from 1. A table has that of the entity before it.
     Entity(u64),
+    /// The number of the row, as a spreadsheet counts: the first one has the names of the columns.
+    Row(u64),
 }
 
 impl Place {
     /// The number.
     pub const fn number(self) -> u64 {
         match self {
-            Self::Line(number) | Self::Entity(number) => number,
+            Self::Line(number) | Self::Entity(number) | Self::Row(number) => number,
         }
     }
 }
@@ -32,6 +34,7 @@ impl fmt::Display for Place {
         match self {
             Self::Line(number) => write!(f, "line {number}"),
             Self::Entity(number) => write!(f, "entity {number}"),
+            Self::Row(number) => write!(f, "row {number}"),
         }
     }
 }
@@ -64,6 +67,9 @@ impl RecordError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordProblem {
+    /// Two columns have the same name.
+    #[error("the column {0:?} is there twice")]
+    ColumnTwice(String),
     /// The file ends within the record.
     #[error("the file ends in the middle of it")]
     Ended,
@@ -95,6 +101,14 @@ pub enum RecordProblem {
     /// Entities of Azurite come before the name of their collection.
     #[error("a collection has its entities before its name")]
     NoCollection,
+    /// The CSV lacks a column.
+    #[error(
+        "CSV needs the columns PartitionKey and RowKey, and their names in the first row: {0} is missing"
+    )]
+    NoColumn(&'static str),
+    /// A text is not UTF-8.
+    #[error("it is not UTF-8")]
+    NoUtf8,
     /// Neither the file nor the caller names a table.
     #[error("the file names no table for the entity: use --table NAME")]
     NoTable,
@@ -108,6 +122,14 @@ pub enum RecordProblem {
         first: String,
         /// Another one.
         second: String,
+    },
+    /// The row has another number of cells than the first one.
+    #[error("it has {cells} cells, and the first row has {columns}")]
+    RowLength {
+        /// The number of its cells.
+        cells: usize,
+        /// The number of columns.
+        columns: usize,
     },
     /// The file has several tables, and all entities are to go into one.
     #[error("--table is for a file with one table, and this one has {first} and {second}")]

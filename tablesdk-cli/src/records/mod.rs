@@ -1,9 +1,10 @@
 //! The records of a file, in the forms in which people have entities. This module knows neither accounts nor the names of files.
 //!
 //! The form is recognized by the content: lines of [`lines`](crate::lines), lines that are entities, JSON arrays, the responses of the
-//! service, `{"value": […]}`, and the file of Azurite. A byte order mark, CRLF and blank lines are no errors. A reader holds one record at a time, which is at most
+//! service, `{"value": […]}`, the file of Azurite, and CSV. A byte order mark, CRLF and blank lines are no errors. A reader holds one record at a time, which is at most
 //! [`MAX_LINE_BYTES`] long.
 
+mod csv_rows;
 mod document;
 mod entity;
 mod error;
@@ -19,6 +20,7 @@ use tablesdk_protocol::{TableName, TableNameError};
 pub(crate) use self::entity::{Rules, entity_of};
 pub use self::error::{Place, RecordError, RecordProblem};
 
+use self::csv_rows::CsvRows;
 use self::document::Document;
 use self::recognize::{Form, recognize};
 use self::text_lines::TextLines;
@@ -31,11 +33,38 @@ pub struct ReadOptions {
     /// Import all entities into this table, whatever table the file names
     ///
     /// Entities without a table need it. A file with several tables is refused.
-    #[arg(long, value_name = "NAME", value_parser = table_name)]
+    #[arg(long, help_heading = "File", value_name = "NAME", value_parser = table_name)]
     pub table: Option<String>,
+    /// The types of values of CSV without types
+    #[arg(long, help_heading = "File", value_enum, default_value_t)]
+    pub types: Types,
+    /// What an empty cell of CSV is. Default: an empty string if its type says so, else absent
+    #[arg(long, help_heading = "File", value_enum)]
+    pub empty: Option<Empty>,
     /// Keep a value as a string if its type does not allow it
-    #[arg(long)]
+    #[arg(long, help_heading = "File")]
     pub as_string: bool,
+}
+
+/// The types of values of CSV without types.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+#[non_exhaustive]
+pub enum Types {
+    /// Numbers, true and false, dates with a time, and GUIDs have the type of their text
+    #[default]
+    Guess,
+    /// All values are strings
+    Strings,
+}
+
+/// What an empty cell of CSV is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[non_exhaustive]
+pub enum Empty {
+    /// The entity does not have the property
+    Absent,
+    /// The value is an empty string, unless its column has another type
+    Strings,
 }
 
 fn table_name(text: &str) -> Result<String, TableNameError> {
@@ -65,7 +94,9 @@ fn table_name(text: &str) -> Result<String, TableNameError> {
 pub struct Records<R> {
     reader: Reader<R>,
     names: Names,
-    as_string: bool,
+    options: ReadOptions,
+    /// How many values had no type, and got one by their text.
+    guessed: u64,
     /// The version of the last entity.
     etag: Option<ETag>,
 }
@@ -78,6 +109,7 @@ enum Reader<R> {
     Unread(R),
     Lines(TextLines<Rest<R>>),
     Document(Document<Rest<R>>),
+    Csv(Box<CsvRows<Rest<R>>>),
     /// At its end, or after an error.
     Ended,
 }
@@ -104,7 +136,8 @@ impl<R: BufRead> Records<R> {
                 given: options.table.clone(),
                 in_file: None,
             },
-            as_string: options.as_string,
+            options: options.clone(),
+            guessed: 0,
             etag: None,
         }
     }
@@ -112,6 +145,11 @@ impl<R: BufRead> Records<R> {
     /// The version of the last entity that was returned, if the file has it: its member `odata.etag`.
     pub const fn etag(&self) -> Option<&ETag> {
         self.etag.as_ref()
+    }
+
+    /// How many values of what was read had no type, and got one by their text.
+    pub const fn guessed(&self) -> u64 {
+        self.guessed
     }
 
     fn read(&mut self) -> Result<Option<(Place, Line)>, RecordError> {
@@ -122,6 +160,11 @@ impl<R: BufRead> Records<R> {
             }
             Reader::Lines(lines) => lines.next()?,
             Reader::Document(document) => document.next()?,
+            Reader::Csv(rows) => {
+                let next = rows.next();
+                self.guessed = rows.guessed();
+                next?
+            }
             Reader::Ended => return Ok(None),
         };
         let Some((place, mut record)) = found else {
@@ -143,10 +186,14 @@ impl<R: BufRead> Records<R> {
             return Ok(());
         };
         let opened = recognize(from)?;
-        let as_string = self.as_string;
+        let as_string = self.options.as_string;
         self.reader = match opened.form {
             Form::Lines => Reader::Lines(TextLines::new(opened.rest, opened.lines, as_string)),
             Form::Document => Reader::Document(Document::new(opened.rest, as_string)),
+            Form::Csv { delimiter } => {
+                let options = self.options.clone();
+                Reader::Csv(Box::new(CsvRows::new(opened.rest, delimiter, options)))
+            }
         };
         Ok(())
     }

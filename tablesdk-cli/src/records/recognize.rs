@@ -17,6 +17,8 @@ pub(super) enum Form {
     Lines,
     /// JSON in which entities may have several lines, and lines several entities.
     Document,
+    /// Rows whose cells are separated by this byte.
+    Csv { delimiter: u8 },
 }
 
 /// A file of which the form is known.
@@ -52,8 +54,17 @@ fn form(line: &[u8]) -> Option<Form> {
         None => Some(Form::Lines),
         Some(b'{') if is_record(line) => Some(Form::Lines),
         Some(b'[' | b'{') => Some(Form::Document),
-        Some(_) => None,
+        Some(_) if !has(line, b"PartitionKey") && !has(line, b"RowKey") => None,
+        Some(_) => {
+            let delimiters = [b',', b';', b'\t'];
+            let delimiter = delimiters.into_iter().find(|byte| line.contains(byte));
+            delimiter.map(|delimiter| Form::Csv { delimiter })
+        }
     }
+}
+
+fn has(line: &[u8], name: &[u8]) -> bool {
+    line.windows(name.len()).any(|part| part == name)
 }
 
 /// Whether a line is a record, or is meant to be one.

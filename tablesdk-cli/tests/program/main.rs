@@ -13,6 +13,7 @@ mod mistakes;
 mod outbox;
 mod own;
 mod sas;
+mod sheets;
 mod show;
 mod write;
 

@@ -9,6 +9,7 @@ mod lines;
 mod own;
 mod pages;
 mod records;
+mod sheets;
 
 use std::collections::BTreeMap;
 
