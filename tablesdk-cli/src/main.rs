@@ -123,9 +123,11 @@ async fn run(arguments: Arguments) -> ExitCode {
         }
     };
     tokio::select! {
-        code = run => code,
+        // The signal is awaited before the command begins.
+        biased;
         // The command is dropped, and saves how far it has come.
         _ = tokio::signal::ctrl_c(), if !is_streamed => ExitCode::from(INTERRUPTED),
+        code = run => code,
     }
 }
 

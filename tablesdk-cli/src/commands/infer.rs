@@ -11,8 +11,9 @@ use crate::output::{AnyError, Output, UsageError, counted, note};
 
 /// Print structs of Rust that read the entities of a table
 ///
-/// The table has no schema: this looks at its first entities, and prints a module with
-/// #[derive(TableEntity)] that reads each of them without an error.
+/// The table has no schema: this looks at some of its entities, and prints a module with
+/// #[derive(TableEntity)] that reads each of them without an error. Most of them are the
+/// first ones, and a part is from further behind.
 ///
 ///   tables infer Employees > src/employees.rs
 ///   tables infer Employees --sample 100000 --name Employee
@@ -51,13 +52,23 @@ impl Infer {
         if sample.is_empty() {
             return Err(format!("{} has no entities to infer a struct from", self.table).into());
         }
-        let count = counted(sample.len() as u64, "entity", "entities");
-        note(&format!("the first {count}"));
+        note(&extent(&sample));
         let module = sample.module(&self.table, self.name)?;
         let mut out = io::stdout().lock();
         write!(out, "{module}")?;
         out.flush()?;
         Ok(())
+    }
+}
+
+/// The entities that were looked at, as `all 12 entities, in 1 partition`.
+fn extent(sample: &Sample) -> String {
+    let count = counted(sample.len() as u64, "entity", "entities");
+    let partitions = counted(sample.partitions() as u64, "partition", "partitions");
+    if sample.is_complete() {
+        format!("all {count}, in {partitions}")
+    } else {
+        format!("{count}, in {partitions}; the table has more: --sample COUNT looks at them")
     }
 }
 

@@ -1,5 +1,7 @@
 //! Whether a module reads an entity, by the rules of the derive: so what is printed can be checked where no compiler is.
 
+use std::collections::HashMap;
+
 use tablesdk::{DynamicEntity, Value};
 
 use super::kinds::By;
@@ -56,8 +58,9 @@ impl Struct {
         self.partition_key
             .check("partition key", entity.partition_key())?;
         self.row_key.check("row key", entity.row_key())?;
+        let properties: HashMap<_, _> = entity.properties().iter().collect();
         for field in &self.fields {
-            let is_readable = match entity.properties().get(&field.property) {
+            let is_readable = match properties.get(field.property.as_str()) {
                 Some(value) => field.reads.reads(value),
                 None => field.is_optional,
             };

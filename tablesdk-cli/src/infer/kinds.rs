@@ -1,11 +1,12 @@
 //! The kinds of entities that share a table: told apart by a property that names the type, or by the beginnings of the row keys. This
 //! file knows neither templates nor names of Rust.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::HashSet;
 
 use tablesdk::{DynamicEntity, Value};
 use tablesdk_protocol::check_property_name;
 
+use super::columns::{Column, Columns};
 use super::sample::TEXT_MAX;
 
 /// The entities of one kind.
@@ -36,10 +37,11 @@ pub(super) struct Kinds<'s> {
 impl<'s> Kinds<'s> {
     /// A property with a usual name decides first, then row keys, then any other property.
     pub(super) fn of(entities: &'s [DynamicEntity]) -> Self {
-        let usual = |name: &&str| is_usual(name);
-        by_property(entities, usual, Difference::Either)
-            .or_else(|| by_row_key(entities))
-            .or_else(|| by_property(entities, |name| !is_usual(name), Difference::Both))
+        let columns = Columns::of(entities);
+        let of = |is_usual, difference| by_property(entities, &columns, is_usual, difference);
+        of(true, Difference::Either)
+            .or_else(|| by_row_key(entities, &columns))
+            .or_else(|| of(false, Difference::Both))
             .unwrap_or_else(|| Self {
                 by: By::Nothing,
                 all: vec![Kind {
@@ -48,54 +50,6 @@ impl<'s> Kinds<'s> {
                 }],
                 others: 0,
             })
-    }
-
-    /// Entities by their label. One without a label is of no kind.
-    fn labelled(
-        by: By,
-        entities: &'s [DynamicEntity],
-        label: impl Fn(&'s DynamicEntity) -> Option<&'s str>,
-    ) -> Self {
-        let mut kinds: Vec<Kind<'s>> = Vec::new();
-        let mut positions = HashMap::new();
-        let mut others = 0;
-        for entity in entities {
-            let Some(label) = label(entity) else {
-                others += 1;
-                continue;
-            };
-            let position = *positions.entry(label).or_insert(kinds.len());
-            if let Some(kind) = kinds.get_mut(position) {
-                kind.entities.push(entity);
-            } else {
-                kinds.push(Kind {
-                    label,
-                    entities: vec![entity],
-                });
-            }
-        }
-        Self {
-            by,
-            all: kinds,
-            others,
-        }
-    }
-
-    /// Whether the properties of each two kinds differ. Else the label says something else about entities of one kind.
-    fn differ(&self, difference: Difference) -> bool {
-        let of_kind = |kind: &Kind<'s>| Presence::of(&kind.entities);
-        let all: Vec<_> = self.all.iter().map(of_kind).collect();
-        let mut pairs = (1..).zip(&all).flat_map(|(next, one)| {
-            let others = all.get(next..).unwrap_or_default();
-            others.iter().map(move |other| (one, other))
-        });
-        pairs.all(|(one, other)| {
-            let (first, second) = (one.has_own(other), other.has_own(one));
-            match difference {
-                Difference::Both => first && second,
-                Difference::Either => first || second,
-            }
-        })
     }
 }
 
@@ -107,98 +61,160 @@ enum Difference {
     Either,
 }
 
-/// The properties of a kind.
-struct Presence<'s> {
-    always: HashSet<&'s str>,
-    ever: HashSet<&'s str>,
+/// The label of each entity, as a position among the names.
+struct Labels<'s> {
+    names: Vec<&'s str>,
+    of_entities: Vec<Option<usize>>,
 }
 
-impl<'s> Presence<'s> {
-    fn of(entities: &[&'s DynamicEntity]) -> Self {
-        let mut counts: HashMap<&str, usize> = HashMap::new();
-        let all = entities.iter().flat_map(|it| it.properties().iter());
-        for (name, _) in all {
-            *counts.entry(name).or_default() += 1;
+impl<'s> Labels<'s> {
+    /// The labels of so many entities. `None` if there are more than that many labels.
+    fn of(
+        entities: usize,
+        labels: impl Iterator<Item = (usize, &'s str)>,
+        max: usize,
+    ) -> Option<Self> {
+        let mut names: Vec<&str> = Vec::new();
+        let mut of_entities = vec![None; entities];
+        for (entity, label) in labels {
+            let known = names.iter().position(|name| *name == label);
+            if known.is_none() && names.len() == max {
+                return None;
+            }
+            let position = known.unwrap_or(names.len());
+            if known.is_none() {
+                names.push(label);
+            }
+            if let Some(label) = of_entities.get_mut(entity) {
+                *label = Some(position);
+            }
         }
-        let always = counts.iter().filter(|(_, count)| **count == entities.len());
-        Self {
-            always: always.map(|(name, _)| *name).collect(),
-            ever: counts.keys().copied().collect(),
-        }
+        Some(Self { names, of_entities })
     }
 
-    /// Whether all of these have a property that none of the others has.
-    fn has_own(&self, other: &Self) -> bool {
-        self.always.iter().any(|name| !other.ever.contains(name))
+    /// The number of entities of each label, among these.
+    fn counts(&self, entities: impl Iterator<Item = usize>) -> Vec<usize> {
+        let mut counts = vec![0; self.names.len()];
+        for entity in entities {
+            let label = self.of_entities.get(entity).copied().flatten();
+            if let Some(count) = label.and_then(|label| counts.get_mut(label)) {
+                *count += 1;
+            }
+        }
+        counts
+    }
+
+    fn others(&self) -> usize {
+        self.of_entities.iter().filter(|it| it.is_none()).count()
+    }
+
+    /// Whether the properties of each two kinds differ. Else the label says something else about entities of one kind.
+    fn differ(&self, columns: &Columns<'_>, difference: Difference) -> bool {
+        let totals = self.counts(0..self.of_entities.len());
+        // The pairs of which all entities of the one have a property, and none of the other has it.
+        let mut own = HashSet::new();
+        let optional = columns
+            .iter()
+            .filter(|it| it.values.len() < self.of_entities.len());
+        for column in optional {
+            let counts = self.counts(column.values.iter().map(|(entity, _)| *entity));
+            let shares = || (0..).zip(counts.iter().zip(&totals));
+            let always = shares().filter(|(_, (count, total))| count == total);
+            for (one, _) in always {
+                let never = shares().filter(|(_, (count, _))| **count == 0);
+                own.extend(never.map(|(other, _)| (one, other)));
+            }
+        }
+        let labels = 0..self.names.len();
+        let mut pairs = labels.flat_map(|one| (0..one).map(move |other| (one, other)));
+        pairs.all(|(one, other)| {
+            let (first, second) = (own.contains(&(one, other)), own.contains(&(other, one)));
+            match difference {
+                Difference::Both => first && second,
+                Difference::Either => first || second,
+            }
+        })
+    }
+
+    fn kinds(&self, by: By, entities: &'s [DynamicEntity]) -> Kinds<'s> {
+        let kinds = self.names.iter().map(|label| Kind {
+            label,
+            entities: Vec::new(),
+        });
+        let mut all: Vec<_> = kinds.collect();
+        for (entity, label) in entities.iter().zip(&self.of_entities) {
+            if let Some(kind) = label.and_then(|label| all.get_mut(label)) {
+                kind.entities.push(entity);
+            }
+        }
+        let others = self.others();
+        Kinds { by, all, others }
     }
 }
 
-fn by_property(
-    entities: &[DynamicEntity],
-    is_candidate: impl Fn(&&str) -> bool,
-    difference: Difference,
-) -> Option<Kinds<'_>> {
-    let names = entities.iter().flat_map(|it| it.properties().iter());
-    let names: BTreeSet<_> = names.map(|(name, _)| name).collect();
-    let candidates = names.into_iter().filter(is_candidate);
-    let found = candidates.filter_map(|name| by_type(entities, name, difference));
-    found.min_by_key(|found| (found.others, found.all.len()))
-}
-
-/// The kinds by a property, if it is one that names a type.
-fn by_type<'s>(
+fn by_property<'s>(
     entities: &'s [DynamicEntity],
-    name: &str,
+    columns: &Columns<'s>,
+    usual: bool,
     difference: Difference,
 ) -> Option<Kinds<'s>> {
-    check_property_name(name).ok()?;
-    let values = entities.iter().map(|it| it.properties().get(name));
-    let mut seen = HashSet::new();
-    for value in values.flatten() {
-        let Value::String(value) = value else {
-            return None;
-        };
-        seen.insert(is_type_name(value).then_some(value)?);
-        if seen.len() > KINDS_MAX {
-            return None;
-        }
-    }
-    let kinds = Kinds::labelled(By::Type(name.to_owned()), entities, |entity| {
-        match entity.properties().get(name) {
-            Some(Value::String(value)) => Some(value),
-            _ => None,
-        }
+    let candidates = columns.iter().filter(|it| is_usual(it.name) == usual);
+    let found = candidates.filter_map(|column| {
+        let labels = types(column, entities.len(), columns, difference)?;
+        Some((labels.others(), labels.names.len(), column.name, labels))
     });
-    let labelled = entities.len() - kinds.others;
+    let (.., name, labels) =
+        found.min_by_key(|(others, kinds, name, _)| (*others, *kinds, *name))?;
+    Some(labels.kinds(By::Type(name.to_owned()), entities))
+}
+
+/// The labels by a property, if it is one that names a type.
+fn types<'s>(
+    column: &Column<'s>,
+    entities: usize,
+    columns: &Columns<'_>,
+    difference: Difference,
+) -> Option<Labels<'s>> {
+    check_property_name(column.name).ok()?;
+    let mut values = column.values.iter().map(|(_, value)| *value);
+    if !values.all(|value| matches!(value, Value::String(value) if is_type_name(value))) {
+        return None;
+    }
+    let labels = column
+        .values
+        .iter()
+        .filter_map(|(entity, value)| match value {
+            Value::String(value) => Some((*entity, value.as_str())),
+            _ => None,
+        });
+    let labels = Labels::of(entities, labels, KINDS_MAX)?;
+    let labelled = column.values.len();
     let is_complete = match difference {
-        Difference::Either => kinds.others < labelled,
-        Difference::Both => kinds.others == 0 && labelled >= 2 * kinds.all.len(),
+        Difference::Either => entities - labelled < labelled,
+        Difference::Both => labelled == entities && labelled >= 2 * labels.names.len(),
     };
     // The client gives this property to each entity that has a type.
-    let is_clients = name == "EntityType";
-    let is_apart = kinds.all.len() > 1 && kinds.differ(difference);
-    (is_complete && (is_clients || is_apart)).then_some(kinds)
+    let is_type = || {
+        let is_clients = column.name == "EntityType";
+        is_clients || (labels.names.len() > 1 && labels.differ(columns, difference))
+    };
+    (is_complete && is_type()).then_some(labels)
 }
 
 /// The kinds by the words that the row keys begin with.
-fn by_row_key(entities: &[DynamicEntity]) -> Option<Kinds<'_>> {
+fn by_row_key<'s>(entities: &'s [DynamicEntity], columns: &Columns<'_>) -> Option<Kinds<'s>> {
     let leads = entities.iter().map(|it| lead(it.row_key()));
-    let mut seen = HashSet::new();
-    for lead in leads {
-        seen.insert(lead?);
-        if seen.len() > LEADS_MAX {
-            return None;
-        }
-    }
+    let leads = leads.collect::<Option<Vec<_>>>()?;
+    let labels = Labels::of(entities.len(), (0..).zip(leads), LEADS_MAX)?;
     let begins = |one: &&str| {
-        let mut others = seen.iter().filter(|other| *other != one);
+        let mut others = labels.names.iter().filter(|other| *other != one);
         others.any(|other| other.starts_with(*one))
     };
-    if seen.len() < 2 || entities.len() <= seen.len() || seen.iter().any(begins) {
-        return None;
-    }
-    let kinds = Kinds::labelled(By::RowKey, entities, |it| lead(it.row_key()));
-    kinds.differ(Difference::Either).then_some(kinds)
+    let is_apart = labels.names.len() > 1
+        && labels.names.len() < entities.len()
+        && !labels.names.iter().any(begins)
+        && labels.differ(columns, Difference::Either);
+    is_apart.then(|| labels.kinds(By::RowKey, entities))
 }
 
 /// The word that a row key begins with, with the separator behind it: `empid_` of `empid_000223`, and `head` of `head`.

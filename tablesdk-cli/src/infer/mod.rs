@@ -4,11 +4,13 @@
 //! field of its own. This module knows requests only where it reads the sample.
 
 mod check;
+mod columns;
 mod keys;
 mod kinds;
 mod model;
 mod names;
 mod properties;
+mod reading;
 mod sample;
 mod source;
 mod template;

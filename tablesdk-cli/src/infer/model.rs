@@ -5,11 +5,11 @@ use std::collections::{BTreeSet, HashSet};
 use tablesdk::DynamicEntity;
 use tablesdk_protocol::limits::PROPERTIES_MAX;
 
+use super::columns::Columns;
 use super::keys::{self, is_year};
 use super::kinds::{By, Kind, Kinds};
 use super::names::{FieldNames, Rule, TypeName, TypeNames, field_name, of_table, type_name};
-use super::properties::{FieldType, count, range, values};
-use super::sample::LeftOut;
+use super::properties::{FieldType, count, range, same_as_key, values};
 use super::template::{Form, Piece, Template};
 use crate::schema::{Property, Schema};
 
@@ -18,7 +18,8 @@ use crate::schema::{Property, Schema};
 pub struct Module {
     pub(super) table: String,
     pub(super) entities: usize,
-    pub(super) left_out: LeftOut,
+    /// The names of the indexes of which the table has entries.
+    pub(super) indexes: Vec<String>,
     pub(super) by: By,
     /// The enum, if there are entities of several kinds.
     pub(super) rows: Option<String>,
@@ -78,7 +79,7 @@ impl Module {
         table: &str,
         name: Option<TypeName>,
         entities: &[DynamicEntity],
-        left_out: LeftOut,
+        indexes: &BTreeSet<String>,
     ) -> Self {
         let Kinds {
             by,
@@ -104,7 +105,7 @@ impl Module {
         Self {
             table: table.to_owned(),
             entities: entities.len(),
-            left_out,
+            indexes: indexes.iter().cloned().collect(),
             by,
             rows,
             structs,
@@ -124,6 +125,7 @@ impl Struct {
         for entity in &kind.entities {
             schema.add(entity);
         }
+        let columns = Columns::of(kind.entities.iter().copied());
         let mut names = FieldNames::default();
         // The first two are the keys.
         let properties = schema.properties().iter().skip(2);
@@ -137,7 +139,7 @@ impl Struct {
         for property in properties {
             match FieldType::of(property).filter(|_| modelled.contains(property.name())) {
                 Some(field_type) => {
-                    fields.push(Field::new(property, field_type, kind, &mut names));
+                    fields.push(Field::new(property, field_type, kind, &columns, &mut names));
                 }
                 None => rest.push((property.name().to_owned(), types(property))),
             }
@@ -187,6 +189,7 @@ impl Field {
         property: &Property,
         field_type: FieldType,
         kind: &Kind<'_>,
+        columns: &Columns<'_>,
         names: &mut FieldNames,
     ) -> Self {
         let (count, all) = (count(property), kind.entities.len() as u64);
@@ -196,7 +199,9 @@ impl Field {
         } else {
             "In all entities".to_owned()
         };
-        let more = range(property).or_else(|| values(&kind.entities, property.name()));
+        let more = range(property)
+            .or_else(|| same_as_key(&kind.entities, columns.get(property.name())?))
+            .or_else(|| values(columns.get(property.name())?));
         if let Some(more) = more {
             doc += "; ";
             doc += &more;

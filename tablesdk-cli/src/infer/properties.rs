@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use tablesdk::{DynamicEntity, EdmType, Value};
 use tablesdk_protocol::check_property_name;
 
+use super::columns::Column;
+use super::sample::TEXT_MAX;
 use crate::schema::{Property, TypeOfProperty};
 
 /// The type of a field.
@@ -94,15 +96,30 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
+/// Whether a property repeats a key. Strings that are cut do not equal it.
+pub(super) fn same_as_key(entities: &[&DynamicEntity], column: &Column<'_>) -> Option<String> {
+    let is_same = |key: fn(&DynamicEntity) -> &str| {
+        column.values.iter().all(|(entity, value)| {
+            let key = entities.get(*entity).map(|it| key(it));
+            let Value::String(value) = value else {
+                return false;
+            };
+            key == Some(value) && value.chars().count() < TEXT_MAX
+        })
+    };
+    if is_same(DynamicEntity::partition_key) {
+        return Some("the same as the partition key".to_owned());
+    }
+    is_same(DynamicEntity::row_key).then(|| "the same as the row key".to_owned())
+}
+
 /// The strings of a property, if they are few and harmless in a comment.
-pub(super) fn values(entities: &[&DynamicEntity], name: &str) -> Option<String> {
-    let values = entities.iter().map(|it| it.properties().get(name));
-    let (mut seen, mut count) = (BTreeSet::new(), 0);
-    for value in values.flatten() {
+pub(super) fn values(column: &Column<'_>) -> Option<String> {
+    let mut seen = BTreeSet::new();
+    for (_, value) in &column.values {
         let Value::String(value) = value else {
             return None;
         };
-        count += 1;
         seen.insert(value.as_str());
         if seen.len() > VALUES_MAX || !is_word(value) {
             return None;
@@ -110,8 +127,8 @@ pub(super) fn values(entities: &[&DynamicEntity], name: &str) -> Option<String> 
     }
     let seen: Vec<_> = seen.iter().map(|value| format!("`{value}`")).collect();
     match seen.as_slice() {
-        [one] if count > 1 => Some(format!("always {one}")),
-        _ if count >= 2 * seen.len() => Some(seen.join(", ")),
+        [one] if column.values.len() > 1 => Some(format!("always {one}")),
+        _ if column.values.len() >= 2 * seen.len() => Some(seen.join(", ")),
         _ => None,
     }
 }

@@ -1,12 +1,12 @@
 //! The entities of which the structs are inferred, without what inference does not look at. This file knows nothing of Rust.
 
-use futures::TryStreamExt as _;
+use std::collections::{BTreeSet, HashSet};
+
 use tablesdk::{DynamicEntity, Error, TableClient, Value};
-use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 
 use super::names::TypeName;
-use super::{Module, Unreadable};
-use crate::own::{AsStored, INDEX, RESERVED};
+use super::{Module, Unreadable, reading};
+use crate::own::{INDEX, RESERVED};
 
 /// Entities of one table.
 ///
@@ -23,10 +23,24 @@ use crate::own::{AsStored, INDEX, RESERVED};
 /// assert!(module.contains("pub age: i32"), "{module}");
 /// # Ok::<(), tablesdk_cli::infer::Unreadable>(())
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Sample {
     entities: Vec<DynamicEntity>,
     left_out: LeftOut,
+    /// The names in entries of indexes.
+    indexes: BTreeSet<String>,
+    pub(super) is_complete: bool,
+}
+
+impl Default for Sample {
+    fn default() -> Self {
+        Self {
+            entities: Vec::new(),
+            left_out: LeftOut::default(),
+            indexes: BTreeSet::new(),
+            is_complete: true,
+        }
+    }
 }
 
 /// How many entities were seen that no struct has, because the client stores them for purposes of its own.
@@ -42,21 +56,13 @@ pub struct LeftOut {
 }
 
 impl Sample {
-    /// Reads the first entities of a table, at most this number.
+    /// Reads entities of a table, at most this number: the first ones, and a part from behind all keys that begin as these do.
     ///
     /// # Errors
     ///
     /// When a request fails.
     pub async fn read(table: &TableClient, count: usize) -> Result<Self, Error> {
-        let query = table.query::<AsStored>();
-        let mut entities = query.page_size(count.clamp(1, PAGE_ITEMS_MAX)).stream();
-        let mut sample = Self::default();
-        while sample.len() < count
-            && let Some(entity) = entities.try_next().await?
-        {
-            sample.add(&entity.0);
-        }
-        Ok(sample)
+        reading::read(table, count).await
     }
 
     /// Adds an entity, or counts it as left out.
@@ -66,6 +72,9 @@ impl Sample {
             self.left_out.reserved += 1;
         } else if has(INDEX) {
             self.left_out.index_entries += 1;
+            let index = entity.properties().read(INDEX).ok();
+            let is_room = self.indexes.len() < INDEXES_MAX;
+            self.indexes.extend(index.filter(|_| is_room));
         } else if has("TablesdkVersion") {
             self.left_out.wide += 1;
         } else {
@@ -83,6 +92,17 @@ impl Sample {
         self.entities.is_empty()
     }
 
+    /// Whether these are all entities of the table, by what was read.
+    pub const fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
+    /// The number of partitions that the entities are in.
+    pub fn partitions(&self) -> usize {
+        let partitions = self.entities.iter().map(DynamicEntity::partition_key);
+        partitions.collect::<HashSet<_>>().len()
+    }
+
     /// The entities that were left out.
     pub const fn left_out(&self) -> LeftOut {
         self.left_out
@@ -94,7 +114,7 @@ impl Sample {
     ///
     /// When the module does not read one of them, which is a defect of this function.
     pub fn module(&self, table: &str, name: Option<TypeName>) -> Result<Module, Unreadable> {
-        let module = Module::infer(table, name, &self.entities, self.left_out);
+        let module = Module::infer(table, name, &self.entities, &self.indexes);
         for entity in &self.entities {
             module.check(entity)?;
         }
@@ -119,6 +139,9 @@ fn reduced(entity: &DynamicEntity) -> DynamicEntity {
     }
     reduced
 }
+
+/// An entity of few properties has no more indexes.
+const INDEXES_MAX: usize = 16;
 
 /// The number of characters of a string that are kept. A string that has them all may have been longer.
 pub(super) const TEXT_MAX: usize = 64;

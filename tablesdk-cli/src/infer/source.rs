@@ -37,11 +37,11 @@ impl Module {
         if self.has_form(Form::Day) {
             writeln!(f, "// time = \"0.3\"")?;
         }
-        if self.left_out.index_entries > 0 {
-            writeln!(
-                f,
-                "//\n// The table has entries of indexes. Declare the indexes before you write: `#[table(index(…))]`."
-            )?;
+        if !self.indexes.is_empty() {
+            let names = self.indexes.iter().map(|name| in_comment(name));
+            let names = names.collect::<Vec<_>>().join(", ");
+            writeln!(f, "//\n// The table has entries of the indexes {names}.")?;
+            writeln!(f, "// Declare them by `index(…)` before you write.")?;
         }
         writeln!(f)
     }

@@ -1,6 +1,7 @@
 //! Tables whose names and types no Rust program would have chosen.
 
 use tablesdk::{DynamicEntity, Guid, Timestamp, Value};
+use tablesdk_cli::infer::Sample;
 
 use crate::generated::{mixed, names, types, wide};
 use crate::{reads_back, table};
@@ -152,4 +153,27 @@ async fn more_properties_than_a_struct_may_have() {
         table.insert(&entity).await.unwrap();
     }
     reads_back::<wide::Wide>(&table, "wide").await;
+}
+
+#[test]
+fn a_property_that_no_field_can_have_is_among_the_others() {
+    let mut sample = Sample::default();
+    let entity = DynamicEntity::new("p", "r").with("Name", "Ada");
+    // Not all services refuse such names.
+    sample.add(
+        &entity
+            .with("a-b", 1)
+            .with("x²", true)
+            .with("\u{202e}\n`", 1),
+    );
+    let module = sample.module("Odd", None).unwrap().to_string();
+    syn::parse_file(&module).unwrap();
+    assert!(module.contains("pub other: Properties,"), "{module}");
+    for line in [
+        "/// * `a-b`: `Edm.Int32` in 1\n",
+        "/// * `x²`: `Edm.Boolean` in 1\n",
+        "/// * `\\u{202e}\\n``: `Edm.Int32` in 1\n",
+    ] {
+        assert!(module.contains(line), "{module}");
+    }
 }

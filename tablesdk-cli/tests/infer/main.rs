@@ -9,6 +9,7 @@ mod examples;
 mod generated;
 mod hostile;
 mod random;
+mod samples;
 
 use std::path::Path;
 use std::{env, fs};

@@ -22,8 +22,11 @@ async fn a_module_is_printed_and_nothing_else() {
         out.contains("#[table(row_key = \"{number:05}\")]\npub struct People {"),
         "{out}"
     );
-    assert!(out.contains("/// In the row key; 0 to 999."), "{out}");
-    assert!(errors.contains("the first 1000 entities"), "{errors}");
+    assert!(out.contains("/// In the row key; 0 to 1099."), "{out}");
+    assert!(
+        errors.contains("1000 entities, in 1 partition; the table has more"),
+        "{errors}"
+    );
     assert!(
         errors.contains("left out: 1 entity of the client itself"),
         "{errors}"

@@ -3,7 +3,8 @@
 // [dependencies]
 // tablesdk = "0.1.0"
 //
-// The table has entries of indexes. Declare the indexes before you write: `#[table(index(…))]`.
+// The table has entries of the indexes `Employee.ByEmail`, `Employee.InCompany`.
+// Declare them by `index(…)` before you write.
 
 use tablesdk::TableEntity;
 

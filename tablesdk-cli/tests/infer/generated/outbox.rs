@@ -12,6 +12,6 @@ pub struct Department {
     /// The partition key; 3 values.
     #[table(partition_key)]
     pub partition_key: String,
-    /// In all entities.
+    /// In all entities; the same as the partition key.
     pub title: String,
 }
