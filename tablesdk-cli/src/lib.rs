@@ -3,10 +3,11 @@
 //! # The library
 //!
 //! The program `tables` consists of this library and its command line. [`pages`] reads whole tables, [`lines`] is the format of
-//! files, [`records`] reads it and the formats of other programs, [`sheet`] writes CSV, [`import`] writes records into an account,
+//! files, [`records`] reads it and the formats of other programs, whose files [`dump`] finds, [`sheet`] writes CSV, [`import`] writes records into an account,
 //! [`schema`] says what entities have in common, [`infer`] makes structs of them, and [`own`] is about what the client stores for
 //! purposes of its own.
 
+pub mod dump;
 pub mod import;
 pub mod infer;
 pub mod lines;

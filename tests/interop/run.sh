@@ -259,3 +259,5 @@ agent "$azurite"
 echo "--- every type and awkward key through Azurite and back"
 TABLESDK_TRANSFER_ENDPOINT=$azurite cargo test -q --workspace --test transfer another_endpoint_and_back -- --ignored
 stop
+echo "--- the file in which Azurite stores its tables"
+TABLESDK_AZURITE=$interop/node/node_modules/.bin/azurite-table cargo test -q --workspace --test transfer what_azurite_has_stored_is_imported -- --ignored

@@ -1,7 +1,7 @@
 //! `tables import`: a file into an account. `FILE.import` contains how far it has come.
 
-use std::fs::{File, Metadata};
-use std::io::{BufReader, Read};
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -9,6 +9,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use tablesdk::Timestamp;
 use tablesdk::action::BulkFailure;
+use tablesdk_cli::dump::Dump;
 use tablesdk_cli::import::{ImportError, ImportReport, WriteOptions, import};
 use tablesdk_cli::records::{Empty, Place, ReadOptions, Records, Types};
 
@@ -28,7 +29,8 @@ use crate::state::{StateFile, is_standard, is_streamed, with_suffix};
 ///   {"value":[{"PartitionKey":"Sales","RowKey":"1","Age":36}]}   with --table Employees
 ///   PartitionKey,RowKey,Age                                      with --table Employees
 ///
-/// A file `__azurite_db_table__.json` of Azurite is read, too.
+/// A dump of `AzCopy` 7 is read, too, and so is what Azurite stores: the file is a manifest, a
+/// data file or `__azurite_db_table__.json`, or the folder of one of them.
 ///
 ///   tables import employees.typed.csv --table Employees
 ///   tables query Employees --scan --all --output json | tables import - --table Copies
@@ -69,11 +71,32 @@ struct Contents {
 }
 
 impl Contents {
-    fn of(metadata: &Metadata) -> Result<Self, AnyError> {
-        Ok(Self {
-            bytes: metadata.len(),
-            changed: metadata.modified()?.duration_since(UNIX_EPOCH)?.as_nanos(),
-        })
+    fn of(dump: &Dump) -> io::Result<Self> {
+        let mut contents = Self {
+            bytes: 0,
+            changed: 0,
+        };
+        for file in &dump.files {
+            let found = fs::metadata(file)?;
+            let changed = found.modified()?.duration_since(UNIX_EPOCH);
+            // Before 1970, all times are the same.
+            let changed = changed.unwrap_or_default().as_nanos();
+            contents.bytes += found.len();
+            contents.changed = contents.changed.max(changed);
+        }
+        Ok(contents)
+    }
+
+    /// When they were changed, as `14:03 UTC on 2024-03-15`.
+    fn since(self) -> String {
+        let ticks = i64::try_from(self.changed / 100).unwrap_or(i64::MAX);
+        let Ok(since) = Timestamp::from_unix_ticks(ticks) else {
+            return "an unknown time".to_owned();
+        };
+        let since = since.to_string();
+        let (day, time) = since.split_once('T').unwrap_or_default();
+        let minute = time.get(..5).unwrap_or_default();
+        format!("{minute} UTC on {day}")
     }
 }
 
@@ -89,28 +112,30 @@ impl Transfer for Import {
         let Self {
             file: path,
             account,
-            reading,
+            mut reading,
             options,
         } = self;
         let service = account.connect()?;
         let shown = path.display();
         let cannot_read = |error| format!("{shown} cannot be read: {error}");
         if is_standard(&path) {
-            let records = records(std::io::stdin(), &reading);
+            let records = records(io::stdin(), &reading);
             let done = import(&service, records, &options, 0, |_, _| {}).await;
             return Ok(report(&path, &done, 0));
         }
-        let file = File::open(&path).map_err(cannot_read)?;
-        let metadata = file.metadata().map_err(cannot_read)?;
-        if !metadata.is_file() {
+        if is_streamed(&path) {
+            let file = File::open(&path).map_err(cannot_read)?;
             let done = import(&service, records(file, &reading), &options, 0, |_, _| {}).await;
             return Ok(report(&path, &done, 0));
         }
+        let dump = Dump::find(&path)?;
+        reading.table = reading.table.or_else(|| dump.table.clone());
+        let contents = Contents::of(&dump).map_err(cannot_read)?;
         let command = format!("import to {}{}", service.endpoint(), words(&reading));
-        let (mut state, before) = state(&path, &metadata, command)?;
+        let (mut state, before) = state(&path, contents, command)?;
 
-        let bar = Bar::of_bytes(metadata.len());
-        let records = records(bar.0.wrap_read(file), &reading);
+        let bar = Bar::of_bytes(contents.bytes);
+        let records = records(bar.0.wrap_read(dump.reader()), &reading);
         let mut unsaved = None;
         let saved = |records, failed| {
             let progress = Progress {
@@ -148,10 +173,9 @@ fn records<R: Read>(from: R, reading: &ReadOptions) -> Records<BufReader<R>> {
 /// The state of the import of a file, and what an earlier run has done.
 fn state(
     path: &Path,
-    file: &Metadata,
+    contents: Contents,
     command: String,
 ) -> Result<(StateFile<Progress>, Progress), AnyError> {
-    let contents = Contents::of(file)?;
     let (state, progress) = StateFile::open(with_suffix(path, ".import"), command)?;
     let progress: Progress = progress.unwrap_or(Progress {
         records: 0,
@@ -161,12 +185,9 @@ fn state(
     if progress.contents == contents {
         return Ok((state, progress));
     }
-    let shown = path.display();
-    let since = Timestamp::try_from(file.modified()?)?.to_string();
-    let (day, time) = since.split_once('T').unwrap_or_default();
-    let minute = time.get(..5).unwrap_or_default();
+    let (shown, since) = (path.display(), contents.since());
     Err(format!(
-        "{shown} is not the file of the interrupted import: it has other contents since {minute} UTC on {day}; remove {shown}.import to start from the beginning"
+        "{shown} is not the file of the interrupted import: it has other contents since {since}; remove {shown}.import to start from the beginning"
     )
     .into())
 }

@@ -196,3 +196,88 @@ async fn an_entity_of_an_array_is_named_by_its_number() {
     assert_eq!(json["failures"][0]["place"], "some.json: entity 2");
     assert!(errors.starts_with("some.json: entity 2: "), "{errors}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dump_is_a_manifest_or_its_folder() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path();
+    let (_server, service, text) = server().await;
+    let prefix = "acct_People_20140903T051850.8128447Z";
+    let dump = directory.join("dump");
+    fs::create_dir(&dump).unwrap();
+    fs::write(dump.join(format!("{prefix}.manifest")), "{}").unwrap();
+    let entity = |row: usize| {
+        format!(
+            r#"{{"PartitionKey":"p","RowKey":"{row}","Timestamp":"2014-09-03T05:18:50.8128447Z","Low@odata.type":"Edm.Double","Low":"-Infinity"}}"#
+        )
+    };
+    let parts = [
+        format!("[{},{}]", entity(0), entity(1)),
+        format!("[{}]", entity(2)),
+    ];
+    for (part, content) in parts.iter().enumerate() {
+        let name = format!("{prefix}_0_{part}_C3040FE8.json");
+        fs::write(dump.join(name), content).unwrap();
+    }
+    let manifest = format!("dump/{prefix}.manifest");
+    let one = format!("dump/{prefix}_0_1_C3040FE8.json");
+    for (words, table, entities) in [
+        (&["dump"][..], "People", 3),
+        (&[&*manifest, "--table", "Others"], "Others", 3),
+        (&[&*one, "--table", "Single"], "Single", 1),
+    ] {
+        let words = [&["import"], words].concat();
+        let (code, json, errors) = tables(directory, &words, &[(STRING, &text)]).await;
+        assert_eq!((code, &json["entities"]), (0, &entities.into()), "{errors}");
+        assert_eq!(count(&service, table).await, entities);
+    }
+    fs::remove_file(dump.join(format!("{prefix}_0_0_C3040FE8.json"))).unwrap();
+    let (code, _, errors) = tables(directory, &["import", "dump"], &[(STRING, &text)]).await;
+    let problem = format!("{prefix}_0_0_….json is missing");
+    assert!(code == 1 && errors.contains(&problem), "{errors}");
+    assert_eq!(names(directory), ["dump"]);
+}
+
+/// Interrupted at its second table, an import of the file of Azurite begins after the entities that are done.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_folder_of_azurite_is_imported_and_continued() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path();
+    let (_server, service, text) = server().await;
+    let folder = directory.join("azurite");
+    fs::create_dir(&folder).unwrap();
+    let row = |row: usize| {
+        format!(r#"{{"properties":{{"PartitionKey":"p","RowKey":"{row:04}"}},"$loki":{row}}}"#)
+    };
+    let rows: Vec<_> = (0..1_500).map(row).collect();
+    let file = |last: &str| {
+        let tables = ["People", "Empty", "Others"]
+            .map(|table| format!(r#"{{"account":"acct","table":"{table}"}}"#))
+            .join(",");
+        format!(
+            r#"{{"filename":"x","collections":[{{"name":"$TABLES_COLLECTION$","data":[{tables}]}},{{"name":"acct$People","data":[{}]}},{{"name":"acct$Others","data":[{last}]}}]}}"#,
+            rows.join(",")
+        )
+    };
+    let path = folder.join("__azurite_db_table__.json");
+    fs::write(&path, file(r#"{"properties":{"PartitionKey":"p"}}"#)).unwrap();
+    for _ in 0..2 {
+        let (code, _, errors) = tables(directory, &["import", "azurite"], &[(STRING, &text)]).await;
+        assert!(
+            code == 1 && errors.contains("azurite: entity 1501: "),
+            "{errors}"
+        );
+        assert_eq!(count(&service, "People").await, 1_500);
+        assert_eq!(names(directory), ["azurite", "azurite.import"]);
+    }
+    fs::remove_file(directory.join("azurite.import")).unwrap();
+    fs::write(&path, file(&row(0))).unwrap();
+    let (code, json, errors) = tables(directory, &["import", "azurite"], &[(STRING, &text)]).await;
+    assert_eq!(
+        (code, &json["tables"], &json["entities"]),
+        (0, &3.into(), &1_501.into()),
+        "{errors}"
+    );
+    assert_eq!(count(&service, "Empty").await, 0);
+    assert_eq!(count(&service, "Others").await, 1);
+}

@@ -290,3 +290,35 @@ async fn an_export_to_csv_continues_where_it_stopped() {
     let csv = fs::read_to_string(directory.join("people.csv")).unwrap();
     assert_eq!(csv.lines().count(), 4);
 }
+
+/// The examples of the page about the files of other programs.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_examples_of_the_page_are_imported() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path();
+    let (_server, service, text) = server().await;
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/importing.md");
+    let page = fs::read_to_string(page).unwrap();
+    let blocks = page
+        .split("\n```")
+        .filter_map(|block| block.split_once('\n'));
+    let samples = blocks.filter(|(form, _)| ["csv", "json"].contains(form));
+    let samples: Vec<_> = samples.map(|(_, sample)| sample).collect();
+    let typed = [
+        r#"Sales 1 [("Age", Int32(36)), ("Badge", Int64(9007199254740993)), ("Name", String("Ada"))]"#,
+        r#"Sales 2 [("Name", String(""))]"#,
+    ];
+    let guessed = [
+        r#"Sales 1 [("Age", Int32(36)), ("Code", String("007")), ("Name", String("Ada"))]"#,
+        r#"Sales 2 [("Age", Int64(5000000000)), ("Name", String("Grace"))]"#,
+    ];
+    let expected = [("Explorer", typed), ("Json", typed), ("Plain", guessed)];
+    assert_eq!(samples.len(), expected.len());
+    for (sample, (table, expected)) in samples.into_iter().zip(expected) {
+        fs::write(directory.join("file"), sample).unwrap();
+        let words = ["import", "file", "--table", table];
+        let (code, _, errors) = tables(directory, &words, &[(STRING, &text)]).await;
+        assert_eq!(code, 0, "{errors}");
+        assert_eq!(stored(&service, table).await, expected);
+    }
+}

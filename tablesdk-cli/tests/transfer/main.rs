@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod awkward;
+mod azurite;
 mod imports;
 mod lines;
 mod own;
