@@ -3,7 +3,7 @@
 use tablesdk::{DynamicEntity, Guid, Timestamp, Value};
 use tablesdk_cli::infer::Sample;
 
-use crate::generated::{mixed, names, types, wide};
+use crate::generated::{mixed, names, types, wide, words};
 use crate::{reads_back, table};
 
 #[tokio::test]
@@ -91,6 +91,28 @@ async fn kinds_with_names_that_are_no_types() {
             .unwrap();
     }
     reads_back::<types::TypeRow>(&table, "types").await;
+}
+
+#[tokio::test]
+async fn row_keys_with_words_of_rust() {
+    let (_server, table) = table("Words").await;
+    for word in [
+        "self",
+        "type",
+        "clone",
+        "from",
+        "rows",
+        "timestamp",
+        "Option",
+        "E",
+    ] {
+        for number in [1, 22] {
+            let entity = DynamicEntity::new("p", format!("{word}_{number:03}"));
+            let entity = entity.with(format!("Of{word}"), number);
+            table.insert(&entity.with(word, number)).await.unwrap();
+        }
+    }
+    reads_back::<words::WordRow>(&table, "words").await;
 }
 
 #[tokio::test]

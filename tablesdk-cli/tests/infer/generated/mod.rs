@@ -30,3 +30,4 @@ pub mod sessions;
 pub mod titles;
 pub mod types;
 pub mod wide;
+pub mod words;
