@@ -320,6 +320,11 @@ async fn an_answer_is_bounded_and_says_how_to_read_on() {
     let mut shown: Vec<Json> = Vec::new();
     while shown.len() < stored.len() {
         let answer = host.answer("query_entities", &arguments);
+        let note = answer["note"].as_str().unwrap_or_default();
+        let is_cut = answer["entities"].to_string().contains("\"cut\":");
+        assert_eq!(note.contains("get_entity with"), is_cut, "{note}");
+        let goes_on = answer.get("continue").is_some();
+        assert_eq!(note.contains("pass \"continue\""), goes_on, "{note}");
         shown.extend(answer["entities"].as_array().unwrap().iter().cloned());
         arguments["continue"] = answer["continue"].clone();
     }
@@ -766,6 +771,32 @@ async fn requests_run_side_by_side_and_one_can_be_cancelled() {
     }
     let (status, errors) = host.end();
     assert_eq!(status.code(), Some(0), "{errors}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_that_is_cancelled_is_carried_out() {
+    let (server, service, account) = server().await;
+    employees(&service).await;
+    let faults = server.faults();
+    let mut held = faults.next(Op::InsertEntity, Fault::no_response());
+    let mut host = Host::ready(&["--write"], &account);
+    let entity = json!({"PartitionKey": "Sales", "RowKey": "9"});
+    let arguments = json!({"table": "Employees", "entity": entity});
+    let call = json!({"name": "insert_entity", "arguments": arguments});
+    let id = host.request("tools/call", &call);
+    held.wait_for_hits(1).await;
+    host.send(&json!({
+        "jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id},
+    }));
+    // When this is answered, the program knows of it.
+    host.ask("tools/list", &json!({}));
+    faults.clear();
+    let (status, errors) = host.end();
+    assert_eq!(status.code(), Some(0), "{errors}");
+    let stored = service
+        .table("Employees")
+        .get::<DynamicEntity>(("Sales", "9"));
+    assert!(stored.await.unwrap().is_some());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -14,8 +14,37 @@ const VALUE_CHARS_MAX: usize = 1024;
 const ERROR_CHARS_MAX: usize = 4096;
 
 /// The text of an answer: JSON, whose strings act neither on a terminal nor on the order of a text.
-pub(super) fn text(answer: JsonObject) -> String {
+pub(super) fn text(mut answer: JsonObject) -> String {
+    let notes = notes(&answer);
+    if !notes.is_empty() {
+        answer.insert("note".to_owned(), notes.join(" ").into());
+    }
     harmless_json(&Json::Object(answer).to_string())
+}
+
+/// How to read what the answer does not have.
+fn notes(answer: &JsonObject) -> Vec<&'static str> {
+    let entities = answer.get("entities").and_then(Json::as_array);
+    let entities = entities.into_iter().flatten().filter_map(Json::as_object);
+    let has = |name: &str| {
+        entities
+            .clone()
+            .chain([answer])
+            .any(|it| it.contains_key(name))
+    };
+    let notes = [
+        ("continue", "There may be more: pass \"continue\"."),
+        (
+            "cut",
+            "\"cut\" has parts of values: get_entity with \"select\" and \"offset\" reads the rest.",
+        ),
+        (
+            "omittedProperties",
+            "Properties were omitted: \"select\" reads those that it names.",
+        ),
+    ];
+    let notes = notes.into_iter().filter(|(name, _)| has(name));
+    notes.map(|(_, note)| note).collect()
 }
 
 /// The text of an error.

@@ -8,6 +8,8 @@ mod server;
 mod tools;
 mod write;
 
+use std::io::{self, IsTerminal as _};
+
 use clap::Args;
 use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
@@ -57,7 +59,13 @@ impl Mcp {
             scan: self.allow_scans,
             write: self.write,
         };
-        note(&format!("tables: {}, {rights}", service.endpoint()));
+        note(&format!(
+            "serves {} to an agent: {rights}",
+            service.endpoint()
+        ));
+        if io::stdin().is_terminal() {
+            note("this is for the host of an agent, which sends the messages of the protocol");
+        }
         let transport = AsyncRwTransport::new_server(tokio::io::stdin(), tokio::io::stdout());
         // No entity is longer. What is longer is dropped.
         let transport = transport.with_max_line_length(MAX_LINE_BYTES);
