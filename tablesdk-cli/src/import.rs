@@ -225,10 +225,15 @@ impl<P: FnMut(u64, u64) + Send> Import<'_, P> {
             }
             self.report.done = self.pending.unwrap_or(reader.returned + 1) - 1;
         }
-        match reader.file {
-            InFile::Export(_) => Err(ImportError::Truncated),
-            _ => Ok(()),
+        if let InFile::Export(_) = reader.file {
+            return Err(ImportError::Truncated);
         }
+        // A table may have no entities.
+        if let Some(table) = reader.records.table().map(str::to_owned) {
+            self.create(&table, Place::Line(1)).await?;
+            reader.see(&table);
+        }
+        Ok(())
     }
 
     async fn create(&mut self, table: &str, place: Place) -> Result<(), ImportError> {

@@ -211,7 +211,9 @@ impl Output {
             }
             Subject::Table(table) => writeln!(out, "{verb} the table {table} in {seconds:.1} s")?,
         }
-        if let Some(guessed) = report.guessed {
+        if let Some(guessed) = report.guessed
+            && report.totals.entities > 0
+        {
             writeln!(out, "Their timestamps are new: the service sets them")?;
             if guessed > 0 {
                 let values = counted(guessed, "value", "values");

@@ -214,7 +214,11 @@ fn words(reading: &ReadOptions) -> String {
 }
 
 fn report(path: &Path, done: &ImportReport, failed_before: u64) -> Report {
-    let shown = path.display();
+    let shown = if is_standard(path) {
+        "standard input".to_owned()
+    } else {
+        path.display().to_string()
+    };
     let failures = done.failures.iter();
     let failures = failures.map(|(place, failure)| {
         let place = match place {

@@ -147,6 +147,11 @@ impl<R: BufRead> Records<R> {
         self.etag.as_ref()
     }
 
+    /// The table that the options name for all entities.
+    pub fn table(&self) -> Option<&str> {
+        self.names.given.as_deref()
+    }
+
     /// How many values of what was read had no type, and got one by their text.
     pub const fn guessed(&self) -> u64 {
         self.guessed

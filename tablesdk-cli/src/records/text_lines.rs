@@ -35,7 +35,7 @@ impl<R: BufRead> TextLines<R> {
         loop {
             let place = Place::Line(self.number + 1);
             let problem = |problem| RecordError::new(place, problem);
-            if read_line(&mut self.from, &mut self.line).map_err(problem)? && self.line.is_empty() {
+            if read_line(&mut self.from, &mut self.line).map_err(problem)? {
                 return Ok(None);
             }
             self.number += 1;
@@ -74,8 +74,8 @@ fn has_key(json: &JsonEntity<'_>) -> bool {
     is_there("PartitionKey") || is_there("RowKey")
 }
 
-/// Reads a line with its end, in place of what is in `line`. Returns whether the file has no more. A line that is too long is an error,
-/// unless it is the first of a document: then the start of it is returned.
+/// Reads a line with its end, in place of what is in `line`. Returns whether the file has none. Of a line that is too long, only so much is
+/// read that its length shows it.
 pub(super) fn read_line(
     from: &mut impl BufRead,
     line: &mut Vec<u8>,

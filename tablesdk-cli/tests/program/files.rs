@@ -71,7 +71,7 @@ async fn entities_go_through_pipes() {
     let (code, _, errors) = piped(directory, &["import", "-"], &to_text, out).await;
     assert_eq!(code, 1);
     assert!(
-        errors.contains("-: line 1: the file names no table"),
+        errors.contains("standard input: line 1: the file names no table"),
         "{errors}"
     );
     assert!(names(directory).is_empty());

@@ -75,6 +75,33 @@ async fn a_table_goes_through_csv_and_comes_back() {
         stored(&service, "People").await
     );
 
+    // A row is named as a spreadsheet counts.
+    let words = [
+        "import",
+        "people.csv",
+        "--table",
+        "Copies",
+        "--mode",
+        "insert",
+    ];
+    let (code, json, errors) = tables(directory, &words, &account).await;
+    assert_eq!(
+        (code, &json["failures"][2]["place"]),
+        (3, &"people.csv: row 4".into()),
+        "{errors}"
+    );
+
+    // An empty table is one, too.
+    fs::write(directory.join("empty.csv"), "PartitionKey,RowKey\n").unwrap();
+    let words = ["import", "empty.csv", "--table", "Empty"];
+    let (code, json, errors) = tables(directory, &words, &account).await;
+    assert_eq!(
+        (code, &json["tables"], &json["entities"]),
+        (0, &1.into(), &0.into()),
+        "{errors}"
+    );
+    assert!(stored(&service, "Empty").await.is_empty());
+
     // The same without types, and through pipes.
     let words = [
         "query",
