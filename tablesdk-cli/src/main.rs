@@ -23,19 +23,21 @@ use crate::commands::{
 use crate::output::{Output, UsageError, shown};
 use crate::show::Format;
 
-/// Shows and carries tables of Azure Table storage
+/// Shows, changes and carries tables of Azure Table storage
 ///
-/// Works with storage accounts, Azure Cosmos DB for Table, Azurite and tablesdk-server.
-/// An export, import or copy that was interrupted continues when it is started again with
-/// the same arguments.
+/// Works with storage accounts, Azure Cosmos DB for Table, Azurite and tablesdk-server. The
+/// account is that of $AZURE_STORAGE_CONNECTION_STRING, or of the options of a command:
+///
+///   tables ls --emulator
+///   tables query Employees --partition Sales
+///   tables COMMAND --help
 #[derive(Parser)]
 #[command(name = "tables", version, after_help = EXIT_CODES, verbatim_doc_comment)]
+#[expect(clippy::doc_markdown, reason = "the comments are help texts")]
 struct Arguments {
     #[command(subcommand)]
     command: Commands,
-    /// The form of what is printed. Default: a table on a terminal, else lines of JSON
-    ///
-    /// The summary of an export, import or copy is a line of JSON only if this says so.
+    /// The form of the output. Default: a table on a terminal, else lines of JSON
     #[arg(long, global = true, value_enum, value_name = "FORM")]
     output: Option<Format>,
     /// Make CSV safe for a spreadsheet: a text that would be a formula begins with an apostrophe
@@ -54,11 +56,11 @@ enum Commands {
     Rm(rm::Rm),
     Schema(schema::Schema),
     Infer(infer::Infer),
-    Outbox(outbox::Outbox),
-    Sas(sas::Sas),
     Export(export::Export),
     Import(import::Import),
     Copy(copy::Copy),
+    Sas(sas::Sas),
+    Outbox(outbox::Outbox),
     Mcp(mcp::Mcp),
     Completions(completions::Completions),
 }

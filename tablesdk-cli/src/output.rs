@@ -180,14 +180,10 @@ impl Output {
             writeln!(out, "tables: {changed} changed meanwhile and stayed")?;
         }
         let failed = report.failed - report.changed;
-        if failed > 0 {
-            let earlier = if failed > report.failures.len() as u64 {
-                ", some of them in an earlier run"
-            } else {
-                ""
-            };
-            let failed = counted(failed, "entity", "entities");
-            writeln!(out, "tables: {failed} failed{earlier}")?;
+        let earlier = failed.saturating_sub(report.failures.len() as u64);
+        if earlier > 0 {
+            let failed = counted(earlier, "entity", "entities");
+            writeln!(out, "tables: {failed} failed in an earlier run")?;
         }
         if let Some(error) = &report.error {
             writeln!(out, "tables: {error}")?;
@@ -200,12 +196,19 @@ impl Output {
             return Ok(());
         }
         let Totals { tables, entities } = report.totals;
+        let of_them = match failed {
+            0 => String::new(),
+            failed => format!(", {failed} of which failed,"),
+        };
         let seconds = self.started.elapsed().as_secs_f64();
         let verb = report.verb;
         let entities = counted(entities, "entity", "entities");
         let tables = counted(tables, "table", "tables");
         match &report.subject {
-            Subject::Tables => writeln!(out, "{verb} {tables} with {entities} in {seconds:.1} s")?,
+            Subject::Tables => writeln!(
+                out,
+                "{verb} {tables} with {entities}{of_them} in {seconds:.1} s"
+            )?,
             Subject::Entities(table) => {
                 writeln!(out, "{verb} {entities} of {table} in {seconds:.1} s")?;
             }
@@ -267,6 +270,15 @@ pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
     }
 }
 
+/// Which entities were looked at, of those of a table. `sample` is the number that was asked for, and `place` says where they are.
+pub(crate) fn of_sample(count: u64, sample: usize, place: &str) -> String {
+    let entities = counted(count, "entity", "entities");
+    if count < sample as u64 {
+        return format!("all {entities} of the table{place}");
+    }
+    format!("the first {entities}{place}; --sample COUNT looks at more")
+}
+
 /// Says something about what is printed, to people.
 pub(crate) fn note(text: &str) {
     // If standard error is closed, nobody reads it.
@@ -291,8 +303,16 @@ pub(crate) fn shown(result: Result<(), AnyError>) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// An error with those causes that its message does not contain. An error of the client contains all of them, in one line.
+/// The text of an error, for people who use the program.
 pub(crate) fn with_causes(error: &(dyn Error + 'static)) -> String {
+    all_causes(error).replace(
+        "`create_table().if_missing()` creates it",
+        "`tables ls` prints the names",
+    )
+}
+
+/// An error with those causes that its message does not contain. An error of the client contains all of them, in one line.
+fn all_causes(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

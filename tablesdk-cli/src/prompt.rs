@@ -7,10 +7,11 @@ use tokio::sync::oneshot;
 
 use crate::output::{AnyError, UsageError};
 
-/// Whether the answer is yes. Without a terminal there is no answer, which is an error in the arguments.
-pub(crate) async fn confirmed(question: &str) -> Result<bool, AnyError> {
+/// Whether the answer is yes. Without a terminal there is no answer, which is an error in the arguments; `instead` names options that need
+/// none.
+pub(crate) async fn confirmed(question: &str, instead: &str) -> Result<bool, AnyError> {
     if !io::stdin().is_terminal() {
-        let problem = format!("{question} Standard input is no terminal: use --yes, or --dry-run");
+        let problem = format!("{question} Standard input is no terminal: use {instead}");
         return Err(UsageError(problem.into()).into());
     }
     let mut out = io::stderr();

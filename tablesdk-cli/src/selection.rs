@@ -32,7 +32,7 @@ pub(crate) struct Selection {
         conflicts_with = "rows"
     )]
     row_prefix: Option<String>,
-    /// An `OData` filter, such as "Age ge 36 and Name ne 'Ada'"
+    /// A filter of OData, such as "Age ge 36 and Name ne 'Ada'"
     #[arg(long, help_heading = "Entities", value_name = "ODATA")]
     filter: Option<String>,
 }
@@ -130,11 +130,11 @@ impl Selection {
 
 /// Says how the service finds the entities. A scan is refused, unless the arguments allow it.
 pub(crate) fn note_access(access: AccessClass, may_scan: bool) -> Result<(), AnyError> {
-    note(&format!("access: {access}, {}", cost(access)));
     if access == AccessClass::Scan && !may_scan {
         let problem = "the query looks at the whole table: name a --partition, or use --scan";
         return Err(UsageError(problem.into()).into());
     }
+    note(&format!("access: {access}, {}", cost(access)));
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
 
-use comfy_table::{ContentArrangement, Row, Table, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Row, Table, presets};
 use console::Term;
 use tablesdk::{DynamicEntity, Stored, Value};
 use tablesdk_cli::lines::stored_json;
@@ -67,6 +67,7 @@ impl Printer {
         Ok(Entities {
             printer: self,
             selected,
+            names: Names::default(),
             spool: spool.transpose()?,
         })
     }
@@ -86,25 +87,36 @@ impl Printer {
         let properties = entity.properties().iter();
         rows.extend(properties.map(|(name, value)| {
             let edm_type = value.edm_type().as_str().to_owned();
-            vec![harmless(name), edm_type, cell(value)]
+            vec![harmless(name), edm_type, self.beginning(cell(value))]
         }));
         let timestamp = timestamp(entity);
         let edm_type = "Edm.DateTime".to_owned();
         rows.push(vec!["Timestamp".to_owned(), edm_type, timestamp]);
-        Ok(self.table(["Property", "Type", "Value"], rows, Cut::Nothing)?)
+        Ok(self.table(["Property", "Type", "Value"], rows, &[], Cut::Nothing)?)
     }
 
-    /// Prints what is no entity: lines of JSON, or the rows of a table.
+    /// The beginning of a value that would fill a terminal.
+    fn beginning(&self, value: String) -> String {
+        if !self.is_terminal || value.chars().nth(VALUE_MAX).is_none() {
+            return value;
+        }
+        let shown: String = value.chars().take(VALUE_MAX).collect();
+        let count = value.chars().count();
+        format!("{shown}… ({count} characters; --output json prints all)")
+    }
+
+    /// Prints what is no entity: lines of JSON, or the rows of a table, with numbers in these columns.
     pub(crate) fn rows(
         &self,
         lines: impl IntoIterator<Item = Vec<u8>>,
         header: impl IntoIterator<Item = &'static str>,
         rows: impl IntoIterator<Item = Vec<String>>,
+        numbers: &[usize],
     ) -> io::Result<()> {
         match self.format {
             Format::Json => self.lines(lines),
             Format::Csv => write_objects(lines, io::stdout().lock(), self.style()),
-            Format::Table => self.table(header, rows, Cut::Long),
+            Format::Table => self.table(header, rows, numbers, Cut::Long),
         }
     }
 
@@ -115,7 +127,7 @@ impl Printer {
         folded: impl IntoIterator<Item = (&'n str, String)>,
     ) -> io::Result<()> {
         if self.format != Format::Table {
-            return self.rows(lines, [], []);
+            return self.rows(lines, [], [], &[]);
         }
         let mut out = io::stdout().lock();
         for (name, note) in folded {
@@ -151,15 +163,19 @@ impl Printer {
         &self,
         header: impl IntoIterator<Item = &'h str>,
         rows: impl IntoIterator<Item = Vec<String>>,
+        numbers: &[usize],
         cut: Cut,
     ) -> io::Result<()> {
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
-        if let Some((_, columns)) = Term::stdout().size_checked().filter(|_| self.is_terminal) {
-            table.set_width(columns);
+        if self.is_terminal {
+            let size = Term::stdout().size_checked();
+            table.set_width(size.map_or(COLUMNS, |(_, columns)| columns));
             table.set_content_arrangement(ContentArrangement::Dynamic);
         }
-        table.set_header(header.into_iter().map(harmless).collect::<Vec<_>>());
+        let mut names = Row::from(header.into_iter().map(harmless).collect::<Vec<_>>());
+        names.max_height(1);
+        table.set_header(names);
         for cells in rows {
             let mut row = Row::from(cells);
             if cut == Cut::Long {
@@ -167,8 +183,13 @@ impl Printer {
             }
             table.add_row(row);
         }
-        for column in table.column_iter_mut() {
+        for (index, column) in table.column_iter_mut().enumerate() {
             column.set_padding((0, 2));
+            // A part of a number would be another number.
+            if numbers.contains(&index) {
+                column.set_cell_alignment(CellAlignment::Right);
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            }
         }
         let mut out = io::BufWriter::new(io::stdout().lock());
         for line in table.lines() {
@@ -182,6 +203,7 @@ impl Printer {
 pub(crate) struct Entities<'p, 's> {
     printer: &'p Printer,
     selected: &'s [String],
+    names: Names,
     /// The entities that wait until all columns are known.
     spool: Option<Spool>,
 }
@@ -196,13 +218,15 @@ impl Entities<'_, '_> {
             Format::Table if entities.is_empty() => Ok(()),
             Format::Table => {
                 let names = match self.selected {
-                    [] => names(entities),
-                    names => names.iter().map(String::as_str).collect(),
+                    [] => self.names.of(entities),
+                    names => names,
                 };
-                let rows = entities.iter().map(|entity| row(entity, &names));
+                let rows = entities.iter().map(|entity| row(entity, names));
                 let header = ["PartitionKey", "RowKey"].into_iter();
-                let header = header.chain(names.iter().copied()).chain(["Timestamp"]);
-                self.printer.table(header, rows, Cut::Long)
+                let header = header.chain(names.iter().map(String::as_str));
+                let header = header.chain(["Timestamp"]);
+                let numbers = numbers(entities, names);
+                self.printer.table(header, rows, &numbers, Cut::Long)
             }
             _ => self.printer.lines(entities.iter().map(stored_json)),
         }
@@ -227,18 +251,40 @@ pub(crate) fn key(partition: &str, row: &str) -> String {
     harmless(&format!("({partition:?}, {row:?})"))
 }
 
-/// The properties that entities have, in the order in which they are seen first.
-fn names(entities: &[Stored<DynamicEntity>]) -> Vec<&str> {
-    let mut names = Vec::new();
-    let mut seen = HashSet::new();
-    for entity in entities {
-        let of_entity = entity.properties().iter().map(|(name, _)| name);
-        names.extend(of_entity.filter(|name| seen.insert(*name)));
-    }
-    names
+/// The properties that entities have, in the order in which they are seen first. Those of an earlier page stay in their columns.
+#[derive(Default)]
+struct Names {
+    names: Vec<String>,
+    seen: HashSet<String>,
 }
 
-fn row(entity: &Stored<DynamicEntity>, names: &[&str]) -> Vec<String> {
+impl Names {
+    fn of(&mut self, entities: &[Stored<DynamicEntity>]) -> &[String] {
+        for entity in entities {
+            for (name, _) in entity.properties().iter() {
+                if !self.seen.contains(name) {
+                    self.seen.insert(name.to_owned());
+                    self.names.push(name.to_owned());
+                }
+            }
+        }
+        &self.names
+    }
+}
+
+/// The columns with numbers alone.
+fn numbers(entities: &[Stored<DynamicEntity>], names: &[String]) -> Vec<usize> {
+    let is_number =
+        |value: &Value| matches!(value, Value::Double(_) | Value::Int32(_) | Value::Int64(_));
+    let columns = names.iter().enumerate().filter(|(_, name)| {
+        let mut values = entities.iter().filter_map(|it| it.properties().get(name));
+        values.all(is_number)
+    });
+    // The keys are before them.
+    columns.map(|(index, _)| index + 2).collect()
+}
+
+fn row(entity: &Stored<DynamicEntity>, names: &[String]) -> Vec<String> {
     let mut cells = vec![harmless(entity.partition_key()), harmless(entity.row_key())];
     cells.extend(names.iter().map(|name| {
         let value = entity.properties().get(name);
@@ -311,6 +357,10 @@ pub(crate) fn acts(character: char) -> bool {
 
 /// How many bytes of a value are shown.
 const HEX_MAX: usize = 16;
+/// How many characters of a value `get` shows on a terminal.
+const VALUE_MAX: usize = 2000;
+/// The width of a terminal that does not say it.
+const COLUMNS: u16 = 80;
 
 #[cfg(test)]
 mod tests {

@@ -169,6 +169,9 @@ impl Account {
         let endpoint = match (endpoint, &name) {
             (Some(endpoint), _) => endpoint,
             (None, Some(name)) => named("--account-name", connection::endpoint_of(name))?,
+            (None, None) if variable(STRING_VARIABLE).is_some() => {
+                return Err(NO_ENDPOINT.into());
+            }
             (None, None) => return Err(NO_ACCOUNT.into()),
         };
         let credential = match auth {
@@ -280,6 +283,7 @@ fn variable(name: &str) -> Option<String> {
 const ACCOUNT_KEY: &str = "--account-key";
 const CONNECTION_STRING: &str = "--connection-string";
 const NAME_VARIABLE: &str = "AZURE_STORAGE_ACCOUNT";
+const NO_ENDPOINT: &str = "a credential needs --account-name or --table-endpoint: AZURE_STORAGE_CONNECTION_STRING has a credential of its own, and is not used with another one";
 const NO_ACCOUNT: &str = "no account is given: use --connection-string, --sas-url, --emulator or --account-name, or set AZURE_STORAGE_CONNECTION_STRING or AZURE_STORAGE_ACCOUNT";
 const SAS_TOKEN: &str = "--sas-token";
 const SAS_URL: &str = "--sas-url";

@@ -54,8 +54,6 @@ use crate::target::Target;
 pub(crate) struct Export {
     /// The file to write, which appears when it is complete; or - for standard output
     file: PathBuf,
-    #[command(flatten)]
-    account: Account,
     /// A table to export; repeat the option for more tables. Default: all tables
     #[arg(long = "table", value_name = "NAME")]
     tables: Vec<String>,
@@ -70,6 +68,8 @@ pub(crate) struct Export {
     /// The cells of CSV are safe for a spreadsheet.
     #[arg(skip)]
     is_guarded: bool,
+    #[command(flatten)]
+    account: Account,
 }
 
 /// The form of a file.

@@ -47,11 +47,11 @@ pub(crate) struct Import {
     /// The file to read, or - for standard input
     file: PathBuf,
     #[command(flatten)]
-    account: Account,
-    #[command(flatten)]
     reading: ReadOptions,
     #[command(flatten)]
     options: WriteOptions,
+    #[command(flatten)]
+    account: Account,
 }
 
 /// The number of the last record that is done, and how many of those before it failed.

@@ -31,14 +31,14 @@ use crate::output::{AnyError, Output, UsageError, counted, note};
 pub(crate) struct Infer {
     /// The table
     table: String,
-    #[command(flatten)]
-    account: Account,
     /// Look at this number of entities
     #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     sample: usize,
     /// The name of the struct, or of the enum. Default: the table's, such as Employee
     #[arg(long, value_name = "NAME")]
     name: Option<TypeName>,
+    #[command(flatten)]
+    account: Account,
 }
 
 impl Infer {

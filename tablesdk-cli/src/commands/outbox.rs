@@ -49,11 +49,11 @@ enum Commands {
 struct Place {
     /// The table of the transactions
     table: String,
-    #[command(flatten)]
-    account: Account,
     /// Only steps of this partition
     #[arg(long, value_name = "KEY")]
     partition: Option<String>,
+    #[command(flatten)]
+    account: Account,
 }
 
 #[derive(Args)]
@@ -105,7 +105,7 @@ impl Place {
         let lines: Vec<_> = found.iter().map(to_vec).collect::<Result<_, _>>()?;
         output
             .printer()
-            .rows(lines, HEADER, found.iter().map(row))?;
+            .rows(lines, HEADER, found.iter().map(row), &[1, 5])?;
         Ok(())
     }
 

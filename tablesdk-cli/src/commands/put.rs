@@ -1,6 +1,6 @@
 //! `tables put`: entities from standard input into one table.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, IsTerminal as _};
 
 use clap::Args;
@@ -28,15 +28,14 @@ use crate::show::key;
 /// partition that follow each other are one transaction, up to 100 of them and 4 MiB: all of
 /// it is written, or nothing. The first error ends the command.
 ///
-/// --merge and --replace write an entity only if its version is still the one in its member
-/// "odata.etag", which `query` and `get` print.
+/// `query` and `get` print the version of an entity as "odata.etag". With it, --merge and
+/// --replace write the entity only if that is still its version; without it, whatever the
+/// version is.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Put {
     /// The table
     table: String,
-    #[command(flatten)]
-    account: Account,
     #[command(flatten)]
     verb: Verb,
     /// Write one entity only if this is its ETag; * for any version
@@ -50,6 +49,8 @@ pub(crate) struct Put {
     as_string: bool,
     #[command(flatten)]
     guard: Guard,
+    #[command(flatten)]
+    account: Account,
 }
 
 /// How the entities are written
@@ -110,6 +111,8 @@ impl Transfer for Put {
             subject: Subject::Entities(name),
             ..Report::default()
         };
+        // A table is not made for an input that cannot be read.
+        inputs.peek()?;
         if create {
             table.create_table().if_missing().await?;
         }
@@ -237,18 +240,22 @@ impl<R: BufRead> Inputs<R> {
     /// The entities of the next transaction; none at the end.
     fn transaction(&mut self) -> Result<Vec<Input>, AnyError> {
         let mut inputs: Vec<Input> = Vec::new();
-        let (mut rows, mut bytes) = (HashSet::new(), 0);
+        let (mut rows, mut bytes) = (HashMap::new(), 0);
         while let Some(input) = self.take()? {
             let entity = &input.entity.0;
             let partition = inputs.first().map(|it| it.entity.0.partition_key());
             bytes += input.bytes();
             let is_next = partition.is_some_and(|it| it != entity.partition_key())
                 || inputs.len() == BATCH_CHANGES_MAX
-                || bytes > REQUEST_BODY_BYTES_MAX && !inputs.is_empty()
-                || !rows.insert(entity.row_key().to_owned());
+                || bytes > REQUEST_BODY_BYTES_MAX && !inputs.is_empty();
             if is_next {
                 self.next = Some(input);
                 break;
+            }
+            if let Some(first) = rows.insert(entity.row_key().to_owned(), input.place) {
+                let (place, key) = (input.place, key(entity.partition_key(), entity.row_key()));
+                let problem = "an entity is at most once in a transaction";
+                return Err(format!("{place}: {key} is at {first}, too: {problem}").into());
             }
             inputs.push(input);
         }
@@ -257,6 +264,12 @@ impl<R: BufRead> Inputs<R> {
             return Err(UsageError(problem.into()).into());
         }
         Ok(inputs)
+    }
+
+    /// Reads the first entity.
+    fn peek(&mut self) -> Result<(), AnyError> {
+        self.next = self.take()?;
+        Ok(())
     }
 
     fn take(&mut self) -> Result<Option<Input>, AnyError> {

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
+use serde_json::json;
 use tablesdk::query::{AccessClass, Page, PageToken};
 use tablesdk::{DynamicEntity, Stored, TableClient};
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
@@ -16,6 +17,7 @@ use crate::selection::{Selection, note_access};
 /// are more. A query that looks at the whole table is refused without --scan.
 ///
 ///   tables query Employees --partition Sales
+///   tables query Employees --partition Sales --count
 ///   tables query Employees --partition Sales --rows 000100..000200 --select Name,Age
 ///   tables query Employees --filter "Age ge 36" --scan
 ///
@@ -26,8 +28,6 @@ use crate::selection::{Selection, note_access};
 pub(crate) struct Query {
     /// The table
     table: String,
-    #[command(flatten)]
-    account: Account,
     #[command(flatten)]
     selection: Selection,
     /// Only these properties, beside the keys: names with commas between them
@@ -40,6 +40,8 @@ pub(crate) struct Query {
     select: Vec<String>,
     #[command(flatten)]
     extent: Extent,
+    #[command(flatten)]
+    account: Account,
 }
 
 /// How many entities are printed
@@ -54,6 +56,9 @@ struct Extent {
     /// Print what comes after an earlier query, which has printed this token
     #[arg(long = "continue", value_name = "TOKEN")]
     resume: Option<String>,
+    /// Print how many entities there are, and none of them
+    #[arg(long, conflicts_with_all = ["take", "all", "resume", "select"])]
+    count: bool,
     /// Look at the whole table if nothing else finds the entities
     #[arg(long)]
     scan: bool,
@@ -112,11 +117,19 @@ impl Extent {
         let mut token = token?;
         note_access(asked.access()?, self.scan)?;
         let printer = output.printer();
+        if self.count {
+            let count = asked.selection.query(&asked.table).count().await?;
+            let line = json!({ "count": count }).to_string().into_bytes();
+            printer.names([line], [(&*count.to_string(), String::new())])?;
+            return Ok(());
+        }
         let mut entities = printer.entities(&asked.select)?;
+        let mut is_empty = true;
         let mut left = if self.all { usize::MAX } else { self.take };
         loop {
             let page = asked.page(left.min(PAGE_ITEMS_MAX), token).await?;
             entities.page(&page.items)?;
+            is_empty &= page.items.is_empty();
             left = left.saturating_sub(page.items.len());
             token = page.next;
             if token.is_none() || left == 0 {
@@ -124,10 +137,12 @@ impl Extent {
             }
         }
         entities.finish()?;
-        if let Some(token) = token {
-            note(&format!(
+        match token {
+            Some(token) => note(&format!(
                 "there may be more: --continue {token} prints them, --all prints all"
-            ));
+            )),
+            None if is_empty => note("no entity is found"),
+            None => {}
         }
         Ok(())
     }

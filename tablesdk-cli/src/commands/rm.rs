@@ -38,8 +38,6 @@ pub(crate) struct Rm {
     /// The row key
     row_key: Option<String>,
     #[command(flatten)]
-    account: Account,
-    #[command(flatten)]
     selection: Selection,
     /// Delete the entity only if this is its ETag
     #[arg(long, value_name = "ETAG", requires = "row_key", value_parser = etag)]
@@ -51,6 +49,8 @@ pub(crate) struct Rm {
     drop: bool,
     #[command(flatten)]
     guard: Guard,
+    #[command(flatten)]
+    account: Account,
 }
 
 /// What holds for queries alone
@@ -107,7 +107,7 @@ async fn drop_table(
         guard.check_steps(name)?;
     }
     let question = format!("Delete the table {name} with all its entities?");
-    if !is_confirmed && !confirmed(&question).await? {
+    if !is_confirmed && !confirmed(&question, "--yes").await? {
         return Ok(false);
     }
     if table.delete_table().await? {
@@ -147,7 +147,7 @@ impl OfQuery {
         }
         let entities = counted(count, "entity", "entities");
         let question = format!("Delete {entities} of {}?", table.name());
-        if count == 0 || !self.yes && !confirmed(&question).await? {
+        if count == 0 || !self.yes && !confirmed(&question, "--yes, or --dry-run").await? {
             return Ok(());
         }
         let bar = Bar::of_entities(count);

@@ -35,8 +35,6 @@ pub(crate) struct Sas {
     /// The table. Without it, the signature is for the account
     table: Option<String>,
     #[command(flatten)]
-    account: Account,
-    #[command(flatten)]
     grant: Grant,
     #[command(flatten)]
     terms: Terms,
@@ -45,6 +43,8 @@ pub(crate) struct Sas {
     /// Print the URL with the signature, as --sas-url takes it
     #[arg(long)]
     url: bool,
+    #[command(flatten)]
+    account: Account,
 }
 
 /// What it permits

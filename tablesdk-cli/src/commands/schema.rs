@@ -9,7 +9,7 @@ use tablesdk_cli::lines::entity_json;
 use tablesdk_cli::schema::{Schema as Properties, TypeOfProperty};
 
 use crate::account::Account;
-use crate::output::{AnyError, Output, note};
+use crate::output::{AnyError, Output, counted, note, of_sample};
 use crate::show::{cell, harmless};
 
 /// Print the properties of a table, with their types
@@ -24,25 +24,24 @@ use crate::show::{cell, harmless};
 pub(crate) struct Schema {
     /// The table
     table: String,
-    #[command(flatten)]
-    account: Account,
     /// Look at this number of entities
     #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     sample: usize,
+    #[command(flatten)]
+    account: Account,
 }
 
 impl Schema {
     pub(crate) async fn run(self, output: &Output) -> Result<(), AnyError> {
         let table = self.account.connect()?.table(&self.table);
         let schema = sampled(&table, self.sample).await?;
-        let (count, partitions) = (schema.entities(), schema.partitions());
-        let noun = if partitions == 1 {
-            "partition"
-        } else {
-            "partitions"
-        };
-        note(&format!(
-            "the first {count} entities, in {partitions} {noun}"
+        let count = schema.entities();
+        let partitions = schema.partitions() as u64;
+        let partitions = counted(partitions, "partition", "partitions");
+        note(&of_sample(
+            count,
+            self.sample,
+            &format!(", in {partitions}"),
         ));
         let all = schema.properties().iter();
         let all = all.flat_map(|it| it.types().iter().map(|of_type| (it.name(), of_type)));
@@ -50,7 +49,7 @@ impl Schema {
         let lines = all.iter().map(|(name, of_type)| line(name, of_type));
         let lines = lines.map(|line| line.to_string().into_bytes());
         let rows = all.iter().map(|(name, of_type)| row(name, of_type, count));
-        output.printer().rows(lines, HEADER, rows)?;
+        output.printer().rows(lines, HEADER, rows, &[5, 6])?;
         Ok(())
     }
 }

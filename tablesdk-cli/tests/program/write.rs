@@ -421,3 +421,23 @@ async fn a_table_is_deleted_with_all_its_entities() {
     let words = ["rm", "Logins", "--drop", "--partition", "ann"];
     assert_eq!(run(&words, &account).await.0, 2);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_input_that_cannot_be_one_transaction_writes_nothing() {
+    let (_server, service, account) = server().await;
+    let twice = [
+        login("ann", 1, "a"),
+        login("ann", 2, "a"),
+        login("ann", 1, "b"),
+    ]
+    .concat();
+    let words = ["Logins", "--insert", "--create"];
+    let (code, errors) = put(&words, &twice, &account).await;
+    assert_eq!(code, 1, "{errors}");
+    let problem = "line 3: (\"ann\", \"2024-03-01\") is at line 1, too";
+    assert!(errors.contains(problem), "{errors}");
+    assert!(row_keys(&service, "ann").await.is_empty());
+    let (code, _) = put(&["New", "--insert", "--create"], "x,y", &account).await;
+    let is_there = service.table("New").table_exists().await.unwrap();
+    assert_eq!((code, is_there), (1, false), "no table is made for it");
+}
