@@ -270,13 +270,14 @@ pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
     }
 }
 
-/// Which entities were looked at, of those of a table. `sample` is the number that was asked for, and `place` says where they are.
-pub(crate) fn of_sample(count: u64, sample: usize, place: &str) -> String {
-    let entities = counted(count, "entity", "entities");
-    if count < sample as u64 {
-        return format!("all {entities} of the table{place}");
+/// The entities of a table that were looked at, as `all 12 entities, in 1 partition`.
+pub(crate) fn of_sample(count: u64, partitions: usize, is_complete: bool) -> String {
+    let count = counted(count, "entity", "entities");
+    let partitions = counted(partitions as u64, "partition", "partitions");
+    if is_complete {
+        return format!("all {count}, in {partitions}");
     }
-    format!("the first {entities}{place}; --sample COUNT looks at more")
+    format!("the first {count}, in {partitions}; --sample COUNT looks at more")
 }
 
 /// Says something about what is printed, to people.
@@ -393,9 +394,10 @@ mod tests {
     #[test]
     fn a_cause_is_printed_once() {
         let inner = tablesdk::Error::service(ErrorCode::TableNotFound);
-        let text = inner.to_string();
-        assert!(text.contains("does not exist;"), "{text}");
-        assert_eq!(with_causes(&inner), text);
+        let text = with_causes(&inner);
+        let expected =
+            "404 TableNotFound: The table specified does not exist; `tables ls` prints the names";
+        assert_eq!(text, expected, "the remedy is one of the program");
         let outer = with_causes(&Outer(inner));
         assert_eq!(outer, format!("the table cannot be copied: {text}"));
     }

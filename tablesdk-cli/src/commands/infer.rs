@@ -7,7 +7,7 @@ use clap::builder::RangedU64ValueParser;
 use tablesdk_cli::infer::{LeftOut, Sample, TypeName};
 
 use crate::account::Account;
-use crate::output::{AnyError, Output, UsageError, counted, note};
+use crate::output::{AnyError, Output, UsageError, counted, note, of_sample};
 
 /// Print structs of Rust that read the entities of a table
 ///
@@ -52,23 +52,13 @@ impl Infer {
         if sample.is_empty() {
             return Err(format!("{} has no entities to infer a struct from", self.table).into());
         }
-        note(&extent(&sample));
+        let (count, partitions) = (sample.len() as u64, sample.partitions());
+        note(&of_sample(count, partitions, sample.is_complete()));
         let module = sample.module(&self.table, self.name)?;
         let mut out = io::stdout().lock();
         write!(out, "{module}")?;
         out.flush()?;
         Ok(())
-    }
-}
-
-/// The entities that were looked at, as `all 12 entities, in 1 partition`.
-fn extent(sample: &Sample) -> String {
-    let count = counted(sample.len() as u64, "entity", "entities");
-    let partitions = counted(sample.partitions() as u64, "partition", "partitions");
-    if sample.is_complete() {
-        format!("all {count}, in {partitions}")
-    } else {
-        format!("{count}, in {partitions}; the table has more: --sample COUNT looks at them")
     }
 }
 

@@ -9,7 +9,7 @@ use tablesdk_cli::lines::entity_json;
 use tablesdk_cli::schema::{Schema as Properties, TypeOfProperty};
 
 use crate::account::Account;
-use crate::output::{AnyError, Output, counted, note, of_sample};
+use crate::output::{AnyError, Output, note, of_sample};
 use crate::show::{cell, harmless};
 
 /// Print the properties of a table, with their types
@@ -36,13 +36,8 @@ impl Schema {
         let table = self.account.connect()?.table(&self.table);
         let schema = sampled(&table, self.sample).await?;
         let count = schema.entities();
-        let partitions = schema.partitions() as u64;
-        let partitions = counted(partitions, "partition", "partitions");
-        note(&of_sample(
-            count,
-            self.sample,
-            &format!(", in {partitions}"),
-        ));
+        let is_complete = count < self.sample as u64;
+        note(&of_sample(count, schema.partitions(), is_complete));
         let all = schema.properties().iter();
         let all = all.flat_map(|it| it.types().iter().map(|of_type| (it.name(), of_type)));
         let all: Vec<_> = all.collect();

@@ -251,7 +251,7 @@ async fn a_schema_has_a_line_for_each_type_of_a_property() {
     let (code, out, errors) = run(&["schema", "Employees"], &account).await;
     assert_eq!(
         (code, errors.as_str()),
-        (0, "all 4 entities of the table, in 2 partitions\n")
+        (0, "all 4 entities, in 2 partitions\n")
     );
     let ages: Vec<_> = lines(&out)
         .into_iter()
