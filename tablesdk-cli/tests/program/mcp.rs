@@ -374,6 +374,32 @@ async fn an_answer_is_bounded_and_says_how_to_read_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_full_takes_two_requests() {
+    let (_server, service, account) = server().await;
+    let table = service.table("Large");
+    table.create_table().await.unwrap();
+    for row in 0..8 {
+        let mut entity = DynamicEntity::new("p", row.to_string());
+        for property in 0..10 {
+            let name = format!("P{property}");
+            entity.properties_mut().set(name, "x".repeat(1_000));
+        }
+        table.insert(&entity).await.unwrap();
+    }
+    let mut host = Host::ready(&[], &account);
+    let query = json!({"table": "Large", "partition": "p"});
+    let first = host.answer("query_entities", &query);
+    assert_eq!((row_keys(&first).len(), &first["requests"]), (4, &2.into()));
+    let query = json!({"table": "Large", "partition": "p", "continue": first["continue"]});
+    let second = host.answer("query_entities", &query);
+    assert_eq!(row_keys(&second), ["4", "5", "6", "7"]);
+    assert_eq!(
+        (&second["requests"], second.get("continue")),
+        (&1.into(), None)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn lists_that_do_not_fit_are_continued() {
     let (_server, service, account) = server().await;
     let mut names: Vec<_> = (0..900)

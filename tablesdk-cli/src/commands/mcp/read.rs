@@ -131,6 +131,7 @@ async fn read_on(
     let mut entities = Vec::new();
     let mut room = PARTS_BYTES_MAX;
     let mut size = left.min(PAGE_ITEMS_MAX);
+    let mut is_full = false;
     for _ in 0..PAGES_MAX {
         let page = asked.page(size, token.clone()).await?;
         let shown: Vec<Shown> = page.items.iter().map(|entity| view.of(entity)).collect();
@@ -141,13 +142,14 @@ async fn read_on(
             }
             // A token is that of a whole page. So a page of those that fit is asked for.
             size = fitting;
+            is_full = true;
             continue;
         }
         room -= shown.iter().map(|it| it.bytes + 1).sum::<usize>();
-        left -= shown.len();
+        left = left.saturating_sub(shown.len());
         entities.extend(shown.into_iter().map(|it| it.json));
         token = page.next;
-        if token.is_none() || left == 0 {
+        if token.is_none() || left == 0 || is_full {
             return Ok((entities, token));
         }
         size = left.min(PAGE_ITEMS_MAX);
