@@ -34,8 +34,6 @@ use server::{Rights, Server, count_requests};
 #[derive(Args)]
 #[command(after_help = CONFIGURATION, verbatim_doc_comment)]
 pub(crate) struct Mcp {
-    #[command(flatten)]
-    account: Account,
     /// Let queries look at a whole table
     #[arg(long)]
     allow_scans: bool,
@@ -46,6 +44,8 @@ pub(crate) struct Mcp {
     /// entries of indexes, is not changed, and neither is a table with such entries.
     #[arg(long, verbatim_doc_comment)]
     write: bool,
+    #[command(flatten)]
+    account: Account,
 }
 
 impl Mcp {
