@@ -50,7 +50,7 @@ impl Infer {
         let sample = Sample::read(&table, self.sample).await?;
         note_left_out(sample.left_out());
         if sample.is_empty() {
-            return Err(format!("{} has no entities to infer a struct from", self.table).into());
+            return Err(nothing_in(&self.table, sample.left_out()).into());
         }
         let (count, partitions) = (sample.len() as u64, sample.partitions());
         note(&of_sample(count, partitions, sample.is_complete()));
@@ -60,6 +60,14 @@ impl Infer {
         out.flush()?;
         Ok(())
     }
+}
+
+fn nothing_in(table: &str, left_out: LeftOut) -> String {
+    let reason = match left_out {
+        LeftOut { wide: 1.., .. } => ": wide entities have a struct with `#[table(wide)]`",
+        _ => "",
+    };
+    format!("{table} has no entities to infer a struct from{reason}")
 }
 
 fn note_left_out(left_out: LeftOut) {

@@ -12,12 +12,13 @@ use super::template::{Form, Piece, Template};
 
 /// The template of these keys, each of which begins with the lead. `None` if a key is best read as one string.
 pub(super) fn template(keys: &BTreeSet<&str>, entities: usize, lead: &str) -> Option<Template> {
-    let found = constant(keys, entities, lead)
-        .or_else(|| parts(keys, lead))
-        .or_else(|| after_lead(lead));
-    found.filter(|template| {
+    let is_valid = |template: &Template| {
         template.is_allowed() && keys.iter().all(|key| template.read(key).is_some())
-    })
+    };
+    constant(keys, entities, lead)
+        .filter(is_valid)
+        .or_else(|| parts(keys, lead).filter(is_valid))
+        .or_else(|| after_lead(lead))
 }
 
 /// All keys are one. A digit in it, or few entities, would be a coincidence.
@@ -385,6 +386,9 @@ mod tests {
         let text = Some(vec![literal("dept_"), Piece::Part(Form::Text)]);
         assert_eq!(lead(&["dept_", "dept_b"], "dept_"), text);
         assert_eq!(lead(&["dept_a"], "dept_"), text);
+        // Not all services refuse the character.
+        let forbidden = ["dept_a/1", "dept_a/2", "dept_a/3"];
+        assert_eq!(lead(&forbidden, "dept_"), text);
         let number = Some(vec![literal("dept_"), Piece::Part(Form::Number(3))]);
         assert_eq!(lead(&["dept_001"], "dept_"), number);
     }

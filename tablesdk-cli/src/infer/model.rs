@@ -81,13 +81,13 @@ impl Module {
         entities: &[DynamicEntity],
         indexes: &BTreeSet<String>,
     ) -> Self {
+        let mut name = name;
         let Kinds {
             by,
             all: kinds,
             others,
         } = Kinds::of(entities);
         let mut names = TypeNames::default();
-        let mut name = name;
         let has_rows = kinds.len() > 1 || others > 0;
         let rows = has_rows.then(|| match name.take() {
             Some(name) => names.take(name.as_str()),
@@ -121,50 +121,56 @@ impl Struct {
             By::Nothing | By::RowKey => None,
         };
         let lead = if *by == By::RowKey { kind.label } else { "" };
-        let mut schema = Schema::default();
-        for entity in &kind.entities {
-            schema.add(entity);
-        }
-        let columns = Columns::of(kind.entities.iter().copied());
         let mut names = FieldNames::default();
-        // The first two are the keys.
-        let properties = schema.properties().iter().skip(2);
-        let properties = properties.filter(|it| Some(it.name()) != type_property);
-        let properties: Vec<_> = properties.collect();
-        let modelled = modelled(
-            &properties,
-            PROPERTIES_MAX - usize::from(type_property.is_some()),
-        );
-        let (mut fields, mut rest) = (Vec::new(), Vec::new());
-        for property in properties {
-            match FieldType::of(property).filter(|_| modelled.contains(property.name())) {
-                Some(field_type) => {
-                    fields.push(Field::new(property, field_type, kind, &columns, &mut names));
-                }
-                None => rest.push((property.name().to_owned(), types(property))),
-            }
-        }
-        let rest = (!rest.is_empty()).then(|| Rest {
-            name: names.take("other"),
-            properties: rest,
-        });
+        let (fields, rest) = fields(kind, type_property, &mut names);
+        let pairs = fields.iter().map(|it| (&*it.name, &*it.property));
+        let rule = Rule::of(&pairs.collect::<Vec<_>>());
+        let count = kind.entities.len();
         let partitions = kind.entities.iter().map(|it| it.partition_key()).collect();
         let rows = kind.entities.iter().map(|it| it.row_key()).collect();
-        let pairs = fields
-            .iter()
-            .map(|it| (it.name.as_str(), it.property.as_str()));
-        let pairs: Vec<_> = pairs.collect();
         Self {
-            rule: Rule::of(&pairs),
             name,
             label: kind.label.to_owned(),
-            entities: kind.entities.len(),
+            entities: count,
+            rule,
+            // The number of entities in a partition proves nothing about its key.
             partition_key: Key::infer("partition", &partitions, 0, "", &mut names),
-            row_key: Key::infer("row", &rows, kind.entities.len(), lead, &mut names),
+            row_key: Key::infer("row", &rows, count, lead, &mut names),
             fields,
             rest,
         }
     }
+}
+
+/// The fields of the properties, and the field of those that have none of their own.
+fn fields(
+    kind: &Kind<'_>,
+    type_property: Option<&str>,
+    names: &mut FieldNames,
+) -> (Vec<Field>, Option<Rest>) {
+    let mut schema = Schema::default();
+    for entity in &kind.entities {
+        schema.add(entity);
+    }
+    let columns = Columns::of(kind.entities.iter().copied());
+    // The first two are the keys.
+    let properties = schema.properties().iter().skip(2);
+    let properties = properties.filter(|it| Some(it.name()) != type_property);
+    let properties: Vec<_> = properties.collect();
+    let max = PROPERTIES_MAX - usize::from(type_property.is_some());
+    let modelled = modelled(&properties, max);
+    let (mut fields, mut rest) = (Vec::new(), Vec::new());
+    for property in properties {
+        match FieldType::of(property).filter(|_| modelled.contains(property.name())) {
+            Some(reads) => fields.push(Field::new(property, reads, kind, &columns, names)),
+            None => rest.push((property.name().to_owned(), types(property))),
+        }
+    }
+    let rest = (!rest.is_empty()).then(|| Rest {
+        name: names.take("other"),
+        properties: rest,
+    });
+    (fields, rest)
 }
 
 /// The names of the properties that have fields of their own: those of most entities, if there are too many.
@@ -187,7 +193,7 @@ fn types(property: &Property) -> String {
 impl Field {
     fn new(
         property: &Property,
-        field_type: FieldType,
+        reads: FieldType,
         kind: &Kind<'_>,
         columns: &Columns<'_>,
         names: &mut FieldNames,
@@ -199,7 +205,8 @@ impl Field {
         } else {
             "In all entities".to_owned()
         };
-        let more = range(property)
+        let more = of_chunks(property.name(), columns)
+            .or_else(|| range(property))
             .or_else(|| same_as_key(&kind.entities, columns.get(property.name())?))
             .or_else(|| values(columns.get(property.name())?));
         if let Some(more) = more {
@@ -209,15 +216,28 @@ impl Field {
         Self {
             name: names.take(&field_name(property.name())),
             property: property.name().to_owned(),
-            reads: field_type,
+            reads,
             is_optional,
             doc: doc + ".",
         }
     }
 }
 
+/// What a property is for that the client writes beside a value in chunks: the number of them, and the checksum.
+fn of_chunks(name: &str, columns: &Columns<'_>) -> Option<String> {
+    let of_number = name.strip_suffix("__n").map(|value| (value, "__sha"));
+    let of_checksum = name.strip_suffix("__sha").map(|value| (value, "__n"));
+    let (value, other) = of_number.or(of_checksum)?;
+    columns.get(value)?;
+    columns.get(&format!("{value}{other}"))?;
+    let value = value.escape_debug();
+    Some(format!(
+        "`{value}` is a value in chunks: read and write it by `tablesdk::chunked::Chunked`"
+    ))
+}
+
 impl Key {
-    /// The noun is that of the key. Of a partition key, the number of entities proves nothing.
+    /// The noun is that of the key.
     fn infer(
         noun: &str,
         keys: &BTreeSet<&str>,

@@ -67,10 +67,10 @@ pub(super) fn count(property: &Property) -> u64 {
 pub(super) fn range(property: &Property) -> Option<String> {
     let ranges = property.types().iter().map(|of_type| {
         let (smallest, largest) = (text(of_type.smallest())?, text(of_type.largest())?);
-        Some(if smallest == largest {
-            format!("always {smallest}")
-        } else {
-            format!("{smallest} to {largest}")
+        Some(match (of_type.entities(), smallest == largest) {
+            (1, _) => smallest,
+            (_, true) => format!("always {smallest}"),
+            (_, false) => format!("{smallest} to {largest}"),
         })
     });
     let ranges = ranges.collect::<Option<Vec<_>>>()?;

@@ -1,11 +1,12 @@
 //! Tables as the examples of the repository fill them, and as other programs do.
 
+use tablesdk::chunked::Chunked;
 use tablesdk::outbox::{Message, Step};
 use tablesdk::{DynamicEntity, TableEntity, Timestamp};
 
 use crate::generated::{
     archive, claims, company, departments, employees, files, logins, messages, orders, outbox,
-    readings, reviews, sessions, titles,
+    readings, remarks, reviews, sessions, titles,
 };
 use crate::{reads_back, table};
 
@@ -364,6 +365,34 @@ async fn titles_in_one_partition() {
         table.insert(&title).await.unwrap();
     }
     reads_back::<titles::Title>(&table, "titles").await;
+}
+
+#[tokio::test]
+async fn reviews_with_remarks_in_chunks() {
+    #[derive(TableEntity)]
+    #[table(
+        rename_all = "PascalCase",
+        partition_key = "{employee}",
+        row_key = "{year:04}"
+    )]
+    struct Review {
+        employee: String,
+        year: u16,
+        #[table(flatten, prefix = "Remarks")]
+        remarks: Chunked<String>,
+    }
+    let (_server, table) = table("Remarks").await;
+    for year in 2021..2024 {
+        let employee = "ann".to_owned();
+        let remarks = Chunked("She is punctual. ".repeat(2_500));
+        let review = Review {
+            employee,
+            year,
+            remarks,
+        };
+        table.insert(&review).await.unwrap();
+    }
+    reads_back::<remarks::Remark>(&table, "remarks").await;
 }
 
 #[tokio::test]

@@ -65,7 +65,14 @@ async fn arguments_that_are_not_valid_are_refused_before_anything_is_sent() {
 async fn a_table_without_entities_has_no_struct() {
     let (_server, service, account) = server().await;
     fill(&service, "Empty", 0).await;
-    for (table, problem) in [("Empty", "Empty has no entities"), ("Missing", "Missing")] {
+    let head = DynamicEntity::new("ann", "2024").with("TablesdkVersion", "5be0cd19137e2179");
+    service.table("Wide").create_table().await.unwrap();
+    service.table("Wide").insert(&head).await.unwrap();
+    for (table, problem) in [
+        ("Empty", "Empty has no entities"),
+        ("Missing", "Missing"),
+        ("Wide", "#[table(wide)]"),
+    ] {
         let (code, out, errors) = run(&["infer", table], &account).await;
         assert_eq!((code, out.as_str()), (1, ""), "{errors}");
         assert!(errors.contains(problem), "{errors}");

@@ -15,9 +15,9 @@ pub struct Department {
     /// The row key; 1 value.
     #[table(row_key)]
     pub row_key: String,
-    /// In all entities; always 2.
+    /// In all entities; 2.
     pub headcount: i32,
-    /// In all entities; always 250000.0.
+    /// In all entities; 250000.0.
     pub budget: f64,
 }
 
@@ -36,7 +36,7 @@ pub struct Employee {
     pub number: u32,
     /// In all entities.
     pub name: String,
-    /// In all entities; always 65000.0.
+    /// In all entities; 65000.0.
     pub salary: f64,
 }
 
@@ -71,7 +71,7 @@ pub struct Freelancer {
     pub row_key: String,
     /// In all entities.
     pub name: String,
-    /// In all entities; always 900.0.
+    /// In all entities; 900.0.
     pub daily_rate: f64,
 }
 

@@ -35,6 +35,6 @@ pub struct Message {
     pub h16: Option<i32>,
     /// In 2 of 10 entities; always 17.
     pub h17: Option<i32>,
-    /// In 1 of 10 entities; always 18.
+    /// In 1 of 10 entities; 18.
     pub h18: Option<i32>,
 }

@@ -15,12 +15,12 @@ pub struct Mixed {
     pub partition_key: String,
     /// In the row key; 0 to 2.
     pub number: u32,
-    /// In all entities; `Edm.Int32` -1 to 1, `Edm.Int64` always 1099511627776.
+    /// In all entities; `Edm.Int32` -1 to 1, `Edm.Int64` 1099511627776.
     #[table(mixed_integers)]
     pub integers: i64,
-    /// In all entities; `Edm.Int32` always 1, `Edm.Double` 1.5 to NaN.
+    /// In all entities; `Edm.Int32` 1, `Edm.Double` 1.5 to NaN.
     pub numbers: Number,
-    /// In 2 of 3 entities; `Edm.Int32` always 7, `Edm.Double` always 0.5.
+    /// In 2 of 3 entities; `Edm.Int32` 7, `Edm.Double` 0.5.
     pub optional_number: Option<Number>,
     /// The properties that have no field of one type:
     ///

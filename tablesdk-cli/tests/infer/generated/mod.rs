@@ -25,6 +25,7 @@ pub mod names;
 pub mod orders;
 pub mod outbox;
 pub mod readings;
+pub mod remarks;
 pub mod reviews;
 pub mod sessions;
 pub mod titles;

@@ -113,19 +113,25 @@ pub struct Name {
     /// In all entities; always 37.
     #[table(rename = "a\u{202e}b")]
     pub ab: i32,
-    /// In all entities; always 38.
+    /// In all entities; `a\u{202e}b` is a value in chunks: read and write it by `tablesdk::chunked::Chunked`.
+    #[table(rename = "a\u{202e}b__n")]
+    pub ab_n: i32,
+    /// In all entities; `a\u{202e}b` is a value in chunks: read and write it by `tablesdk::chunked::Chunked`.
+    #[table(rename = "a\u{202e}b__sha")]
+    pub ab_sha: i32,
+    /// In all entities; always 40.
     #[table(rename = "a\u{200d}b")]
     pub ab_2: i32,
-    /// In all entities; always 39.
+    /// In all entities; always 41.
     #[table(rename = "Å")]
     pub a_2: i32,
-    /// In all entities; always 40.
+    /// In all entities; always 42.
     #[table(rename = "A\u{30a}")]
     pub a_3: i32,
-    /// In all entities; always 41.
+    /// In all entities; always 43.
     #[table(rename = "x‿y")]
     pub x_y: i32,
-    /// In all entities; always 42.
+    /// In all entities; always 44.
     #[table(
         rename = "A_very_long_name_of_a_property_that_no_line_of_source_could_contain_together_with_its_attribute_in_full"
     )]

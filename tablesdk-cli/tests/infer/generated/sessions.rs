@@ -16,6 +16,6 @@ pub struct Session {
     pub session: u32,
     /// In all entities; always `phone`.
     pub device: String,
-    /// In 1 of 3 entities; always 2124-03-15T10:20:30Z.
+    /// In 1 of 3 entities; 2124-03-15T10:20:30Z.
     pub until: Option<Timestamp>,
 }

@@ -18,7 +18,7 @@ pub struct Option2 {
     pub partition_key: String,
     /// In the row key; always 0.
     pub number: u32,
-    /// In all entities; always 1970-01-01T00:00:00Z.
+    /// In all entities; 1970-01-01T00:00:00Z.
     pub of_0: Timestamp,
 }
 
@@ -35,7 +35,7 @@ pub struct String2 {
     pub partition_key: String,
     /// In the row key; always 1.
     pub number: u32,
-    /// In all entities; always 1970-01-01T00:00:00Z.
+    /// In all entities; 1970-01-01T00:00:00Z.
     pub of_1: Timestamp,
 }
 
@@ -52,7 +52,7 @@ pub struct Self2 {
     pub partition_key: String,
     /// In the row key; always 2.
     pub number: u32,
-    /// In all entities; always 1970-01-01T00:00:00Z.
+    /// In all entities; 1970-01-01T00:00:00Z.
     pub of_2: Timestamp,
 }
 
@@ -69,7 +69,7 @@ pub struct Match {
     pub partition_key: String,
     /// In the row key; always 3.
     pub number: u32,
-    /// In all entities; always 1970-01-01T00:00:00Z.
+    /// In all entities; 1970-01-01T00:00:00Z.
     pub of_3: Timestamp,
 }
 
@@ -86,7 +86,7 @@ pub struct Abc {
     pub partition_key: String,
     /// In the row key; always 4.
     pub number: u32,
-    /// In all entities; always 1970-01-01T00:00:00Z.
+    /// In all entities; 1970-01-01T00:00:00Z.
     pub of_4: Timestamp,
 }
 
@@ -103,7 +103,7 @@ pub struct Row {
     pub partition_key: String,
     /// In the row key; always 5.
     pub number: u32,
-    /// In all entities; always 1970-01-01T00:00:00Z.
+    /// In all entities; 1970-01-01T00:00:00Z.
     pub of_5: Timestamp,
 }
 
@@ -120,7 +120,7 @@ pub struct Types {
     pub partition_key: String,
     /// In the row key; always 6.
     pub number: u32,
-    /// In all entities; always 1970-01-01T00:00:00Z.
+    /// In all entities; 1970-01-01T00:00:00Z.
     pub of_6: Timestamp,
 }
 
@@ -137,7 +137,7 @@ pub struct Kind1st {
     pub partition_key: String,
     /// In the row key; always 7.
     pub number: u32,
-    /// In all entities; always 1970-01-01T00:00:00Z.
+    /// In all entities; 1970-01-01T00:00:00Z.
     pub of_7: Timestamp,
 }
 
@@ -154,7 +154,7 @@ pub struct Crab {
     pub partition_key: String,
     /// In the row key; always 8.
     pub number: u32,
-    /// In all entities; always 1970-01-01T00:00:00Z.
+    /// In all entities; 1970-01-01T00:00:00Z.
     pub of_8: Timestamp,
 }
 
@@ -171,7 +171,7 @@ pub struct Timestamp2 {
     pub partition_key: String,
     /// In the row key; always 9.
     pub number: u32,
-    /// In all entities; always 1970-01-01T00:00:00Z.
+    /// In all entities; 1970-01-01T00:00:00Z.
     pub of_9: Timestamp,
 }
 
@@ -185,7 +185,7 @@ pub struct PartitionKey2 {
     /// The row key; 1 value.
     #[table(row_key)]
     pub row_key: String,
-    /// In all entities; always 1970-01-01T00:00:00Z.
+    /// In all entities; 1970-01-01T00:00:00Z.
     pub of_10: Timestamp,
 }
 
@@ -199,7 +199,7 @@ pub struct Other2 {
     /// The row key; 1 value.
     #[table(row_key)]
     pub row_key: String,
-    /// In all entities; always 1970-01-01T00:00:00Z.
+    /// In all entities; 1970-01-01T00:00:00Z.
     pub of_11: Timestamp,
 }
 
