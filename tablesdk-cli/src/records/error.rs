@@ -5,6 +5,7 @@ use std::io;
 
 use tablesdk_protocol::TableNameError;
 use tablesdk_protocol::wire::json::{JsonError, PropertyProblem};
+use tablesdk_protocol::wire::lines;
 
 use crate::lines::{LineError, MAX_LINE_BYTES};
 
@@ -142,6 +143,11 @@ pub enum RecordProblem {
     /// The name of the table breaks a rule of the service.
     #[error("the name of the table is not valid: {0}; --table NAME names another")]
     Table(TableNameError),
+    /// The service itself makes tables with this name.
+    #[error(
+        "{0} is a table of the service, which no program can create: --table NAME names another"
+    )]
+    TableOfService(String),
     /// The record is longer than [`MAX_LINE_BYTES`].
     #[error("it is longer than {MAX_LINE_BYTES} bytes")]
     TooLong,
@@ -184,7 +190,9 @@ struct Expected<'a>(&'a LineError);
 impl fmt::Display for Expected<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            LineError::Property(_) | LineError::Duplicate => Ok(()),
+            LineError::Property(_)
+            | LineError::Duplicate
+            | LineError::Line(lines::LineError::Table(_)) => Ok(()),
             _ => write!(f, "; {EXPECTED}"),
         }
     }

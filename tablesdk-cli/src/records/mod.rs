@@ -250,6 +250,7 @@ impl Names {
         let Some(given) = &self.given else {
             let name = in_file.ok_or(RecordProblem::NoTable)?;
             return match TableName::new(&name) {
+                Ok(_) if name.starts_with('$') => Err(RecordProblem::TableOfService(name)),
                 Ok(_) => Ok(name),
                 Err(error) => Err(RecordProblem::Table(error)),
             };

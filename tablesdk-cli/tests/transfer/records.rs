@@ -266,6 +266,22 @@ fn a_mistake_is_named_with_its_place() {
 }
 
 #[test]
+fn a_table_of_the_service_gets_another_name() {
+    let line = format!("{{\"table\":\"$MetricsCapacityBlob\",\"entity\":{ADA}}}");
+    let response = format!("{{\"odata.metadata\":\"x#$MetricsCapacityBlob\",\"value\":[{ADA}]}}");
+    for (file, place) in [(line, "line"), (response, "entity")] {
+        let expected = ada_and_bob(place, [1, 2]);
+        assert_eq!(
+            read(file.as_bytes(), &into("People")),
+            expected.get(..1).unwrap()
+        );
+        let found = read(file.as_bytes(), &ReadOptions::default());
+        let problem = "$MetricsCapacityBlob is a table of the service, which no program can create: --table NAME names another";
+        assert_eq!(found, [format!("{place} 1: {problem}")]);
+    }
+}
+
+#[test]
 fn lines_of_two_tables_do_not_go_into_one() {
     let line =
         |table: &str, entity: &str| format!("{{\"table\":\"{table}\",\"entity\":{entity}}}\n");
