@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 use tablesdk::{ETag, TableClient};
-use tablesdk_cli::own::{Entries, Kept};
+use tablesdk_cli::own::{EntrySearch, Kept};
 
 use crate::output::{AnyError, UsageError, note};
 use crate::show::harmless;
@@ -21,9 +21,8 @@ pub(crate) struct Guard {
     /// What mends stale entities afterwards.
     #[arg(skip)]
     mends: BTreeSet<String>,
-    /// What the table has, once it was looked at.
     #[arg(skip)]
-    entries: Option<Entries>,
+    search: Option<EntrySearch>,
 }
 
 impl Guard {
@@ -43,14 +42,8 @@ impl Guard {
         table: &TableClient,
         partition: Option<&str>,
     ) -> Result<(), AnyError> {
-        if self.entries.is_none() {
-            self.entries = Some(Entries::find(table, None).await?);
-        }
-        let found = match (&self.entries, partition) {
-            (Some(Entries::Unknown), Some(_)) => Entries::find(table, partition).await?,
-            (found, _) => found.clone().unwrap_or(Entries::None),
-        };
-        let Entries::Some(kept) = found else {
+        let search = self.search.get_or_insert_with(|| EntrySearch::new(table));
+        let Some(kept) = search.first(partition).await? else {
             return Ok(());
         };
         let entry = harmless(&kept.to_string());

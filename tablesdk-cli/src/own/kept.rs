@@ -94,44 +94,76 @@ impl fmt::Display for Kept {
     }
 }
 
-/// What a search for entries found: entries of indexes, copies, and entries of buckets of expiry. A write by hand of the entity that one
-/// of them belongs to leaves it stale.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Entries {
-    /// The first one.
-    Some(Kept),
-    /// There are none.
-    None,
-    /// The search ended before the end of the table.
+/// A search for entries: those of indexes, copies, and entries of buckets of expiry. A write by hand of the entity that one of them belongs
+/// to leaves it stale.
+#[derive(Debug)]
+pub struct EntrySearch {
+    table: TableClient,
+    /// What the table has, once it was looked at.
+    of_table: Option<Found>,
+}
+
+#[derive(Clone, Debug)]
+enum Found {
+    Entry(Kept),
+    Nothing,
+    /// The search ended before the end.
     Unknown,
 }
 
-impl Entries {
-    /// Searches a whole partition, or without one the first entities of a table, with four requests.
+impl EntrySearch {
+    /// Sends nothing yet.
+    pub fn new(table: &TableClient) -> Self {
+        Self {
+            table: table.clone(),
+            of_table: None,
+        }
+    }
+
+    /// An entry that a write in this partition may leave stale. It looks at the table with four requests, once, and if there may be more
+    /// entries, at the whole partition. So it may miss those in other partitions of a large table.
     ///
     /// # Errors
     ///
     /// Those of the service, such as `TableNotFound`.
-    pub async fn find(table: &TableClient, partition: Option<&str>) -> Result<Self, Error> {
-        let requests = if partition.is_some() { usize::MAX } else { 4 };
-        let mut token = None;
-        for _ in 0..requests {
-            let mut query = table.query::<AsStored>().odata(IS_ENTRY).page_size(1);
-            if let Some(partition) = partition {
-                query = query.partition(partition);
-            }
-            let page = query.page(token).await?;
-            if let Some(kept) = page.items.first().and_then(|entry| Kept::of(&entry.0)) {
-                return Ok(Self::Some(kept));
-            }
-            token = page.next;
-            if token.is_none() {
-                return Ok(Self::None);
-            }
-        }
-        Ok(Self::Unknown)
+    pub async fn first(&mut self, partition: Option<&str>) -> Result<Option<Kept>, Error> {
+        let found = match &self.of_table {
+            Some(found) => found.clone(),
+            None => find(&self.table, None, REQUESTS).await?,
+        };
+        self.of_table = Some(found.clone());
+        Ok(match (found, partition) {
+            (Found::Entry(kept), _) => Some(kept),
+            (Found::Unknown, Some(_)) => match find(&self.table, partition, usize::MAX).await? {
+                Found::Entry(kept) => Some(kept),
+                Found::Nothing | Found::Unknown => None,
+            },
+            _ => None,
+        })
     }
+}
+
+async fn find(
+    table: &TableClient,
+    partition: Option<&str>,
+    requests: usize,
+) -> Result<Found, Error> {
+    let mut token = None;
+    for _ in 0..requests {
+        let mut query = table.query::<AsStored>().odata(IS_ENTRY).page_size(1);
+        if let Some(partition) = partition {
+            query = query.partition(partition);
+        }
+        let page = query.page(token).await?;
+        if let Some(kept) = page.items.first().and_then(|entry| Kept::of(&entry.0)) {
+            return Ok(Found::Entry(kept));
+        }
+        token = page.next;
+        if token.is_none() {
+            return Ok(Found::Nothing);
+        }
+    }
+    Ok(Found::Unknown)
 }
 
 /// Whether a row key is that of a sibling of a wide entity, such as `2024!5be0cd19137e2179!01`.
@@ -153,6 +185,7 @@ const COPY: &str = "TablesdkCopy";
 const PARTS: &str = "TablesdkParts";
 /// Queries leave out entities whose row key begins so.
 pub(crate) const RESERVED: &str = "~tablesdk.";
+const REQUESTS: usize = 4;
 const IS_ENTRY: &str = "TablesdkIndex ge '' or TablesdkCopy ge ''";
 const REPAIR: &str = "run `table.repair::<E>()` with the struct of the entities";
 const WIDE: &str = "write the whole entity anew by `table.wide::<E>()`, or remove its other parts by `tables rm --row-prefix 'ROW-KEY!'`";

@@ -10,7 +10,7 @@ use tablesdk::{DynamicEntity, Guid, TableEntity, WritableEntity};
 mod kept;
 pub mod outbox;
 
-pub use kept::{Entries, Kept, MARKS};
+pub use kept::{EntrySearch, Kept, MARKS};
 pub(crate) use kept::{INDEX, RESERVED};
 
 /// How many of the entities are those that the client stores for purposes of its own.

@@ -4,7 +4,7 @@ use rmcp::model::JsonObject;
 use serde_json::json;
 use tablesdk::{DynamicEntity, ETag, Stored, TableClient};
 use tablesdk_cli::lines::Line;
-use tablesdk_cli::own::{Entries, Kept};
+use tablesdk_cli::own::{EntrySearch, Kept};
 
 use super::answer::View;
 use super::server::Server;
@@ -95,11 +95,7 @@ fn refuse_kept(entity: &DynamicEntity) -> Result<(), AnyError> {
 
 /// Entries of an entity would become stale, and an entity without them would not be found.
 async fn refuse_entries(table: &TableClient, partition: &str) -> Result<(), AnyError> {
-    let mut found = Entries::find(table, None).await?;
-    if found == Entries::Unknown {
-        found = Entries::find(table, Some(partition)).await?;
-    }
-    let Entries::Some(kept) = found else {
+    let Some(kept) = EntrySearch::new(table).first(Some(partition)).await? else {
         return Ok(());
     };
     let table = table.name();
