@@ -85,11 +85,15 @@ async fn a_table_goes_through_csv_and_comes_back() {
         "insert",
     ];
     let (code, json, errors) = tables(directory, &words, &account).await;
-    assert_eq!(
-        (code, &json["failures"][2]["place"]),
-        (3, &"people.csv: row 4".into()),
-        "{errors}"
-    );
+    let failures = json["failures"].as_array().unwrap().iter();
+    let mut places: Vec<_> = failures.map(|failure| failure["place"].as_str()).collect();
+    places.sort_unstable();
+    let rows = [
+        "people.csv: row 2",
+        "people.csv: row 3",
+        "people.csv: row 4",
+    ];
+    assert_eq!((code, places), (3, rows.map(Some).to_vec()), "{errors}");
 
     // An empty table is one, too.
     fs::write(directory.join("empty.csv"), "PartitionKey,RowKey\n").unwrap();
