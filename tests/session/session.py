@@ -3,8 +3,8 @@
 usage: session.py FOLDER_OF_THE_PROGRAM CONNECTION_STRING [--write]
 
 session.txt has the commands, after `$ `, and what they show. `…` stands for any text in a line, and `[exit 1]` for an exit code.
-The answer to a question is in its line. Afterwards each command of `PRINTING` runs with `--output json` in a pipe, and Python reads
-what it prints. With --write, session.txt gets what the commands show.
+The answer to a question is in its line. Afterwards the commands of `PRINTING` and `WRITING` run with `--output json` in a pipe, and
+Python reads what they print. With --write, session.txt gets what the commands show.
 """
 
 import fcntl
@@ -31,7 +31,19 @@ PRINTING = [
     ("get Employees Sales 000001", 1),
     ("schema Employees", 5),
     ("outbox list Employees", 0),
+    ("query Employees --partition Sales --count", 1),
+    ("sas Employees --permissions r --for 1h", 1),
 ]
+
+# Commands that end with a summary, with the number of entities in it.
+WRITING = [
+    ("put Employees --upsert", 1),
+    ("export again.jsonl --table Employees", 3),
+    ("import again.jsonl", 3),
+    ("rm Employees --partition Sales --dry-run", 2),
+    ("rm Employees Service 000003", 1),
+]
+INPUT = b'{"PartitionKey":"Sales","RowKey":"000001","Age":38}'
 
 
 def read_session():
@@ -120,7 +132,13 @@ def in_a_pipe(environment, folder):
         read = [json.loads(line) for line in done.stdout.decode().splitlines()]
         if len(read) != count or not all(isinstance(line, dict) for line in read):
             sys.exit(f"FAILED: {command} printed {len(read)} lines and not {count}: {read}")
-    print(f"{len(PRINTING)} commands in a pipe")
+    for command, count in WRITING:
+        words = ["tables", *command.split(), "--output", "json"]
+        done = subprocess.run(words, env=environment, cwd=folder, input=INPUT, capture_output=True, check=True)
+        summary = json.loads(done.stderr.decode().splitlines()[-1])
+        if done.stdout or summary["entities"] != count or summary["error"] is not None:
+            sys.exit(f"FAILED: {command} ended with {summary}")
+    print(f"{len(PRINTING) + len(WRITING)} commands in a pipe")
 
 
 def main():
