@@ -218,12 +218,8 @@ impl Output {
             && report.totals.entities > 0
         {
             writeln!(out, "Their timestamps are new: the service sets them")?;
-            if guessed > 0 {
-                let values = counted(guessed, "value", "values");
-                writeln!(
-                    out,
-                    "{values} without a type got one by their text: --types strings keeps them as strings"
-                )?;
+            if let Some(text) = of_guesses(guessed) {
+                writeln!(out, "{text}: --types strings keeps them as strings")?;
             }
         }
         let own = report.own;
@@ -278,6 +274,12 @@ pub(crate) fn of_sample(count: u64, partitions: usize, is_complete: bool) -> Str
         return format!("all {count}, in {partitions}");
     }
     format!("the first {count}, in {partitions}; --sample COUNT looks at more")
+}
+
+/// How many values of a file got a type by their text, if any did.
+pub(crate) fn of_guesses(guessed: u64) -> Option<String> {
+    let values = counted(guessed, "value", "values");
+    (guessed > 0).then(|| format!("{values} without a type got one by their text"))
 }
 
 /// Says something about what is printed, to people.

@@ -131,7 +131,7 @@ pub fn write_sheet(
     Ok(rows.flush()?)
 }
 
-/// Writes JSON objects that are no entities as CSV, with a column for each name of a member.
+/// Writes JSON objects that are no entities as CSV, with a column for each name of a member. Without objects, there are no columns.
 ///
 /// # Errors
 ///
@@ -149,6 +149,9 @@ pub fn write_objects(
     for object in &objects {
         let of_object = object.keys().map(String::as_str);
         names.extend(of_object.filter(|name| known.insert(*name)));
+    }
+    if names.is_empty() {
+        return Ok(());
     }
     let mut rows = style.rows(to)?;
     rows.write_record(&names).map_err(io_error)?;

@@ -15,7 +15,7 @@ use tablesdk_protocol::limits::{BATCH_CHANGES_MAX, REQUEST_BODY_BYTES_MAX};
 use super::Transfer;
 use crate::account::Account;
 use crate::guard::{Guard, etag};
-use crate::output::{AnyError, Report, Subject, UsageError, note, with_causes};
+use crate::output::{AnyError, Report, Subject, UsageError, note, of_guesses, with_causes};
 use crate::show::key;
 
 /// Write entities from standard input into a table
@@ -24,9 +24,10 @@ use crate::show::key;
 ///   tables get Employees Sales 000017 | jq -c '.Age = 37' | tables put Employees --replace
 ///   echo '{"PartitionKey":"Sales","RowKey":"000017","Age":37}' | tables put Employees --merge
 ///
-/// An entity is an object of JSON, as `query`, `get` and `export` print it. Entities of one
-/// partition that follow each other are one transaction, up to 100 of them and 4 MiB: all of
-/// it is written, or nothing. The first error ends the command.
+/// An entity is an object of JSON, as `query`, `get` and `export` print it, or a row of CSV, as
+/// `--output csv` prints it. Entities of one partition that follow each other are one
+/// transaction, up to 100 of them and 4 MiB: all of it is written, or nothing. The first
+/// error ends the command.
 ///
 /// `query` and `get` print the version of an entity as "odata.etag". With it, --merge and
 /// --replace write the entity only if that is still its version; without it, whatever the
@@ -118,6 +119,9 @@ impl Transfer for Put {
         }
         let written = write(&table, &mut inputs, verb, &mut guard, &mut report).await;
         guard.note_mends();
+        if let Some(text) = of_guesses(inputs.records.guessed()) {
+            note(&text);
+        }
         match written {
             Err(error) if report.totals.entities == 0 => return Err(error),
             Err(error) => {

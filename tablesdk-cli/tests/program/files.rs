@@ -281,3 +281,23 @@ async fn the_folder_of_azurite_is_imported_and_continued() {
     assert_eq!(count(&service, "Empty").await, 0);
     assert_eq!(count(&service, "Others").await, 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_of_csv_are_put_and_the_guesses_are_said() {
+    let place = tempfile::tempdir().unwrap();
+    let (_server, service, text) = server().await;
+    fill(&service, "People", 2).await;
+    let query = ["query", "People", "--partition", "p", "--output", "csv"];
+    let (_, csv, _) = piped(place.path(), &query, &text, "").await;
+    let put = ["put", "Copies", "--upsert", "--create"];
+    let (code, _, errors) = piped(place.path(), &put, &text, csv).await;
+    assert_eq!((code, count(&service, "Copies").await), (0, 2), "{errors}");
+    assert!(!errors.contains("without a type"), "{errors}");
+    let plain = "PartitionKey,RowKey,Age\np,1,36\n";
+    let (code, _, errors) = piped(place.path(), &put, &text, plain).await;
+    assert_eq!(code, 0);
+    assert!(
+        errors.starts_with("1 value without a type got one by their text\n"),
+        "{errors}"
+    );
+}

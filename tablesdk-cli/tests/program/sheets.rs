@@ -178,6 +178,8 @@ async fn all_that_is_printed_can_be_csv_and_safe_for_a_spreadsheet() {
     let csv = |words: &[&'static str]| [words, &["--output", "csv"]].concat();
     let (code, out, _) = run(&csv(&["ls"]), &text).await;
     assert_eq!((code, out.as_str()), (0, "table\nPeople\n"));
+    let (code, out, _) = run(&csv(&["outbox", "list", "People"]), &text).await;
+    assert_eq!((code, out.as_str()), (0, ""));
     let (_, out, _) = run(&csv(&["schema", "People"]), &text).await;
     let header = "bytesMax,bytesMean,entities,largest,property,smallest,type\n";
     assert!(
