@@ -26,6 +26,10 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
+    pub(crate) const fn is_forced(&self) -> bool {
+        self.force
+    }
+
     /// Refuses to write an entity that the client keeps, unless it is forced.
     pub(crate) fn check(&mut self, key: &str, kept: Option<Kept>) -> Result<(), AnyError> {
         let Some(kept) = kept else {

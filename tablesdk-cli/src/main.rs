@@ -5,11 +5,13 @@ mod commands;
 mod guard;
 mod output;
 mod prompt;
+mod removal;
 mod selection;
 mod show;
 mod state;
 mod target;
 
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
@@ -21,7 +23,7 @@ use crate::commands::{
     sas, schema,
 };
 use crate::output::{Output, UsageError, shown};
-use crate::show::Format;
+use crate::show::{Format, harmless};
 
 /// Shows, changes and carries tables of Azure Table storage
 ///
@@ -65,6 +67,16 @@ enum Commands {
     Completions(completions::Completions),
 }
 
+impl Commands {
+    /// Whether it prints what CSV can hold.
+    const fn prints(&self) -> bool {
+        matches!(
+            self,
+            Self::Ls(_) | Self::Query(_) | Self::Get(_) | Self::Schema(_) | Self::Outbox(_)
+        )
+    }
+}
+
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
@@ -95,6 +107,10 @@ async fn run(arguments: Arguments) -> ExitCode {
             let problem = "--spreadsheet is for CSV: use --output csv, or --format csv to export";
             return shown(Err(UsageError(problem.into()).into()));
         }
+    }
+    if output == Some(Format::Csv) && !command.prints() {
+        let problem = "the command prints no table: --output csv does not apply. An export to CSV has --format csv";
+        return shown(Err(UsageError(problem.into()).into()));
     }
     let output = Output::new(output, spreadsheet);
     // A read of a pipe waits for what comes, and would keep Ctrl-C waiting. There is no progress to save.
@@ -136,13 +152,20 @@ async fn run(arguments: Arguments) -> ExitCode {
 /// Prints a help text, or what is wrong with the arguments. After an unknown command, this includes the list of all commands.
 fn refused(mut error: clap::Error) -> ExitCode {
     if let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) {
-        let given = std::env::args().take_while(|word| word != unknown);
+        let given = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+        let given = given.take_while(|word| word != unknown);
         let tip = format!("the commands are {}", names_after(given));
         let tip = ContextValue::StyledStrs(vec![tip.into()]);
         error.insert(ContextKind::Suggested, tip);
     }
+    let text = error.render().to_string();
     // If an output is closed, no program reads it.
-    let _ = error.print();
+    let _ = if text.lines().all(|line| harmless(line) == line) {
+        error.print()
+    } else {
+        let lines: Vec<_> = text.lines().map(harmless).collect();
+        writeln!(io::stderr(), "{}", lines.join("\n"))
+    };
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(1))
 }
 

@@ -7,13 +7,14 @@ use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
+use serde_json::Value as Json;
 use tablesdk::ErrorKind;
-use tablesdk::action::{BulkError, BulkFailure, BulkReport};
+use tablesdk::action::BulkFailure;
 use tablesdk_cli::lines::Totals;
 use tablesdk_cli::own::{LeftBehind, OwnEntities};
 use tablesdk_cli::pages::{Position, TablePages};
 
-use crate::show::{Format, Printer};
+use crate::show::{Format, Printer, harmless, harmless_json};
 
 /// An error of any kind.
 pub(crate) type AnyError = Box<dyn Error + Send + Sync>;
@@ -68,20 +69,6 @@ pub(crate) enum Subject {
 }
 
 impl Report {
-    /// Takes what a bulk run has done in one table.
-    pub(crate) fn take(&mut self, table: &str, bulk: Result<BulkReport, BulkError>) {
-        let bulk = bulk.unwrap_or_else(|error| {
-            self.error = Some(with_causes(&error));
-            error.into_report()
-        });
-        let failures = bulk.failures().iter();
-        let failures = failures.map(|failure| Failure::new(table.to_owned(), failure));
-        self.failures.extend(failures);
-        self.totals.entities += bulk.progress().written;
-        self.changed += bulk.progress().changed;
-        self.failed += bulk.progress().failed + bulk.progress().changed;
-    }
-
     /// Takes the numbers of what was read.
     pub(crate) fn count(&mut self, position: &Position) {
         self.totals = position.totals;
@@ -110,7 +97,7 @@ impl Failure {
             partition_key: key.map(|key| key.partition_key().as_str().to_owned()),
             row_key: key.map(|key| key.row_key().as_str().to_owned()),
             outcome_unknown: failure.is_outcome_unknown(),
-            error: failure.error().to_string(),
+            error: with_causes(failure.error()),
         }
     }
 
@@ -154,7 +141,7 @@ impl Output {
 
     /// Prints the summary of a command that carries whole tables.
     pub(crate) fn summary(&self, result: Result<Report, AnyError>) -> ExitCode {
-        let is_usage = result.as_ref().is_err_and(|error| error.is::<UsageError>());
+        let is_usage = result.as_ref().is_err_and(is_usage);
         let report = result.unwrap_or_else(|error| Report {
             error: Some(with_causes(&*error)),
             ..Report::default()
@@ -173,7 +160,8 @@ impl Output {
         // Standard output is that of the entities.
         let mut out = io::stderr().lock();
         for failure in &report.failures {
-            writeln!(out, "{}: {}", failure.place, failure.error)?;
+            let line = format!("{}: {}", failure.place, failure.error);
+            writeln!(out, "{}", harmless(&line))?;
         }
         if report.changed > 0 {
             let changed = counted(report.changed, "entity", "entities");
@@ -186,11 +174,11 @@ impl Output {
             writeln!(out, "tables: {failed} failed in an earlier run")?;
         }
         if let Some(error) = &report.error {
-            writeln!(out, "tables: {error}")?;
+            writeln!(out, "tables: {}", harmless(error))?;
         }
         if self.is_json() {
-            serde_json::to_writer(&mut out, report)?;
-            return writeln!(out);
+            let line = serde_json::to_string(report)?;
+            return writeln!(out, "{}", harmless_json(&line));
         }
         if report.error.is_some() {
             return Ok(());
@@ -273,7 +261,7 @@ pub(crate) fn of_sample(count: u64, partitions: usize, is_complete: bool) -> Str
     if is_complete {
         return format!("all {count}, in {partitions}");
     }
-    format!("the first {count}, in {partitions}; --sample COUNT looks at more")
+    format!("{count}, in {partitions}; --sample COUNT looks at more")
 }
 
 /// How many values of a file got a type by their text, if any did.
@@ -282,10 +270,19 @@ pub(crate) fn of_guesses(guessed: u64) -> Option<String> {
     (guessed > 0).then(|| format!("{values} without a type got one by their text"))
 }
 
+/// Prints the result of a command that changes something: for programs as JSON, if the arguments say so, and else to people.
+pub(crate) fn result(output: &Output, json: &Json, text: &str) -> io::Result<()> {
+    if output.is_json() {
+        return writeln!(io::stdout(), "{}", harmless_json(&json.to_string()));
+    }
+    note(text);
+    Ok(())
+}
+
 /// Says something about what is printed, to people.
 pub(crate) fn note(text: &str) {
     // If standard error is closed, nobody reads it.
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = writeln!(io::stderr(), "{}", harmless(text));
 }
 
 /// The exit code of a command that has printed what it found.
@@ -299,11 +296,16 @@ pub(crate) fn shown(result: Result<(), AnyError>) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     note(&format!("tables: {}", with_causes(&*error)));
-    let of_client = error.downcast_ref().map(tablesdk::Error::kind);
-    if error.is::<UsageError>() || of_client == Some(ErrorKind::Input) {
+    if is_usage(&error) {
         return ExitCode::from(INVALID_ARGUMENTS);
     }
     ExitCode::FAILURE
+}
+
+/// Whether the arguments are not valid. The client refuses some of them.
+fn is_usage(error: &AnyError) -> bool {
+    let of_client = error.downcast_ref().map(tablesdk::Error::kind);
+    error.is::<UsageError>() || of_client == Some(ErrorKind::Input)
 }
 
 /// The text of an error, for people who use the program.

@@ -1,6 +1,7 @@
 //! The options that say which entities of a table a command is about.
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use tablesdk::action::QueryEntities;
@@ -29,11 +30,12 @@ pub(crate) struct Selection {
         long,
         help_heading = "Entities",
         value_name = "TEXT",
+        value_parser = NonEmptyStringValueParser::new(),
         conflicts_with = "rows"
     )]
     row_prefix: Option<String>,
     /// A filter of OData, such as "Age ge 36 and Name ne 'Ada'"
-    #[arg(long, help_heading = "Entities", value_name = "ODATA")]
+    #[arg(long, help_heading = "Entities", value_name = "ODATA", value_parser = NonEmptyStringValueParser::new())]
     filter: Option<String>,
 }
 
@@ -50,6 +52,9 @@ impl Rows {
         let parts = text.split_once("..");
         let (from, to) =
             parts.ok_or("a range has two points, such as 000100..000200 or 000100..")?;
+        if from.is_empty() && to.is_empty() {
+            return Err("a range has a beginning, an end or both".to_owned());
+        }
         Ok(Self {
             from: from.to_owned(),
             to: to.to_owned(),

@@ -131,7 +131,11 @@ impl Printer {
         }
         let mut out = io::stdout().lock();
         for (name, note) in folded {
-            writeln!(out, "{name}{note}")?;
+            if self.is_terminal {
+                writeln!(out, "{}{}", harmless(name), harmless(&note))?;
+            } else {
+                writeln!(out, "{name}{note}")?;
+            }
         }
         out.flush()
     }

@@ -11,7 +11,7 @@ use tablesdk_cli::pages::{Position, TablePage, TablePages};
 
 use super::Transfer;
 use crate::account::{Auth, Token, connect};
-use crate::output::{AnyError, Bar, Failure, Report, with_causes};
+use crate::output::{AnyError, Bar, Failure, Report, UsageError, with_causes};
 use crate::state::StateFile;
 
 /// Copy tables from one account into another
@@ -67,7 +67,7 @@ impl Transfer for Copy {
         let to = connect("--to", &self.to, &mut token)?;
         token.check()?;
         if from.endpoint() == to.endpoint() {
-            return Err("the two accounts are the same".into());
+            return Err(UsageError("the two accounts are the same".into()).into());
         }
         let (source, target) = (from.endpoint(), to.endpoint());
         let command = format!("copy of {source} {} to {target}", self.tables.join(","));

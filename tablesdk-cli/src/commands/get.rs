@@ -45,6 +45,9 @@ pub(crate) async fn existing<E: TableEntity>(
     (partition, row): (&str, &str),
 ) -> Result<Stored<E>, AnyError> {
     let found = table.get::<E>((partition, row)).await?;
-    let missing = || format!("{} has no entity {}", table.name(), key(partition, row));
-    Ok(found.ok_or_else(missing)?)
+    Ok(found.ok_or_else(|| missing(table, (partition, row)))?)
+}
+
+pub(crate) fn missing(table: &TableClient, (partition, row): (&str, &str)) -> String {
+    format!("{} has no entity {}", table.name(), key(partition, row))
 }

@@ -1,13 +1,13 @@
 //! `tables outbox`: the steps that transactions have left to workers.
 
 use clap::{Args, Subcommand};
-use serde_json::to_vec;
+use serde_json::{json, to_vec};
 use tablesdk::Error;
 use tablesdk::outbox::{Outbox as Steps, PoisonedStep};
 use tablesdk_cli::own::outbox::{Step, partitions, steps};
 
 use crate::account::Account;
-use crate::output::{AnyError, Output, counted, note};
+use crate::output::{AnyError, Output, counted, note, result};
 use crate::show::{harmless, key};
 
 /// Show, apply, retry and discard the steps of outboxes
@@ -73,19 +73,16 @@ impl Outbox {
     pub(crate) async fn run(self, output: &Output) -> Result<(), AnyError> {
         match self.command {
             Commands::List(place) => place.list(output).await,
-            Commands::Drain(place) => place.drain().await,
+            Commands::Drain(place) => place.drain(output).await,
             Commands::Retry(chosen) => {
                 let changed = chosen.each(async |step| step.retry().await).await?;
-                note(&format!(
-                    "{} again",
-                    counted(changed, "step waits", "steps wait")
-                ));
-                Ok(())
+                let text = format!("{} again", counted(changed, "step waits", "steps wait"));
+                Ok(result(output, &json!({ "retried": changed }), &text)?)
             }
             Commands::Discard(chosen) => {
                 let changed = chosen.each(async |step| step.discard().await).await?;
-                note(&format!("Discarded {}", counted(changed, "step", "steps")));
-                Ok(())
+                let text = format!("Discarded {}", counted(changed, "step", "steps"));
+                Ok(result(output, &json!({ "discarded": changed }), &text)?)
             }
         }
     }
@@ -109,7 +106,7 @@ impl Place {
         Ok(())
     }
 
-    async fn drain(self) -> Result<(), AnyError> {
+    async fn drain(self, output: &Output) -> Result<(), AnyError> {
         let table = self.account.connect()?.table(&self.table);
         let mut drain = Steps::new(&table).drain();
         if let Some(partition) = &self.partition {
@@ -117,7 +114,15 @@ impl Place {
         }
         let report = drain.await?;
         let applied = counted(report.applied, "step", "steps");
-        note(&format!("Applied {applied}, {} wait", report.waiting));
+        let text = format!("Applied {applied}, {} wait", report.waiting);
+        let json = json!({
+            "applied": report.applied,
+            "waiting": report.waiting,
+            "failed": report.failed,
+            "setAside": report.set_aside,
+            "missingTables": report.missing_tables,
+        });
+        result(output, &json, &text)?;
         for missing in &report.missing_tables {
             note(&format!(
                 "the table {missing} does not exist: create it, and retry the steps"

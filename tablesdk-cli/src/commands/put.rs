@@ -118,7 +118,9 @@ impl Transfer for Put {
             table.create_table().if_missing().await?;
         }
         let written = write(&table, &mut inputs, verb, &mut guard, &mut report).await;
-        guard.note_mends();
+        if report.totals.entities > 0 {
+            guard.note_mends();
+        }
         if let Some(text) = of_guesses(inputs.records.guessed()) {
             note(&text);
         }
@@ -281,6 +283,10 @@ impl<R: BufRead> Inputs<R> {
             return Ok(Some(input));
         }
         while let Some((place, line)) = self.records.next().transpose()? {
+            if matches!(line, Line::Start) {
+                let problem = "this is an export: `tables import` writes it";
+                return Err(format!("{place}: {problem}").into());
+            }
             if let Line::Entity { entity, .. } = line {
                 let etag = self
                     .if_match

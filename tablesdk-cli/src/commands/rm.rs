@@ -1,17 +1,20 @@
 //! `tables rm`: one entity, or those that a query finds.
 
 use clap::Args;
-use futures::TryStreamExt as _;
-use tablesdk::{ETag, TableClient};
+use futures::stream::BoxStream;
+use futures::{StreamExt as _, TryStreamExt as _};
+use tablesdk::key::EntityKey;
+use tablesdk::{ETag, Error, TableClient};
 use tablesdk_cli::own::outbox::partitions;
 use tablesdk_cli::own::{AsStored, Kept, MARKS};
 
 use super::Transfer;
-use super::get::existing;
+use super::get::{existing, missing};
 use crate::account::Account;
 use crate::guard::{Guard, etag};
-use crate::output::{AnyError, Bar, Report, Subject, counted};
+use crate::output::{AnyError, Bar, Report, Subject, counted, with_causes};
 use crate::prompt::confirmed;
+use crate::removal::{Found, Removed};
 use crate::selection::{Selection, note_access};
 use crate::show::key;
 
@@ -45,7 +48,7 @@ pub(crate) struct Rm {
     #[command(flatten)]
     query: OfQuery,
     /// Delete the table itself, with all that is in it
-    #[arg(long, conflicts_with_all = ["row_key", "Selection", "dry_run", "scan"])]
+    #[arg(long, conflicts_with_all = ["row_key", "if_match", "Selection", "dry_run", "scan"])]
     drop: bool,
     #[command(flatten)]
     guard: Guard,
@@ -76,6 +79,7 @@ impl Transfer for Rm {
             subject: Subject::Entities(self.table),
             ..Report::default()
         };
+        let is_dry = self.query.dry_run;
         let keys = self.partition_key.as_deref().zip(self.row_key.as_deref());
         if self.drop {
             if drop_table(&table, self.query.yes, &mut self.guard).await? {
@@ -91,7 +95,9 @@ impl Transfer for Rm {
                 .remove(&table, selection, &mut self.guard, &mut report)
                 .await?;
         }
-        self.guard.note_mends();
+        if report.totals.entities > 0 && !is_dry {
+            self.guard.note_mends();
+        }
         Ok(report)
     }
 }
@@ -126,8 +132,10 @@ async fn remove_one(
     guard.check(&key(partition, row), Kept::of(&found.0))?;
     guard.check_table(table, Some(partition)).await?;
     let if_match = if_match.unwrap_or(ETag::ANY);
-    table.delete((partition, row)).if_match(if_match).await?;
-    Ok(())
+    if table.delete((partition, row)).if_match(if_match).await? {
+        return Ok(());
+    }
+    Err(missing(table, (partition, row)).into())
 }
 
 impl OfQuery {
@@ -139,40 +147,61 @@ impl OfQuery {
         report: &mut Report,
     ) -> Result<(), AnyError> {
         note_access(selection.query(table).explain()?.access(), self.scan)?;
-        let count = count(table, selection, guard).await?;
+        guard.check_table(table, selection.partition()).await?;
+        let found = find(table, selection, guard).await?;
         if self.dry_run {
             report.verb = "Would delete";
-            report.totals.entities = count;
+            report.totals.entities = found.count();
             return Ok(());
         }
-        let entities = counted(count, "entity", "entities");
+        let entities = counted(found.count(), "entity", "entities");
         let question = format!("Delete {entities} of {}?", table.name());
-        if count == 0 || !self.yes && !confirmed(&question, "--yes, or --dry-run").await? {
+        let is_empty = found.count() == 0;
+        if is_empty || !self.yes && !confirmed(&question, "--yes, or --dry-run").await? {
             return Ok(());
         }
-        let bar = Bar::of_entities(count);
-        let delete = selection.query(table).delete_all().if_unchanged();
-        let deleted = delete.progress(|now| bar.0.set_position(now.written)).await;
+        let bar = Bar::of_entities(found.count());
+        let mut removed = Removed::default();
+        let deleted = found.delete(table, &bar, &mut removed).await;
         drop(bar);
-        report.take(table.name(), deleted);
+        report.totals.entities = removed.deleted;
+        report.changed = removed.changed;
+        report.failed = removed.changed;
+        report.error = deleted.err().map(|error| with_causes(&*error));
         Ok(())
     }
 }
 
-/// How many entities there are, all of which may be deleted.
-async fn count(
+/// An entity that is found, and whether the client keeps it.
+type Candidate = (EntityKey, ETag, Option<Kept>);
+
+/// The entities, all of which may be deleted.
+async fn find(
     table: &TableClient,
     selection: &Selection,
     guard: &mut Guard,
-) -> Result<u64, AnyError> {
-    guard.check_table(table, selection.partition()).await?;
-    let marks = selection.query(table).select(|e| e.properties(MARKS));
-    let mut found = marks.stream();
-    let mut count = 0;
-    while let Some(entity) = found.try_next().await? {
-        let key = key(entity.partition_key(), entity.row_key());
-        guard.check(&key, Kept::of(&entity))?;
-        count += 1;
+) -> Result<Found, AnyError> {
+    let query = selection.query(table);
+    let mut found = Found::new()?;
+    let mut entities: BoxStream<'_, Result<Candidate, Error>> = if guard.is_forced() {
+        let filter = query.explain()?.filter().map(str::to_owned);
+        let all = table.query::<AsStored>();
+        let all = filter
+            .into_iter()
+            .fold(all, |all, filter| all.odata(&filter));
+        let all = all.stream();
+        all.map_ok(|it| (it.key().clone(), it.etag().clone(), Kept::of(&it.0)))
+            .boxed()
+    } else {
+        let marks = query.select(|e| e.properties(MARKS)).stream();
+        marks
+            .map_ok(|it| (it.key().clone(), it.etag().clone(), Kept::of(&it)))
+            .boxed()
+    };
+    while let Some((entity, etag, kept)) = entities.try_next().await? {
+        let (partition, row) = (entity.partition_key().as_str(), entity.row_key().as_str());
+        guard.check(&key(partition, row), kept)?;
+        found.add(partition, row, &etag)?;
     }
-    Ok(count)
+    Ok(found)
 }

@@ -34,9 +34,8 @@ pub(crate) struct Schema {
 impl Schema {
     pub(crate) async fn run(self, output: &Output) -> Result<(), AnyError> {
         let table = self.account.connect()?.table(&self.table);
-        let schema = sampled(&table, self.sample).await?;
+        let (schema, is_complete) = sampled(&table, self.sample).await?;
         let count = schema.entities();
-        let is_complete = count < self.sample as u64;
         note(&of_sample(count, schema.partitions(), is_complete));
         let all = schema.properties().iter();
         let all = all.flat_map(|it| it.types().iter().map(|of_type| (it.name(), of_type)));
@@ -49,17 +48,21 @@ impl Schema {
     }
 }
 
-/// The properties of the first entities of a table.
+/// The properties of the first entities of a table, and whether it has no others.
 pub(crate) async fn sampled(
     table: &TableClient,
     entities: usize,
-) -> Result<Properties, tablesdk::Error> {
-    let mut entities = table.query::<DynamicEntity>().take(entities).stream();
+) -> Result<(Properties, bool), tablesdk::Error> {
+    let query = table.query::<DynamicEntity>();
+    let mut found = query.take(entities.saturating_add(1)).stream();
     let mut schema = Properties::default();
-    while let Some(entity) = entities.try_next().await? {
+    while let Some(entity) = found.try_next().await? {
+        if schema.entities() == entities as u64 {
+            return Ok((schema, false));
+        }
         schema.add(&entity);
     }
-    Ok(schema)
+    Ok((schema, true))
 }
 
 /// One type of a property in JSON.

@@ -29,6 +29,12 @@ async fn an_exit_code_says_how_a_command_ended() {
         (1, &["query", "Animals", "--partition", "p"]),
         (2, &["query", "People"]),
         (2, &["query", "People", "--color"]),
+        (2, &["rm", "my-table", "p", "00000"]),
+        (
+            2,
+            &["rm", "People", "--partition", "p", "--filter", "A eq 1)"],
+        ),
+        (2, &["export", "people.csv", "--output", "csv"]),
         (3, &["import", file, "--mode", "insert"]),
     ] {
         let (found, _, errors) = run(words, &account).await;
@@ -56,4 +62,19 @@ async fn ctrl_c_ends_a_command_that_waits_with_130() {
     assert!(sent.success());
     let ended = tokio::task::spawn_blocking(move || child.wait().unwrap());
     assert_eq!(ended.await.unwrap().code(), Some(130));
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_word_that_is_no_text_is_refused() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tables"));
+    command.arg(OsStr::from_bytes(b"foo\xff\x1b[31m"));
+    let output = tokio::task::spawn_blocking(move || command.output().unwrap());
+    let output = output.await.unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(!errors.contains('\u{1b}'), "{errors}");
 }

@@ -24,7 +24,7 @@ async fn a_module_is_printed_and_nothing_else() {
     );
     assert!(out.contains("/// In the row key; 0 to 1099."), "{out}");
     assert!(
-        errors.contains("the first 1000 entities, in 1 partition; --sample COUNT looks at more"),
+        errors.contains("1000 entities, in 1 partition; --sample COUNT looks at more"),
         "{errors}"
     );
     assert!(

@@ -418,8 +418,10 @@ async fn a_table_is_deleted_with_all_its_entities() {
     assert!(!service.table("Logins").table_exists().await.unwrap());
     let (code, _, errors) = run(&["rm", "Logins", "--drop", "--yes"], &account).await;
     assert!(code == 1, "{errors}");
-    let words = ["rm", "Logins", "--drop", "--partition", "ann"];
-    assert_eq!(run(&words, &account).await.0, 2);
+    for others in [&["--partition", "ann"][..], &["--if-match", "W/\"x\""]] {
+        let words = [&["rm", "Logins", "--drop", "--yes"], others].concat();
+        assert_eq!(run(&words, &account).await.0, 2, "{words:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -440,4 +442,55 @@ async fn an_input_that_cannot_be_one_transaction_writes_nothing() {
     let (code, _) = put(&["New", "--insert", "--create"], "x,y", &account).await;
     let is_there = service.table("New").table_exists().await.unwrap();
     assert_eq!((code, is_there), (1, false), "no table is made for it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_condition_is_none_that_was_meant() {
+    let (_server, service, account) = server().await;
+    logins(&service).await;
+    for condition in [["--rows", ".."], ["--row-prefix", ""], ["--filter", ""]] {
+        let words = ["rm", "Logins", "--partition", "ann", "--yes"];
+        let words = [&words[..], &condition[..]].concat();
+        let (code, _, errors) = run(&words, &account).await;
+        assert_eq!(code, 2, "{words:?}: {errors}");
+    }
+    assert_eq!(row_keys(&service, "ann").await.len(), 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn forced_queries_find_what_the_client_stores_for_itself() {
+    let (_server, service, account) = server().await;
+    logins(&service).await;
+    let table = service.table("Logins");
+    let own = DynamicEntity::new("ann", "~tablesdk.later");
+    table.insert(&own).await.unwrap();
+    let words = ["rm", "Logins", "--partition", "ann", "--yes"];
+    let (code, _, errors) = run(&words, &account).await;
+    assert!(
+        code == 0 && errors.contains("Deleted 5 entities"),
+        "{errors}"
+    );
+    let words = [&words[..], &["--force"]].concat();
+    let (code, _, errors) = run(&words, &account).await;
+    assert!(code == 0 && errors.contains("Deleted 1 entity"), "{errors}");
+    let found = table.get::<DynamicEntity>(("ann", "~tablesdk.later")).await;
+    assert!(found.unwrap().is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_repeats_nothing_that_acts_on_a_terminal() {
+    let (_server, _service, account) = server().await;
+    for input in [
+        "{\"\\u001b[31mfoo\":1}\n",
+        "{\"end\":{\"\\u202etables\":1}}\n",
+        "{\"PartitionKey\":\"p\",\"RowKey\":\"\\u001b[2J\",\"A@odata.type\":\"Edm.\\u009b\",\"A\":1}\n",
+    ] {
+        let (code, errors) = put(&["Logins", "--insert"], input, &account).await;
+        let acts = |character: char| character.is_control() && character != '\n';
+        assert_eq!(code, 1, "{errors}");
+        assert!(
+            !errors.contains(acts) && !errors.contains('\u{202e}'),
+            "{errors}"
+        );
+    }
 }

@@ -37,7 +37,7 @@ impl Server {
     pub(super) async fn table_schema(&self, asked: TableSchema) -> Result<JsonObject, AnyError> {
         let table = self.service.table(asked.table);
         let sample = asked.sample.unwrap_or(SAMPLE);
-        let schema = sampled(&table, sample).await?;
+        let (schema, is_complete) = sampled(&table, sample).await?;
         let skip = asked.resume.unwrap_or_default();
         let all = schema.properties().iter();
         let all = all.flat_map(|it| it.types().iter().map(|of_type| (it.name(), of_type)));
@@ -46,6 +46,7 @@ impl Server {
         let mut answer = object(json!({
             "entities": schema.entities(),
             "partitions": schema.partitions(),
+            "allEntities": is_complete,
         }));
         if rest.is_some() {
             answer.insert("continue".to_owned(), (skip + lines.len()).into());
