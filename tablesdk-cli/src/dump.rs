@@ -2,7 +2,8 @@
 //! names, and nothing of what is in them.
 //!
 //! `AzCopy` wrote a manifest, `ACCOUNT_TABLE_TIME.manifest`, and data files, `ACCOUNT_TABLE_TIME_RANGE_PART_CRC.json`. Ranges and parts are
-//! counted from zero, so that a missing file is noticed. The checksums are not verified: the manifest is not read.
+//! counted from zero: a gap in the numbers shows a missing file, and so does a name in the manifest. The numbers alone do not show a file that
+//! is missing at the end of a range, or ranges after the last one. The form of the manifest is not known, and the checksums are not verified.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, File};
@@ -23,10 +24,10 @@ pub struct Dump {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DumpError {
-    /// The folder cannot be read.
+    /// The folder or the manifest cannot be read.
     #[error("{} cannot be read: {error}", path.display())]
     Io {
-        /// The folder.
+        /// The folder or the manifest.
         path: PathBuf,
         /// The error.
         error: io::Error,
@@ -114,6 +115,7 @@ impl Dump {
             folder
         };
         let names = names(folder)?;
+        let listed = listed(&folder.join(format!("{prefix}{MANIFEST}")))?;
         let mut found = BTreeMap::new();
         for name in &names {
             let Some(file) = DataFile::parse(name).filter(|file| file.prefix == prefix) else {
@@ -126,17 +128,16 @@ impl Dump {
                 });
             }
         }
-        // After a file comes the next one of its range, or the first one of the next range.
-        let mut next = (0, 0);
-        for &(range, part) in found.keys() {
-            let is_next_range = next.1 > 0 && (range, part) == (next.0 + 1, 0);
-            if (range, part) != next && !is_next_range {
-                return Err(DumpError::missing(prefix, next));
-            }
-            next = (range, part + 1);
-        }
-        if found.is_empty() {
-            return Err(DumpError::missing(prefix, next));
+        let is_missing = |numbers: &(u32, u32)| !found.contains_key(numbers);
+        let gap = first_gap(found.keys().copied());
+        let missing = gap.or_else(|| listed.into_iter().filter(is_missing).min());
+        if let Some((range, part)) = missing {
+            let prefix = prefix.to_owned();
+            return Err(DumpError::Missing {
+                prefix,
+                range,
+                part,
+            });
         }
         Ok(Self {
             table: table_of(prefix),
@@ -153,14 +154,42 @@ impl Dump {
     }
 }
 
-impl DumpError {
-    fn missing(prefix: &str, (range, part): (u32, u32)) -> Self {
-        Self::Missing {
-            prefix: prefix.to_owned(),
-            range,
-            part,
+/// The numbers of the first data file that is missing before others, or because there is none.
+fn first_gap(found: impl Iterator<Item = (u32, u32)>) -> Option<(u32, u32)> {
+    let mut last = None;
+    for (range, part) in found {
+        // After a file comes the next one of its range, or the first one of the next range.
+        let expected = match last {
+            None => (0, 0),
+            Some((same, part)) if same == range => (range, part + 1),
+            Some((before, _)) => (before + 1, 0),
+        };
+        if (range, part) != expected {
+            return Some(expected);
         }
+        last = Some((range, part));
     }
+    last.is_none().then_some((0, 0))
+}
+
+/// The numbers of the data files that a manifest names, in whatever form it does.
+fn listed(manifest: &Path) -> Result<Vec<(u32, u32)>, DumpError> {
+    let failed = |error| DumpError::Io {
+        path: manifest.to_owned(),
+        error,
+    };
+    let mut text = Vec::new();
+    let file = File::open(manifest).map_err(failed)?;
+    let mut file = file.take(MANIFEST_BYTES_MAX + 1);
+    let length = file.read_to_end(&mut text).map_err(failed)?;
+    if length as u64 > MANIFEST_BYTES_MAX {
+        return Err(failed(io::ErrorKind::FileTooLarge.into()));
+    }
+    let text = String::from_utf8_lossy(&text);
+    let names =
+        text.split(|char: char| !char.is_alphanumeric() && !matches!(char, '_' | '.' | '-'));
+    let files = names.filter_map(DataFile::parse);
+    Ok(files.map(|file| (file.range, file.part)).collect())
 }
 
 /// The names of the files in a folder, sorted.
@@ -240,6 +269,8 @@ impl Read for DumpReader {
 
 const MANIFEST: &str = ".manifest";
 const AZURITE_FILE: &str = "__azurite_db_table__.json";
+/// A manifest is in memory as a whole.
+const MANIFEST_BYTES_MAX: u64 = 16 << 20;
 /// Those of 64 bits.
 const CRC_DIGITS_MAX: usize = 16;
 
@@ -315,11 +346,11 @@ mod tests {
             (&["~.manifest", "~_1_0_AB.json"], "~_0_0_….json is missing"),
             (
                 &["~.manifest", "~_0_0_AB.json", "~_2_0_AB.json"],
-                "~_0_1_….json is missing",
+                "~_1_0_….json is missing",
             ),
             (
                 &["~.manifest", "~_0_0_AB.json", "~_1_1_AB.json"],
-                "~_0_1_….json is missing",
+                "~_1_0_….json is missing",
             ),
             (
                 &["~.manifest", "~_0_0_AB.json", "~_0_0_AC.json"],
@@ -336,6 +367,41 @@ mod tests {
         ] {
             let error = found(&folder(names), "").unwrap_err().replace(PREFIX, "~");
             assert!(error.contains(problem), "{names:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_data_file_that_the_manifest_names_is_needed() {
+        let all = [
+            "~_0_0_AB.json",
+            "~_0_1_CD.json",
+            "~_1_0_EF.json",
+            "~_1_1_01.json",
+        ];
+        for (missing, problem) in [
+            ("~_0_1_CD.json", "~_0_1_….json is missing"),
+            ("~_1_1_01.json", "~_1_1_….json is missing"),
+            ("", ""),
+        ] {
+            let names = all.iter().copied().filter(|name| *name != missing);
+            let folder = folder(&names.chain(["~.manifest"]).collect::<Vec<_>>());
+            let listed = all.map(|name| name.replace('~', PREFIX));
+            let manifest = folder.path().join(format!("{PREFIX}{MANIFEST}"));
+            for text in [
+                serde_json::json!({"Files": listed}).to_string(),
+                listed
+                    .map(|name| format!("https://a/b/{name}\r\n"))
+                    .concat(),
+            ] {
+                fs::write(&manifest, text).unwrap();
+                match found(&folder, "") {
+                    Ok(names) => assert_eq!((missing, names.len()), ("", 4)),
+                    Err(error) => {
+                        let error = error.replace(PREFIX, "~");
+                        assert!(missing.len() > 1 && error.contains(problem), "{error}");
+                    }
+                }
+            }
         }
     }
 
