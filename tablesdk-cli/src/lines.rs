@@ -3,12 +3,12 @@
 //! `tablesdk_protocol::wire::lines` describes the format.
 
 use serde_json::Value as Json;
-use tablesdk::{DynamicEntity, Stored};
+use tablesdk::{DynamicEntity, ETag, Stored};
 use tablesdk_protocol::wire::json::{JsonError, PropertyError, read_entity};
 use tablesdk_protocol::wire::lines;
 pub use tablesdk_protocol::wire::lines::{MAX_LINE_BYTES, Totals};
 
-use crate::records::{Rules, entity_of};
+use crate::records::{Rules, entity_of, etag_of};
 
 /// One line of a file.
 ///
@@ -52,23 +52,24 @@ impl Line {
     ///
     /// When the line is longer than [`MAX_LINE_BYTES`], is malformed, or contains an entity that is malformed.
     pub fn read(line: &[u8]) -> Result<Self, LineError> {
-        Self::read_as(line, Rules::of_service(false))
+        Self::read_as(line, Rules::of_service(false)).map(|(line, _)| line)
     }
 
-    pub(crate) fn read_as(line: &[u8], rules: Rules) -> Result<Self, LineError> {
-        Ok(match lines::Line::read(line)? {
+    /// Reads a line, and the version of its entity.
+    pub(crate) fn read_as(line: &[u8], rules: Rules) -> Result<(Self, Option<ETag>), LineError> {
+        let line = match lines::Line::read(line)? {
             lines::Line::Start => Self::Start,
             lines::Line::Table(table) => Self::Table(table.into_owned()),
             lines::Line::Entity { table, entity } => {
                 let json = read_entity(&entity).map_err(LineError::Entity)?;
                 json.timestamp().map_err(LineError::Property)?;
-                Self::Entity {
-                    table: table.into_owned(),
-                    entity: entity_of(&json, rules)?,
-                }
+                let table = table.into_owned();
+                let entity = entity_of(&json, rules)?;
+                return Ok((Self::Entity { table, entity }, etag_of(&json)?));
             }
             lines::Line::End(totals) => Self::End(totals),
-        })
+        };
+        Ok((line, None))
     }
 
     /// Appends the line, with its end of line.
@@ -112,6 +113,9 @@ pub enum LineError {
     /// The entity has two properties of the same name.
     #[error("the entity has a property twice")]
     Duplicate,
+    /// The version of the entity is not a string.
+    #[error("the entity is malformed: odata.etag is not a string")]
+    ETag,
     /// The entity is not a JSON object of properties.
     #[error("the entity is malformed: {0}")]
     Entity(JsonError),

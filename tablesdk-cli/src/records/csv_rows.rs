@@ -3,26 +3,27 @@
 //! A row becomes the JSON of the service, so that its values are read and refused as all others are.
 
 use std::collections::HashMap;
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead, Cursor};
 
 use csv::{ReaderBuilder, StringRecord};
 use tablesdk::{DynamicEntity, EdmType, Guid, Timestamp};
 use tablesdk_protocol::wire::json::read_entity;
 
+use super::csv_text::CsvText;
 use super::entity::{Rules, entity_of};
 use super::error::{Place, RecordError, RecordProblem};
-use super::{Empty, MAX_LINE_BYTES, ReadOptions, Record, Types};
+use super::{Empty, ReadOptions, Record, Types};
 use crate::sheet::{KEYS, TYPE_SUFFIX};
 
 /// Reads one row after the other.
 #[derive(Debug)]
 pub(super) struct CsvRows<R> {
-    rows: csv::Reader<Limited<R>>,
+    text: CsvText<R>,
+    /// Parses one row at a time.
+    cells: csv::Reader<Cursor<Vec<u8>>>,
     /// Known after the first row.
     columns: Option<Columns>,
     row: StringRecord,
-    /// The number of rows that were read, with the first one.
-    number: u64,
     options: ReadOptions,
     guessed: u64,
 }
@@ -48,18 +49,18 @@ struct Column {
 }
 
 impl<R: BufRead> CsvRows<R> {
-    pub(super) fn new(from: R, delimiter: u8, options: ReadOptions) -> Self {
-        let rows = ReaderBuilder::new()
+    /// Reads rows after this number of blank ones.
+    pub(super) fn new(from: R, blank: u64, delimiter: u8, options: ReadOptions) -> Self {
+        let cells = ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
             .delimiter(delimiter)
-            .buffer_capacity(BUFFER_BYTES)
-            .from_reader(Limited { from, left: 0 });
+            .from_reader(Cursor::default());
         Self {
-            rows,
+            text: CsvText::new(from, blank, delimiter),
+            cells,
             columns: None,
             row: StringRecord::new(),
-            number: 0,
             options,
             guessed: 0,
         }
@@ -71,13 +72,10 @@ impl<R: BufRead> CsvRows<R> {
     }
 
     pub(super) fn next(&mut self) -> Result<Option<(Place, Record)>, RecordError> {
-        loop {
-            let place = Place::Row(self.number + 1);
+        while let Some(number) = self.next_text()? {
+            let place = Place::Row(number);
             let problem = |problem| RecordError::new(place, problem);
-            if !self.read().map_err(problem)? {
-                return Ok(None);
-            }
-            self.number += 1;
+            self.read().map_err(problem)?;
             let Some(columns) = &mut self.columns else {
                 self.columns = Some(Columns::of(&self.row).map_err(problem)?);
                 continue;
@@ -97,14 +95,21 @@ impl<R: BufRead> CsvRows<R> {
                 },
             )));
         }
+        Ok(None)
     }
 
-    /// Reads the next row. Returns whether there is one.
-    fn read(&mut self) -> Result<bool, RecordProblem> {
-        self.rows.get_mut().left = MAX_LINE_BYTES + BUFFER_BYTES;
-        let read = self.rows.read_record(&mut self.row);
-        read.map_err(|error| match error.into_kind() {
-            csv::ErrorKind::Io(_) if self.rows.get_ref().left == 0 => RecordProblem::TooLong,
+    /// Gives the next row to the parser. Returns its number.
+    fn next_text(&mut self) -> Result<Option<u64>, RecordError> {
+        let mut row = std::mem::take(self.cells.get_mut()).into_inner();
+        let number = self.text.next(&mut row)?;
+        *self.cells.get_mut() = Cursor::new(row);
+        Ok(number)
+    }
+
+    /// Parses the row.
+    fn read(&mut self) -> Result<(), RecordProblem> {
+        let read = self.cells.read_record(&mut self.row);
+        read.map(drop).map_err(|error| match error.into_kind() {
             csv::ErrorKind::Io(error) => RecordProblem::Read(error),
             csv::ErrorKind::Utf8 { .. } => RecordProblem::NoUtf8,
             other => RecordProblem::Read(io::Error::other(format!("{other:?}"))),
@@ -116,7 +121,6 @@ impl Columns {
     fn of(header: &StringRecord) -> Result<Self, RecordProblem> {
         let mut places = HashMap::new();
         for (index, name) in header.iter().enumerate() {
-            let name = name.strip_prefix('\u{FEFF}').unwrap_or(name);
             // A spreadsheet may add columns without a name.
             if !name.is_empty() && places.insert(name, index).is_some() {
                 return Err(RecordProblem::ColumnTwice(name.to_owned()));
@@ -125,6 +129,13 @@ impl Columns {
         let key = |name| places.get(name).copied();
         let key = |name| key(name).ok_or(RecordProblem::NoColumn(name));
         let types = |name: &str| places.get(&*format!("{name}{TYPE_SUFFIX}")).copied();
+        let is_of_missing = |name: &&str| {
+            let values = name.strip_suffix(TYPE_SUFFIX);
+            values.is_some_and(|values| !places.contains_key(values))
+        };
+        if let Some(name) = header.iter().find(is_of_missing) {
+            return Err(RecordProblem::NoColumnOfTypes(name.to_owned()));
+        }
         let is_property = |name: &str| !KEYS.contains(&name) && !name.ends_with(TYPE_SUFFIX);
         let mut properties: Vec<_> = places
             .iter()
@@ -190,11 +201,11 @@ impl Column {
     ) -> Option<String> {
         let own = self.types.and_then(|index| row.get(index));
         let own = own.filter(|own| !own.is_empty()).map(full_name);
-        if text.is_empty() {
-            return self.type_of_empty(own, options.empty);
-        }
         if own.is_some() {
             self.last_type.clone_from(&own);
+        }
+        if text.is_empty() {
+            return self.type_of_empty(own, options.empty);
         }
         let known = own.or_else(|| self.last_type.clone());
         known.or_else(|| {
@@ -211,15 +222,15 @@ impl Column {
 
     fn type_of_empty(&self, own: Option<String>, empty: Option<Empty>) -> Option<String> {
         let string = EdmType::String.as_str();
-        match empty {
-            Some(Empty::Absent) => None,
-            Some(Empty::Strings) => {
-                let known = own.or_else(|| self.last_type.clone());
-                let known = known.unwrap_or_else(|| string.to_owned());
-                (known == string).then_some(known)
+        // No bytes have no text, either.
+        let may_be_empty = |own: &String| own == string || own == EdmType::Binary.as_str();
+        match (empty, own) {
+            (Some(Empty::Absent), _) => None,
+            (Some(Empty::Strings), None) => {
+                let known = self.last_type.as_deref().unwrap_or(string);
+                (known == string).then(|| string.to_owned())
             }
-            // No bytes have no text, either.
-            None => own.filter(|own| own == string || own == EdmType::Binary.as_str()),
+            (_, own) => own.filter(may_be_empty),
         }
     }
 }
@@ -250,11 +261,12 @@ fn guess(text: &str) -> EdmType {
     EdmType::String
 }
 
-/// The type of a number in the grammar of JSON, which has no zeros in front.
+/// The type of a number in the grammar of JSON, if its value gives the text back: no digit, zero or exponent is lost.
 fn number(text: &str) -> Option<EdmType> {
     let number: f64 = serde_json::from_str(text).ok()?;
     if text.contains(['.', 'e', 'E']) {
-        return number.is_finite().then_some(EdmType::Double);
+        let is_kept = text == number.to_string() || text == format!("{number:?}");
+        return is_kept.then_some(EdmType::Double);
     }
     let integer: i64 = text.parse().ok()?;
     let is_narrow = i32::try_from(integer).is_ok();
@@ -296,28 +308,6 @@ impl Object {
     }
 }
 
-/// A reader that ends with an error after a number of bytes: a quote that nothing closes must not take all of a file into memory.
-#[derive(Debug)]
-struct Limited<R> {
-    from: R,
-    left: usize,
-}
-
-impl<R: BufRead> Read for Limited<R> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        if self.left == 0 {
-            return Err(io::ErrorKind::FileTooLarge.into());
-        }
-        let length = bytes.len().min(self.left);
-        let read = self
-            .from
-            .read(bytes.get_mut(..length).unwrap_or_default())?;
-        self.left -= read;
-        Ok(read)
-    }
-}
-
-const BUFFER_BYTES: usize = 1 << 16;
 const GUID_LENGTH: usize = 36;
 
 #[cfg(test)]
@@ -333,7 +323,17 @@ mod tests {
                 &["2147483648", "-2147483649", "9223372036854775807"],
                 EdmType::Int64,
             ),
-            (&["0.5", "-1e3", "1.50", "1E-7"], EdmType::Double),
+            (
+                &[
+                    "0.5",
+                    "-1.0",
+                    "3.141592653589793",
+                    "0.00001",
+                    "1e-7",
+                    "1e16",
+                ],
+                EdmType::Double,
+            ),
             (&["c9da6455-213d-42c9-9a79-3e9149a57833"], EdmType::Guid),
             (
                 &["2024-02-29T12:34:56Z", "2024-02-29T12:34:56.1234567Z"],
@@ -347,6 +347,13 @@ mod tests {
                     "5.",
                     ".5",
                     "1e999",
+                    "1.10",
+                    "-1e3",
+                    "1E7",
+                    "1E-7",
+                    "3.14159265358979323846",
+                    "12345678901234567890.5",
+                    "0.1e-400",
                     "9223372036854775808",
                     " 5",
                     "NaN",

@@ -8,7 +8,7 @@ use tablesdk::{DynamicEntity, ETag};
 use tablesdk_protocol::wire::json::{JsonEntity, read_entity};
 
 use super::Record;
-use super::entity::{Rules, entity_of};
+use super::entity::{Rules, entity_of, etag_of};
 use super::error::{Place, RecordError, RecordProblem};
 use super::scanner::Scanner;
 use crate::lines::Line;
@@ -98,7 +98,7 @@ impl<R: BufRead> Document<R> {
                 Step::Kept(Around::ListOfTables) => {
                     let ListedTable { account, table } = parsed(&self.kept)?;
                     self.is_of_account(&account)?;
-                    return Ok(Some(Record::Line(Line::Table(table))));
+                    return Ok(Some(Record::Line(Line::Table(table), None)));
                 }
                 Step::Kept(around) => {
                     let (entity, etag) = match around {
@@ -162,10 +162,12 @@ impl<R: BufRead> Document<R> {
         if self.scanner.expect()? == b'}' {
             return self.close();
         }
+        let mut is_entity = false;
         loop {
             let start = self.kept.len();
             self.name()?;
-            if self.scanner.expect()? == b'[' {
+            is_entity |= self.kept.get(start..).is_some_and(is_key);
+            if self.scanner.expect()? == b'[' && !is_entity {
                 match self.kept.get(start..) {
                     Some(b"\"value\":") => {
                         self.kept.truncate(start);
@@ -319,9 +321,19 @@ impl<R: BufRead> Document<R> {
         }
         self.scanner.take_only(b',', ", or }")?;
         self.name()?;
+        if is_key(&self.kept) {
+            return Err(RecordProblem::List);
+        }
         self.scanner.skip()?;
         Ok(Step::Moved)
     }
+}
+
+/// Whether a name, with its colon, is that of a key: then the object is an entity.
+fn is_key(name: &[u8]) -> bool {
+    let name = name.strip_suffix(b":").unwrap_or(name);
+    let name = serde_json::from_slice::<String>(name);
+    name.is_ok_and(|name| matches!(name.as_str(), "PartitionKey" | "RowKey"))
 }
 
 /// A table, as Azurite lists it.
@@ -345,11 +357,12 @@ fn parsed<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, RecordProblem> {
 /// Reads an entity, with its version.
 fn read(text: &[u8], rules: Rules) -> Result<(DynamicEntity, Option<ETag>), RecordProblem> {
     let json = read_entity(text).map_err(RecordProblem::Json)?;
-    let entity = entity_of(&json, rules).map_err(|error| RecordProblem::Entity {
+    let malformed = |error| RecordProblem::Entity {
         key: key_of(&json),
         error,
-    })?;
-    Ok((entity, json.etag().cloned()))
+    };
+    let entity = entity_of(&json, rules).map_err(malformed)?;
+    Ok((entity, etag_of(&json).map_err(malformed)?))
 }
 
 fn key_of(json: &JsonEntity<'_>) -> Option<(String, String)> {

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use tablesdk::{DynamicEntity, Guid, Value};
+use tablesdk::{DynamicEntity, ETag, Guid, Value};
 use tablesdk_protocol::wire::json::{JsonEntity, PropertyError, PropertyProblem, RawProperty};
 
 use crate::lines::LineError;
@@ -54,6 +54,14 @@ pub(crate) fn entity_of(json: &JsonEntity<'_>, rules: Rules) -> Result<DynamicEn
     Ok(entity)
 }
 
+/// The version of an entity, if its JSON has one. A malformed one must not make a write unconditional.
+pub(crate) fn etag_of(json: &JsonEntity<'_>) -> Result<Option<ETag>, LineError> {
+    if json.is_etag_malformed() {
+        return Err(LineError::ETag);
+    }
+    Ok(json.etag().cloned())
+}
+
 fn value_of(property: &RawProperty<'_>, rules: Rules) -> Result<Option<Value>, PropertyError> {
     property.require_annotated()?;
     if rules.encoded_guids
@@ -64,23 +72,11 @@ fn value_of(property: &RawProperty<'_>, rules: Rules) -> Result<Option<Value>, P
     }
     match property.to_value() {
         Err(error) if rules.as_string && error.problem() != PropertyProblem::Nested => {
-            as_string(property).map(Some).ok_or(error)
+            let text = property.untyped_text().ok_or(error)?;
+            Ok(Some(Value::String(text.to_owned())))
         }
         value => value,
     }
-}
-
-/// The value as a string, whatever type its annotation names.
-fn as_string(property: &RawProperty<'_>) -> Option<Value> {
-    let text = match property.clone().without_annotation().to_value().ok()?? {
-        Value::String(text) => text,
-        Value::Boolean(value) => value.to_string(),
-        Value::Int32(value) => value.to_string(),
-        Value::Double(value) => format!("{value:?}"),
-        // JSON has no values of other types.
-        _ => return None,
-    };
-    Some(Value::String(text))
 }
 
 fn encoded_guid(property: &RawProperty<'_>) -> Option<Value> {

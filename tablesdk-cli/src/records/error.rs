@@ -4,10 +4,11 @@ use std::fmt;
 use std::io;
 
 use tablesdk_protocol::TableNameError;
-use tablesdk_protocol::wire::json::{JsonError, PropertyProblem};
+use tablesdk_protocol::wire::json::{JsonError, PropertyError, PropertyProblem};
 use tablesdk_protocol::wire::lines;
 
 use crate::lines::{LineError, MAX_LINE_BYTES};
+use crate::sheet::KEYS;
 
 /// Where a record is in its file. Records of one file are in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,6 +69,11 @@ impl RecordError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordProblem {
+    /// A cell goes on after its closing quote.
+    #[error(
+        "a cell goes on after its closing quote: within a quoted cell, a quote is written twice"
+    )]
+    AfterQuote,
     /// Two columns have the same name.
     #[error("the column {0:?} is there twice")]
     ColumnTwice(String),
@@ -99,6 +105,11 @@ pub enum RecordProblem {
     /// The line is malformed.
     #[error("{}{}{}", .0, Remedy(.0), Expected(.0))]
     Line(LineError),
+    /// An object is an entity, and has an array of entities.
+    #[error(
+        "an object with PartitionKey or RowKey is an entity, and no property of one is an array"
+    )]
+    List,
     /// Entities of Azurite come before the name of their collection.
     #[error("a collection has its entities before its name")]
     NoCollection,
@@ -107,12 +118,18 @@ pub enum RecordProblem {
         "CSV needs the columns PartitionKey and RowKey, and their names in the first row: {0} is missing"
     )]
     NoColumn(&'static str),
+    /// A column has types, and no column has their values.
+    #[error("the column {0:?} has the types of a column that is missing")]
+    NoColumnOfTypes(String),
     /// A text is not UTF-8.
     #[error("it is not UTF-8")]
     NoUtf8,
     /// Neither the file nor the caller names a table.
     #[error("the file names no table for the entity: use --table NAME")]
     NoTable,
+    /// The file ends within a quoted cell.
+    #[error("the file ends within a quoted cell of it: a closing quote is missing")]
+    OpenQuote,
     /// The file cannot be read.
     #[error("it cannot be read: {0}")]
     Read(io::Error),
@@ -176,7 +193,7 @@ struct Remedy<'a>(&'a LineError);
 impl fmt::Display for Remedy<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            LineError::Property(error) if may_be_string(error.problem()) => {
+            LineError::Property(error) if may_be_string(error) => {
                 f.write_str("; --as-string keeps it as a string")
             }
             _ => Ok(()),
@@ -192,15 +209,20 @@ impl fmt::Display for Expected<'_> {
         match self.0 {
             LineError::Property(_)
             | LineError::Duplicate
+            | LineError::ETag
+            | LineError::Entity(JsonError::AnnotatedTwice | JsonError::TooManyMembers)
             | LineError::Line(lines::LineError::Table(_)) => Ok(()),
             _ => write!(f, "; {EXPECTED}"),
         }
     }
 }
 
-const fn may_be_string(problem: PropertyProblem) -> bool {
-    !matches!(
-        problem,
+/// Whether the option reads the value. With it, there is no such error.
+fn may_be_string(error: &PropertyError) -> bool {
+    let is_other = matches!(
+        error.problem(),
         PropertyProblem::Nested | PropertyProblem::UnannotatedInteger
-    )
+    );
+    // These are no properties that a user chose.
+    !is_other && !KEYS.contains(&error.name())
 }

@@ -5,6 +5,7 @@
 //! [`MAX_LINE_BYTES`] long.
 
 mod csv_rows;
+mod csv_text;
 mod document;
 mod entity;
 mod error;
@@ -17,7 +18,7 @@ use std::io::{BufRead, Chain, Cursor};
 use tablesdk::{DynamicEntity, ETag};
 use tablesdk_protocol::{TableName, TableNameError};
 
-pub(crate) use self::entity::{Rules, entity_of};
+pub(crate) use self::entity::{Rules, entity_of, etag_of};
 pub use self::error::{Place, RecordError, RecordProblem};
 
 use self::csv_rows::CsvRows;
@@ -117,8 +118,8 @@ enum Reader<R> {
 /// A record of any form, before its table is known.
 #[derive(Debug)]
 enum Record {
-    /// A line of an export.
-    Line(Line),
+    /// A line of an export, with the version of its entity.
+    Line(Line, Option<ETag>),
     /// An entity, and the table that its form names.
     Entity {
         table: Option<String>,
@@ -176,8 +177,7 @@ impl<R: BufRead> Records<R> {
             return Ok(None);
         };
         self.etag = match &mut record {
-            Record::Entity { etag, .. } => etag.take(),
-            Record::Line(_) => None,
+            Record::Entity { etag, .. } | Record::Line(_, etag) => etag.take(),
         };
         let line = self.names.name(record);
         match line {
@@ -197,7 +197,12 @@ impl<R: BufRead> Records<R> {
             Form::Document => Reader::Document(Document::new(opened.rest, as_string)),
             Form::Csv { delimiter } => {
                 let options = self.options.clone();
-                Reader::Csv(Box::new(CsvRows::new(opened.rest, delimiter, options)))
+                Reader::Csv(Box::new(CsvRows::new(
+                    opened.rest,
+                    opened.lines,
+                    delimiter,
+                    options,
+                )))
             }
         };
         Ok(())
@@ -232,12 +237,12 @@ struct Names {
 impl Names {
     fn name(&mut self, record: Record) -> Result<Line, RecordProblem> {
         Ok(match record {
-            Record::Line(Line::Table(table)) => Line::Table(self.of(Some(table))?),
-            Record::Line(Line::Entity { table, entity }) => Line::Entity {
+            Record::Line(Line::Table(table), _) => Line::Table(self.of(Some(table))?),
+            Record::Line(Line::Entity { table, entity }, _) => Line::Entity {
                 table: self.of(Some(table))?,
                 entity,
             },
-            Record::Line(line) => line,
+            Record::Line(line, _) => line,
             Record::Entity { table, entity, .. } => Line::Entity {
                 table: self.of(table)?,
                 entity,

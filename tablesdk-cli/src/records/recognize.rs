@@ -2,12 +2,14 @@
 
 use std::io::{BufRead, Cursor, Read as _};
 
+use csv::ReaderBuilder;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Deserializer;
 use serde_json::value::RawValue;
 
 use super::error::{Place, RecordError, RecordProblem};
-use super::text_lines::{read_line, trimmed};
+use super::text_lines::{BYTE_ORDER_MARK, read_line, trimmed};
 use super::{MAX_LINE_BYTES, Rest};
 
 /// The form of a file.
@@ -40,6 +42,9 @@ pub(super) fn recognize<R: BufRead>(mut from: R) -> Result<Opened<R>, RecordErro
         if first.starts_with(b"\xFE\xFF") || first.starts_with(b"\xFF\xFE") {
             return Err(problem(RecordProblem::Utf16));
         }
+        if first.starts_with(BYTE_ORDER_MARK) {
+            first.drain(..BYTE_ORDER_MARK.len());
+        }
         if is_end || !trimmed(&first).is_empty() {
             let form = form(trimmed(&first)).ok_or_else(|| problem(RecordProblem::Form))?;
             let rest = Cursor::new(first).chain(from);
@@ -56,11 +61,24 @@ fn form(line: &[u8]) -> Option<Form> {
         Some(b'[' | b'{') => Some(Form::Document),
         Some(_) if !has(line, b"PartitionKey") && !has(line, b"RowKey") => None,
         Some(_) => {
-            let delimiters = [b',', b';', b'\t'];
-            let delimiter = delimiters.into_iter().find(|byte| line.contains(byte));
+            let delimiters = [b'\t', b';', b','].into_iter();
+            let delimiters = delimiters.filter(|byte| line.contains(byte));
+            let delimiter = delimiters.max_by_key(|delimiter| keys(line, *delimiter));
             delimiter.map(|delimiter| Form::Csv { delimiter })
         }
     }
+}
+
+/// How many columns of keys a line names, if this byte separates its cells: the name of another column may contain the byte, too.
+fn keys(line: &[u8], delimiter: u8) -> usize {
+    let mut rows = ReaderBuilder::new()
+        .has_headers(false)
+        .delimiter(delimiter)
+        .from_reader(line);
+    let names = rows.byte_records().next().and_then(Result::ok);
+    let names = names.unwrap_or_default();
+    let is_key = |name: &&[u8]| matches!(*name, b"PartitionKey" | b"RowKey");
+    names.iter().filter(is_key).count()
 }
 
 fn has(line: &[u8], name: &[u8]) -> bool {
@@ -73,18 +91,23 @@ fn is_record(line: &[u8]) -> bool {
         return false;
     }
     let is_array = |member: Option<&RawValue>| member.is_some_and(|it| it.get().starts_with('['));
-    let mut values = Deserializer::from_slice(line).into_iter::<Lists<'_>>();
+    let mut values = Deserializer::from_slice(line).into_iter::<Members<'_>>();
     match values.next() {
-        Some(Ok(lists)) => !is_array(lists.value) && !is_array(lists.collections),
+        Some(Ok(members)) if members.partition_key.is_some() || members.row_key.is_some() => true,
+        Some(Ok(members)) => !is_array(members.value) && !is_array(members.collections),
         // The object goes on in the next line.
         Some(Err(error)) => !error.is_eof(),
         None => true,
     }
 }
 
-/// The members of an object that has entities. A property of an entity is no array.
+/// The members that tell an entity from an object that has entities. A property of an entity is no array.
 #[derive(Deserialize)]
-struct Lists<'a> {
+struct Members<'a> {
+    #[serde(rename = "PartitionKey")]
+    partition_key: Option<IgnoredAny>,
+    #[serde(rename = "RowKey")]
+    row_key: Option<IgnoredAny>,
     #[serde(borrow)]
     value: Option<&'a RawValue>,
     #[serde(borrow)]

@@ -6,10 +6,10 @@ use serde::de::IgnoredAny;
 use tablesdk_protocol::wire::json::{JsonEntity, read_entity};
 use tablesdk_protocol::wire::lines;
 
-use super::entity::{Rules, entity_of};
+use super::entity::{Rules, entity_of, etag_of};
 use super::error::{Place, RecordError, RecordProblem};
 use super::{MAX_LINE_BYTES, Record};
-use crate::lines::Line;
+use crate::lines::{Line, LineError};
 
 #[derive(Debug)]
 pub(super) struct TextLines<R> {
@@ -48,25 +48,37 @@ impl<R: BufRead> TextLines<R> {
 }
 
 fn read(line: &[u8], rules: Rules) -> Result<Record, RecordProblem> {
-    let error = match Line::read_as(line, rules) {
-        Ok(line) => return Ok(Record::Line(line)),
-        Err(error) => error,
-    };
+    match Line::read_as(line, rules) {
+        Ok((line, etag)) => Ok(Record::Line(line, etag)),
+        Err(error @ LineError::Line(lines::LineError::TooLong)) => Err(RecordProblem::Line(error)),
+        Err(error) => without_table(line, rules, error).map_err(RecordProblem::Line),
+    }
+}
+
+/// Reads an entity that is a line by itself. `error` says why it is no line of an export, which has no key.
+fn without_table(line: &[u8], rules: Rules, error: LineError) -> Result<Record, LineError> {
     if let Err(error) = serde_json::from_slice::<IgnoredAny>(line) {
-        return Err(RecordProblem::Line(lines::LineError::Json(error).into()));
+        return Err(lines::LineError::Json(error).into());
     }
-    // No line of an export has a key.
-    match read_entity(line) {
-        Ok(json) if has_key(&json) => match entity_of(&json, rules) {
-            Ok(entity) => Ok(Record::Entity {
-                table: None,
-                entity,
-                etag: json.etag().cloned(),
-            }),
-            Err(error) => Err(RecordProblem::Line(error)),
-        },
-        _ => Err(RecordProblem::Line(error)),
+    let json = read_entity(line).map_err(LineError::Entity)?;
+    if !has_key(&json) {
+        return Err(if is_of_export(&json) {
+            error
+        } else {
+            LineError::NoKey("PartitionKey")
+        });
     }
+    Ok(Record::Entity {
+        table: None,
+        entity: entity_of(&json, rules)?,
+        etag: etag_of(&json)?,
+    })
+}
+
+/// Whether an object without a key is meant to be a line of an export.
+fn is_of_export(json: &JsonEntity<'_>) -> bool {
+    let members = ["format", "version", "table", "entity", "end"];
+    json.members().is_empty() || members.iter().any(|name| json.property(name).is_some())
 }
 
 fn has_key(json: &JsonEntity<'_>) -> bool {

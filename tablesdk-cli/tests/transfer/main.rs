@@ -5,6 +5,7 @@
 
 mod awkward;
 mod azurite;
+mod exact;
 mod imports;
 mod lines;
 mod own;

@@ -13,6 +13,8 @@ use crate::types::{ETag, EdmType, Guid, Timestamp, Value, ValueRef};
 #[derive(Clone, Debug, Default)]
 pub struct JsonEntity<'a> {
     pub(super) etag: Option<ETag>,
+    /// The ETag is neither a string nor null.
+    pub(super) is_etag_malformed: bool,
     pub(super) members: Vec<RawProperty<'a>>,
     /// Of each system property, the first member with its name.
     system: [Occurrence; SYSTEM_PROPERTIES.len()],
@@ -33,6 +35,11 @@ impl<'a> JsonEntity<'a> {
     /// The entity's ETag, if the JSON contains one.
     pub const fn etag(&self) -> Option<&ETag> {
         self.etag.as_ref()
+    }
+
+    /// Whether the ETag in the JSON is neither a string nor null. Then there is none.
+    pub const fn is_etag_malformed(&self) -> bool {
+        self.is_etag_malformed
     }
 
     /// The value of a property that must be a string, such as a key; `None` when it is absent or null.
@@ -162,6 +169,7 @@ impl<'a> JsonEntity<'a> {
     /// Empties it for the next entity; the memory stays.
     pub(super) fn clear(&mut self) {
         self.etag = None;
+        self.is_etag_malformed = false;
         self.members.clear();
         self.system = [Occurrence::None; SYSTEM_PROPERTIES.len()];
     }
@@ -253,6 +261,18 @@ impl RawProperty<'_> {
     /// Whether the value is null, which means that the property is absent.
     pub fn is_null(&self) -> bool {
         self.scalar == Scalar::Null
+    }
+
+    /// The value as a text, whatever its type is: of a string its content, of a number all its digits. `None` for null, an array and an
+    /// object.
+    pub fn untyped_text(&self) -> Option<&str> {
+        match &self.scalar {
+            Scalar::Boolean(true) => Some("true"),
+            Scalar::Boolean(false) => Some("false"),
+            Scalar::Number(number) => Some(number),
+            Scalar::Text(text) => Some(text),
+            Scalar::Null | Scalar::Nested => None,
+        }
     }
 
     /// Whether it is annotated as a GUID, and is another text.

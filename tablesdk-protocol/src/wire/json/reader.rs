@@ -393,6 +393,7 @@ impl<'de> Visitor<'de> for EntitySeed<'_, 'de> {
                     _ => early.push((property, edm_type)),
                 }
             } else if name == "odata.etag" {
+                entity.is_etag_malformed |= !matches!(scalar, Scalar::Text(_) | Scalar::Null);
                 entity.etag = match scalar {
                     Scalar::Text(etag) => Some(ETag::from_opaque(etag)),
                     _ => None,
