@@ -40,7 +40,7 @@ fn a_browser_gets_a_page_at_the_url_of_the_server_and_of_an_account() {
             page.contains(&format!("TableEndpoint={expected}'")),
             "{page}"
         );
-        assert!(page.contains("tables ls --connection-string"), "{page}");
+        assert!(page.contains("\ntables ls</pre>"), "{page}");
         // Nothing is loaded, run or given away.
         let policy = response.headers()["content-security-policy"]
             .to_str()
