@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use tempfile::NamedTempFile;
 
 use crate::output::{AnyError, UsageError};
 
@@ -82,11 +83,10 @@ impl<T: Serialize> StateFile<T> {
             command: self.command.clone(),
             progress,
         };
-        let draft = with_suffix(&self.path, ".new");
-        let mut file = create_private(&draft)?;
-        file.write_all(&serde_json::to_vec(&content)?)?;
-        file.sync_all()?;
-        fs::rename(draft, &self.path)?;
+        let mut draft = draft_beside(&self.path)?;
+        draft.write_all(&serde_json::to_vec(&content)?)?;
+        draft.as_file().sync_all()?;
+        draft.persist(&self.path).map_err(|error| error.error)?;
         self.unsaved = None;
         self.saved_at = Some(Instant::now());
         Ok(())
@@ -139,20 +139,71 @@ pub(crate) fn is_file(path: &Path) -> Result<bool, AnyError> {
     }
 }
 
-/// Creates a file that only its owner can read, or opens it without changing its content.
-pub(crate) fn open_private(path: &Path) -> io::Result<File> {
+/// A new file for its owner only, in the folder of another, which it will replace. Its name is random, so that nothing is in its way.
+pub(crate) fn draft_beside(path: &Path) -> io::Result<NamedTempFile> {
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    let mut prefix = path.file_name().unwrap_or_default().to_owned();
+    prefix.push(".");
+    tempfile::Builder::new()
+        .prefix(&prefix)
+        .suffix(".new")
+        .tempfile_in(folder.unwrap_or_else(|| Path::new(".")))
+}
+
+/// Creates a file that only its owner can read. What has the name already, such as a link, is an error.
+pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false);
+    options.read(true).write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
 }
 
-/// Creates such a file, or empties it.
-pub(crate) fn create_private(path: &Path) -> io::Result<File> {
-    let file = open_private(path)?;
-    file.set_len(0)?;
+/// Opens such a file of an earlier run. A link is an error, and so is a file of another user, whose permissions cannot be set.
+pub(crate) fn open_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, NO_LINK_AND_NO_WAIT);
+    let file = options.open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    #[cfg(unix)]
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
     Ok(file)
+}
+
+#[cfg(unix)]
+const NO_LINK_AND_NO_WAIT: i32 = {
+    let flags = rustix::fs::OFlags::NOFOLLOW.union(rustix::fs::OFlags::NONBLOCK);
+    flags.bits().cast_signed()
+};
+
+/// Whether no other process writes the file of that name. None does until this one closes it.
+#[cfg(unix)]
+pub(crate) fn is_alone(file: &File, path: &Path) -> io::Result<bool> {
+    use rustix::fs::{FlockOperation, flock};
+    let locked = flock(file, FlockOperation::NonBlockingLockExclusive);
+    // Some file systems have no locks.
+    if locked == Err(rustix::io::Errno::WOULDBLOCK) {
+        return Ok(false);
+    }
+    // The process that had the lock may have given the file another name.
+    let held = id_of(&file.metadata()?);
+    Ok(fs::symlink_metadata(path).is_ok_and(|found| id_of(&found) == held))
+}
+
+#[cfg(unix)]
+fn id_of(found: &fs::Metadata) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt as _;
+    (found.dev(), found.ino())
+}
+
+/// The same. Such a system keeps no other process from the file.
+#[cfg(not(unix))]
+pub(crate) const fn is_alone(_: &File, _: &Path) -> io::Result<bool> {
+    Ok(true)
 }
 
 /// The path with a suffix after the file name.

@@ -13,7 +13,8 @@ use tablesdk_cli::sheet::{SheetError, Spool, Style, write_sheet};
 
 use crate::output::{AnyError, UsageError};
 use crate::state::{
-    StateFile, create_private, is_file, is_standard, is_streamed, open_private, with_suffix,
+    StateFile, create_private, draft_beside, is_alone, is_file, is_standard, is_streamed,
+    open_private, with_suffix,
 };
 
 /// What an export writes, with its progress of type `T`.
@@ -26,7 +27,7 @@ pub(crate) enum Target<T: Serialize> {
 pub(crate) struct Draft<T: Serialize> {
     file: PathBuf,
     part: PathBuf,
-    /// Created by the first write.
+    /// Created by the first write, unless it continues.
     out: Option<File>,
     state: StateFile<Saved<T>>,
     /// The length of what is written.
@@ -135,40 +136,73 @@ impl<T: Serialize + DeserializeOwned> Draft<T> {
     ) -> Result<(Self, Option<T>), AnyError> {
         let (state, saved) = StateFile::<Saved<T>>::open(with_suffix(&file, ".export"), command)?;
         let part = with_suffix(&file, ".part");
-        let has_part = is_file(&part)?;
-        let (bytes, progress) = match saved {
-            Some(saved) => (saved.bytes, Some(saved.progress)),
-            None => (0, None),
-        };
-        if bytes > 0 && (!has_part || fs::metadata(&part)?.len() < bytes) {
-            let (part, shown) = (part.display(), file.display());
-            return Err(format!(
-                "{part} is shorter than it was: remove it and {shown}.export to start from the beginning"
-            )
-            .into());
-        }
-        let draft = Self {
+        let mut draft = Self {
             file,
             part,
             out: None,
             state,
-            bytes,
+            bytes: 0,
             sheet,
         };
-        Ok((draft, progress))
+        let Some(Saved { bytes, progress }) = saved else {
+            return match fs::symlink_metadata(&draft.part) {
+                Ok(_) => Err(draft.in_the_way()),
+                Err(_) => Ok((draft, None)),
+            };
+        };
+        draft.bytes = bytes;
+        draft.continue_part()?;
+        Ok((draft, Some(progress)))
     }
 }
 
 impl<T: Serialize> Draft<T> {
+    /// Opens the part of an earlier run.
+    fn continue_part(&mut self) -> Result<(), AnyError> {
+        let (part, shown) = (self.part.display(), self.file.display());
+        let cannot = |error| {
+            format!(
+                "{part} cannot be continued: {error}; remove it and {shown}.export to start from the beginning"
+            )
+        };
+        let mut out = match open_private(&self.part) {
+            Ok(out) if !is_alone(&out, &self.part).map_err(cannot)? => {
+                return Err(format!("{part} is being written by another export").into());
+            }
+            Ok(out) if out.metadata().map_err(cannot)?.len() >= self.bytes => out,
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(cannot(error).into());
+            }
+            _ => {
+                return Err(format!(
+                    "{part} is shorter than it was: remove it and {shown}.export to start from the beginning"
+                )
+                .into());
+            }
+        };
+        // What was written after the progress was saved is written again.
+        out.set_len(self.bytes).map_err(cannot)?;
+        out.seek(SeekFrom::End(0)).map_err(cannot)?;
+        self.out = Some(out);
+        Ok(())
+    }
+
+    /// The error about a part that no progress belongs to.
+    fn in_the_way(&self) -> AnyError {
+        let (part, shown) = (self.part.display(), self.file.display());
+        format!(
+            "{part} exists, and {shown}.export does not: if no other export is writing it, remove it, or choose another name than {shown}"
+        )
+        .into()
+    }
+
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let out = match &mut self.out {
             Some(out) => out,
             none => {
-                let mut out = open_private(&self.part)?;
-                // What was written after the progress was saved is written again.
-                out.set_len(self.bytes)?;
-                out.seek(SeekFrom::End(0))?;
-                none.insert(out)
+                let out = none.insert(create_private(&self.part)?);
+                is_alone(out, &self.part)?;
+                out
             }
         };
         out.write_all(bytes)?;
@@ -182,43 +216,43 @@ impl<T: Serialize> Draft<T> {
         self.state.save(Saved { bytes, progress })
     }
 
-    fn finish(self) -> Result<(), AnyError> {
+    fn finish(mut self) -> Result<(), AnyError> {
+        // It may have become something else meanwhile.
+        is_file(&self.file)?;
         let Some(style) = self.sheet else {
-            self.put(&self.part)?;
+            let named = fs::rename(&self.part, &self.file);
+            named.map_err(|error| self.error(&error))?;
             return self.state.remove();
         };
-        let csv = with_suffix(&self.file, ".new");
-        if let Err(error) = self.write_csv(&csv, style) {
-            // It is written again from the lines.
-            let _ = fs::remove_file(&csv);
-            return Err(format!("{} cannot be written: {error}", csv.display()).into());
+        if let Some(lines) = &mut self.out {
+            // If this fails, it is written again from the lines.
+            let written = write_csv(lines, &self.file, style);
+            let shown = self.file.display();
+            written.map_err(|error| format!("{shown} cannot be written: {error}"))?;
         }
-        self.put(&csv)?;
         self.state.remove()?;
         Ok(fs::remove_file(&self.part)?)
     }
 
-    /// Makes CSV of the lines.
-    fn write_csv(&self, csv: &Path, style: Style) -> Result<(), SheetError> {
-        let mut to = create_private(csv)?;
-        write_sheet(&mut File::open(&self.part)?, &[], &mut to, style)?;
-        Ok(to.sync_all()?)
-    }
-
-    /// Gives a file the name of the complete one.
-    fn put(&self, from: &Path) -> Result<(), AnyError> {
-        // It may have become something else meanwhile.
-        is_file(&self.file)?;
-        fs::rename(from, &self.file).map_err(|error| self.error(&error))
-    }
-
     fn error(&self, error: &io::Error) -> AnyError {
-        if self.bytes == 0 {
+        if self.out.is_none() && error.kind() == io::ErrorKind::AlreadyExists {
+            return self.in_the_way();
+        }
+        if self.bytes == 0 && self.out.is_some() {
             // Nothing of the tables is in it. If it stays, the next run writes over it.
             let _ = fs::remove_file(&self.part);
         }
         format!("{} cannot be written: {error}", self.part.display()).into()
     }
+}
+
+/// Makes a file of CSV of the lines.
+fn write_csv(lines: &mut File, file: &Path, style: Style) -> Result<(), SheetError> {
+    let mut csv = draft_beside(file)?;
+    write_sheet(lines, &[], &mut csv, style)?;
+    csv.as_file().sync_all()?;
+    csv.persist(file).map_err(|error| error.error)?;
+    Ok(())
 }
 
 /// The file to write: the one that a link leads to.

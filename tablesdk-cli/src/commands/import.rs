@@ -1,7 +1,8 @@
 //! `tables import`: a file into an account. `FILE.import` contains how far it has come.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read};
+use std::hash::{DefaultHasher, Hasher as _};
+use std::io::{self, BufReader, Read, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -62,42 +63,49 @@ struct Progress {
     contents: Contents,
 }
 
-/// What tells the contents of a file from those that it had.
+/// What tells the contents of a file from those that it had. A new time alone makes no other contents.
 #[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
 struct Contents {
     bytes: u64,
-    /// The nanoseconds since 1970 at the last change.
-    changed: u128,
+    /// The hash of the first and the last bytes of each file.
+    ends: u64,
 }
 
 impl Contents {
     fn of(dump: &Dump) -> io::Result<Self> {
-        let mut contents = Self {
-            bytes: 0,
-            changed: 0,
-        };
+        let mut bytes = 0;
+        let mut ends = DefaultHasher::new();
         for file in &dump.files {
-            let found = fs::metadata(file)?;
-            let changed = found.modified()?.duration_since(UNIX_EPOCH);
-            // Before 1970, all times are the same.
-            let changed = changed.unwrap_or_default().as_nanos();
-            contents.bytes += found.len();
-            contents.changed = contents.changed.max(changed);
+            let mut file = File::open(file)?;
+            let length = file.metadata()?.len();
+            for start in [0, length.saturating_sub(END_BYTES)] {
+                let mut end = Vec::new();
+                file.seek(SeekFrom::Start(start))?;
+                file.by_ref().take(END_BYTES).read_to_end(&mut end)?;
+                ends.write(&end);
+            }
+            bytes += length;
         }
-        Ok(contents)
+        let ends = ends.finish();
+        Ok(Self { bytes, ends })
     }
+}
 
-    /// When they were changed, as `14:03 UTC on 2024-03-15`.
-    fn since(self) -> String {
-        let ticks = i64::try_from(self.changed / 100).unwrap_or(i64::MAX);
-        let Ok(since) = Timestamp::from_unix_ticks(ticks) else {
-            return "an unknown time".to_owned();
-        };
-        let since = since.to_string();
-        let (day, time) = since.split_once('T').unwrap_or_default();
-        let minute = time.get(..5).unwrap_or_default();
-        format!("{minute} UTC on {day}")
-    }
+/// When a dump was changed, as `14:03 UTC on 2024-03-15`.
+fn changed(dump: &Dump) -> String {
+    let times = dump.files.iter().filter_map(|file| {
+        let changed = fs::metadata(file).ok()?.modified().ok()?;
+        changed.duration_since(UNIX_EPOCH).ok()
+    });
+    let last = times.max().unwrap_or_default().as_nanos();
+    let ticks = i64::try_from(last / 100).unwrap_or(i64::MAX);
+    let Ok(last) = Timestamp::from_unix_ticks(ticks) else {
+        return "an unknown time".to_owned();
+    };
+    let last = last.to_string();
+    let (day, time) = last.split_once('T').unwrap_or_default();
+    let minute = time.get(..5).unwrap_or_default();
+    format!("{minute} UTC on {day}")
 }
 
 impl Import {
@@ -132,7 +140,7 @@ impl Transfer for Import {
         reading.table = reading.table.or_else(|| dump.table.clone());
         let contents = Contents::of(&dump).map_err(cannot_read)?;
         let command = format!("import to {}{}", service.endpoint(), words(&reading));
-        let (mut state, before) = state(&path, contents, command)?;
+        let (mut state, before) = state((&path, &dump), contents, command)?;
 
         let bar = Bar::of_bytes(contents.bytes);
         let records = records(bar.0.wrap_read(dump.reader()), &reading);
@@ -151,10 +159,13 @@ impl Transfer for Import {
         let before_end = |(place, _): &&(Place, BulkFailure)| place.number() <= done.done;
         let failed = done.failures.iter().filter(before_end).count();
         let is_done = failed == done.failures.len();
+        let records = done.done.max(before.records);
         match &done.error {
             None | Some(ImportError::Truncated) if is_done => state.remove()?,
+            // There is nothing to continue after.
+            Some(_) if records == 0 => state.remove()?,
             _ => state.save(Progress {
-                records: done.done,
+                records,
                 failed: before.failed + failed as u64,
                 ..before
             })?,
@@ -172,7 +183,7 @@ fn records<R: Read>(from: R, reading: &ReadOptions) -> Records<BufReader<R>> {
 
 /// The state of the import of a file, and what an earlier run has done.
 fn state(
-    path: &Path,
+    (path, dump): (&Path, &Dump),
     contents: Contents,
     command: String,
 ) -> Result<(StateFile<Progress>, Progress), AnyError> {
@@ -185,14 +196,15 @@ fn state(
     if progress.contents == contents {
         return Ok((state, progress));
     }
-    let (shown, since) = (path.display(), contents.since());
+    let (shown, since) = (path.display(), changed(dump));
     Err(format!(
         "{shown} is not the file of the interrupted import: it has other contents since {since}; remove {shown}.import to start from the beginning"
     )
     .into())
 }
 
-/// The options that change what is in a file, as an appendix of a sentence.
+/// The options that change what is in a file, as an appendix of a sentence. `--as-string` is none: with it, entities are read that are
+/// errors without it, and those before them stay as they are.
 fn words(reading: &ReadOptions) -> String {
     let mut words = String::new();
     let mut add = |option: &str| words.extend([" with --", option]);
@@ -206,9 +218,6 @@ fn words(reading: &ReadOptions) -> String {
         Some(Empty::Absent) => add("empty absent"),
         Some(_) => add("empty strings"),
         None => {}
-    }
-    if reading.as_string {
-        add("as-string");
     }
     words
 }
@@ -242,3 +251,4 @@ fn report(path: &Path, done: &ImportReport, failed_before: u64) -> Report {
 }
 
 const BUFFER_BYTES: usize = 1 << 20;
+const END_BYTES: u64 = 1 << 16;

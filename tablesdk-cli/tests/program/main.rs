@@ -8,6 +8,7 @@ mod entra;
 mod exits;
 mod files;
 mod infer;
+mod leftovers;
 mod mcp;
 mod mistakes;
 mod outbox;

@@ -294,7 +294,15 @@ async fn an_export_to_csv_continues_where_it_stopped() {
     let place = tempfile::tempdir().unwrap();
     let directory = place.path();
     let (_server, service, text) = server().await;
-    people(&service).await;
+    let table = service.table("People");
+    table.create_table().await.unwrap();
+    let wide = |row: usize| {
+        let entity = DynamicEntity::new("a", row.to_string());
+        let names = (0..101).map(|index| format!("P{row:02}x{index:03}"));
+        names.fold(entity, |entity, name| entity.with(name, 1))
+    };
+    let entities = futures::stream::iter((0..100).map(wide));
+    assert!(table.bulk().insert(entities).await.unwrap().is_success());
     let account = [(STRING, text.as_str())];
     let words = [
         "export",
@@ -305,23 +313,27 @@ async fn an_export_to_csv_continues_where_it_stopped() {
         "csv",
     ];
     // The last step fails.
-    fs::create_dir(directory.join("people.csv.new")).unwrap();
     let (code, _, errors) = tables(directory, &words, &account).await;
     assert!(
-        code == 1 && errors.contains("people.csv.new cannot be written"),
+        code == 1
+            && errors.contains("people.csv cannot be written: the entities have more than 10000"),
         "{errors}"
     );
-    assert_eq!(
-        names(directory),
-        ["people.csv.export", "people.csv.new", "people.csv.part"]
-    );
-    fs::remove_dir(directory.join("people.csv.new")).unwrap();
+    let left = ["people.csv.export", "people.csv.part"];
+    assert_eq!(names(directory), left);
+    // All entities get the same properties.
+    let part = directory.join("people.csv.part");
+    let lines = fs::read_to_string(&part).unwrap();
+    let alike = (1..100).fold(lines, |lines, row| {
+        lines.replace(&format!("P{row:02}x"), "P00x")
+    });
+    fs::write(&part, alike).unwrap();
     service.table("People").delete_table().await.unwrap();
     let (code, json, errors) = tables(directory, &words, &account).await;
-    assert_eq!((code, &json["entities"]), (0, &3.into()), "{errors}");
+    assert_eq!((code, &json["entities"]), (0, &100.into()), "{errors}");
     assert_eq!(names(directory), ["people.csv"]);
     let csv = fs::read_to_string(directory.join("people.csv")).unwrap();
-    assert_eq!(csv.lines().count(), 4);
+    assert_eq!(csv.lines().count(), 101);
 }
 
 /// The examples of the page about the files of other programs.
