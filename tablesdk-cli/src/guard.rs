@@ -6,8 +6,9 @@ use clap::Args;
 use tablesdk::{ETag, TableClient};
 use tablesdk_cli::own::{EntrySearch, Kept};
 
-use crate::output::{AnyError, UsageError, note};
-use crate::show::harmless;
+use crate::error::{AnyError, UsageError};
+use crate::escape::harmless;
+use crate::output::note;
 
 /// Whether entities that the client keeps are written
 #[derive(Args)]

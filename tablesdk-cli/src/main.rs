@@ -2,6 +2,8 @@
 
 mod account;
 mod commands;
+mod error;
+mod escape;
 mod guard;
 mod output;
 mod prompt;
@@ -22,8 +24,10 @@ use crate::commands::{
     Transfer as _, completions, copy, export, get, import, infer, ls, mcp, outbox, put, query, rm,
     sas, schema,
 };
-use crate::output::{Output, UsageError, shown};
-use crate::show::{Format, harmless};
+use crate::error::UsageError;
+use crate::escape::harmless;
+use crate::output::{Output, shown};
+use crate::show::Format;
 
 /// Shows, changes and carries tables of Azure Table storage
 ///

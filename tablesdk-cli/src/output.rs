@@ -1,6 +1,5 @@
 //! The output of a command: progress on a terminal, its result, and its exit code.
 
-use std::error::Error;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -8,16 +7,14 @@ use std::time::Instant;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use serde_json::Value as Json;
-use tablesdk::ErrorKind;
 use tablesdk::action::BulkFailure;
 use tablesdk_cli::lines::Totals;
 use tablesdk_cli::own::{LeftBehind, OwnEntities};
 use tablesdk_cli::pages::{Position, TablePages};
 
-use crate::show::{Format, Printer, harmless, harmless_json};
-
-/// An error of any kind.
-pub(crate) type AnyError = Box<dyn Error + Send + Sync>;
+use crate::error::{AnyError, is_usage, with_causes};
+use crate::escape::{harmless, harmless_json};
+use crate::show::{Format, Printer};
 
 /// Where a command reports.
 pub(crate) struct Output {
@@ -302,40 +299,6 @@ pub(crate) fn shown(result: Result<(), AnyError>) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Whether the arguments are not valid. The client refuses some of them.
-fn is_usage(error: &AnyError) -> bool {
-    let of_client = error.downcast_ref().map(tablesdk::Error::kind);
-    error.is::<UsageError>() || of_client == Some(ErrorKind::Input)
-}
-
-/// The text of an error, for people who use the program.
-pub(crate) fn with_causes(error: &(dyn Error + 'static)) -> String {
-    all_causes(error).replace(
-        "`create_table().if_missing()` creates it",
-        "`tables ls` prints the names",
-    )
-}
-
-/// An error with those causes that its message does not contain. An error of the client contains all of them, in one line.
-fn all_causes(error: &(dyn Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let message = in_one_line(&cause.to_string());
-        if !in_one_line(&text).contains(message.trim_end_matches('.')) {
-            text.push_str(": ");
-            text.push_str(&message);
-        }
-        source = cause.source();
-    }
-    text
-}
-
-fn in_one_line(text: &str) -> String {
-    let lines: Vec<_> = text.lines().map(str::trim).collect();
-    lines.join(" ")
-}
-
 /// A progress bar on standard error, if that is a terminal. It disappears when it is dropped.
 pub(crate) struct Bar(pub(crate) ProgressBar);
 
@@ -377,32 +340,5 @@ impl Drop for Bar {
     }
 }
 
-/// An error in the arguments, or in the environment variables that replace them.
-#[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub(crate) struct UsageError(pub(crate) AnyError);
-
 const INVALID_ARGUMENTS: u8 = 2;
 const PARTLY_FAILED: u8 = 3;
-
-#[cfg(test)]
-mod tests {
-    use tablesdk::ErrorCode;
-
-    use super::*;
-
-    #[derive(Debug, thiserror::Error)]
-    #[error("the table cannot be copied")]
-    struct Outer(#[source] tablesdk::Error);
-
-    #[test]
-    fn a_cause_is_printed_once() {
-        let inner = tablesdk::Error::service(ErrorCode::TableNotFound);
-        let text = with_causes(&inner);
-        let expected =
-            "404 TableNotFound: The table specified does not exist; `tables ls` prints the names";
-        assert_eq!(text, expected, "the remedy is one of the program");
-        let outer = with_causes(&Outer(inner));
-        assert_eq!(outer, format!("the table cannot be copied: {text}"));
-    }
-}

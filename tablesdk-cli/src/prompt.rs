@@ -5,7 +5,7 @@ use std::thread;
 
 use tokio::sync::oneshot;
 
-use crate::output::{AnyError, UsageError};
+use crate::error::{AnyError, UsageError};
 
 /// Whether the answer is yes. Without a terminal there is no answer, which is an error in the arguments; `instead` names options that need
 /// none.

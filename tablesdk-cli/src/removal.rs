@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use tablesdk::{ETag, Error, TableClient};
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
 
-use crate::output::{AnyError, Bar};
+use crate::error::AnyError;
+use crate::output::Bar;
 
 /// The entities that were found.
 pub(crate) struct Found {

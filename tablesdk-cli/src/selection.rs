@@ -8,7 +8,8 @@ use tablesdk::action::QueryEntities;
 use tablesdk::query::AccessClass;
 use tablesdk::{DynamicEntity, TableClient};
 
-use crate::output::{AnyError, UsageError, note};
+use crate::error::{AnyError, UsageError};
+use crate::output::note;
 
 /// Conditions, all of which an entity meets
 #[derive(Args, Deserialize, JsonSchema)]

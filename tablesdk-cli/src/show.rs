@@ -10,7 +10,8 @@ use tablesdk::{DynamicEntity, Stored, Value};
 use tablesdk_cli::lines::stored_json;
 use tablesdk_cli::sheet::{SheetError, Spool, Style, write_objects};
 
-use crate::output::AnyError;
+use crate::error::AnyError;
+use crate::escape::{harmless, harmless_json};
 
 /// The form of what a command prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -250,11 +251,6 @@ impl Entities<'_, '_> {
     }
 }
 
-/// The keys of an entity, for a message.
-pub(crate) fn key(partition: &str, row: &str) -> String {
-    harmless(&format!("({partition:?}, {row:?})"))
-}
-
 /// The properties that entities have, in the order in which they are seen first. Those of an earlier page stay in their columns.
 #[derive(Default)]
 struct Names {
@@ -331,34 +327,6 @@ pub(crate) fn cell(value: &Value) -> String {
     }
 }
 
-/// A text without characters that act on a terminal, or on the order of what it shows.
-pub(crate) fn harmless(text: &str) -> String {
-    escaped(text, |character| character.escape_unicode().to_string())
-}
-
-/// The same within JSON. It has no character beyond 16 bits that acts.
-pub(crate) fn harmless_json(json: &str) -> String {
-    escaped(json, |character| format!("\\u{:04x}", u32::from(character)))
-}
-
-fn escaped(text: &str, escape: impl Fn(char) -> String) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for character in text.chars() {
-        if acts(character) {
-            shown.push_str(&escape(character));
-        } else {
-            shown.push(character);
-        }
-    }
-    shown
-}
-
-/// Control characters, and the marks of bidirectional text.
-pub(crate) fn acts(character: char) -> bool {
-    character.is_control()
-        || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
 /// How many bytes of a value are shown.
 const HEX_MAX: usize = 16;
 /// How many characters of a value `get` shows on a terminal.
@@ -369,18 +337,6 @@ const COLUMNS: u16 = 80;
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_shown_does_not_act_on_a_terminal() {
-        let text = "a\u{1b}[2Jb\u{202e}c\td\u{9b}ä漢";
-        let shown = harmless(text);
-        assert_eq!(shown, r"a\u{1b}[2Jb\u{202e}c\u{9}d\u{9b}ä漢");
-        let json = serde_json::to_string(text).expect("a string is JSON");
-        let shown = harmless_json(&json);
-        assert!(!shown.chars().any(acts), "{shown}");
-        let read: String = serde_json::from_str(&shown).expect("it is still JSON");
-        assert_eq!(read, text);
-    }
 
     #[test]
     fn a_cell_shows_the_value_exactly() {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tempfile::NamedTempFile;
 
-use crate::output::{AnyError, UsageError};
+use crate::error::{AnyError, UsageError};
 
 /// The progress of a command, of type `T`, in a file that is always replaced as a whole.
 pub(crate) struct StateFile<T: Serialize> {

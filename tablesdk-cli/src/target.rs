@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tablesdk_cli::sheet::{SheetError, Spool, Style, write_sheet};
 
-use crate::output::{AnyError, UsageError};
+use crate::error::{AnyError, UsageError};
 use crate::state::{
     StateFile, create_private, draft_beside, is_alone, is_file, is_standard, is_streamed,
     open_private, with_suffix,

@@ -6,7 +6,7 @@ use tablesdk::sas::SasUrl;
 use tablesdk::{Credential, SharedKey, TableServiceClient, TableServiceClientBuilder};
 use tablesdk_protocol::{Endpoint, InvalidEndpointError};
 
-use crate::output::AnyError;
+use crate::error::AnyError;
 
 /// Starts a client of an account that one text describes. A token is for a URL without a signature.
 pub(super) fn of_text(

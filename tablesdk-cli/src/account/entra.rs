@@ -13,7 +13,7 @@ use azure_identity::{
 use tablesdk::{Credential, EntraId};
 
 use super::auth::Auth;
-use crate::output::AnyError;
+use crate::error::AnyError;
 
 impl Auth {
     /// The credential.

@@ -10,7 +10,7 @@ use clap::Args;
 use tablesdk::{Credential, Sas, SharedKey, TableServiceClient, TableServiceClientBuilder};
 
 pub(crate) use self::auth::Auth;
-use crate::output::{AnyError, UsageError};
+use crate::error::{AnyError, UsageError};
 
 /// An account, as `az storage` takes it
 #[derive(Args, Default)]

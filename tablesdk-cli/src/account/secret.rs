@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::io::{self, Read as _};
 
-use crate::output::AnyError;
+use crate::error::AnyError;
 
 /// What a text of `env:NAME` or `file:PATH` refers to, or the text itself.
 pub(super) fn value(

@@ -5,7 +5,8 @@ use std::io::{self, Write as _};
 use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::output::{AnyError, Output, UsageError};
+use crate::error::{AnyError, UsageError};
+use crate::output::Output;
 
 /// Print the completions of a shell
 ///

@@ -11,7 +11,8 @@ use tablesdk_cli::pages::{Position, TablePage, TablePages};
 
 use super::Transfer;
 use crate::account::{Auth, Token, connect};
-use crate::output::{AnyError, Bar, Failure, Report, UsageError, with_causes};
+use crate::error::{AnyError, UsageError, with_causes};
+use crate::output::{Bar, Failure, Report};
 use crate::state::StateFile;
 
 /// Copy tables from one account into another

@@ -11,7 +11,8 @@ use tablesdk_cli::sheet::Style;
 
 use super::Transfer;
 use crate::account::Account;
-use crate::output::{AnyError, Bar, Failure, Report, UsageError};
+use crate::error::{AnyError, UsageError};
+use crate::output::{Bar, Failure, Report};
 use crate::selection::Selection;
 use crate::state::is_streamed;
 use crate::target::Target;

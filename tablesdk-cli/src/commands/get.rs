@@ -4,8 +4,9 @@ use clap::Args;
 use tablesdk::{DynamicEntity, Stored, TableClient, TableEntity};
 
 use crate::account::Account;
-use crate::output::{AnyError, Output};
-use crate::show::key;
+use crate::error::AnyError;
+use crate::escape::key;
+use crate::output::Output;
 
 /// Print one entity
 ///

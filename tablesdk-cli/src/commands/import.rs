@@ -16,7 +16,8 @@ use tablesdk_cli::records::{Empty, Place, ReadOptions, Records, Types};
 
 use super::Transfer;
 use crate::account::Account;
-use crate::output::{AnyError, Bar, Failure, Report, with_causes};
+use crate::error::{AnyError, with_causes};
+use crate::output::{Bar, Failure, Report};
 use crate::state::{StateFile, is_standard, is_streamed, with_suffix};
 
 /// Write the tables and entities of a file into an account

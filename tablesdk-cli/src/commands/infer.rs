@@ -7,7 +7,8 @@ use clap::builder::RangedU64ValueParser;
 use tablesdk_cli::infer::{LeftOut, Sample, TypeName};
 
 use crate::account::Account;
-use crate::output::{AnyError, Output, UsageError, counted, note, of_sample};
+use crate::error::{AnyError, UsageError};
+use crate::output::{Output, counted, note, of_sample};
 
 /// Print structs of Rust that read the entities of a table
 ///

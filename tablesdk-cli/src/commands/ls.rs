@@ -5,7 +5,8 @@ use tablesdk::TableServiceClient;
 use tablesdk_cli::lines::Line;
 
 use crate::account::Account;
-use crate::output::{AnyError, Output};
+use crate::error::AnyError;
+use crate::output::Output;
 
 /// Print the names of the tables
 ///

@@ -15,7 +15,8 @@ pub(crate) mod rm;
 pub(crate) mod sas;
 pub(crate) mod schema;
 
-use crate::output::{AnyError, Report};
+use crate::error::AnyError;
+use crate::output::Report;
 
 /// A command that carries whole tables, with its arguments.
 pub(crate) trait Transfer {

@@ -7,8 +7,9 @@ use tablesdk::outbox::{Outbox as Steps, PoisonedStep};
 use tablesdk_cli::own::outbox::{Step, partitions, steps};
 
 use crate::account::Account;
-use crate::output::{AnyError, Output, counted, note, result};
-use crate::show::{harmless, key};
+use crate::error::AnyError;
+use crate::escape::{harmless, key};
+use crate::output::{Output, counted, note, result};
 
 /// Show, apply, retry and discard the steps of outboxes
 ///

@@ -14,9 +14,10 @@ use tablesdk_protocol::limits::{BATCH_CHANGES_MAX, REQUEST_BODY_BYTES_MAX};
 
 use super::Transfer;
 use crate::account::Account;
+use crate::error::{AnyError, UsageError, with_causes};
+use crate::escape::key;
 use crate::guard::{Guard, etag};
-use crate::output::{AnyError, Report, Subject, UsageError, note, of_guesses, with_causes};
-use crate::show::key;
+use crate::output::{Report, Subject, note, of_guesses};
 
 /// Write entities from standard input into a table
 ///

@@ -8,7 +8,8 @@ use tablesdk::{DynamicEntity, Stored, TableClient};
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 
 use crate::account::Account;
-use crate::output::{AnyError, Output, UsageError, note};
+use crate::error::{AnyError, UsageError};
+use crate::output::{Output, note};
 use crate::selection::{Selection, note_access};
 
 /// Print entities of a table

@@ -11,12 +11,13 @@ use tablesdk_cli::own::{AsStored, Kept, MARKS};
 use super::Transfer;
 use super::get::{existing, missing};
 use crate::account::Account;
+use crate::error::{AnyError, with_causes};
+use crate::escape::key;
 use crate::guard::{Guard, etag};
-use crate::output::{AnyError, Bar, Report, Subject, counted, with_causes};
+use crate::output::{Bar, Report, Subject, counted};
 use crate::prompt::confirmed;
 use crate::removal::{Found, Removed};
 use crate::selection::{Selection, note_access};
-use crate::show::key;
 
 /// Delete one entity, or those that a query finds
 ///

@@ -14,7 +14,8 @@ use tablesdk::{ErrorKind, Timestamp};
 use tablesdk_protocol::auth::sas::LetterSet;
 
 use crate::account::Account;
-use crate::output::{AnyError, Output, UsageError, note};
+use crate::error::{AnyError, UsageError};
+use crate::output::{Output, note};
 
 /// Sign a shared access signature
 ///

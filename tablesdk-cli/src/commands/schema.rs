@@ -9,8 +9,10 @@ use tablesdk_cli::lines::entity_json;
 use tablesdk_cli::schema::{Schema as Properties, TypeOfProperty};
 
 use crate::account::Account;
-use crate::output::{AnyError, Output, note, of_sample};
-use crate::show::{cell, harmless};
+use crate::error::AnyError;
+use crate::escape::harmless;
+use crate::output::{Output, note, of_sample};
+use crate::show::cell;
 
 /// Print the properties of a table, with their types
 ///

@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use tablesdk::{DynamicEntity, Stored};
 use tablesdk_cli::lines::entity_json;
 
-use crate::show::{acts, harmless, harmless_json};
+use crate::escape::{acts, harmless, harmless_json};
 
 /// How many bytes the parts of an answer have that can be many: the text of an answer has 64 KiB at most, with a token of up to 16 KiB.
 pub(super) const PARTS_BYTES_MAX: usize = 46 * 1024;

@@ -4,7 +4,7 @@ use rmcp::model::{JsonObject, Tool};
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
-use crate::output::AnyError;
+use crate::error::AnyError;
 
 /// A schema in the form that all hosts read: an argument may be absent instead of null, and there are no others.
 pub(super) fn tidy(schema: &JsonObject) -> JsonObject {

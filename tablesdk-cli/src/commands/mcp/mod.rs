@@ -17,7 +17,8 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use tablesdk_cli::lines::MAX_LINE_BYTES;
 
 use crate::account::{Account, built};
-use crate::output::{AnyError, Output, UsageError, note};
+use crate::error::{AnyError, UsageError};
+use crate::output::{Output, note};
 
 use first_request::FromFirstRequest;
 use server::{Rights, Server, count_requests};

@@ -14,7 +14,7 @@ use crate::commands::get::existing;
 use crate::commands::ls::names;
 use crate::commands::query::Asked;
 use crate::commands::schema::{line, sampled};
-use crate::output::AnyError;
+use crate::error::AnyError;
 use crate::selection::cost;
 
 impl Server {

@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 use tokio::task_local;
 
 use super::{answer, arguments, tools};
-use crate::output::{AnyError, with_causes};
+use crate::error::{AnyError, with_causes};
 
 /// What the arguments of the program allow beyond reads that use keys.
 #[derive(Clone, Copy)]

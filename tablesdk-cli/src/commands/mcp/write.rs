@@ -10,8 +10,8 @@ use super::answer::View;
 use super::server::Server;
 use super::tools::{ChangeEntity, DeleteEntity, InsertEntity};
 use crate::commands::get::existing;
-use crate::output::AnyError;
-use crate::show::key;
+use crate::error::AnyError;
+use crate::escape::key;
 
 impl Server {
     pub(super) async fn insert_entity(&self, asked: InsertEntity) -> Result<JsonObject, AnyError> {
