@@ -25,10 +25,10 @@ use crate::output::{Report, Subject, note, of_guesses};
 ///   tables get Employees Sales 000017 | jq -c '.Age = 37' | tables put Employees --replace
 ///   echo '{"PartitionKey":"Sales","RowKey":"000017","Age":37}' | tables put Employees --merge
 ///
-/// An entity is an object of JSON, as `query`, `get` and `export` print it, or a row of CSV, as
-/// `--output csv` prints it. Entities of one partition that follow each other are one
-/// transaction, up to 100 of them and 4 MiB: all of it is written, or nothing. The first
-/// error ends the command.
+/// An entity is an object of JSON, as `query` and `get` print it, or a row of CSV, as
+/// `--output csv` prints it; `import` takes whole exports. Entities of one partition that
+/// follow each other are one transaction, up to 100 of them and 4 MiB: all of it is written,
+/// or nothing. The first error ends the command.
 ///
 /// `query` and `get` print the version of an entity as "odata.etag". With it, --merge and
 /// --replace write the entity only if that is still its version; without it, whatever the
