@@ -93,6 +93,8 @@ impl Printer {
         let timestamp = timestamp(entity);
         let edm_type = "Edm.DateTime".to_owned();
         rows.push(vec!["Timestamp".to_owned(), edm_type, timestamp]);
+        let etag = harmless(entity.etag().as_str());
+        rows.push(vec!["ETag".to_owned(), String::new(), etag]);
         Ok(self.table(["Property", "Type", "Value"], rows, &[], Cut::Nothing)?)
     }
 
@@ -188,11 +190,17 @@ impl Printer {
             }
             table.add_row(row);
         }
-        for (index, column) in table.column_iter_mut().enumerate() {
+        let widths = table.column_max_content_widths();
+        let columns = table.column_iter_mut().zip(widths).enumerate();
+        for (index, (column, width)) in columns {
             column.set_padding((0, 2));
             // A part of a number would be another number.
-            if numbers.contains(&index) {
+            let is_number = numbers.contains(&index);
+            if is_number {
                 column.set_cell_alignment(CellAlignment::Right);
+            }
+            // The first two columns say what a row is: keys are copied from here.
+            if is_number || index < 2 && width <= NAME_WIDTH {
                 column.set_constraint(ColumnConstraint::ContentWidth);
             }
         }
@@ -331,6 +339,8 @@ pub(crate) fn cell(value: &Value) -> String {
 const HEX_MAX: usize = 16;
 /// How many characters of a value `get` shows on a terminal.
 const VALUE_MAX: usize = 2000;
+/// Keys up to this width are shown whole.
+const NAME_WIDTH: u16 = 32;
 /// The width of a terminal that does not say it.
 const COLUMNS: u16 = 80;
 

@@ -94,6 +94,7 @@ def without_variables(line):
     """A line of session.txt, without times and tokens."""
     line = re.sub(r"\d{4}-\d\d-\d\dT[0-9:.]+Z", "…", line)
     line = re.sub(r"in \d+\.\d s$", "in … s", line)
+    line = re.sub(r'W/"datetime.*', "…", line)
     return re.sub(r"--continue \S+", "--continue …", line)
 
 

@@ -40,7 +40,8 @@ use crate::target::Target;
 ///
 ///   tables export - --table Employees | gzip > employees.jsonl.gz
 ///
-/// --format csv writes one table as Storage Explorer does, with the type of each value:
+/// A file whose name ends with .csv, or --format csv, is one table as Storage Explorer writes
+/// it, with the type of each value:
 ///
 ///   PartitionKey,RowKey,Timestamp,Age,Age@type
 ///   Sales,1,2024-03-15T10:20:30.0000000Z,36,Edm.Int32
@@ -49,7 +50,7 @@ use crate::target::Target;
 /// property that is absent. The columns are known only when the table was read: until
 /// then, lines of JSON are in FILE.part, or in a temporary file if FILE is a pipe.
 ///
-///   tables export sales.csv --table Employees --partition Sales --format csv
+///   tables export sales.csv --table Employees --partition Sales
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Export {
@@ -60,9 +61,9 @@ pub(crate) struct Export {
     tables: Vec<String>,
     #[command(flatten)]
     selection: Selection,
-    /// The form of the file
-    #[arg(long, value_enum, default_value_t)]
-    format: FileFormat,
+    /// The form of the file. Default: csv if its name ends so, else json
+    #[arg(long, value_enum)]
+    format: Option<FileFormat>,
     /// Replace the file if it exists
     #[arg(long)]
     force: bool,
@@ -74,10 +75,9 @@ pub(crate) struct Export {
 }
 
 /// The form of a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, clap::ValueEnum)]
 enum FileFormat {
     /// Lines of JSON
-    #[default]
     Json,
     /// CSV with the columns of Storage Explorer
     Csv,
@@ -92,7 +92,14 @@ impl Export {
     /// Makes the cells of CSV safe for a spreadsheet. Returns whether the file is CSV.
     pub(crate) fn guard(&mut self) -> bool {
         self.is_guarded = true;
-        self.format == FileFormat::Csv
+        self.is_csv()
+    }
+
+    fn is_csv(&self) -> bool {
+        let extension = self.file.extension();
+        let is_named_so = extension.is_some_and(|it| it.eq_ignore_ascii_case("csv"));
+        self.format
+            .map_or(is_named_so, |format| format == FileFormat::Csv)
     }
 
     /// The one table of a command that needs one.
@@ -115,10 +122,10 @@ impl Export {
     }
 
     fn sheet(&self) -> Result<Option<Style>, AnyError> {
-        if self.format == FileFormat::Json {
+        if !self.is_csv() {
             return Ok(None);
         }
-        self.only_table("--format csv")?;
+        self.only_table("CSV")?;
         let mut style = Style::default();
         style.for_windows = true;
         style.guarded = self.is_guarded;

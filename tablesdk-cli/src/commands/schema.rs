@@ -85,11 +85,21 @@ fn row(name: &str, of_type: &TypeOfProperty, count: u64) -> Vec<String> {
         harmless(name),
         of_type.edm_type().as_str().to_owned(),
         share(of_type.entities(), count),
-        cell(of_type.smallest()),
-        cell(of_type.largest()),
+        short(of_type.smallest()),
+        short(of_type.largest()),
         of_type.bytes_mean().to_string(),
         of_type.bytes_max().to_string(),
     ]
+}
+
+/// The beginning of a value, which says what others are like.
+fn short(value: &Value) -> String {
+    let text = cell(value);
+    let mut shown: String = text.chars().take(VALUE_CHARS_MAX).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
 }
 
 /// A value in the JSON of the service.
@@ -108,6 +118,7 @@ fn share(count: u64, all: u64) -> String {
     }
 }
 
+const VALUE_CHARS_MAX: usize = 60;
 const HEADER: [&str; 7] = [
     "Property",
     "Type",
