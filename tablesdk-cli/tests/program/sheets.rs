@@ -260,10 +260,7 @@ async fn an_export_may_have_a_part_of_a_table() {
             &["--partition", "Sales"][..],
             "a selection of entities needs exactly one --table",
         ),
-        (
-            &["--format", "csv"],
-            "--format csv needs exactly one --table",
-        ),
+        (&["--format", "csv"], "CSV needs exactly one --table"),
         (
             &["--table", "People", "--table", "Others", "--format", "csv"],
             "exactly one --table",
