@@ -147,6 +147,19 @@ async fn entries_of_indexes_are_deleted_by_force_alone() {
         );
     }
     assert_eq!(table.query::<DynamicEntity>().count().await.unwrap(), 3);
+    let words = [
+        "rm",
+        "Employees",
+        "--partition",
+        "Sales",
+        "--force",
+        "--dry-run",
+    ];
+    let (code, _, errors) = run(&words, &account).await;
+    assert!(
+        code == 0 && !errors.contains("now "),
+        "nothing is to be mended: {errors}"
+    );
     let words = ["rm", "Employees", "Sales", "empid_000001", "--force"];
     let (code, _, errors) = run(&words, &account).await;
     assert!(
