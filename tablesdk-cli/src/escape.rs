@@ -5,6 +5,15 @@ pub(crate) fn key(partition: &str, row: &str) -> String {
     harmless(&format!("({partition:?}, {row:?})"))
 }
 
+/// A text of which at most this number of characters is shown.
+pub(crate) fn shortened(text: &str, chars: usize) -> String {
+    let mut shown: String = text.chars().take(chars).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}
+
 /// A text without characters that act on a terminal, or on the order of what it shows.
 pub(crate) fn harmless(text: &str) -> String {
     escaped(text, |character| character.escape_unicode().to_string())

@@ -6,7 +6,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use tablesdk::action::QueryEntities;
 use tablesdk::query::AccessClass;
-use tablesdk::{DynamicEntity, TableClient};
+use tablesdk::{DynamicEntity, Error, TableClient};
 
 use crate::error::{AnyError, UsageError};
 use crate::output::note;
@@ -105,6 +105,11 @@ impl Selection {
     /// The partition that the entities are in, if the options name one.
     pub(crate) fn partition(&self) -> Option<&str> {
         self.partition.as_deref()
+    }
+
+    /// The conditions as OData; `None` if there are none.
+    pub(crate) fn odata(&self, table: &TableClient) -> Result<Option<String>, Error> {
+        Ok(self.query(table).explain()?.filter().map(str::to_owned))
     }
 
     /// The query for these entities.

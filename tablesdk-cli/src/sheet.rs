@@ -24,7 +24,7 @@ use tablesdk_protocol::ValueRef;
 use tablesdk_protocol::wire::json::{JsonEntity, PropertyError, RawProperty, read_entity};
 use tablesdk_protocol::wire::lines;
 
-use crate::lines::Line;
+use crate::lines::entity_json;
 
 /// The columns that each entity has, in their order.
 pub(crate) const KEYS: [&str; 3] = ["PartitionKey", "RowKey", "Timestamp"];
@@ -288,9 +288,9 @@ impl Spool {
     /// When the temporary file cannot be written.
     pub fn add(&mut self, entity: &DynamicEntity) -> io::Result<()> {
         let mut line = Vec::new();
-        let entity = Line::Entity {
-            table: "Spooled".to_owned(),
-            entity: entity.clone(),
+        let entity = lines::Line::Entity {
+            table: "Spooled".into(),
+            entity: entity_json(entity).into(),
         };
         entity.write(&mut line);
         self.write_all(&line)

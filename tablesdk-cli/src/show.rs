@@ -11,7 +11,7 @@ use tablesdk_cli::lines::stored_json;
 use tablesdk_cli::sheet::{SheetError, Spool, Style, write_objects};
 
 use crate::error::AnyError;
-use crate::escape::{harmless, harmless_json};
+use crate::escape::{harmless, harmless_json, shortened};
 
 /// The form of what a command prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -100,12 +100,12 @@ impl Printer {
 
     /// The beginning of a value that would fill a terminal.
     fn beginning(&self, value: String) -> String {
-        if !self.is_terminal || value.chars().nth(VALUE_MAX).is_none() {
+        let count = value.chars().count();
+        if !self.is_terminal || count <= VALUE_MAX {
             return value;
         }
-        let shown: String = value.chars().take(VALUE_MAX).collect();
-        let count = value.chars().count();
-        format!("{shown}… ({count} characters; --output json prints all)")
+        let shown = shortened(&value, VALUE_MAX);
+        format!("{shown} ({count} characters; --output json prints all)")
     }
 
     /// Prints what is no entity: lines of JSON, or the rows of a table, with numbers in these columns.

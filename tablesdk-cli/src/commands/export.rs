@@ -116,9 +116,8 @@ impl Export {
             return Ok(None);
         }
         let table = self.only_table("a selection of entities")?;
-        let query = self.selection.query(&service.table(table));
-        let explained = query.explain().map_err(|error| UsageError(error.into()))?;
-        Ok(explained.filter().map(str::to_owned))
+        let filter = self.selection.odata(&service.table(table));
+        Ok(filter.map_err(|error| UsageError(error.into()))?)
     }
 
     fn sheet(&self) -> Result<Option<Style>, AnyError> {

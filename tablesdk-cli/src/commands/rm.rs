@@ -182,19 +182,18 @@ async fn find(
     selection: &Selection,
     guard: &mut Guard,
 ) -> Result<Found, AnyError> {
-    let query = selection.query(table);
     let mut found = Found::new()?;
     let mut entities: BoxStream<'_, Result<Candidate, Error>> = if guard.is_forced() {
-        let filter = query.explain()?.filter().map(str::to_owned);
-        let all = table.query::<AsStored>();
-        let all = filter
-            .into_iter()
-            .fold(all, |all, filter| all.odata(&filter));
+        let mut all = table.query::<AsStored>();
+        if let Some(filter) = selection.odata(table)? {
+            all = all.odata(&filter);
+        }
         let all = all.stream();
         all.map_ok(|it| (it.key().clone(), it.etag().clone(), Kept::of(&it.0)))
             .boxed()
     } else {
-        let marks = query.select(|e| e.properties(MARKS)).stream();
+        let marks = selection.query(table).select(|e| e.properties(MARKS));
+        let marks = marks.stream();
         marks
             .map_ok(|it| (it.key().clone(), it.etag().clone(), Kept::of(&it)))
             .boxed()

@@ -10,7 +10,7 @@ use tablesdk_cli::schema::{Schema as Properties, TypeOfProperty};
 
 use crate::account::Account;
 use crate::error::AnyError;
-use crate::escape::harmless;
+use crate::escape::{harmless, shortened};
 use crate::output::{Output, note, of_sample};
 use crate::show::cell;
 
@@ -85,21 +85,11 @@ fn row(name: &str, of_type: &TypeOfProperty, count: u64) -> Vec<String> {
         harmless(name),
         of_type.edm_type().as_str().to_owned(),
         share(of_type.entities(), count),
-        short(of_type.smallest()),
-        short(of_type.largest()),
+        shortened(&cell(of_type.smallest()), VALUE_CHARS_MAX),
+        shortened(&cell(of_type.largest()), VALUE_CHARS_MAX),
         of_type.bytes_mean().to_string(),
         of_type.bytes_max().to_string(),
     ]
-}
-
-/// The beginning of a value, which says what others are like.
-fn short(value: &Value) -> String {
-    let text = cell(value);
-    let mut shown: String = text.chars().take(VALUE_CHARS_MAX).collect();
-    if shown.len() < text.len() {
-        shown.push('…');
-    }
-    shown
 }
 
 /// A value in the JSON of the service.
@@ -118,6 +108,7 @@ fn share(count: u64, all: u64) -> String {
     }
 }
 
+/// The beginning of a value says what others are like.
 const VALUE_CHARS_MAX: usize = 60;
 const HEADER: [&str; 7] = [
     "Property",

@@ -101,6 +101,8 @@ pub struct EntrySearch {
     table: TableClient,
     /// What the table has, once it was looked at.
     of_table: Option<Found>,
+    /// The last partition that was looked at, and what it has.
+    of_partition: Option<(String, Found)>,
 }
 
 #[derive(Clone, Debug)]
@@ -117,11 +119,12 @@ impl EntrySearch {
         Self {
             table: table.clone(),
             of_table: None,
+            of_partition: None,
         }
     }
 
     /// An entry that a write in this partition may leave stale. It looks at the table with four requests, once, and if there may be more
-    /// entries, at the whole partition. So it may miss those in other partitions of a large table.
+    /// entries, at the whole partition, once as long as the same one is asked for. So it may miss those in other partitions of a large table.
     ///
     /// # Errors
     ///
@@ -132,14 +135,24 @@ impl EntrySearch {
             None => find(&self.table, None, REQUESTS).await?,
         };
         self.of_table = Some(found.clone());
-        Ok(match (found, partition) {
-            (Found::Entry(kept), _) => Some(kept),
-            (Found::Unknown, Some(_)) => match find(&self.table, partition, usize::MAX).await? {
-                Found::Entry(kept) => Some(kept),
-                Found::Nothing | Found::Unknown => None,
-            },
-            _ => None,
+        let found = match (found, partition) {
+            (Found::Unknown, Some(partition)) => self.in_partition(partition).await?,
+            (found, _) => found,
+        };
+        Ok(match found {
+            Found::Entry(kept) => Some(kept),
+            Found::Nothing | Found::Unknown => None,
         })
+    }
+
+    async fn in_partition(&mut self, partition: &str) -> Result<Found, Error> {
+        match &self.of_partition {
+            Some((known, found)) if known == partition => return Ok(found.clone()),
+            _ => {}
+        }
+        let found = find(&self.table, Some(partition), usize::MAX).await?;
+        self.of_partition = Some((partition.to_owned(), found.clone()));
+        Ok(found)
     }
 }
 

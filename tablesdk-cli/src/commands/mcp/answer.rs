@@ -64,15 +64,6 @@ pub(super) fn bytes(value: &Json) -> usize {
     harmless_json(&value.to_string()).len()
 }
 
-/// A text of which at most this number of characters is shown.
-pub(super) fn shortened(text: &str, chars: usize) -> String {
-    let mut shown: String = text.chars().take(chars).collect();
-    if shown.len() < text.len() {
-        shown.push('…');
-    }
-    shown
-}
-
 /// What is shown of an entity.
 #[derive(Clone, Copy, Default)]
 pub(super) struct View<'a> {

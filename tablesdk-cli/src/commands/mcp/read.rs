@@ -7,7 +7,7 @@ use tablesdk::{DynamicEntity, Value};
 use tablesdk_cli::schema::TypeOfProperty;
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 
-use super::answer::{PARTS_BYTES_MAX, Shown, View, bytes, shortened};
+use super::answer::{PARTS_BYTES_MAX, Shown, View, bytes};
 use super::server::Server;
 use super::tools::{GetEntity, ListTables, QueryEntities, TableSchema};
 use crate::commands::get::existing;
@@ -15,6 +15,7 @@ use crate::commands::ls::names;
 use crate::commands::query::Asked;
 use crate::commands::schema::{line, sampled};
 use crate::error::AnyError;
+use crate::escape::shortened;
 use crate::selection::cost;
 
 impl Server {
