@@ -1,33 +1,14 @@
 //! Accounts: where the program finds one, and what it says of one that is not valid.
 
 use std::fs;
-use std::process::{Command, Output};
 use std::time::Duration;
 
 use tablesdk::sas::Permissions;
 use tablesdk::{SharedKey, TableServiceClient};
 use tablesdk_server::TableServer;
 
+use super::run::run_with;
 use super::{STRING, count, fill, names, server, tables};
-
-/// Runs the program in a directory, with variables. Returns the exit code, standard output, and standard error.
-pub(crate) async fn run(
-    directory: &std::path::Path,
-    words: &[&str],
-    variables: &[(&str, &str)],
-) -> (i32, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tables"));
-    command.current_dir(directory).env_clear().args(words);
-    command.envs(variables.iter().copied());
-    let output = tokio::task::spawn_blocking(move || command.output().unwrap());
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = output.await.unwrap();
-    let [out, errors] = [stdout, stderr].map(|text| String::from_utf8(text).unwrap());
-    (status.code().unwrap(), out, errors)
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_account_is_in_an_option_a_variable_or_a_file() {
@@ -49,13 +30,13 @@ async fn an_account_is_in_an_option_a_variable_or_a_file() {
         (&["--sas-url", "file:url.txt"], &[(STRING, "nonsense")]),
         (&[], &[(STRING, &*text)]),
     ] {
-        let (code, out, errors) = run(directory, &[&query, words].concat(), variables).await;
+        let (code, out, errors) = run_with(directory, &[&query, words].concat(), variables).await;
         assert_eq!(code, 0, "{words:?}: {errors}");
         assert!(out.contains(r#""RowKey":"00000""#), "{words:?}: {out}");
     }
     // The signature is for reading.
     let words = ["ls", "--sas-url", "file:url.txt"];
-    let (code, out, errors) = run(directory, &words, &[]).await;
+    let (code, out, errors) = run_with(directory, &words, &[]).await;
     assert_eq!((code, &*out), (1, ""), "{errors}");
     assert!(errors.contains("Authori"), "{errors}");
     assert!(!errors.contains("sig="), "{errors}");
@@ -110,7 +91,7 @@ async fn an_emulator_needs_its_endpoint_alone() {
         ("AZURE_STORAGE_KEY", "a2V5"),
     ];
     for variables in [&[][..], &of_another] {
-        let (code, out, errors) = run(place.path(), &words, variables).await;
+        let (code, out, errors) = run_with(place.path(), &words, variables).await;
         assert_eq!((code, &*out), (0, "{\"table\":\"People\"}\n"), "{errors}");
     }
 }
@@ -169,7 +150,7 @@ async fn an_account_that_is_not_valid_exits_with_2_and_sends_nothing() {
         ),
     ] {
         let words = [&["ls"], words].concat();
-        let (code, out, errors) = run(place.path(), &words, &[]).await;
+        let (code, out, errors) = run_with(place.path(), &words, &[]).await;
         assert_eq!((code, &*out), (2, ""), "{words:?}: {errors}");
         assert!(errors.contains(problem), "{words:?}: {errors}");
         assert!(!errors.contains("c2VjcmV0"), "{errors}");

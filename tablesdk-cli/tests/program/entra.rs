@@ -17,7 +17,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
 use tokio_rustls::rustls::{ServerConfig, crypto::aws_lc_rs};
 
-use super::connections::run;
+use super::run::run_with;
 
 const TOKEN: &str = "eyJ0b2tlbiI6InNlY3JldCJ9";
 const SECRET: &str = "s3cr3t-of-the-client";
@@ -61,7 +61,7 @@ impl World {
             ("SSL_CERT_FILE", certificate.to_str().unwrap()),
             ("PATH", &path),
         ];
-        let ended = run(self.directory(), words, &[&own, variables].concat()).await;
+        let ended = run_with(self.directory(), words, &[&own, variables].concat()).await;
         for secret in [TOKEN, SECRET] {
             assert!(
                 !ended.1.contains(secret) && !ended.2.contains(secret),

@@ -6,7 +6,7 @@ use tablesdk::DynamicEntity;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpListener;
 
-use crate::show::run;
+use crate::run::run;
 use crate::{STRING, fill, server};
 
 const FILE: &str = r#"{"format":"tablesdk","version":1}

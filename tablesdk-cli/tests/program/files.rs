@@ -1,11 +1,11 @@
 //! Pipes and files: standard input and output, what an error leaves, and files that are not those of an export.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 use std::time::{Duration, SystemTime};
 
+use super::run::run_in;
 use super::{STRING, count, fill, names, server, tables};
 
 /// Runs the program in a directory, with these bytes as standard input. Returns the exit code, standard output, and standard error.
@@ -15,28 +15,7 @@ async fn piped(
     account: &str,
     input: impl Into<Vec<u8>>,
 ) -> (i32, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tables"));
-    command.current_dir(directory).env_clear();
-    command.env(STRING, account).args(words);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    command.stderr(Stdio::piped());
-    let input = input.into();
-    let ended = tokio::task::spawn_blocking(move || {
-        let mut child = command.spawn().unwrap();
-        let mut stdin = child.stdin.take().unwrap();
-        let writer = std::thread::spawn(move || stdin.write_all(&input));
-        let output = child.wait_with_output().unwrap();
-        // The program may end before it has read all.
-        let _ = writer.join().unwrap();
-        output
-    });
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = ended.await.unwrap();
-    let [out, errors] = [stdout, stderr].map(|text| String::from_utf8(text).unwrap());
-    (status.code().unwrap(), out, errors)
+    run_in(directory, words, &[(STRING, account)], input).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,7 +2,7 @@
 
 use tablesdk::DynamicEntity;
 
-use super::show::run;
+use super::run::run;
 use super::{fill, server};
 
 #[tokio::test(flavor = "multi_thread")]

@@ -13,6 +13,7 @@ mod mcp;
 mod mistakes;
 mod outbox;
 mod own;
+mod run;
 mod sas;
 mod sheets;
 mod show;
@@ -27,6 +28,8 @@ use tablesdk::{DynamicEntity, TableServiceClient};
 use tablesdk_server::TableServer;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufStream};
 use tokio::net::TcpListener;
+
+use crate::run::run_with;
 
 /// A server, its client, and its connection string.
 async fn server() -> (TableServer, TableServiceClient, String) {
@@ -55,16 +58,9 @@ async fn tables(
     words: &[&str],
     variables: &[(&str, &str)],
 ) -> (i32, Json, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tables"));
-    command
-        .current_dir(directory)
-        .env_clear()
-        .envs(variables.iter().copied());
-    command.args(words).args(["--output", "json"]);
-    let output = tokio::task::spawn_blocking(move || command.output().unwrap());
-    let output = output.await.unwrap();
-    assert!(output.stdout.is_empty());
-    let shown = String::from_utf8(output.stderr).unwrap();
+    let words = [words, &["--output", "json"]].concat();
+    let (code, out, shown) = run_with(directory, &words, variables).await;
+    assert!(out.is_empty());
     let lines: Vec<_> = shown.split_inclusive('\n').collect();
     let summary = lines.last().and_then(|it| serde_json::from_str(it).ok());
     let others = lines.len() - usize::from(summary.is_some());
@@ -77,7 +73,7 @@ async fn tables(
             .find_map(|part| part.strip_prefix("AccountKey="));
         assert!(key.is_none_or(|key| !shown.contains(key)), "{shown}");
     }
-    (output.status.code().unwrap(), json, errors)
+    (code, json, errors)
 }
 
 fn names(directory: &Path) -> Vec<String> {

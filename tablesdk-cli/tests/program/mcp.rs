@@ -10,7 +10,7 @@ use tablesdk_cli::lines::entity_json;
 use tablesdk_server::testing::{Fault, Op};
 
 use super::{STRING, fill, server};
-use crate::show::run;
+use crate::run::run;
 
 /// The program and its host, which speaks the lines of the protocol.
 struct Host {

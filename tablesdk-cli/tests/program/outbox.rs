@@ -4,8 +4,9 @@ use serde_json::json;
 use tablesdk::outbox::{Message, Step};
 use tablesdk::{DynamicEntity, TableServiceClient};
 
+use crate::run::run;
 use crate::server;
-use crate::show::{lines, run};
+use crate::show::lines;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Renamed;

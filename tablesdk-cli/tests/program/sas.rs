@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use tablesdk::sas::{Permissions, StoredAccessPolicy};
 use tablesdk::{DynamicEntity, TableClient, TableServiceClient};
 
-use super::connections::run;
+use super::run::run_with;
 use super::{STRING, server};
 
 /// The table `People` with rows 1 to 5 in the partitions A, B and C.
@@ -26,7 +26,7 @@ async fn people(service: &TableServiceClient) -> TableClient {
 /// Prints a signature with its URL.
 async fn signed(words: &[&str], account: &str) -> String {
     let words = [&["sas", "--url"], words].concat();
-    let (code, out, errors) = run(Path::new("."), &words, &[(STRING, account)]).await;
+    let (code, out, errors) = run_with(Path::new("."), &words, &[(STRING, account)]).await;
     assert_eq!(code, 0, "{words:?}: {errors}");
     out.trim_end().to_owned()
 }
@@ -159,7 +159,7 @@ async fn a_signature_is_refused_outside_its_terms() {
         "1h",
         "--https-only",
     ];
-    let (_, _, errors) = run(Path::new("."), &words, &[(STRING, &account)]).await;
+    let (_, _, errors) = run_with(Path::new("."), &words, &[(STRING, &account)]).await;
     assert!(
         errors.starts_with("the signature is for https only, and http://"),
         "{errors}"
@@ -214,18 +214,18 @@ async fn a_signature_of_an_account_and_its_forms() {
 
     // The token, as another call of the program takes it.
     let words = [&["sas"], &words[..]].concat();
-    let (code, token, errors) = run(Path::new("."), &words, &[(STRING, &account)]).await;
+    let (code, token, errors) = run_with(Path::new("."), &words, &[(STRING, &account)]).await;
     assert_eq!((code, &*errors), (0, ""));
     let words_of_token = ["ls", "--table-endpoint", server.endpoint()];
     let of_token = [
         ("AZURE_STORAGE_ACCOUNT", "devstoreaccount1"),
         ("AZURE_STORAGE_SAS_TOKEN", token.trim_end()),
     ];
-    let (code, out, errors) = run(Path::new("."), &words_of_token, &of_token).await;
+    let (code, out, errors) = run_with(Path::new("."), &words_of_token, &of_token).await;
     assert_eq!((code, &*out), (0, "{\"table\":\"People\"}\n"), "{errors}");
 
     let words = [&words[..], &["--output", "json"]].concat();
-    let (_, out, _) = run(Path::new("."), &words, &[(STRING, &account)]).await;
+    let (_, out, _) = run_with(Path::new("."), &words, &[(STRING, &account)]).await;
     let json: Json = serde_json::from_str(&out).unwrap();
     let (token, url) = (
         json["token"].as_str().unwrap(),
@@ -284,7 +284,7 @@ async fn a_signature_that_cannot_be_is_refused_with_2() {
         ),
     ] {
         let words = [&["sas"], words].concat();
-        let (code, out, errors) = run(Path::new("."), &words, &[(STRING, key)]).await;
+        let (code, out, errors) = run_with(Path::new("."), &words, &[(STRING, key)]).await;
         assert_eq!((code, &*out), (2, ""), "{words:?}: {errors}");
         assert!(errors.contains(problem), "{words:?}: {errors}");
         assert!(!errors.contains("c2VjcmV0"), "{errors}");
@@ -295,7 +295,7 @@ async fn a_signature_that_cannot_be_is_refused_with_2() {
 async fn completions_know_each_command() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let words = ["completions", shell];
-        let (code, out, errors) = run(Path::new("."), &words, &[]).await;
+        let (code, out, errors) = run_with(Path::new("."), &words, &[]).await;
         assert_eq!((code, &*errors), (0, ""), "{shell}");
         for part in ["query", "sas", "resource-types"] {
             assert!(out.contains(part), "{shell} lacks {part}");
@@ -305,7 +305,7 @@ async fn completions_know_each_command() {
         &["completions", "tcsh"][..],
         &["completions", "bash", "--output", "json"],
     ] {
-        let (code, out, errors) = run(Path::new("."), words, &[]).await;
+        let (code, out, errors) = run_with(Path::new("."), words, &[]).await;
         assert_eq!((code, &*out), (2, ""), "{errors}");
     }
 }
@@ -321,7 +321,7 @@ async fn an_unknown_command_names_the_nearest_and_lists_all() {
         (&["outbox", "lits"], "'list'", "commands are list, "),
         (&["xyzzy"], "", "commands are ls, "),
     ] {
-        let (code, out, errors) = run(Path::new("."), words, &[]).await;
+        let (code, out, errors) = run_with(Path::new("."), words, &[]).await;
         assert_eq!((code, &*out), (2, ""), "{errors}");
         assert!(
             errors.contains(nearest) && errors.contains(list),

@@ -4,7 +4,7 @@ use std::fs;
 
 use tablesdk::{DynamicEntity, TableServiceClient};
 
-use super::show::run;
+use super::run::run;
 use super::{STRING, names, server, tables};
 
 /// Three entities, of which one has an empty string.

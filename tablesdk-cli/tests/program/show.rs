@@ -1,26 +1,12 @@
 //! `ls`, `query`, `get` and `schema`: what they print, to programs and to people.
 
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use serde_json::{Value as Json, json};
 use tablesdk::{DynamicEntity, TableServiceClient};
 
+use super::run::run;
 use super::{STRING, fill, server};
-
-/// Runs the program with an account. Returns the exit code, standard output, and standard error.
-pub(crate) async fn run(words: &[&str], account: &str) -> (i32, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tables"));
-    command.env_clear().env(STRING, account).args(words);
-    let output = tokio::task::spawn_blocking(move || command.output().unwrap());
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = output.await.unwrap();
-    let texts = [stdout, stderr].map(|text| String::from_utf8(text).unwrap());
-    let [out, errors] = texts;
-    (status.code().unwrap(), out, errors)
-}
 
 pub(crate) fn lines(out: &str) -> Vec<Json> {
     let lines = out.lines().map(serde_json::from_str);

@@ -1,11 +1,10 @@
 //! `put` and `rm`: what they write, what they refuse, and what they say.
 
-use std::io::Write as _;
-use std::process::{Command, Stdio};
+use std::path::Path;
 
 use tablesdk::{DynamicEntity, TableEntity, TableServiceClient};
 
-use crate::show::run;
+use crate::run::{run, run_in};
 use crate::{STRING, server};
 
 #[derive(Clone, Debug, PartialEq, TableEntity)]
@@ -211,24 +210,11 @@ async fn entities_of_the_client_are_deleted_by_force_alone() {
 
 /// Runs `put` with an input.
 async fn put(words: &[&str], input: &str, account: &str) -> (i32, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tables"));
-    command.env_clear().env(STRING, account);
-    command.arg("put").args(words);
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let input = input.to_owned();
-    let output = tokio::task::spawn_blocking(move || {
-        let mut child = command.spawn().unwrap();
-        // A program that has refused its arguments reads nothing.
-        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-        child.wait_with_output().unwrap()
-    });
-    let output = output.await.unwrap();
-    assert!(output.stdout.is_empty());
-    let errors = String::from_utf8(output.stderr).unwrap();
-    (output.status.code().unwrap(), errors)
+    let words = [&["put"], words].concat();
+    let account = [(STRING, account)];
+    let (code, out, errors) = run_in(Path::new("."), &words, &account, input).await;
+    assert!(out.is_empty());
+    (code, errors)
 }
 
 fn login(person: &str, day: u32, device: &str) -> String {
