@@ -289,6 +289,16 @@ impl Directory {
     }
 }
 
+/// Unlocks the directory. To close the file is not enough: a process that this one has just started holds it until it runs its program.
+impl Drop for Directory {
+    fn drop(&mut self) {
+        if let Some(file) = self.lock.get() {
+            // What cannot be unlocked is unlocked when the file is closed.
+            let _ = file.unlock();
+        }
+    }
+}
+
 /// The identity of a file: device and inode number.
 #[cfg(unix)]
 type FileId = (u64, u64);
@@ -350,6 +360,18 @@ const FORMAT_VERSION: &str = "4";
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_that_was_just_started_does_not_keep_the_lock() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = Directory::open(place.path()).unwrap();
+        directory.lock().unwrap();
+        // As a new process has it, before it runs its program.
+        let _inherited = directory.lock.get().unwrap().try_clone().unwrap();
+        drop(directory);
+        let again = Directory::open(place.path()).unwrap();
+        again.lock().unwrap();
+    }
 
     #[test]
     fn the_format_is_compared_byte_by_byte() {
