@@ -162,17 +162,21 @@ def test_responses_and_accepted_bodies_fit_the_description(kit):
         status, created = kit.call("POST", "/faults", rule)
         assert status == 201
         assert kit.call("GET", f"/faults/{created['id']}") == (200, {"hits": 0})
+        in_force = kit.call("GET", "/faults")[1]
+        assert [found["id"] for found in in_force] == [created["id"]]
         assert kit.call("DELETE", f"/faults/{created['id']}")[0] == 204
     for change in CLOCKS:
         assert kit.call("POST", "/clock", change)[0] == 200
     for rates in THROTTLES:
         assert kit.call("PUT", "/throttle", rates)[0] == 204
+        assert kit.call("GET", "/throttle") == (200, rates)
     assert kit.call("DELETE", "/faults")[0] == 204
     assert kit.call("POST", "/entities", ENTITY)[0] == 204
     _, snapshot = kit.call("POST", "/snapshots")
+    assert [kept["id"] for kept in kit.call("GET", "/snapshots")[1]] == [snapshot["id"]]
     assert kit.call("POST", f"/snapshots/{snapshot['id']}/restore")[0] == 204
     assert kit.call("DELETE", f"/snapshots/{snapshot['id']}")[0] == 204
-    for path in ["/clock", "/dump", "/entities", "/lints", "/openapi.json", "/requests"]:
+    for path in ["/clock", "/dump", "/entities", "/lints", "/openapi.json", "/requests", "/requests/after/0"]:
         assert kit.call("GET", path)[0] == 200
     assert kit.call("DELETE", "/requests")[0] == 204
     assert kit.call("POST", "/reset")[0] == 204
@@ -211,6 +215,8 @@ def test_recorded_requests_and_lints_fit_the_description(kit):
     with pytest.raises(urllib.error.HTTPError):
         kit.server.opener.open(f"{kit.server.endpoint}/Orders", timeout=60)
     _, requests = kit.call("GET", "/requests")
+    assert kit.call("GET", f"/requests/after/{requests[0]['number']}") == (200, requests[1:])
+    assert sum(request["fault"] is not None for request in requests) == 2
     seen = {request["operation"] for request in requests}
     assert seen >= {None, "Batch", "CreateTable", "InsertOrMergeEntity", "QueryEntities", "QueryEntity"}
     assert {None, 404, 500} <= {request["status"] for request in requests}

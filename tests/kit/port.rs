@@ -6,7 +6,7 @@ use futures::future;
 use reqwest::Client;
 use serde_json::{Value, json};
 use tablesdk::{ErrorCode, RetryPolicy, TableClient};
-use tablesdk_server::testing::Op;
+use tablesdk_server::testing::{Fault, Op};
 use tablesdk_server::{Durability, TableServer};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
@@ -92,6 +92,99 @@ async fn faults_are_injected_and_counted() {
     assert!(error.is_outcome_unknown(), "{error:?}");
     kit.expect(204, "DELETE faults", "").await;
     table.upsert_replace(&Employee::grace()).await.unwrap();
+}
+
+#[tokio::test]
+async fn rules_in_force_are_listed_with_their_hits() {
+    let (kit, table) = Kit::start().await;
+    let rule = json!({
+        "operations": ["InsertEntity", "MergeEntity"],
+        "table": "People",
+        "partitionKey": "Sales",
+        "skip": 1,
+        "probability": 0.5,
+        "seed": 7,
+        "fault": { "kind": "chaos" },
+    });
+    kit.expect(201, "POST faults", rule).await;
+    let busy = json!({
+        "operations": ["QueryEntities"],
+        "times": 1,
+        "fault": { "kind": "error", "code": "ServerBusy" },
+    });
+    let busy = kit.expect(201, "POST faults", busy).await["id"].clone();
+    // A rule of a test in the same process.
+    let own = kit.server.faults().on(Op::CreateTable).account("other");
+    let own = own.inject(Fault::lost_response());
+    let rules = kit.get("faults").await;
+    let expected = json!({
+        "id": 1,
+        "hits": 0,
+        "operations": ["InsertEntity", "MergeEntity"],
+        "account": null,
+        "table": "People",
+        "partitionKey": "Sales",
+        "rowKey": null,
+        "skip": 1,
+        "times": null,
+        "probability": 0.5,
+        "seed": 7,
+        "fault": "a random fault",
+    });
+    assert_eq!(rules[0], expected);
+    assert_eq!(rules[1]["times"], 1);
+    assert_eq!(rules[2]["id"], own.id());
+    assert_eq!(rules[2]["account"], "other");
+    assert_eq!(rules[2]["fault"], "carried out, connection reset");
+
+    table.query::<Employee>().collect().await.unwrap_err();
+    let requests = kit.get("requests").await;
+    let text = "not carried out, response ServerBusy";
+    assert_eq!(requests[1]["fault"], json!({ "rule": busy, "text": text }));
+    let rules = kit.get("faults").await;
+    assert_eq!(rules.as_array().unwrap().len(), 2, "one is used up");
+    let hits = kit.get(&format!("faults/{busy}")).await;
+    assert_eq!(hits, json!({ "hits": 1 }));
+
+    let remove = format!("DELETE faults/{}", own.id());
+    kit.expect(204, &remove, "").await;
+    kit.expect(404, &remove, "").await;
+    assert_eq!(kit.get("faults").await.as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn requests_are_numbered_beyond_those_that_are_forgotten() {
+    let (kit, table) = Kit::start().await;
+    table.insert(&Employee::ada()).await.unwrap();
+    let after = kit.get("requests/after/1").await;
+    assert_eq!(after.as_array().unwrap().len(), 1);
+    assert_eq!(after[0]["number"], 2);
+    assert_eq!(after[0]["operation"], "InsertEntity");
+    assert_eq!(after[0]["fault"], json!(null));
+    assert_eq!(kit.get("requests/after/2").await, json!([]));
+    kit.expect(204, "DELETE requests", "").await;
+    kit.table("Later").create_table().await.unwrap();
+    kit.reset().await;
+    assert_eq!(kit.get("requests/after/0").await, json!([]));
+    table.create_table().await.unwrap();
+    assert_eq!(kit.get("requests/after/0").await[0]["number"], 4);
+}
+
+#[tokio::test]
+async fn snapshots_are_listed_with_the_last_request_before_them() {
+    let (kit, table) = Kit::start().await;
+    assert_eq!(kit.get("snapshots").await, json!([]));
+    let set = json!({ "kind": "set", "time": "2024-03-15T10:20:30Z" });
+    kit.expect(200, "POST clock", set).await;
+    kit.expect(201, "POST snapshots", "").await;
+    table.insert(&Employee::ada()).await.unwrap();
+    kit.expect(201, "POST snapshots", "").await;
+    kit.expect(204, "DELETE requests", "").await;
+    let [first, second] = [(1, 1), (2, 2)]
+        .map(|(id, last)| json!({ "id": id, "time": "2024-03-15T10:20:30Z", "lastRequest": last }));
+    assert_eq!(kit.get("snapshots").await, json!([first, second]));
+    kit.expect(204, "DELETE snapshots/1", "").await;
+    assert_eq!(kit.get("snapshots").await, json!([second]));
 }
 
 #[tokio::test]
@@ -246,11 +339,15 @@ async fn a_throttle_is_set() {
     let (kit, table) = Kit::start().await;
     let freeze = json!({ "kind": "freeze" });
     kit.expect(200, "POST clock", freeze).await;
+    assert_eq!(kit.get("throttle").await, json!({}));
     let throttle = json!({ "perPartition": 1 });
-    kit.call("PUT throttle", throttle).await;
+    kit.call("PUT throttle", &throttle).await;
+    assert_eq!(kit.get("throttle").await, throttle);
     table.upsert_replace(&Employee::ada()).await.unwrap();
     let error = table.upsert_replace(&Employee::ada()).await.unwrap_err();
     assert!(error.is_throttled());
+    let requests = kit.get("requests/after/2").await;
+    assert_eq!(requests[0]["fault"]["rule"], json!(null));
 }
 
 /// What is sent, and what is wrong with it: the lines of a text.
@@ -324,6 +421,9 @@ async fn what_is_wrong_with_a_request_is_named() {
         400 GET requests?operation=InsertEntity | /test/requests has no query string: "operation=InsertEntity"
         400 POST reset {} | POST /test/reset takes no body
         404 GET quake | no such operation as GET /test/quake
+        400 GET requests/after/-1 | "-1" is not the number of a request
+        405 POST requests/after/1 | its methods are GET
+        404 GET requests/before/1 | no such operation as GET /test/requests/before/1
         404 GET faults/7 | no fault with the id "7"
         404 DELETE faults/99999999999999999999 | no fault with the id "9999
         404 POST snapshots/x/restore | no snapshot with the id "x"

@@ -19,7 +19,7 @@ use crate::storage::{Checkpoint, StorageError};
 use crate::testing::json::{
     LintForm, Object, RequestForm, RuleForm, ThrottleForm, cut, named, seconds,
 };
-use crate::testing::{InjectedFault, Journal, VirtualClock};
+use crate::testing::{InjectedFault, Journal, RecordedRequest, VirtualClock};
 
 /// What the test of another program holds of a server.
 pub(super) struct TestPort {
@@ -34,9 +34,17 @@ pub(super) struct TestPort {
 
 #[derive(Default)]
 struct PortState {
-    last_id: u64,
+    /// The rules that this port has added, with those that can hit no more requests: their hits are asked for.
     faults: BTreeMap<u64, InjectedFault>,
-    snapshots: BTreeMap<u64, Checkpoint>,
+    last_snapshot: u64,
+    snapshots: BTreeMap<u64, Snapshot>,
+}
+
+/// The tables at a moment.
+struct Snapshot {
+    checkpoint: Checkpoint,
+    time: Timestamp,
+    last_request: u64,
 }
 
 /// A response, or the reason of a refusal.
@@ -100,6 +108,7 @@ impl TestPort {
                 self.clear_faults();
                 Ok(done())
             }
+            ("GET", ["faults"]) => Ok(json_of(&self.service.kit().faults().in_force())),
             ("GET", ["faults", id]) => {
                 let hits = self.with(|state| Some(state.faults.get(&id.parse().ok()?)?.hits()));
                 Ok(json_of(
@@ -107,20 +116,25 @@ impl TestPort {
                 ))
             }
             ("DELETE", ["faults", id]) => {
-                let fault = self.with(|state| state.faults.remove(&id.parse().ok()?));
-                fault.ok_or_else(|| no_fault(id))?.remove();
-                Ok(done())
+                let is_removed = id.parse().is_ok_and(|id| self.remove_fault(id));
+                is_removed.then(done).ok_or_else(|| no_fault(id))
+            }
+            ("GET", ["throttle"]) => {
+                let throttle = self.service.kit().faults().throttle_in_force();
+                Ok(json_of(&ThrottleForm::from(throttle)))
             }
             ("PUT", ["throttle"]) => {
                 let throttle: ThrottleForm = read(body)?;
                 self.service.kit().faults().throttle(throttle.into());
                 Ok(done())
             }
-            ("GET", ["requests"]) => {
-                let requests = self.journal.requests().into_iter();
-                Ok(json_of(
-                    &requests.map(RequestForm::from).collect::<Vec<_>>(),
-                ))
+            ("GET", ["requests"]) => Ok(json_of_requests(self.journal.requests())),
+            ("GET", ["requests", "after", number]) => {
+                let after = number.parse().map_err(|_| {
+                    let number = cut(number);
+                    refused(format!("{number:?} is not the number of a request"))
+                })?;
+                Ok(json_of_requests(self.journal.newest(after)))
             }
             ("DELETE", ["requests"]) => {
                 self.journal.clear();
@@ -130,20 +144,13 @@ impl TestPort {
                 let lints = self.journal.lints().into_iter();
                 Ok(json_of(&lints.map(LintForm::from).collect::<Vec<_>>()))
             }
-            ("POST", ["snapshots"]) => {
-                let checkpoint = self
-                    .service
-                    .engine()
-                    .checkpoint()
-                    .ok_or_else(no_snapshots)?;
-                let keep = |state: &mut PortState, id| {
-                    state.snapshots.insert(id, checkpoint);
-                    Ok(())
-                };
-                self.created(keep)
-            }
+            ("GET", ["snapshots"]) => Ok(self.snapshots()),
+            ("POST", ["snapshots"]) => self.take_snapshot(),
             ("POST", ["snapshots", id, "restore"]) => {
-                let find = |state: &mut PortState| state.snapshots.get(&id.parse().ok()?).cloned();
+                let find = |state: &mut PortState| {
+                    let snapshot = state.snapshots.get(&id.parse().ok()?)?;
+                    Some(snapshot.checkpoint.clone())
+                };
                 let checkpoint = self.with(find).ok_or_else(|| no_snapshot(id))?;
                 let is_restored = self.service.restore(&checkpoint);
                 is_restored.then(done).ok_or_else(no_snapshots)
@@ -202,27 +209,43 @@ impl TestPort {
     }
 
     fn add_fault(&self, rule: RuleForm) -> Handled {
-        let add = |state: &mut PortState, id| {
+        let add = |state: &mut PortState| {
             let fault = rule.add_to(self.service.kit().faults())?;
+            let id = fault.id();
             state.faults.insert(id, fault);
-            Ok(())
+            Ok(id)
         };
-        self.created(add).map_err(refused)
+        self.with(add).map(created).map_err(refused)
     }
 
-    /// Keeps something under a new id.
-    fn created<E>(
-        &self,
-        keep: impl FnOnce(&mut PortState, u64) -> Result<(), E>,
-    ) -> Result<Response<Bytes>, E> {
-        let id = self.with(|state| {
-            state.last_id += 1;
-            keep(state, state.last_id)?;
-            Ok(state.last_id)
-        })?;
-        let mut response = json_of(&json!({ "id": id }));
-        *response.status_mut() = StatusCode::CREATED;
-        Ok(response)
+    /// Removes a rule of this port, or of a test in the server's own process. Returns whether there was one.
+    fn remove_fault(&self, id: u64) -> bool {
+        let is_known = self.with(|state| state.faults.remove(&id).is_some());
+        self.service.kit().faults().remove(id) || is_known
+    }
+
+    fn take_snapshot(&self) -> Handled {
+        let checkpoint = self.service.engine().checkpoint();
+        let snapshot = Snapshot {
+            checkpoint: checkpoint.ok_or_else(no_snapshots)?,
+            time: self.clock.now(),
+            last_request: self.journal.last_number(),
+        };
+        Ok(created(self.with(|state| {
+            state.last_snapshot += 1;
+            state.snapshots.insert(state.last_snapshot, snapshot);
+            state.last_snapshot
+        })))
+    }
+
+    fn snapshots(&self) -> Response<Bytes> {
+        json_of(&self.with(|state| {
+            let snapshots = state.snapshots.iter();
+            let forms = snapshots.map(
+                |(id, it)| json!({ "id": id, "time": it.time, "lastRequest": it.last_request }),
+            );
+            forms.collect::<Vec<_>>()
+        }))
     }
 
     fn with<T>(&self, run: impl FnOnce(&mut PortState) -> T) -> T {
@@ -259,12 +282,13 @@ fn operations(segments: &[&str]) -> &'static [(&'static str, Takes)] {
 
     match segments {
         ["clock" | "entities"] => &[("GET", Nothing), ("POST", Body)],
-        ["dump" | "lints" | "openapi.json"] => &[("GET", Nothing)],
-        ["faults"] => &[("DELETE", Nothing), ("POST", Body)],
+        ["dump" | "lints" | "openapi.json"] | ["requests", "after", _] => &[("GET", Nothing)],
+        ["faults"] => &[("DELETE", Nothing), ("GET", Nothing), ("POST", Body)],
         ["faults", _] | ["requests"] => &[("DELETE", Nothing), ("GET", Nothing)],
-        ["reset" | "snapshots"] | ["snapshots", _, "restore"] => &[("POST", Nothing)],
+        ["reset"] | ["snapshots", _, "restore"] => &[("POST", Nothing)],
+        ["snapshots"] => &[("GET", Nothing), ("POST", Nothing)],
         ["snapshots", _] => &[("DELETE", Nothing)],
-        ["throttle"] => &[("PUT", Body)],
+        ["throttle"] => &[("GET", Nothing), ("PUT", Body)],
         _ => &[],
     }
 }
@@ -346,6 +370,18 @@ fn done() -> Response<Bytes> {
     let mut response = Response::default();
     *response.status_mut() = StatusCode::NO_CONTENT;
     response
+}
+
+/// The response that something is kept under an id.
+fn created(id: u64) -> Response<Bytes> {
+    let mut response = json_of(&json!({ "id": id }));
+    *response.status_mut() = StatusCode::CREATED;
+    response
+}
+
+fn json_of_requests(requests: impl IntoIterator<Item = RecordedRequest>) -> Response<Bytes> {
+    let requests = requests.into_iter().map(RequestForm::from);
+    json_of(&requests.collect::<Vec<_>>())
 }
 
 fn json_of(value: &impl Serialize) -> Response<Bytes> {

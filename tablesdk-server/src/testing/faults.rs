@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tablesdk_protocol::Timestamp;
 use tokio::sync::watch;
 
+use super::json::RuleInForce;
 use super::request::RequestInfo;
 use super::rule::{FaultRule, Rule};
 use super::throttle::{Throttle, Throttling};
@@ -121,8 +122,29 @@ impl Faults {
         }
     }
 
-    fn remove(&self, id: u64) {
-        self.change(|state| state.rules.retain(|(other, _)| *other != id));
+    /// Removes a rule. Returns whether it was in force.
+    pub(crate) fn remove(&self, id: u64) -> bool {
+        self.change(|state| {
+            let before = state.rules.len();
+            state.rules.retain(|(other, _)| *other != id);
+            state.rules.len() < before
+        })
+    }
+
+    /// The rules in force, in the order in which they are asked.
+    pub(crate) fn in_force(&self) -> Vec<RuleInForce> {
+        self.change(|state| {
+            let rules = state.rules.iter();
+            rules.map(|(id, rule)| rule.in_force(*id)).collect()
+        })
+    }
+
+    /// The throttle; without a limit if there is none.
+    pub(crate) fn throttle_in_force(&self) -> Throttle {
+        let throttling = &self.lock().throttling;
+        throttling
+            .as_ref()
+            .map_or_else(Throttle::none, Throttling::throttle)
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut FaultState) -> T) -> T {
@@ -139,24 +161,25 @@ impl Faults {
         self.0.is_active.load(Ordering::Relaxed)
     }
 
-    /// The fault for a request.
+    /// The fault for a request, with the id of its rule; without one if it is the throttle's.
     pub(super) fn fault(
         &self,
         request: &RequestInfo,
         flavor: Flavor,
         now: Timestamp,
-    ) -> Option<(Fault, Cleared)> {
+    ) -> Option<(Option<u64>, Fault, Cleared)> {
         self.change(|state| {
             let mut rules = state.rules.iter_mut();
-            let fault = rules.find_map(|(_, rule)| rule.fault(request, flavor));
-            let fault = match fault {
-                Some(fault) => fault,
+            let found =
+                rules.find_map(|(id, rule)| Some((Some(*id), rule.fault(request, flavor)?)));
+            let (rule, fault) = match found {
+                Some(found) => found,
                 None => {
                     let admitted = state.throttling.as_mut()?.admit(request, now);
-                    admitted.err()?.fault(flavor)
+                    (None, admitted.err()?.fault(flavor))
                 }
             };
-            Some((fault, Cleared(state.in_force.subscribe())))
+            Some((rule, fault, Cleared(state.in_force.subscribe())))
         })
     }
 
@@ -201,6 +224,11 @@ pub struct InjectedFault {
 }
 
 impl InjectedFault {
+    /// The id of the rule, as in [`RecordedRequest::rule`](super::RecordedRequest::rule). A server gives each of its rules another one.
+    pub const fn id(&self) -> u64 {
+        self.id
+    }
+
     /// The number of requests that the fault has hit.
     pub fn hits(&self) -> u64 {
         *self.hits.borrow()
@@ -215,6 +243,6 @@ impl InjectedFault {
 
     /// Removes the rule. Requests that it has hit are not affected: a delay continues.
     pub fn remove(&self) {
-        self.faults.remove(self.id);
+        let _ = self.faults.remove(self.id);
     }
 }

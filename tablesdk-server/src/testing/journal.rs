@@ -11,7 +11,7 @@ use tablesdk_protocol::filter::AccessClass;
 use tablesdk_protocol::{ErrorCode, ServiceError, Timestamp};
 
 use super::request::RequestInfo;
-use super::{Op, RequestedEntity, RequestedQuery};
+use super::{Fault, Op, RequestedEntity, RequestedQuery};
 use crate::request::context::Context;
 use crate::request::log::RefusedPart;
 
@@ -42,6 +42,8 @@ pub(super) struct Recording(Mutex<Recorded>);
 
 #[derive(Default)]
 struct Recorded {
+    /// How many requests there were, with those that are forgotten.
+    count: u64,
     requests: VecDeque<RecordedRequest>,
     /// How many entities the requests name.
     entities: usize,
@@ -71,6 +73,8 @@ impl Recording {
             *attempts += 1;
             request.attempt = *attempts;
         }
+        recorded.count += 1;
+        request.number = recorded.count;
         recorded.entities += request.entities.len();
         recorded.requests.push_back(request);
         while recorded.requests.len() > REQUESTS_MAX || recorded.entities > ENTITIES_MAX {
@@ -90,9 +94,32 @@ impl Journal {
         RecordedRequests(self.0.lock().requests.iter().cloned().collect())
     }
 
+    /// The last requests with a higher number than this one: at most 1,000, which name at most 10,000 entities together.
+    pub(crate) fn newest(&self, after: u64) -> Vec<RecordedRequest> {
+        let recorded = self.0.lock();
+        let requests = recorded.requests.iter().rev();
+        let mut entities = 0;
+        let newest = requests.take(NEWEST_MAX).take_while(|request| {
+            entities += request.entities.len();
+            request.number > after && entities <= NEWEST_ENTITIES_MAX
+        });
+        let mut newest: Vec<_> = newest.cloned().collect();
+        newest.reverse();
+        newest
+    }
+
+    /// The number of the last request, which may be forgotten; 0 before the first one.
+    pub(crate) fn last_number(&self) -> u64 {
+        self.0.lock().count
+    }
+
     /// Forgets the requests so far.
     pub fn clear(&self) {
-        *self.0.lock() = Recorded::default();
+        let mut recorded = self.0.lock();
+        *recorded = Recorded {
+            count: recorded.count,
+            ..Recorded::default()
+        };
     }
 
     /// Asserts that no query had to read a whole table, or a range of its partitions. The range of partitions in which the Rust client keeps
@@ -124,6 +151,8 @@ impl fmt::Debug for Journal {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RecordedRequest {
+    /// The number of the request in its journal, from 1. [`Journal::clear`] does not restart it.
+    pub number: u64,
     /// The operation. `None` for a request that was not authenticated, could not be decoded, or was for a resource that does not exist.
     pub op: Option<Op>,
     /// The account that the URL names.
@@ -155,8 +184,10 @@ pub struct RecordedRequest {
     pub bytes_in: usize,
     /// The size of the response's body.
     pub bytes_out: usize,
-    /// Whether a fault was injected.
-    pub is_faulty: bool,
+    /// The fault that was injected.
+    pub fault: Option<Fault>,
+    /// The [id](super::InjectedFault::id) of the rule of the fault. `None` without a fault, and for one of the [throttle](super::Throttle).
+    pub rule: Option<u64>,
 }
 
 impl RecordedRequest {
@@ -177,6 +208,7 @@ impl RecordedRequest {
             query,
         } = info;
         Self {
+            number: 0,
             op,
             account,
             table,
@@ -192,7 +224,8 @@ impl RecordedRequest {
             entities_examined: 0,
             bytes_in: 0,
             bytes_out: 0,
-            is_faulty: false,
+            fault: None,
+            rule: None,
         }
     }
 
@@ -268,7 +301,7 @@ impl fmt::Display for RecordedRequest {
         if self.attempt > 1 {
             write!(f, ", attempt {}", self.attempt)?;
         }
-        if self.is_faulty {
+        if self.fault.is_some() {
             f.write_str(", with a fault")?;
         }
         Ok(())
@@ -369,6 +402,10 @@ impl fmt::Display for RecordedRequests {
 const REQUESTS_MAX: usize = 100_000;
 /// How many entities the requests of a journal name. A batch names up to 100.
 const ENTITIES_MAX: usize = 300_000;
+/// How many requests are read at once.
+const NEWEST_MAX: usize = 1_000;
+/// How many entities they name.
+const NEWEST_ENTITIES_MAX: usize = 10_000;
 
 #[cfg(test)]
 mod tests {
@@ -393,6 +430,30 @@ mod tests {
             status: Some(202),
             ..RecordedRequest::of(info, Some("id".to_owned()), Timestamp::UNIX_EPOCH)
         }
+    }
+
+    #[test]
+    fn the_newest_requests_are_limited_by_their_number_and_their_entities() {
+        let journal = Journal(Arc::default());
+        let numbers = |after| -> Vec<_> {
+            let newest = journal.newest(after).into_iter();
+            newest.map(|request| request.number).collect()
+        };
+        assert_eq!(numbers(0), [0_u64; 0]);
+        for _ in 0..3 {
+            journal.0.add(batch(NEWEST_ENTITIES_MAX / 2));
+        }
+        assert_eq!(numbers(0), [2, 3]);
+        assert_eq!(numbers(2), [3]);
+        assert_eq!(numbers(3), [0_u64; 0]);
+        assert_eq!(numbers(u64::MAX), [0_u64; 0]);
+        journal.clear();
+        for _ in 0..=NEWEST_MAX {
+            journal.0.add(batch(1));
+        }
+        let expected: Vec<_> = (5..=1004).collect();
+        assert_eq!(numbers(3), expected);
+        assert_eq!(journal.last_number(), 1004);
     }
 
     #[test]

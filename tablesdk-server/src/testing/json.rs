@@ -325,14 +325,49 @@ pub(crate) mod named {
     }
 }
 
+/// A rule that is in force.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RuleInForce {
+    pub(super) id: u64,
+    pub(super) hits: u64,
+    pub(super) operations: Option<Vec<&'static str>>,
+    pub(super) account: Option<String>,
+    pub(super) table: Option<String>,
+    pub(super) partition_key: Option<String>,
+    pub(super) row_key: Option<String>,
+    pub(super) skip: u64,
+    pub(super) times: Option<u64>,
+    pub(super) probability: f64,
+    pub(super) seed: u64,
+    pub(super) fault: String,
+}
+
 /// A throttle.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct ThrottleForm {
-    #[serde(default, deserialize_with = "named::per_partition")]
+    #[serde(
+        default,
+        deserialize_with = "named::per_partition",
+        skip_serializing_if = "Option::is_none"
+    )]
     per_partition: Option<u32>,
-    #[serde(default, deserialize_with = "named::per_account")]
+    #[serde(
+        default,
+        deserialize_with = "named::per_account",
+        skip_serializing_if = "Option::is_none"
+    )]
     per_account: Option<u32>,
+}
+
+impl From<Throttle> for ThrottleForm {
+    fn from(throttle: Throttle) -> Self {
+        Self {
+            per_partition: throttle.per_partition,
+            per_account: throttle.per_account,
+        }
+    }
 }
 
 impl From<ThrottleForm> for Throttle {
@@ -352,6 +387,7 @@ impl From<ThrottleForm> for Throttle {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RequestForm {
+    number: u64,
     operation: Option<&'static str>,
     account: String,
     table: Option<String>,
@@ -372,7 +408,14 @@ pub(crate) struct RequestForm {
     entities_examined: u64,
     bytes_in: usize,
     bytes_out: usize,
-    is_faulty: bool,
+    fault: Option<FaultOfRequest>,
+}
+
+/// The fault of a recorded request.
+#[derive(Debug, Serialize)]
+struct FaultOfRequest {
+    rule: Option<u64>,
+    text: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -398,7 +441,13 @@ impl From<RecordedRequest> for RequestForm {
             Some(query) => (query.filter, query.filter_refusal, query.select, query.top),
             None => (None, None, None, None),
         };
+        let rule = request.rule;
+        let fault = request.fault.map(|fault| FaultOfRequest {
+            rule,
+            text: fault.to_string(),
+        });
         Self {
+            number: request.number,
             operation: request.op.map(Op::as_str),
             account: request.account,
             table: request.table,
@@ -419,7 +468,7 @@ impl From<RecordedRequest> for RequestForm {
             entities_examined: request.entities_examined,
             bytes_in: request.bytes_in,
             bytes_out: request.bytes_out,
-            is_faulty: request.is_faulty,
+            fault,
         }
     }
 }

@@ -70,7 +70,11 @@ impl TestKit {
         let mut recorded = RecordedRequest::new(&info, context);
         recorded.bytes_in = bytes_in;
         let fault = self.faults.fault(&info, context.flavor, context.now);
-        recorded.is_faulty = fault.is_some();
+        let fault = fault.map(|(rule, fault, cleared)| {
+            recorded.rule = rule;
+            recorded.fault = Some(fault.clone());
+            (fault, cleared)
+        });
         // In memory of its own: the future of a request is copied, with or without it.
         Some(Box::new(Observed {
             kit: Arc::clone(self),

@@ -1,6 +1,7 @@
 //! [`FaultRule`]: which requests a fault is injected into.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::time::Duration;
 
 use tablesdk_protocol::ErrorCode;
@@ -8,6 +9,7 @@ use tokio::sync::watch;
 
 use super::draw::{fraction, number};
 use super::faults::{Faults, InjectedFault};
+use super::json::RuleInForce;
 use super::request::RequestInfo;
 use super::throttle::Throttled;
 use super::{Fault, Op};
@@ -182,6 +184,16 @@ enum Choice {
     Any,
 }
 
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::One(fault) => fault.fmt(f),
+            Self::Each(_) => f.write_str("the faults of a list, one after the other"),
+            Self::Any => f.write_str("a random fault"),
+        }
+    }
+}
+
 /// A rule with what it has seen.
 pub(super) struct Rule {
     condition: Condition,
@@ -202,6 +214,32 @@ impl Rule {
             Choice::One(_) | Choice::Any => false,
         };
         has_no_fault || *self.hits.borrow() >= self.selection.times
+    }
+
+    /// The rule as the kit shows it, under this id.
+    pub(super) fn in_force(&self, id: u64) -> RuleInForce {
+        let condition = self.condition.clone();
+        let Selection {
+            skip,
+            times,
+            probability,
+            seed,
+        } = self.selection;
+        let ops = condition.ops.map(|ops| ops.into_iter().map(Op::as_str));
+        RuleInForce {
+            id,
+            hits: *self.hits.borrow(),
+            operations: ops.map(Iterator::collect),
+            account: condition.account,
+            table: condition.table,
+            partition_key: condition.partition_key,
+            row_key: condition.row_key,
+            skip,
+            times: (times < u64::MAX).then_some(times),
+            probability,
+            seed,
+            fault: self.choice.to_string(),
+        }
     }
 
     /// The fault for a request, if the rule selects it.

@@ -27,8 +27,8 @@ use crate::flavor::Flavor;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a throttle does nothing until it is passed to `Faults::throttle`"]
 pub struct Throttle {
-    per_partition: Option<u32>,
-    per_account: Option<u32>,
+    pub(super) per_partition: Option<u32>,
+    pub(super) per_account: Option<u32>,
 }
 
 impl Throttle {
@@ -111,6 +111,10 @@ impl Bucket {
 }
 
 impl Throttling {
+    pub(super) const fn throttle(&self) -> Throttle {
+        self.throttle
+    }
+
     pub(super) fn new(throttle: Throttle) -> Self {
         Self {
             throttle,
