@@ -8,6 +8,7 @@ mod guard;
 mod output;
 mod prompt;
 mod removal;
+mod requests;
 mod selection;
 mod show;
 mod state;
@@ -20,6 +21,8 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Command, CommandFactory as _, Parser, Subcommand};
 use tokio::runtime::Runtime;
 
+#[cfg(feature = "explore")]
+use crate::commands::explore;
 use crate::commands::{
     Transfer as _, completions, copy, export, get, import, infer, ls, mcp, outbox, put, query, rm,
     sas, schema,
@@ -67,6 +70,8 @@ enum Commands {
     Copy(copy::Copy),
     Sas(sas::Sas),
     Outbox(outbox::Outbox),
+    #[cfg(feature = "explore")]
+    Explore(explore::Explore),
     Mcp(mcp::Mcp),
     Completions(completions::Completions),
 }
@@ -138,6 +143,8 @@ async fn run(arguments: Arguments) -> ExitCode {
             Commands::Import(import) => output.summary(import.run().await),
             Commands::Copy(copy) => output.summary(copy.run().await),
             Commands::Sas(sas) => shown(sas.run(&output)),
+            #[cfg(feature = "explore")]
+            Commands::Explore(explore) => shown(explore.run(&output).await),
             Commands::Mcp(mcp) => shown(mcp.run(&output).await),
             Commands::Completions(completions) => {
                 shown(completions.run(Arguments::command(), &output))

@@ -71,7 +71,38 @@ impl TryFrom<String> for Rows {
     }
 }
 
+/// Row keys of a partition.
+#[cfg(feature = "explore")]
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) enum RowKeys {
+    #[default]
+    All,
+    One(String),
+    /// From one on and before another; an empty text is no limit.
+    Range(String, String),
+    Prefix(String),
+}
+
 impl Selection {
+    /// The conditions of a page.
+    #[cfg(feature = "explore")]
+    pub(crate) fn of(partition: Option<String>, rows: RowKeys, filter: Option<String>) -> Self {
+        let (mut row, mut range, mut row_prefix) = (None, None, None);
+        match rows {
+            RowKeys::All => {}
+            RowKeys::One(key) => row = Some(key),
+            RowKeys::Range(from, to) => range = Some(Rows { from, to }),
+            RowKeys::Prefix(text) => row_prefix = Some(text),
+        }
+        Self {
+            partition,
+            row,
+            rows: range,
+            row_prefix,
+            filter,
+        }
+    }
+
     /// Refuses conditions that exclude each other, as the command line does itself.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
         let of_rows = [

@@ -261,13 +261,13 @@ impl Entities<'_, '_> {
 
 /// The properties that entities have, in the order in which they are seen first. Those of an earlier page stay in their columns.
 #[derive(Default)]
-struct Names {
+pub(crate) struct Names {
     names: Vec<String>,
     seen: HashSet<String>,
 }
 
 impl Names {
-    fn of(&mut self, entities: &[Stored<DynamicEntity>]) -> &[String] {
+    pub(crate) fn of(&mut self, entities: &[Stored<DynamicEntity>]) -> &[String] {
         for entity in entities {
             for (name, _) in entity.properties().iter() {
                 if !self.seen.contains(name) {

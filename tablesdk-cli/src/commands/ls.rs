@@ -1,7 +1,7 @@
 //! `tables ls`: the names of tables.
 
 use clap::Args;
-use tablesdk::TableServiceClient;
+use tablesdk::action::QueryTables;
 use tablesdk_cli::lines::Line;
 
 use crate::account::Account;
@@ -24,7 +24,8 @@ pub(crate) struct Ls {
 impl Ls {
     pub(crate) async fn run(self, output: &Output) -> Result<(), AnyError> {
         let service = self.account.connect()?;
-        let names = names(&service, self.prefix.unwrap_or_default()).await?;
+        let prefix = self.prefix.unwrap_or_default();
+        let names = names(service.tables().starting_with(prefix)).await?;
         let lines = names.iter().map(|name| {
             let mut line = Vec::new();
             Line::Table(name.clone()).write(&mut line);
@@ -32,56 +33,43 @@ impl Ls {
             line
         });
         let folded = folded(&names);
-        let folded = folded.iter().map(|series| (series.first, series.note()));
+        let folded = folded.iter().map(|series| (series.first(), series.note()));
         output.printer().names(lines, folded)?;
         Ok(())
     }
 }
 
-/// The names that begin so, in their order without regard to case.
-pub(crate) async fn names(
-    service: &TableServiceClient,
-    prefix: String,
-) -> Result<Vec<String>, tablesdk::Error> {
-    let mut names = service.tables().starting_with(prefix).collect().await?;
+/// The names in their order without regard to case.
+pub(crate) async fn names(tables: QueryTables) -> Result<Vec<String>, tablesdk::Error> {
+    let mut names = tables.collect().await?;
     names.sort_by_cached_key(|name| name.to_ascii_lowercase());
     Ok(names)
 }
 
 /// Tables whose names differ in their digits alone, or one table.
 #[derive(Debug, PartialEq)]
-struct Series<'n> {
-    first: &'n str,
-    last: &'n str,
-    count: usize,
+pub(crate) struct Series<'n> {
+    pub(crate) names: &'n [String],
 }
 
-impl Series<'_> {
+impl<'n> Series<'n> {
+    fn first(&self) -> &'n str {
+        self.names.first().map(String::as_str).unwrap_or_default()
+    }
+
     fn note(&self) -> String {
-        match self.count {
-            1 => String::new(),
-            count => format!(" to {} ({count} tables)", self.last),
+        match self.names {
+            [_, .., last] => format!(" to {last} ({} tables)", self.names.len()),
+            _ => String::new(),
         }
     }
 }
 
 /// The tables in their order, with those of a series together: the same text before 4, 6, 8 or 10 digits.
-fn folded(names: &[String]) -> Vec<Series<'_>> {
-    let mut all: Vec<Series<'_>> = Vec::new();
-    for name in names {
-        match all.last_mut() {
-            Some(series) if prefix(name).is_some() && prefix(name) == prefix(series.last) => {
-                series.last = name;
-                series.count += 1;
-            }
-            _ => all.push(Series {
-                first: name,
-                last: name,
-                count: 1,
-            }),
-        }
-    }
-    all
+pub(crate) fn folded(names: &[String]) -> Vec<Series<'_>> {
+    let is_one = |one: &String, next: &String| prefix(one).is_some() && prefix(one) == prefix(next);
+    let series = names.chunk_by(is_one);
+    series.map(|names| Series { names }).collect()
 }
 
 /// The text before the digits of a year, month, day or hour, and how many digits there are.
@@ -110,7 +98,7 @@ mod tests {
         let lines = folded(&names);
         let lines: Vec<_> = lines
             .iter()
-            .map(|it| format!("{}{}", it.first, it.note()))
+            .map(|it| format!("{}{}", it.first(), it.note()))
             .collect();
         assert_eq!(
             lines,

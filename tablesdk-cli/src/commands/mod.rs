@@ -2,6 +2,8 @@
 
 pub(crate) mod completions;
 pub(crate) mod copy;
+#[cfg(feature = "explore")]
+pub(crate) mod explore;
 pub(crate) mod export;
 pub(crate) mod get;
 pub(crate) mod import;

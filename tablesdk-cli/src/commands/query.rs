@@ -3,8 +3,8 @@
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use serde_json::json;
-use tablesdk::query::{AccessClass, Page, PageToken};
-use tablesdk::{DynamicEntity, Stored, TableClient};
+use tablesdk::query::{AccessClass, Explanation, Page, PageToken};
+use tablesdk::{DynamicEntity, RetryPolicy, Stored, TableClient};
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 
 use crate::account::Account;
@@ -78,6 +78,7 @@ impl Query {
             table: account.connect()?.table(&table),
             selection,
             select,
+            retry: RetryPolicy::exponential(),
         };
         extent.print(&asked, output).await
     }
@@ -88,12 +89,18 @@ pub(crate) struct Asked {
     pub(crate) table: TableClient,
     pub(crate) selection: Selection,
     pub(crate) select: Vec<String>,
+    pub(crate) retry: RetryPolicy,
 }
 
 impl Asked {
     /// How the service finds the entities. Nothing is sent.
     pub(crate) fn access(&self) -> Result<AccessClass, tablesdk::Error> {
-        Ok(self.selection.query(&self.table).explain()?.access())
+        Ok(self.explain()?.access())
+    }
+
+    /// What is sent, and how the service finds the entities. Nothing is sent yet.
+    pub(crate) fn explain(&self) -> Result<Explanation, tablesdk::Error> {
+        self.selection.query(&self.table).explain()
     }
 
     /// A page of at most this number of entities.
@@ -102,7 +109,8 @@ impl Asked {
         size: usize,
         token: Option<PageToken>,
     ) -> Result<Page<Stored<DynamicEntity>>, tablesdk::Error> {
-        let query = self.selection.query(&self.table).page_size(size);
+        let query = self.selection.query(&self.table);
+        let query = query.page_size(size).retry(self.retry.clone());
         if self.select.is_empty() {
             return query.page(token).await;
         }

@@ -19,9 +19,10 @@ use tablesdk_cli::lines::MAX_LINE_BYTES;
 use crate::account::{Account, built};
 use crate::error::{AnyError, UsageError};
 use crate::output::{Output, note};
+use crate::requests;
 
 use first_request::FromFirstRequest;
-use server::{Rights, Server, count_requests};
+use server::{Rights, Server};
 
 /// Serve the account to an agent, by the Model Context Protocol
 ///
@@ -55,7 +56,7 @@ impl Mcp {
             let problem = "mcp speaks its protocol on standard output: --output does not apply";
             return Err(UsageError(problem.into()).into());
         }
-        let service = built(self.account.builder()?.on_operation(count_requests))?;
+        let service = built(self.account.builder()?.on_operation(requests::count))?;
         let rights = Rights {
             scan: self.allow_scans,
             write: self.write,

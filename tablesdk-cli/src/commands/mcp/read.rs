@@ -3,7 +3,7 @@
 use rmcp::model::JsonObject;
 use serde_json::{Value as Json, json};
 use tablesdk::query::{AccessClass, PageToken};
-use tablesdk::{DynamicEntity, Value};
+use tablesdk::{DynamicEntity, RetryPolicy, Value};
 use tablesdk_cli::schema::TypeOfProperty;
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 
@@ -20,7 +20,8 @@ use crate::selection::cost;
 
 impl Server {
     pub(super) async fn list_tables(&self, asked: ListTables) -> Result<JsonObject, AnyError> {
-        let names = names(&self.service, asked.prefix.unwrap_or_default()).await?;
+        let tables = self.service.tables();
+        let names = names(tables.starting_with(asked.prefix.unwrap_or_default())).await?;
         let after = asked.resume.map(|name| name.to_ascii_lowercase());
         let names = names.into_iter();
         let names = names.filter(|name| after < Some(name.to_ascii_lowercase()));
@@ -90,6 +91,7 @@ impl Server {
             table: self.service.table(asked.table),
             selection: asked.selection,
             select: asked.select,
+            retry: RetryPolicy::exponential(),
         };
         let access = asked.access()?;
         if access == AccessClass::Scan && !self.rights.scan {

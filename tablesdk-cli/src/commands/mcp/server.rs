@@ -4,7 +4,6 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
@@ -14,12 +13,11 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value as Json;
 use tablesdk::TableServiceClient;
-use tablesdk::action::OperationReport;
 use tokio::sync::Semaphore;
-use tokio::task_local;
 
 use super::{answer, arguments, tools};
 use crate::error::{AnyError, with_causes};
+use crate::requests::counted;
 
 /// What the arguments of the program allow beyond reads that use keys.
 #[derive(Clone, Copy)]
@@ -67,13 +65,10 @@ impl Server {
         // It is never closed.
         let _permit = self.calls.acquire().await?;
         let arguments = arguments::checked(tool, arguments)?;
-        let counted = REQUESTS.scope(AtomicU32::new(0), async {
-            let mut answer = self.call(&tool.name, arguments).await?;
-            let requests = REQUESTS.with(|requests| requests.load(Ordering::Relaxed));
-            answer.insert("requests".to_owned(), requests.into());
-            Ok(answer::text(answer))
-        });
-        counted.await
+        let (answer, requests) = counted(self.call(&tool.name, arguments)).await;
+        let mut answer = answer?;
+        answer.insert("requests".to_owned(), requests.into());
+        Ok(answer::text(answer))
     }
 
     async fn call(&self, tool: &str, arguments: Json) -> Result<JsonObject, AnyError> {
@@ -149,16 +144,6 @@ fn unknown(name: &str) -> Cow<'static, str> {
         return format!("{name} needs a server that was started with --write").into();
     }
     "there is no such tool".into()
-}
-
-/// Counts the requests of an operation for the tool that runs it.
-pub(crate) fn count_requests(operation: &OperationReport) {
-    // No operation runs outside of a tool.
-    let _ = REQUESTS.try_with(|requests| requests.fetch_add(operation.attempts, Ordering::Relaxed));
-}
-
-task_local! {
-    static REQUESTS: AtomicU32;
 }
 
 /// How many tools run at the same time; others wait. Each holds a page of entities in memory.

@@ -1,0 +1,86 @@
+//! [`App`]: what all requests of the page share.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use tablesdk::{RetryPolicy, TableServiceClient};
+
+use super::gate::Gate;
+use super::tables::Tables;
+use crate::error::AnyError;
+
+/// What all requests of the page share.
+pub(super) struct App {
+    pub(super) service: TableServiceClient,
+    pub(super) rights: Rights,
+    pub(super) gate: Gate,
+    pub(super) tables: Tables,
+}
+
+impl App {
+    pub(super) fn new(
+        service: TableServiceClient,
+        rights: Rights,
+        port: u16,
+    ) -> Result<Self, AnyError> {
+        Ok(Self {
+            tables: Tables::new(&service),
+            service,
+            rights,
+            gate: Gate::new(port)?,
+        })
+    }
+
+    /// The name of the account, as people call it.
+    pub(super) fn account(&self) -> &str {
+        let endpoint = self.service.endpoint();
+        endpoint.account().unwrap_or_else(|| endpoint.host())
+    }
+}
+
+/// The retries of a read: a person sees soon that the service refuses, and for how long.
+pub(super) fn read_retries() -> RetryPolicy {
+    RetryPolicy::exponential().attempts(2)
+}
+
+/// Whether the page changes tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rights {
+    Write,
+    /// Started with `--read-only`.
+    ReadOnly,
+    /// The account is not on this machine, and `--write` is missing.
+    Remote,
+}
+
+impl Rights {
+    pub(super) fn new(service: &TableServiceClient, read_only: bool, write: bool) -> Self {
+        let host = service.endpoint().host();
+        let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+        let is_here = host.eq_ignore_ascii_case("localhost")
+            || address.is_ok_and(|address| address.is_loopback());
+        match () {
+            () if read_only => Self::ReadOnly,
+            () if write || is_here => Self::Write,
+            () => Self::Remote,
+        }
+    }
+
+    /// Why nothing is changed; `None` if changes are allowed.
+    pub(super) const fn refusal(self) -> Option<&'static str> {
+        match self {
+            Self::Write => None,
+            Self::ReadOnly => Some("the page was started with --read-only"),
+            Self::Remote => Some("the account is not on this machine: --write allows changes"),
+        }
+    }
+}
+
+impl fmt::Display for Rights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.refusal() {
+            None => f.write_str("changes are allowed"),
+            Some(reason) => write!(f, "read only, since {reason}"),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+// The grid by keyboard: arrows move between cells, Enter opens the entity, the space bar selects the row.
+
+const grid = document.getElementById('grid');
+
+if (grid) {
+  grid.setAttribute('role', 'grid');
+  const rows = grid.tBodies[0].rows;
+  let current = null;
+
+  const focus = (cell) => {
+    if (!cell) return;
+    current?.removeAttribute('tabindex');
+    current = cell;
+    cell.tabIndex = 0;
+    cell.focus();
+    cell.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  };
+  const at = (row, column) => {
+    const cells = rows[Math.max(0, Math.min(rows.length - 1, row))]?.cells;
+    return cells?.[Math.max(1, Math.min(cells.length - 2, column))];
+  };
+  const pageful = () => Math.max(1, Math.floor(grid.parentElement.clientHeight / 27) - 2);
+  const moves = {
+    ArrowUp: (row, column) => at(row - 1, column),
+    ArrowDown: (row, column) => at(row + 1, column),
+    ArrowLeft: (row, column) => at(row, column - 1),
+    ArrowRight: (row, column) => at(row, column + 1),
+    PageUp: (row, column) => at(row - pageful(), column),
+    PageDown: (row, column) => at(row + pageful(), column),
+    Home: (row, column, all) => at(all ? 0 : row, 1),
+    End: (row, column, all) => at(all ? rows.length - 1 : row, 1e6),
+  };
+
+  const first = at(0, 2);
+  if (first) {
+    first.tabIndex = 0;
+    current = first;
+  }
+  grid.addEventListener('mousedown', (event) => {
+    const cell = event.target.closest('tbody td');
+    if (cell && !event.target.closest('a, input')) focus(cell);
+  });
+  grid.addEventListener('dblclick', (event) => {
+    event.target.closest('tbody tr')?.querySelector('a')?.click();
+  });
+  grid.addEventListener('keydown', (event) => {
+    const cell = event.target.closest('tbody td');
+    if (!cell || event.altKey || event.metaKey) return;
+    const row = cell.parentElement;
+    const move = moves[event.key];
+    if (move) {
+      focus(move(row.sectionRowIndex, cell.cellIndex, event.ctrlKey));
+    } else if (event.key === 'Enter' && event.target === cell && !event.ctrlKey) {
+      row.querySelector('a')?.click();
+    } else if (event.key === ' ' && event.target === cell) {
+      row.querySelector('input')?.click();
+    } else {
+      return;
+    }
+    event.preventDefault();
+  });
+
+  grid.querySelector('[data-all]')?.addEventListener('change', (event) => {
+    for (const box of grid.querySelectorAll('tbody .pick input')) box.checked = event.target.checked;
+    grid.dispatchEvent(new Event('picked', { bubbles: true }));
+  });
+}

@@ -1,0 +1,56 @@
+//! A page of entities, with what it has cost.
+
+use std::time::{Duration, Instant};
+
+use tablesdk::query::PageToken;
+use tablesdk::{DynamicEntity, Error, Stored};
+use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
+
+use crate::commands::query::Asked;
+use crate::requests::counted;
+
+/// The entities of a page of the program, which several pages of the service may make up.
+pub(super) struct Found {
+    pub(super) entities: Vec<Stored<DynamicEntity>>,
+    /// Where the next page begins.
+    pub(super) next: Option<PageToken>,
+    pub(super) requests: u32,
+    pub(super) elapsed: Duration,
+}
+
+impl Found {
+    /// Reads until a page is full, there are no more entities, or this number of answers came.
+    pub(super) async fn read(
+        asked: &Asked,
+        token: Option<PageToken>,
+        answers_max: usize,
+    ) -> Result<Self, Error> {
+        let started = Instant::now();
+        let (read, requests) = counted(pages(asked, token, answers_max)).await;
+        let (entities, next) = read?;
+        Ok(Self {
+            entities,
+            next,
+            requests,
+            elapsed: started.elapsed(),
+        })
+    }
+}
+
+async fn pages(
+    asked: &Asked,
+    mut token: Option<PageToken>,
+    answers_max: usize,
+) -> Result<(Vec<Stored<DynamicEntity>>, Option<PageToken>), Error> {
+    let mut entities = Vec::new();
+    for _ in 0..answers_max {
+        let room = PAGE_ITEMS_MAX - entities.len();
+        let page = asked.page(room, token).await?;
+        entities.extend(page.items);
+        token = page.next;
+        if token.is_none() || entities.len() >= PAGE_ITEMS_MAX {
+            break;
+        }
+    }
+    Ok((entities, token))
+}

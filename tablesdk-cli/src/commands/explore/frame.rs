@@ -1,0 +1,185 @@
+//! [`Frame`]: what each page has around its content.
+//!
+//! A page begins with what is known before the service answers, and its content follows: [`respond`](Frame::respond) sends both as they
+//! come, so that the browser shows the page while the service is asked.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse as _, Response};
+use futures::stream;
+use maud::{Markup, PreEscaped, html};
+
+use super::app::App;
+use super::url;
+use super::{assets, problem};
+use crate::commands::ls::{Series, folded};
+use crate::error::AnyError;
+use crate::escape::harmless;
+
+/// The part of a page that does not depend on an answer of the service.
+pub(super) struct Frame {
+    /// The heading, which also names the page in the browser.
+    pub(super) title: String,
+    /// The table that the page is about.
+    pub(super) table: Option<String>,
+    pub(super) tab: Tab,
+    /// What can be done, right of the tabs.
+    pub(super) tools: Markup,
+    /// What the page asks for, below the heading.
+    pub(super) query: Markup,
+}
+
+/// What a page shows, once the service has answered.
+#[derive(Default)]
+pub(super) struct Content {
+    pub(super) main: Markup,
+    /// Right of the content.
+    pub(super) panel: Option<Markup>,
+    pub(super) foot: Markup,
+}
+
+/// A page of a table.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Tab {
+    Entities,
+    Schema,
+    /// No table, or none of its tabs.
+    None,
+}
+
+impl Frame {
+    /// The page whose content comes with the answer of the service.
+    pub(super) async fn respond(
+        self,
+        app: Arc<App>,
+        content: impl Future<Output = Content> + Send + 'static,
+    ) -> Response {
+        let names = app.tables.names().await;
+        let begin = self.begin(&app, names.map_err(AnyError::from));
+        let parts = [begin.into_string()].into_iter().map(Ok::<_, Infallible>);
+        let rest = async move { Ok(rest(content.await).into_string()) };
+        let parts = stream::iter(parts);
+        let parts = futures::StreamExt::chain(parts, stream::once(rest));
+        let body = Body::from_stream(futures::StreamExt::map(parts, |part| part.map(Bytes::from)));
+        ([(CONTENT_TYPE, HTML)], body).into_response()
+    }
+
+    fn begin(&self, app: &App, names: Result<Vec<String>, AnyError>) -> Markup {
+        html! {
+            (PreEscaped("<!DOCTYPE html><html lang=\"en\"><head>"))
+            (assets::head(&self.title))
+            meta name="token" content=(app.gate.form_token());
+            (PreEscaped("</head><body>"))
+            a.skip href="#main" { "Skip to the content" }
+            (self.side(app, names))
+            (self.head(app))
+            @if !self.query.0.is_empty() { div.query { (self.query) } }
+            p.loading role="status" { span.spinner {} "Waiting for the service…" }
+        }
+    }
+
+    fn side(&self, app: &App, names: Result<Vec<String>, AnyError>) -> Markup {
+        html! {
+            nav.side aria-label="Tables" {
+                a.brand href="/" { img src="/assets/icon.svg" alt="" width="18" height="18"; "tables" }
+                div.account {
+                    strong { (app.account()) }
+                    div.muted { (app.service.endpoint().host()) }
+                    @if let Some(reason) = app.rights.refusal() {
+                        span.pill.warn title=(reason) { "read only" }
+                    }
+                }
+                form action="/tables" method="get" role="search" {
+                    input.find type="search" name="find" placeholder="Find a table  ( / )" aria-label="Find a table" autocomplete="off" spellcheck="false";
+                }
+                div.names {
+                    @match &names {
+                        Ok(names) => (self.names(names)),
+                        Err(error) => (unlisted(error)),
+                    }
+                }
+            }
+        }
+    }
+
+    fn names(&self, names: &[String]) -> Markup {
+        let (single, series): (Vec<_>, Vec<_>) = folded(names)
+            .into_iter()
+            .partition(|it| it.names.len() == 1);
+        html! {
+            h2 { "Tables" }
+            @if names.is_empty() { p.muted { "The account has no tables." } }
+            @for name in single.iter().flat_map(|it| it.names) { (self.link(name)) }
+            @if !series.is_empty() {
+                h2 { "By period" }
+                @for Series { names } in &series {
+                    @let is_open = names.iter().any(|name| self.table.as_ref() == Some(name));
+                    details open[is_open] {
+                        summary { (series_name(names)) span.count { (names.len()) " tables" } }
+                        @for name in names.iter() { (self.link(name)) }
+                    }
+                }
+            }
+        }
+    }
+
+    fn link(&self, name: &str) -> Markup {
+        let is_current = self
+            .table
+            .as_ref()
+            .is_some_and(|it| it.eq_ignore_ascii_case(name));
+        html! {
+            a.table href=(url::table(name)) aria-current=[is_current.then_some("page")] { (name) }
+        }
+    }
+
+    fn head(&self, app: &App) -> Markup {
+        let _ = app;
+        html! {
+            header.head {
+                h1 { (harmless(&self.title)) }
+                @if let (Some(table), true) = (&self.table, self.tab != Tab::None) {
+                    nav.tabs aria-label="Views of the table" {
+                        (tab("Entities", &url::table(table), self.tab == Tab::Entities))
+                        (tab("Schema", &url::schema(table), self.tab == Tab::Schema))
+                    }
+                }
+                div.tools { (self.tools) }
+            }
+        }
+    }
+}
+
+fn rest(content: Content) -> Markup {
+    html! {
+        main #main tabindex="-1" { (content.main) }
+        @if let Some(panel) = content.panel { aside.panel #panel aria-label="Entity" { (panel) } }
+        @if !content.foot.0.is_empty() { footer.foot { (content.foot) } }
+        (PreEscaped("</body></html>"))
+    }
+}
+
+pub(super) fn tab(name: &str, href: &str, is_current: bool) -> Markup {
+    html! { a href=(href) aria-current=[is_current.then_some("page")] { (name) } }
+}
+
+/// What all names of a series begin with.
+fn series_name(names: &[String]) -> &str {
+    let name = names.first().map(String::as_str).unwrap_or_default();
+    name.trim_end_matches(|c: char| c.is_ascii_digit())
+}
+
+/// The sidebar without names: a signature for one table, for example, does not list the others.
+fn unlisted(error: &AnyError) -> Markup {
+    let _ = problem::shown;
+    html! {
+        h2 { "Tables" }
+        p.muted { "The tables cannot be listed: " (harmless(&crate::error::with_causes(&**error))) }
+        p.muted { "A table opens by its name in the field above." }
+    }
+}
+
+const HTML: &str = "text/html; charset=utf-8";

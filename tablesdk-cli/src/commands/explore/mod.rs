@@ -1,0 +1,101 @@
+//! `tables explore`: a page to see and change the tables of an account.
+//!
+//! The program serves the page to the browser of the same person on the same machine, and to no one else: see [`gate`]. Each response is
+//! complete HTML; the scripts make it quicker, and nothing needs them.
+
+mod app;
+mod assets;
+mod found;
+mod frame;
+mod gate;
+mod grid;
+mod pages;
+mod posted;
+mod problem;
+mod question;
+mod random;
+mod start;
+mod tables;
+mod url;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{get, post};
+use clap::Args;
+
+use self::app::App;
+use self::pages::{entities, home};
+use crate::account::{Account, built};
+use crate::error::{AnyError, UsageError};
+use crate::output::{Output, note};
+use crate::requests;
+
+/// Open a page in the browser, to see and change the tables
+///
+/// The page is for this machine alone, and for the browser that opens the printed URL first.
+/// Changes are collected, shown as requests, and sent only then. An account that is not on
+/// this machine is changed with --write alone.
+///
+///   tables explore --emulator
+///   tables explore --read-only
+///
+/// Ctrl-C ends it.
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Explore {
+    /// The port of the page. Default: 10010, or the next free one
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
+    /// Print the URL, and open no browser
+    #[arg(long)]
+    no_open: bool,
+    /// Refuse every change
+    #[arg(long, conflicts_with = "write")]
+    read_only: bool,
+    /// Allow changes of an account that is not on this machine
+    #[arg(long)]
+    write: bool,
+    #[command(flatten)]
+    account: Account,
+}
+
+impl Explore {
+    pub(crate) async fn run(self, output: &Output) -> Result<(), AnyError> {
+        if output.has_form() {
+            let problem = "explore prints the URL of a page: --output does not apply";
+            return Err(UsageError(problem.into()).into());
+        }
+        let service = built(self.account.builder()?.on_operation(requests::count))?;
+        let rights = app::Rights::new(&service, self.read_only, self.write);
+        let listener = start::listen(self.port).await?;
+        let port = listener.local_addr()?.port();
+        let app = Arc::new(App::new(service, rights, port)?);
+        note(&format!(
+            "the page shows {}: {}",
+            app.service.endpoint(),
+            app.rights
+        ));
+        let opened = start::show(&app.gate, !self.no_open)?;
+        axum::serve(listener, router(app)).await?;
+        drop(opened);
+        Ok(())
+    }
+}
+
+fn router(app: Arc<App>) -> Router {
+    Router::new()
+        .route("/", get(home::show))
+        .route("/tables", get(home::open))
+        .route("/tables/refresh", post(home::refresh))
+        .route("/t/{table}", get(entities::show))
+        .route("/t/{table}/access", get(entities::access))
+        .route("/open", get(start::open))
+        .route("/assets/{name}", get(assets::serve))
+        .fallback(problem::no_page)
+        .layer(DefaultBodyLimit::max(posted::FORM_BYTES_MAX))
+        .layer(from_fn_with_state(Arc::clone(&app), gate::guard))
+        .with_state(app)
+}

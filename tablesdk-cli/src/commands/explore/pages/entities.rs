@@ -1,0 +1,219 @@
+//! `/t/NAME`: entities of a table, page by page.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Query, State};
+use axum::response::{IntoResponse as _, Response};
+use maud::{Markup, html};
+use tablesdk::query::{AccessClass, Explanation};
+
+use super::super::app::App;
+use super::super::found::Found;
+use super::super::frame::{Content, Frame, Tab};
+use super::super::grid::Grid;
+use super::super::problem;
+use super::super::question::{Question, REQUESTS, Scan, request_line};
+use crate::commands::query::Asked;
+use crate::error::AnyError;
+use crate::escape::{harmless, shortened};
+use crate::output::counted;
+use crate::selection::cost;
+
+/// `/t/NAME`
+pub(crate) async fn show(
+    State(app): State<Arc<App>>,
+    Path(table): Path<String>,
+    Query(question): Query<Question>,
+) -> Response {
+    let frame = Frame {
+        title: table.clone(),
+        table: Some(table.clone()),
+        tab: Tab::Entities,
+        tools: html! {},
+        query: bar(&app, &table, &question),
+    };
+    let content = content(Arc::clone(&app), table, question);
+    frame.respond(app, content).await
+}
+
+/// `/t/NAME/access`: what a query would cost, as a part of the page. Nothing is sent to the service.
+pub(crate) async fn access(
+    State(app): State<Arc<App>>,
+    Path(table): Path<String>,
+    Query(question): Query<Question>,
+) -> Response {
+    access_line(&app, &table, &question).into_response()
+}
+
+/// The fields of the query, and what it costs.
+fn bar(app: &App, table: &str, question: &Question) -> Markup {
+    html! {
+        form.fields #query action={ "/t/" (table) } method="get" role="search" {
+            label.field.pk { span { "PartitionKey" } input.key name="pk" value=(question.pk) autocomplete="off" spellcheck="false"; }
+            label.field.rk { span { "RowKey — value, from … before, or prefix*" } input.key name="rk" value=(question.rk) autocomplete="off" spellcheck="false"; }
+            label.field.filter { span { "Filter" } input.mono #filter name="filter" value=(question.filter) placeholder="Age ge 36 and Name ne ''" autocomplete="off" spellcheck="false"; }
+            @if !question.columns.is_empty() { input type="hidden" name="columns" value=(question.columns); }
+            button.button.primary { "Run ⏎" }
+        }
+        div.access #access { (access_line(app, table, question)) }
+    }
+}
+
+fn access_line(app: &App, table: &str, question: &Question) -> Markup {
+    match explained(app, table, question) {
+        Ok((_, explanation)) => {
+            let access = explanation.access();
+            html! {
+                span class={ "pill " (tone(access, question)) } { (name(access, question)) }
+                span { (price(access, question)) }
+                code.request { (shortened(&harmless(&request_line(&explanation, table)), REQUEST_CHARS_MAX)) }
+            }
+        }
+        Err(error) => html! {
+            span.pill.bad { "not valid" }
+            span { (harmless(&crate::error::with_causes(&*error))) }
+        },
+    }
+}
+
+fn explained(
+    app: &App,
+    table: &str,
+    question: &Question,
+) -> Result<(Asked, Explanation), AnyError> {
+    let asked = question.asked(app.service.table(table), question.columns())?;
+    let explanation = asked.explain()?;
+    Ok((asked, explanation))
+}
+
+async fn content(app: Arc<App>, table: String, question: Question) -> Content {
+    let found = found(&app, &table, &question).await;
+    match found {
+        Ok(Answer::Found(found)) => shown(&table, &question, &found),
+        Ok(Answer::Scan) => Content {
+            main: scan_asked(&table, &question),
+            ..Content::default()
+        },
+        Err(error) => Content {
+            main: problem::shown(&error),
+            ..Content::default()
+        },
+    }
+}
+
+enum Answer {
+    Found(Found),
+    /// The query looks at the whole table, which must be asked for.
+    Scan,
+}
+
+async fn found(app: &App, table: &str, question: &Question) -> Result<Answer, AnyError> {
+    let token = question.token()?;
+    let (asked, explanation) = explained(app, table, question)?;
+    if explanation.access() == AccessClass::Scan && question.scan == Scan::Ask && !question.is_all()
+    {
+        return Ok(Answer::Scan);
+    }
+    let found = Found::read(&asked, token, question.requests_max()).await?;
+    Ok(Answer::Found(found))
+}
+
+fn shown(table: &str, question: &Question, found: &Found) -> Content {
+    let grid = Grid::new(table, &found.entities, &question.columns());
+    let next = found.next.as_ref().map(|token| {
+        let next = Question {
+            from: token.to_string(),
+            ..question.clone()
+        };
+        next.url(table)
+    });
+    let count = counted(found.entities.len() as u64, "entity", "entities");
+    let requests = counted(found.requests.into(), "request", "requests");
+    let millis = found.elapsed.as_millis();
+    Content {
+        main: match &*found.entities {
+            [] => nothing(question, next.as_deref()),
+            _ => grid.show(),
+        },
+        panel: None,
+        foot: html! {
+            span { (count) " in " (requests) ", " (millis) " ms" }
+            @if grid.hidden() > 0 { span.muted { (grid.hidden()) " more columns" } }
+            span.end.muted { "Timestamp hidden · times in UTC" }
+            @if let Some(next) = next { a.button #next href=(next) { "Next page" } }
+        },
+    }
+}
+
+fn nothing(question: &Question, next: Option<&str>) -> Markup {
+    html! {
+        section.card.notice {
+            @match next {
+                Some(next) => {
+                    p { strong { "No entity among those that were looked at so far." } }
+                    p { a.button.primary href=(next) { "Look further" } }
+                }
+                None if question.is_all() => {
+                    p { strong { "The table has no entities." } }
+                }
+                None => {
+                    p { strong { "No entity is found." } }
+                    p.muted { "Keys and texts are compared with regard to case. A filter on a property skips entities in which it has another type." }
+                }
+            }
+        }
+    }
+}
+
+fn scan_asked(table: &str, question: &Question) -> Markup {
+    let further = |scan| {
+        let further = Question {
+            scan,
+            ..question.clone()
+        };
+        further.url(table)
+    };
+    problem::notice(
+        "table scan",
+        "The query names no partition.",
+        html! {
+            p {
+                "It looks at the whole table: one request for each 1,000 entities, whether they match or not. Name a partition, or look at a part of it."
+            }
+            p.actions {
+                a.button href=(further(Scan::Some)) { "Scan with up to " (REQUESTS) " requests" }
+                a.button.quiet href=(further(Scan::All)) { "Scan until 1,000 are found" }
+            }
+        },
+    )
+}
+
+/// Without any condition, a scan finds what it looks at.
+fn name(access: AccessClass, question: &Question) -> &'static str {
+    match access {
+        AccessClass::Point => "Point read",
+        AccessClass::RowRange => "Row range",
+        AccessClass::Partition => "Partition",
+        AccessClass::Scan if question.is_all() => "First entities",
+        AccessClass::Scan => "Table scan",
+    }
+}
+
+fn tone(access: AccessClass, question: &Question) -> &'static str {
+    match access {
+        AccessClass::Point | AccessClass::RowRange => "good",
+        AccessClass::Partition => "warn",
+        AccessClass::Scan if question.is_all() => "plain",
+        AccessClass::Scan => "bad",
+    }
+}
+
+fn price(access: AccessClass, question: &Question) -> &'static str {
+    match access {
+        AccessClass::Scan if question.is_all() => "no condition · 1 request for a page of 1,000",
+        AccessClass::Point => "one entity by its keys · 1 request",
+        access => cost(access),
+    }
+}
+
+const REQUEST_CHARS_MAX: usize = 200;

@@ -1,0 +1,101 @@
+//! `/`: the tables of the account.
+
+use std::sync::Arc;
+
+use axum::extract::{Query, State};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use maud::html;
+use serde::Deserialize;
+
+use super::super::app::App;
+use super::super::frame::{Content, Frame, Tab};
+use super::super::posted::{Posted, TOKEN};
+use super::super::{problem, url};
+use crate::error::AnyError;
+use crate::output::counted;
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Search {
+    find: String,
+}
+
+/// `/`: all tables, or those that contain a text.
+pub(crate) async fn show(
+    State(app): State<Arc<App>>,
+    Query(Search { find }): Query<Search>,
+) -> Response {
+    let token = app.gate.form_token().to_owned();
+    let frame = Frame {
+        title: "Tables".to_owned(),
+        table: None,
+        tab: Tab::None,
+        tools: html! {
+            form method="post" action="/tables/refresh" {
+                input type="hidden" name=(TOKEN) value=(token);
+                button.button { "Read the names again" }
+            }
+        },
+        query: html! {},
+    };
+    let content = listed(Arc::clone(&app), find);
+    frame.respond(app, content).await
+}
+
+async fn listed(app: Arc<App>, find: String) -> Content {
+    let names = match app.tables.names().await {
+        Ok(names) => names,
+        Err(error) => {
+            return Content {
+                main: problem::shown(&AnyError::from(error)),
+                ..Content::default()
+            };
+        }
+    };
+    let wanted = find.to_ascii_lowercase();
+    let found: Vec<_> = names
+        .iter()
+        .filter(|name| name.to_ascii_lowercase().contains(&wanted))
+        .collect();
+    Content {
+        main: html! {
+            @if names.is_empty() {
+                section.card.notice {
+                    p { strong { "The account has no tables yet." } }
+                    p.muted { "A table is created by the first import: " code { "tables put NAME --insert --create" } }
+                }
+            } @else if found.is_empty() {
+                section.card.notice { p { strong { "No table has " span.mono { (find) } " in its name." } } }
+            } @else {
+                ul.tiles { @for name in &found { li { a href=(url::table(name)) { (name) } } } }
+            }
+        },
+        panel: None,
+        foot: html! { (counted(found.len() as u64, "table", "tables")) },
+    }
+}
+
+/// `/tables?find=NAME`: goes to the table of that name, or to those that contain the text.
+pub(crate) async fn open(
+    State(app): State<Arc<App>>,
+    Query(Search { find }): Query<Search>,
+) -> Redirect {
+    let find = find.trim();
+    let names = app.tables.names().await;
+    let is_one = |name: &&String| name.eq_ignore_ascii_case(find);
+    let found = match &names {
+        Ok(names) => names.iter().find(is_one).map(String::as_str),
+        // Without the names, the text is one.
+        Err(_) => (!find.is_empty()).then_some(find),
+    };
+    match found {
+        Some(name) => Redirect::to(&url::table(name)),
+        None => Redirect::to(&format!("/{}", url::query([("find", find)]))),
+    }
+}
+
+/// Reads the names of the tables again.
+pub(crate) async fn refresh(State(app): State<Arc<App>>, _: Posted) -> Response {
+    app.tables.forget();
+    Redirect::to("/").into_response()
+}

@@ -1,0 +1,4 @@
+//! The pages, one file each.
+
+pub(super) mod entities;
+pub(super) mod home;

@@ -1,0 +1,170 @@
+//! What is wrong, as a page or as a part of one, with what to do.
+
+use std::time::Duration;
+
+use axum::http::{StatusCode, Uri};
+use axum::response::{IntoResponse as _, Response};
+use maud::{DOCTYPE, Markup, html};
+
+use super::assets;
+use crate::error::{AnyError, with_causes};
+use crate::escape::harmless;
+
+/// Why a request is refused before a page looks at it.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    Host,
+    Origin,
+    /// There is no cookie. With the path that was asked for.
+    Cookie(Option<String>),
+    Opening,
+    Method,
+    Form,
+    TooLarge,
+    ReadOnly(&'static str),
+}
+
+impl Refusal {
+    const fn status(&self) -> StatusCode {
+        match self {
+            Self::Host => StatusCode::MISDIRECTED_REQUEST,
+            Self::Origin | Self::Form | Self::ReadOnly(_) => StatusCode::FORBIDDEN,
+            Self::Cookie(_) | Self::Opening => StatusCode::UNAUTHORIZED,
+            Self::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        }
+    }
+
+    const fn text(&self) -> &'static str {
+        match self {
+            Self::Host => "This address is not that of the page.",
+            Self::Origin => "The request comes from another page, and was refused.",
+            Self::Cookie(_) => "This browser has not opened the page.",
+            Self::Opening => "This URL was used before: it opens the page once.",
+            Self::Method => "The page takes GET and POST.",
+            Self::Form => {
+                "The form is not one of this page: load the page again, and send it again."
+            }
+            Self::TooLarge => "The form is larger than 16 MiB.",
+            Self::ReadOnly(_) => "Nothing is changed: the page is read only.",
+        }
+    }
+}
+
+/// The response to a request that is refused.
+pub(super) fn refused(refusal: &Refusal) -> Response {
+    let page = bare(
+        refusal.text(),
+        html! {
+            @match refusal {
+                Refusal::Cookie(path) => {
+                    @if let Some(path) = path.as_deref().filter(|path| path.starts_with('/') && !path.starts_with("//")) {
+                        p { "If it has, and a link from elsewhere led here:" }
+                        p { a.button.primary href=(path) { "Show the page" } }
+                    }
+                    p.muted { "Otherwise open the URL that " code { "tables explore" } " has printed, or start it again." }
+                }
+                Refusal::Opening => {
+                    p { a.button.primary href="/" { "Show the page" } }
+                    p.muted { "In another browser, start " code { "tables explore" } " again." }
+                }
+                Refusal::ReadOnly(reason) => { p.muted { (reason) "." } }
+                _ => { p { a href="/" { "Tables" } } }
+            }
+        },
+    );
+    (refusal.status(), page).into_response()
+}
+
+/// The response to a path that no page has.
+pub(super) async fn no_page(uri: Uri) -> Response {
+    let path = harmless(uri.path());
+    let page = bare(
+        "There is no such page.",
+        html! {
+            p.mono { (crate::escape::shortened(&path, 200)) }
+            p { a.button.primary href="/" { "Tables" } }
+        },
+    );
+    (StatusCode::NOT_FOUND, page).into_response()
+}
+
+/// A page without tables.
+fn bare(title: &str, content: Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head { (assets::head(title)) }
+            body.bare {
+                main.card.notice { h1 { (title) } (content) }
+            }
+        }
+    }
+}
+
+/// An error as the content of a page.
+pub(super) fn shown(error: &AnyError) -> Markup {
+    if let Some(error) = error.downcast_ref::<tablesdk::Error>() {
+        if error.is_throttled() {
+            return throttled(error);
+        }
+        return notice(
+            "error",
+            &harmless(&with_causes(error)),
+            html! {
+                @if let Some(advice) = advice(error) { p.muted { (advice) } }
+                @if let Some(id) = error.request_id() { p.muted { "Request " span.mono { (harmless(id)) } } }
+            },
+        );
+    }
+    notice("error", &harmless(&with_causes(&**error)), html! {})
+}
+
+/// A card in the content of a page: what it is, what it says, and what can be done.
+pub(super) fn notice(pill: &str, text: &str, rest: Markup) -> Markup {
+    let tone = match pill {
+        "error" => "pill bad",
+        _ => "pill warn",
+    };
+    html! {
+        section.card.notice role="alert" {
+            p { span class=(tone) { (pill) } " " strong { (text) } }
+            (rest)
+        }
+    }
+}
+
+/// The service asks to wait. The page is loaded again then, also without the script.
+fn throttled(error: &tablesdk::Error) -> Markup {
+    let wait = error.retry_after().unwrap_or(WAIT);
+    let seconds = wait.as_secs().clamp(1, 300);
+    notice(
+        "throttled",
+        "The service is busy, and refuses requests for now.",
+        html! {
+            p.muted {
+                "This page asks again in " span data-countdown=(seconds) { (seconds) " seconds" } ". "
+                a href="" { "Ask now" }
+            }
+            meta http-equiv="refresh" content=(seconds);
+        },
+    )
+}
+
+fn advice(error: &tablesdk::Error) -> Option<&'static str> {
+    Some(match () {
+        () if error.is_table_not_found() => {
+            "The table was deleted, or its name is written differently."
+        }
+        () if error.is_denied() => {
+            "The key or the signature is not valid, has ended, or does not allow this. Start tables explore with another one."
+        }
+        () if error.is_unavailable() || error.is_timeout() => {
+            "Is the service running, and is this its address? Load the page again."
+        }
+        () => return None,
+    })
+}
+
+/// The wait if the service names none.
+const WAIT: Duration = Duration::from_secs(5);
