@@ -18,14 +18,14 @@ use crate::output::note;
 pub(crate) struct Selection {
     /// Only this partition
     #[arg(long, help_heading = "Entities", value_name = "KEY")]
-    partition: Option<String>,
+    pub(crate) partition: Option<String>,
     /// Only this row key
     #[arg(long, help_heading = "Entities", value_name = "KEY", conflicts_with_all = ["rows", "row_prefix"])]
-    row: Option<String>,
+    pub(crate) row: Option<String>,
     /// Only row keys from FROM on and before TO; one of them may be left out
     #[schemars(with = "Option<String>", description = ROWS)]
     #[arg(long, help_heading = "Entities", value_name = "FROM..TO", value_parser = Rows::parse)]
-    rows: Option<Rows>,
+    pub(crate) rows: Option<Rows>,
     /// Only row keys that begin with this text
     #[arg(
         long,
@@ -34,18 +34,18 @@ pub(crate) struct Selection {
         value_parser = NonEmptyStringValueParser::new(),
         conflicts_with = "rows"
     )]
-    row_prefix: Option<String>,
+    pub(crate) row_prefix: Option<String>,
     /// A filter of OData, such as "Age ge 36 and Name ne 'Ada'"
     #[arg(long, help_heading = "Entities", value_name = "ODATA", value_parser = NonEmptyStringValueParser::new())]
-    filter: Option<String>,
+    pub(crate) filter: Option<String>,
 }
 
 /// A range of row keys.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
-struct Rows {
-    from: String,
-    to: String,
+pub(crate) struct Rows {
+    pub(crate) from: String,
+    pub(crate) to: String,
 }
 
 impl Rows {

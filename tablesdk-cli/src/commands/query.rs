@@ -103,6 +103,17 @@ impl Asked {
         self.selection.query(&self.table).explain()
     }
 
+    /// What a page of this size sends first, with the properties to read. Nothing is sent yet.
+    #[cfg(feature = "explore")]
+    pub(crate) fn explain_page(&self, size: usize) -> Result<Explanation, tablesdk::Error> {
+        let query = self.selection.query(&self.table).page_size(size);
+        if self.select.is_empty() {
+            return query.explain();
+        }
+        let names = self.select.iter().map(String::as_str);
+        query.select(|e| e.properties(names)).explain()
+    }
+
     /// A page of at most this number of entities.
     pub(crate) async fn page(
         &self,
