@@ -1,4 +1,4 @@
-//! Texts that nobody guesses.
+//! Texts that cannot be guessed.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
