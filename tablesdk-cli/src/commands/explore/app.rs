@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use tablesdk::{RetryPolicy, TableServiceClient};
 
 use super::gate::Gate;
+use super::settings::Settings;
 use super::tables::Tables;
 use crate::error::AnyError;
 
@@ -15,6 +16,7 @@ pub(super) struct App {
     pub(super) rights: Rights,
     pub(super) gate: Gate,
     pub(super) tables: Tables,
+    pub(super) settings: Settings,
 }
 
 impl App {
@@ -25,10 +27,26 @@ impl App {
     ) -> Result<Self, AnyError> {
         Ok(Self {
             tables: Tables::new(&service),
+            settings: Settings::of_account(service.endpoint().as_str()),
             service,
             rights,
             gate: Gate::new(port)?,
         })
+    }
+
+    /// The host of the account, and its port if it is not the usual one.
+    pub(super) fn host(&self) -> &str {
+        let host = self.service.endpoint().as_str().split('/').nth(2);
+        host.unwrap_or_default()
+    }
+
+    /// What the service is, as far as its address says it.
+    pub(super) fn kind(&self) -> &'static str {
+        match self.host() {
+            host if host.contains(".table.cosmos.") => "Cosmos DB",
+            host if host.contains(".table.core.") => "Azure Storage",
+            _ => "emulator",
+        }
     }
 
     /// The name of the account, as people call it.

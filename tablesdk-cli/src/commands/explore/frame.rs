@@ -75,7 +75,7 @@ impl Frame {
             (PreEscaped("</head><body>"))
             a.skip href="#main" { "Skip to the content" }
             (self.side(app, names))
-            (self.head(app))
+            (self.head())
             @if !self.query.0.is_empty() { div.query { (self.query) } }
             p.loading role="status" { span.spinner {} "Waiting for the service…" }
         }
@@ -84,15 +84,16 @@ impl Frame {
     fn side(&self, app: &App, names: Result<Vec<String>, AnyError>) -> Markup {
         html! {
             nav.side aria-label="Tables" {
+                a.button.all href="/" { "☰ Tables" }
                 a.brand href="/" { img src="/assets/icon.svg" alt="" width="18" height="18"; "tables" }
                 div.account {
                     strong { (app.account()) }
-                    div.muted { (app.service.endpoint().host()) }
+                    div.muted { (app.host()) " " span.pill.good { (app.kind()) } }
                     @if let Some(reason) = app.rights.refusal() {
                         span.pill.warn title=(reason) { "read only" }
                     }
                 }
-                form action="/tables" method="get" role="search" {
+                form action="/tables" method="get" role="search" aria-label="Find a table" {
                     input.find type="search" name="find" placeholder="Find a table  ( / )" aria-label="Find a table" autocomplete="off" spellcheck="false";
                 }
                 div.names {
@@ -136,8 +137,7 @@ impl Frame {
         }
     }
 
-    fn head(&self, app: &App) -> Markup {
-        let _ = app;
+    fn head(&self) -> Markup {
         html! {
             header.head {
                 h1 { (harmless(&self.title)) }
@@ -174,10 +174,9 @@ fn series_name(names: &[String]) -> &str {
 
 /// The sidebar without names: a signature for one table, for example, does not list the others.
 fn unlisted(error: &AnyError) -> Markup {
-    let _ = problem::shown;
     html! {
         h2 { "Tables" }
-        p.muted { "The tables cannot be listed: " (harmless(&crate::error::with_causes(&**error))) }
+        p.muted { "The tables cannot be listed: " (problem::text(error)) }
         p.muted { "A table opens by its name in the field above." }
     }
 }

@@ -15,8 +15,8 @@ pub(super) struct Grid<'g> {
     table: &'g str,
     entities: &'g [Stored<DynamicEntity>],
     columns: Vec<Column>,
-    /// How many further properties the entities have.
-    hidden: usize,
+    /// The further properties that the entities have.
+    hidden: Vec<String>,
 }
 
 /// A property of the entities.
@@ -25,6 +25,8 @@ struct Column {
     kind: Kind,
     /// Characters of the longest cell, up to a limit.
     chars: usize,
+    /// The width that was chosen.
+    width: Option<u16>,
 }
 
 /// The types of the values of a column.
@@ -41,6 +43,7 @@ impl<'g> Grid<'g> {
         table: &'g str,
         entities: &'g [Stored<DynamicEntity>],
         chosen: &[String],
+        width: impl Fn(&str) -> Option<u16>,
     ) -> Self {
         let mut names = Names::default();
         let seen = names.of(entities);
@@ -49,7 +52,10 @@ impl<'g> Grid<'g> {
             chosen => chosen,
         };
         let shown: Vec<_> = shown.iter().take(COLUMNS_MAX).collect();
-        let mut columns: Vec<_> = shown.iter().map(|name| Column::new(name)).collect();
+        let mut columns: Vec<_> = shown
+            .iter()
+            .map(|name| Column::new(name, width(name)))
+            .collect();
         let positions: HashMap<_, _> = shown
             .iter()
             .enumerate()
@@ -69,14 +75,22 @@ impl<'g> Grid<'g> {
         Self {
             table,
             entities,
-            hidden: hidden.count(),
+            hidden: hidden.cloned().collect(),
             columns,
         }
     }
 
-    /// How many properties of the entities are not shown.
-    pub(super) const fn hidden(&self) -> usize {
-        self.hidden
+    /// The names of the properties that are shown.
+    pub(super) fn shown(&self) -> Vec<String> {
+        self.columns
+            .iter()
+            .map(|column| column.name.clone())
+            .collect()
+    }
+
+    /// The names of the properties of the entities that are not shown.
+    pub(super) fn hidden(&self) -> &[String] {
+        &self.hidden
     }
 
     pub(super) fn show(&self) -> Markup {
@@ -90,8 +104,8 @@ impl<'g> Grid<'g> {
                 caption.hidden { "Entities of " (self.table) }
                 colgroup {
                     col width="30";
-                    @for chars in key_chars { col width=(width(chars)); }
-                    @for column in &self.columns { col width=(width(column.chars)); }
+                    @for chars in key_chars { col width=(width(chars, 0)); }
+                    @for column in &self.columns { col width=(column.width()); }
                     col;
                 }
                 thead {
@@ -137,12 +151,19 @@ impl<'g> Grid<'g> {
 }
 
 impl Column {
-    fn new(name: &str) -> Self {
+    fn new(name: &str, width: Option<u16>) -> Self {
         Self {
             name: name.to_owned(),
             kind: Kind::Unseen,
-            chars: name.chars().count() + LABEL_CHARS,
+            chars: CHARS_MIN,
+            width,
         }
+    }
+
+    fn width(&self) -> usize {
+        let heading = self.name.chars().count() + LABEL_CHARS;
+        self.width
+            .map_or_else(|| width(self.chars, heading.min(CHARS_MAX)), usize::from)
     }
 
     fn note(&mut self, value: &Value) {
@@ -157,7 +178,7 @@ impl Column {
             Value::Binary(_) => CHARS_MAX / 2,
             value => cell(value).len(),
         };
-        self.chars = self.chars.max(chars).clamp(CHARS_MIN, CHARS_MAX);
+        self.chars = self.chars.max(chars).min(CHARS_MAX);
     }
 
     fn heading(&self) -> Markup {
@@ -195,9 +216,9 @@ fn shown(key: &str) -> String {
     }
 }
 
-/// The width of a column in pixels, for cells of so many characters.
-const fn width(chars: usize) -> usize {
-    22 + chars * 15 / 2
+/// The width of a column in pixels, for cells and a heading of so many characters.
+fn width(chars: usize, heading: usize) -> usize {
+    22 + (chars * 15 / 2).max(heading * 17 / 2)
 }
 
 /// A type in the heading of a column.
@@ -220,6 +241,6 @@ pub(super) const COLUMNS_MAX: usize = 60;
 const CELL_CHARS_MAX: usize = 160;
 const CHARS_MIN: usize = 6;
 const CHARS_MAX: usize = 34;
-const KEY_CHARS_MIN: usize = 12;
+const KEY_CHARS_MIN: usize = 14;
 /// Room for the type in a heading.
-const LABEL_CHARS: usize = 4;
+const LABEL_CHARS: usize = 5;

@@ -14,9 +14,7 @@ mod posted;
 mod problem;
 mod question;
 mod random;
-#[expect(dead_code, reason = "the pages do not call it yet")]
 mod recipe;
-#[expect(dead_code, reason = "the pages do not call it yet")]
 mod settings;
 mod start;
 mod tables;
@@ -31,7 +29,7 @@ use axum::routing::{get, post};
 use clap::Args;
 
 use self::app::App;
-use self::pages::{entities, home};
+use self::pages::{columns, entities, home};
 use crate::account::{Account, built};
 use crate::error::{AnyError, UsageError};
 use crate::output::{Output, note};
@@ -96,6 +94,8 @@ fn router(app: Arc<App>) -> Router {
         .route("/tables/refresh", post(home::refresh))
         .route("/t/{table}", get(entities::show))
         .route("/t/{table}/access", get(entities::access))
+        .route("/t/{table}/columns", post(columns::choose))
+        .route("/t/{table}/width", post(columns::resize))
         .route("/open", get(start::open))
         .route("/assets/{name}", get(assets::serve))
         .fallback(problem::no_page)

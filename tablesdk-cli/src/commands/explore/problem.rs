@@ -8,7 +8,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use super::assets;
 use crate::error::{AnyError, with_causes};
-use crate::escape::harmless;
+use crate::escape::{harmless, shortened};
 
 /// Why a request is refused before a page looks at it.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ pub(super) async fn no_page(uri: Uri) -> Response {
     let page = bare(
         "There is no such page.",
         html! {
-            p.mono { (crate::escape::shortened(&path, 200)) }
+            p.mono { (shortened(&path, 200)) }
             p { a.button.primary href="/" { "Tables" } }
         },
     );
@@ -104,20 +104,27 @@ fn bare(title: &str, content: Markup) -> Markup {
 
 /// An error as the content of a page.
 pub(super) fn shown(error: &AnyError) -> Markup {
-    if let Some(error) = error.downcast_ref::<tablesdk::Error>() {
-        if error.is_throttled() {
-            return throttled(error);
-        }
-        return notice(
-            "error",
-            &harmless(&with_causes(error)),
-            html! {
-                @if let Some(advice) = advice(error) { p.muted { (advice) } }
-                @if let Some(id) = error.request_id() { p.muted { "Request " span.mono { (harmless(id)) } } }
-            },
-        );
+    let known = error.downcast_ref::<tablesdk::Error>();
+    if let Some(error) = known.filter(|error| error.is_throttled()) {
+        return throttled(error);
     }
-    notice("error", &harmless(&with_causes(&**error)), html! {})
+    notice(
+        "error",
+        &text(error),
+        html! {
+            @if let Some(advice) = known.and_then(advice) { p.muted { (advice) } }
+        },
+    )
+}
+
+/// The text of an error, without what the page shows anyway: the operation, the table and the account.
+pub(super) fn text(error: &AnyError) -> String {
+    let text = with_causes(&**error);
+    let endpoint = error.downcast_ref().and_then(tablesdk::Error::endpoint);
+    let place = endpoint.map(|it| it.as_str().split("://").last().unwrap_or_default());
+    let place = place.map(|place| format!("{}: ", place.trim_end_matches('/')));
+    let rest = place.and_then(|place| Some(text.split_once(&place)?.1));
+    harmless(rest.unwrap_or(&text))
 }
 
 /// A card in the content of a page: what it is, what it says, and what can be done.

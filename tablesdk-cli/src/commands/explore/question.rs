@@ -1,10 +1,12 @@
 //! What the URL of a page of entities asks for.
 
+use maud::{Markup, html};
 use serde::Deserialize;
 use tablesdk::TableClient;
 use tablesdk::query::{Explanation, PageToken};
 
 use super::app::read_retries;
+use super::posted::Posted;
 use super::url;
 use crate::commands::query::Asked;
 use crate::error::AnyError;
@@ -52,6 +54,45 @@ impl Question {
         })
     }
 
+    /// The fields of a form of the page, which returns to it.
+    pub(super) fn of_form(posted: &Posted) -> Self {
+        let field = |name| posted.get(name).to_owned();
+        Self {
+            pk: field("pk"),
+            rk: field("rk"),
+            filter: field("filter"),
+            columns: field("columns"),
+            from: field("from"),
+            scan: match posted.get("scan") {
+                "some" => Scan::Some,
+                "all" => Scan::All,
+                _ => Scan::Ask,
+            },
+        }
+    }
+
+    fn fields(&self) -> [(&'static str, &str); 6] {
+        [
+            ("pk", &self.pk),
+            ("rk", &self.rk),
+            ("filter", &self.filter),
+            ("columns", &self.columns),
+            ("scan", self.scan.as_str()),
+            ("from", &self.from),
+        ]
+    }
+
+    /// The fields for a form that returns to the page.
+    pub(super) fn hidden_fields(&self) -> Markup {
+        let fields = self
+            .fields()
+            .into_iter()
+            .filter(|(_, value)| !value.is_empty());
+        html! {
+            @for (name, value) in fields { input type="hidden" name=(name) value=(value); }
+        }
+    }
+
     /// Whether nothing narrows the entities down: then each request finds as many as it looks at.
     pub(super) fn is_all(&self) -> bool {
         self.pk.is_empty() && self.rk.is_empty() && self.filter.trim().is_empty()
@@ -65,7 +106,7 @@ impl Question {
         Ok(Some(token.map_err(|error| format!("from: {error}"))?))
     }
 
-    /// The columns that the URL names.
+    /// The columns that the URL names. None: those that were chosen last.
     pub(super) fn columns(&self) -> Vec<String> {
         let names = self.columns.split(',').map(str::trim);
         let names = names.filter(|name| !name.is_empty());
@@ -82,20 +123,17 @@ impl Question {
 
     /// The URL of the page.
     pub(super) fn url(&self, table: &str) -> String {
-        let scan = match self.scan {
-            Scan::Ask => "",
-            Scan::Some => "some",
-            Scan::All => "all",
-        };
-        let fields = [
-            ("pk", &*self.pk),
-            ("rk", &*self.rk),
-            ("filter", &*self.filter),
-            ("columns", &*self.columns),
-            ("scan", scan),
-            ("from", &*self.from),
-        ];
-        format!("{}{}", url::table(table), url::query(fields))
+        format!("{}{}", url::table(table), url::query(self.fields()))
+    }
+}
+
+impl Scan {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ask => "",
+            Self::Some => "some",
+            Self::All => "all",
+        }
     }
 }
 

@@ -1,4 +1,7 @@
-// The grid by keyboard: arrows move between cells, Enter opens the entity, the space bar selects the row.
+// The grid by keyboard: arrows move between cells, Enter opens the entity, the space bar selects the row, and Alt with an arrow resizes
+// the column. With the mouse, the right edge of a heading resizes it.
+
+import { post } from './post.js';
 
 const grid = document.getElementById('grid');
 
@@ -31,6 +34,30 @@ if (grid) {
     End: (row, column, all) => at(all ? rows.length - 1 : row, 1e6),
   };
 
+  const headings = grid.tHead.rows[0].cells;
+  const columns = grid.querySelectorAll('col');
+  const resize = (heading, width, isLast) => {
+    const pixels = Math.round(Math.max(40, Math.min(1200, width)));
+    columns[heading.cellIndex].width = pixels;
+    if (isLast) post(`/t/${encodeURIComponent(grid.dataset.table)}/width`, { column: heading.dataset.name, width: pixels });
+  };
+  for (const heading of headings) {
+    if (!heading.dataset.name) continue;
+    const grip = document.createElement('span');
+    grip.className = 'grip';
+    heading.append(grip);
+    grip.addEventListener('pointerdown', (event) => {
+      const start = event.clientX - heading.offsetWidth;
+      grip.setPointerCapture(event.pointerId);
+      grip.onpointermove = (move) => resize(heading, move.clientX - start);
+      grip.onpointerup = (end) => {
+        grip.onpointermove = grip.onpointerup = null;
+        resize(heading, end.clientX - start, true);
+      };
+      event.preventDefault();
+    });
+  }
+
   const first = at(0, 2);
   if (first) {
     first.tabIndex = 0;
@@ -45,8 +72,15 @@ if (grid) {
   });
   grid.addEventListener('keydown', (event) => {
     const cell = event.target.closest('tbody td');
-    if (!cell || event.altKey || event.metaKey) return;
+    if (!cell || event.metaKey) return;
     const row = cell.parentElement;
+    if (event.altKey) {
+      const step = { ArrowLeft: -16, ArrowRight: 16 }[event.key];
+      const heading = headings[cell.cellIndex];
+      if (!step || !heading.dataset.name) return;
+      event.preventDefault();
+      return resize(heading, heading.offsetWidth + step, true);
+    }
     const move = moves[event.key];
     if (move) {
       focus(move(row.sectionRowIndex, cell.cellIndex, event.ctrlKey));

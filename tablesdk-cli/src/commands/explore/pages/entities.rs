@@ -13,6 +13,7 @@ use super::super::frame::{Content, Frame, Tab};
 use super::super::grid::Grid;
 use super::super::problem;
 use super::super::question::{Question, REQUESTS, Scan, request_line};
+use super::columns;
 use crate::commands::query::Asked;
 use crate::error::AnyError;
 use crate::escape::{harmless, shortened};
@@ -71,7 +72,7 @@ fn access_line(app: &App, table: &str, question: &Question) -> Markup {
         }
         Err(error) => html! {
             span.pill.bad { "not valid" }
-            span { (harmless(&crate::error::with_causes(&*error))) }
+            span.long { (problem::text(&error)) }
         },
     }
 }
@@ -89,7 +90,7 @@ fn explained(
 async fn content(app: Arc<App>, table: String, question: Question) -> Content {
     let found = found(&app, &table, &question).await;
     match found {
-        Ok(Answer::Found(found)) => shown(&table, &question, &found),
+        Ok(Answer::Found(found)) => shown(&app, &table, &question, &found),
         Ok(Answer::Scan) => Content {
             main: scan_asked(&table, &question),
             ..Content::default()
@@ -118,8 +119,13 @@ async fn found(app: &App, table: &str, question: &Question) -> Result<Answer, An
     Ok(Answer::Found(found))
 }
 
-fn shown(table: &str, question: &Question, found: &Found) -> Content {
-    let grid = Grid::new(table, &found.entities, &question.columns());
+fn shown(app: &App, table: &str, question: &Question, found: &Found) -> Content {
+    let columns = match &*question.columns() {
+        [] => app.settings.columns(table).unwrap_or_default(),
+        named => named.to_vec(),
+    };
+    let width = |name: &str| app.settings.width(table, name);
+    let grid = Grid::new(table, &found.entities, &columns, width);
     let next = found.next.as_ref().map(|token| {
         let next = Question {
             from: token.to_string(),
@@ -138,7 +144,7 @@ fn shown(table: &str, question: &Question, found: &Found) -> Content {
         panel: None,
         foot: html! {
             span { (count) " in " (requests) ", " (millis) " ms" }
-            @if grid.hidden() > 0 { span.muted { (grid.hidden()) " more columns" } }
+            @if !found.entities.is_empty() { (columns::menu(app, table, question, &grid.shown(), grid.hidden())) }
             span.end.muted { "Timestamp hidden · times in UTC" }
             @if let Some(next) = next { a.button #next href=(next) { "Next page" } }
         },

@@ -1,4 +1,5 @@
 //! The pages, one file each.
 
+pub(super) mod columns;
 pub(super) mod entities;
 pub(super) mod home;
