@@ -6,6 +6,7 @@ use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse as _, Response};
 use maud::{Markup, html};
 use tablesdk::query::{AccessClass, Explanation};
+use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 
 use super::super::app::App;
 use super::super::found::Found;
@@ -13,6 +14,8 @@ use super::super::frame::{Content, Frame, Tab};
 use super::super::grid::Grid;
 use super::super::problem;
 use super::super::question::{Question, REQUESTS, Scan, request_line};
+use super::super::recipe;
+use super::super::settings::Entry;
 use super::columns;
 use crate::commands::query::Asked;
 use crate::error::AnyError;
@@ -62,18 +65,42 @@ fn bar(app: &App, table: &str, question: &Question) -> Markup {
 
 fn access_line(app: &App, table: &str, question: &Question) -> Markup {
     match explained(app, table, question) {
-        Ok((_, explanation)) => {
+        Ok((asked, explanation)) => {
             let access = explanation.access();
+            let select = &asked.select;
+            let rust = recipe::rust_query(table, &asked.selection, select, PAGE_ITEMS_MAX);
+            let curl = recipe::curl_query(&asked, PAGE_ITEMS_MAX).unwrap_or_default();
             html! {
                 span class={ "pill " (tone(access, question)) } { (name(access, question)) }
                 span { (price(access, question)) }
                 code.request { (shortened(&harmless(&request_line(&explanation, table)), REQUEST_CHARS_MAX)) }
+                (recipes(&[("copy as Rust", &rust), ("curl", &curl)]))
             }
         }
         Err(error) => html! {
             span.pill.bad { "not valid" }
             span.long { (problem::text(&error)) }
         },
+    }
+}
+
+/// Texts to copy: with the script by a click, and without it out of the menu.
+fn recipes(texts: &[(&str, &str)]) -> Markup {
+    html! {
+        span.end {
+            @for (at, (label, _)) in texts.iter().enumerate() {
+                button.link type="button" data-copy={ "recipe-" (at) } hidden { (label) }
+            }
+            details.menu.wide {
+                summary.link { "show" }
+                div {
+                    @for (at, (label, text)) in texts.iter().enumerate() {
+                        h2 { (label) }
+                        pre tabindex="0" id={ "recipe-" (at) } { (text) }
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -90,7 +117,16 @@ fn explained(
 async fn content(app: Arc<App>, table: String, question: Question) -> Content {
     let found = found(&app, &table, &question).await;
     match found {
-        Ok(Answer::Found(found)) => shown(&app, &table, &question, &found),
+        Ok(Answer::Found(found, access)) => {
+            if question.from.is_empty() && !question.is_all() {
+                let now = app.service.table(&table).now();
+                let entry = Entry::new(&question.url(&table), access, now);
+                let entry =
+                    entry.answered(found.entities.len(), found.requests.into(), found.elapsed);
+                app.settings.record(&entry);
+            }
+            shown(&app, &table, &question, &found)
+        }
         Ok(Answer::Scan) => Content {
             main: scan_asked(&table, &question),
             ..Content::default()
@@ -103,20 +139,22 @@ async fn content(app: Arc<App>, table: String, question: Question) -> Content {
 }
 
 enum Answer {
-    Found(Found),
+    Found(Found, AccessClass),
     /// The query looks at the whole table, which must be asked for.
     Scan,
 }
 
 async fn found(app: &App, table: &str, question: &Question) -> Result<Answer, AnyError> {
     let token = question.token()?;
-    let (asked, explanation) = explained(app, table, question)?;
+    let (mut asked, explanation) = explained(app, table, question)?;
+    // The hidden columns are in the menu, too.
+    asked.select.clear();
     if explanation.access() == AccessClass::Scan && question.scan == Scan::Ask && !question.is_all()
     {
         return Ok(Answer::Scan);
     }
     let found = Found::read(&asked, token, question.requests_max()).await?;
-    Ok(Answer::Found(found))
+    Ok(Answer::Found(found, explanation.access()))
 }
 
 fn shown(app: &App, table: &str, question: &Question, found: &Found) -> Content {
