@@ -6,6 +6,8 @@ mod connections;
 #[cfg(all(unix, feature = "entra-id"))]
 mod entra;
 mod exits;
+#[cfg(feature = "explore")]
+mod explore_attacks;
 mod files;
 mod infer;
 mod leftovers;
@@ -13,6 +15,8 @@ mod mcp;
 mod mistakes;
 mod outbox;
 mod own;
+#[cfg(feature = "explore")]
+mod page;
 mod run;
 mod sas;
 mod sheets;

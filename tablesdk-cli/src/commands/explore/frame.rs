@@ -76,7 +76,7 @@ impl Frame {
             a.skip href="#main" { "Skip to the content" }
             (self.side(app, names))
             (self.head())
-            @if !self.query.0.is_empty() { div.query { (self.query) } }
+            @if !self.query.0.is_empty() { section.query aria-label="Query" { (self.query) } }
             p.loading role="status" { span.spinner {} "Waiting for the service…" }
         }
     }

@@ -102,7 +102,9 @@ impl Gate {
                 return Err(Refusal::Origin);
             }
         }
-        if is_read && (path == "/open" || path.starts_with("/assets/")) {
+        if *request.method() == Method::GET && path == "/open"
+            || is_read && path.starts_with("/assets/")
+        {
             // The token is the proof. A file of the program is no secret, and the page without the cookie looks as it should.
             return Ok(());
         }

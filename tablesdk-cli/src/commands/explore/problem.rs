@@ -58,7 +58,7 @@ pub(super) fn refused(refusal: &Refusal) -> Response {
         html! {
             @match refusal {
                 Refusal::Cookie(path) => {
-                    @if let Some(path) = path.as_deref().filter(|path| path.starts_with('/') && !path.starts_with("//")) {
+                    @if let Some(path) = path.as_deref().filter(|path| stays(path)) {
                         p { "If it has, and a link from elsewhere led here:" }
                         p { a.button.primary href=(path) { "Show the page" } }
                     }
@@ -74,6 +74,11 @@ pub(super) fn refused(refusal: &Refusal) -> Response {
         },
     );
     (refusal.status(), page).into_response()
+}
+
+/// Whether a link to this path leads to the page itself: browsers take a backslash for a slash, and two of them for a host.
+fn stays(path: &str) -> bool {
+    path.starts_with('/') && !path.starts_with("//") && !path.contains('\\')
 }
 
 /// The response to a path that no page has.

@@ -58,6 +58,8 @@ if (grid) {
     });
   }
 
+  // The Tab key stops at the grid once: Enter and the space bar stand for what a row has.
+  for (const each of grid.tBodies[0].querySelectorAll('a, input')) each.tabIndex = -1;
   const first = at(0, 2);
   if (first) {
     first.tabIndex = 0;

@@ -52,7 +52,7 @@ pub(crate) async fn access(
 /// The fields of the query, and what it costs.
 fn bar(app: &App, table: &str, question: &Question) -> Markup {
     html! {
-        form.fields #query action={ "/t/" (table) } method="get" role="search" {
+        form.fields #query action={ "/t/" (table) } method="get" role="search" aria-label="Entities" {
             label.field.pk { span { "PartitionKey" } input.key name="pk" value=(question.pk) autocomplete="off" spellcheck="false"; }
             label.field.rk { span { "RowKey — value, from … before, or prefix*" } input.key name="rk" value=(question.rk) autocomplete="off" spellcheck="false"; }
             label.field.filter { span { "Filter" } input.mono #filter name="filter" value=(question.filter) placeholder="Age ge 36 and Name ne ''" autocomplete="off" spellcheck="false"; }

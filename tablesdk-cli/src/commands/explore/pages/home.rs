@@ -12,6 +12,7 @@ use super::super::frame::{Content, Frame, Tab};
 use super::super::posted::{Posted, TOKEN};
 use super::super::{problem, url};
 use crate::error::AnyError;
+use crate::escape::{harmless, shortened};
 use crate::output::counted;
 
 #[derive(Default, Deserialize)]
@@ -65,7 +66,7 @@ async fn listed(app: Arc<App>, find: String) -> Content {
                     p.muted { "A table is created by the first import: " code { "tables put NAME --insert --create" } }
                 }
             } @else if found.is_empty() {
-                section.card.notice { p { strong { "No table has " span.mono { (find) } " in its name." } } }
+                section.card.notice { p { strong { "No table has " span.mono { (shortened(&harmless(&find), 200)) } " in its name." } } }
             } @else {
                 ul.tiles { @for name in &found { li { a href=(url::table(name)) { (name) } } } }
             }
