@@ -4,7 +4,7 @@
 //!
 //! The program `tables` consists of this library and its command line. [`pages`] reads whole tables, [`lines`] is the format of
 //! files, [`records`] reads it and the formats of other programs, whose files [`dump`] finds, [`sheet`] writes CSV, [`import`] writes records into an account,
-//! [`schema`] says what entities have in common, [`infer`] makes structs of them, and [`own`] is about what the client stores for
+//! [`sampling`] reads some entities of a table, [`schema`] says what they have in common, [`infer`] makes structs of them, and [`own`] is about what the client stores for
 //! purposes of its own.
 
 pub mod dump;
@@ -14,5 +14,6 @@ pub mod lines;
 pub mod own;
 pub mod pages;
 pub mod records;
+pub mod sampling;
 pub mod schema;
 pub mod sheet;

@@ -11,6 +11,7 @@ use tablesdk::action::BulkFailure;
 use tablesdk_cli::lines::Totals;
 use tablesdk_cli::own::{LeftBehind, OwnEntities};
 use tablesdk_cli::pages::{Position, TablePages};
+use tablesdk_cli::schema::Count;
 
 use crate::error::{AnyError, is_usage, with_causes};
 use crate::escape::{harmless, harmless_json};
@@ -252,9 +253,12 @@ pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
 }
 
 /// The entities of a table that were looked at, as `all 12 entities, in 1 partition`.
-pub(crate) fn of_sample(count: u64, partitions: usize, is_complete: bool) -> String {
+pub(crate) fn of_sample(count: u64, partitions: Count, is_complete: bool) -> String {
     let count = counted(count, "entity", "entities");
-    let partitions = counted(partitions as u64, "partition", "partitions");
+    let partitions = match partitions {
+        Count::Exactly(1) => "1 partition".to_owned(),
+        _ => format!("{partitions} partitions"),
+    };
     if is_complete {
         return format!("all {count}, in {partitions}");
     }

@@ -53,7 +53,7 @@ impl Infer {
         if sample.is_empty() {
             return Err(nothing_in(&self.table, sample.left_out()).into());
         }
-        let (count, partitions) = (sample.len() as u64, sample.partitions());
+        let (count, partitions) = (sample.len() as u64, sample.schema().partitions());
         note(&of_sample(count, partitions, sample.is_complete()));
         let module = sample.module(&self.table, self.name)?;
         let mut out = io::stdout().lock();

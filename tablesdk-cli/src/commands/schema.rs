@@ -1,23 +1,24 @@
-//! `tables schema`: the properties of the first entities of a table.
+//! `tables schema`: the properties of entities of a table.
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use futures::TryStreamExt as _;
 use serde_json::{Map, Value as Json, json};
-use tablesdk::{DynamicEntity, TableClient, Value};
+use tablesdk::{DynamicEntity, Value};
 use tablesdk_cli::lines::entity_json;
+use tablesdk_cli::sampling;
 use tablesdk_cli::schema::{Schema as Properties, TypeOfProperty};
 
 use crate::account::Account;
 use crate::error::AnyError;
 use crate::escape::{harmless, shortened};
-use crate::output::{Output, note, of_sample};
+use crate::output::{Output, counted, note, of_sample};
 use crate::show::cell;
 
 /// Print the properties of a table, with their types
 ///
-/// The table has no schema: this looks at its first entities. A property with several
-/// types has a line for each.
+/// The table has no schema: this looks at some of its entities. Most of them are the first
+/// ones, and a part is from further behind. A property with several types has a line for
+/// each. Of a long value, the beginning is printed.
 ///
 ///   tables schema Employees
 ///   tables schema Employees --sample 100000
@@ -36,9 +37,13 @@ pub(crate) struct Schema {
 impl Schema {
     pub(crate) async fn run(self, output: &Output) -> Result<(), AnyError> {
         let table = self.account.connect()?.table(&self.table);
-        let (schema, is_complete) = sampled(&table, self.sample).await?;
+        let (schema, is_complete) = sampling::read::<Properties>(&table, self.sample).await?;
         let count = schema.entities();
         note(&of_sample(count, schema.partitions(), is_complete));
+        if schema.left_out() > 0 {
+            let values = counted(schema.left_out(), "value", "values");
+            note(&format!("left out: {values} of further properties"));
+        }
         let all = schema.properties().iter();
         let all = all.flat_map(|it| it.types().iter().map(|of_type| (it.name(), of_type)));
         let all: Vec<_> = all.collect();
@@ -50,31 +55,14 @@ impl Schema {
     }
 }
 
-/// The properties of the first entities of a table, and whether it has no others.
-pub(crate) async fn sampled(
-    table: &TableClient,
-    entities: usize,
-) -> Result<(Properties, bool), tablesdk::Error> {
-    let query = table.query::<DynamicEntity>();
-    let mut found = query.take(entities.saturating_add(1)).stream();
-    let mut schema = Properties::default();
-    while let Some(entity) = found.try_next().await? {
-        if schema.entities() == entities as u64 {
-            return Ok((schema, false));
-        }
-        schema.add(&entity);
-    }
-    Ok((schema, true))
-}
-
 /// One type of a property in JSON.
 pub(crate) fn line(name: &str, of_type: &TypeOfProperty) -> Json {
     json!({
         "property": name,
         "type": of_type.edm_type().as_str(),
         "entities": of_type.entities(),
-        "smallest": value(of_type.smallest()),
-        "largest": value(of_type.largest()),
+        "smallest": value(of_type.smallest(), of_type.is_smallest_cut()),
+        "largest": value(of_type.largest(), of_type.is_largest_cut()),
         "bytesMean": of_type.bytes_mean(),
         "bytesMax": of_type.bytes_max(),
     })
@@ -92,12 +80,15 @@ fn row(name: &str, of_type: &TypeOfProperty, count: u64) -> Vec<String> {
     ]
 }
 
-/// A value in the JSON of the service.
-fn value(value: &Value) -> Json {
+/// A value in the JSON of the service. What follows the beginning of a long one is an ellipsis.
+fn value(value: &Value, is_cut: bool) -> Json {
     let entity = DynamicEntity::new("", "").with("Value", value.clone());
     let json = serde_json::from_slice::<Map<String, Json>>(&entity_json(&entity));
     let value = json.ok().and_then(|mut json| json.remove("Value"));
-    value.unwrap_or_default()
+    match value.unwrap_or_default() {
+        Json::String(text) if is_cut => Json::String(text + "…"),
+        json => json,
+    }
 }
 
 /// How many of all, as `7 (70%)`. What some lack is no 100%.

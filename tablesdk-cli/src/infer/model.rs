@@ -8,6 +8,7 @@ use tablesdk_protocol::limits::PROPERTIES_MAX;
 use super::columns::Columns;
 use super::keys::{self, is_year};
 use super::kinds::{By, Kind, Kinds};
+use super::looks;
 use super::names::{FieldNames, Rule, TypeName, TypeNames, field_name, of_table, type_name};
 use super::properties::{FieldType, count, range, same_as_key, values};
 use super::template::{Form, Piece, Template};
@@ -48,6 +49,8 @@ pub(super) struct Key {
     pub(super) template: Option<Template>,
     /// The fields of the parts, in their order; the one field without a template.
     pub(super) fields: Vec<KeyField>,
+    /// What the keys look like.
+    pub(super) looks: String,
 }
 
 #[derive(Clone, Debug)]
@@ -245,7 +248,9 @@ impl Key {
         lead: &str,
         names: &mut FieldNames,
     ) -> Self {
-        let Some(template) = keys::template(keys, entities, lead) else {
+        let template = keys::template(keys, entities, lead);
+        let looks = looks::of_keys(keys, template.as_ref());
+        let Some(template) = template else {
             let count = counted(keys.len(), VALUES);
             let field = KeyField {
                 name: names.take(&format!("{noun}_key")),
@@ -255,6 +260,7 @@ impl Key {
             return Self {
                 template: None,
                 fields: vec![field],
+                looks,
             };
         };
         let parts = keys.iter().filter_map(|key| template.read(key));
@@ -284,6 +290,7 @@ impl Key {
         Self {
             template: Some(template),
             fields,
+            looks,
         }
     }
 }

@@ -5,8 +5,10 @@ use std::collections::{BTreeSet, HashSet};
 use tablesdk::{DynamicEntity, Error, TableClient, Value};
 
 use super::names::TypeName;
-use super::{Module, Unreadable, reading};
+use super::{Module, Unreadable};
 use crate::own::{INDEX, RESERVED};
+use crate::sampling::{self, Gather};
+use crate::schema::Schema;
 
 /// Entities of one table.
 ///
@@ -26,16 +28,21 @@ use crate::own::{INDEX, RESERVED};
 #[derive(Clone, Debug)]
 pub struct Sample {
     entities: Vec<DynamicEntity>,
+    schema: Schema,
+    /// The bytes of the entities, about.
+    bytes: usize,
     left_out: LeftOut,
     /// The names in entries of indexes.
     indexes: BTreeSet<String>,
-    pub(super) is_complete: bool,
+    is_complete: bool,
 }
 
 impl Default for Sample {
     fn default() -> Self {
         Self {
             entities: Vec::new(),
+            schema: Schema::default(),
+            bytes: 0,
             left_out: LeftOut::default(),
             indexes: BTreeSet::new(),
             is_complete: true,
@@ -62,7 +69,11 @@ impl Sample {
     ///
     /// When a request fails.
     pub async fn read(table: &TableClient, count: usize) -> Result<Self, Error> {
-        reading::read(table, count).await
+        let (sample, is_complete) = sampling::read(table, count).await?;
+        Ok(Self {
+            is_complete,
+            ..sample
+        })
     }
 
     /// Adds an entity, or counts it as left out.
@@ -78,7 +89,10 @@ impl Sample {
         } else if has("TablesdkVersion") {
             self.left_out.wide += 1;
         } else {
-            self.entities.push(reduced(entity));
+            self.schema.add(entity);
+            let reduced = reduced(entity);
+            self.bytes += bytes(&reduced);
+            self.entities.push(reduced);
         }
     }
 
@@ -103,6 +117,11 @@ impl Sample {
         partitions.collect::<HashSet<_>>().len()
     }
 
+    /// What the entities have in common, by their whole values.
+    pub const fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
     /// The entities that were left out.
     pub const fn left_out(&self) -> LeftOut {
         self.left_out
@@ -122,6 +141,33 @@ impl Sample {
     }
 }
 
+impl Gather for Sample {
+    fn gather(&mut self, entity: &DynamicEntity) {
+        self.add(entity);
+    }
+
+    fn gathered(&self) -> usize {
+        self.len()
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes >= BYTES_MAX
+    }
+}
+
+/// The memory that a reduced entity takes, about.
+fn bytes(entity: &DynamicEntity) -> usize {
+    let keys = entity.partition_key().len() + entity.row_key().len();
+    let properties = entity.properties().iter().map(|(name, value)| {
+        let text = match value {
+            Value::String(text) => text.len(),
+            _ => 0,
+        };
+        size_of::<(String, Value)>() + name.len() + text
+    });
+    size_of::<DynamicEntity>() + keys + properties.sum::<usize>()
+}
+
 /// The entity with its types, short strings and numbers: what a module depends on. A sample with photos takes no more memory than one
 /// without.
 fn reduced(entity: &DynamicEntity) -> DynamicEntity {
@@ -139,6 +185,9 @@ fn reduced(entity: &DynamicEntity) -> DynamicEntity {
     }
     reduced
 }
+
+/// The entities of a sample take no more memory, about.
+const BYTES_MAX: usize = 256 << 20;
 
 /// An entity of few properties has no more indexes.
 const INDEXES_MAX: usize = 16;

@@ -181,7 +181,7 @@ impl Struct {
 
 impl Key {
     /// The template as the derive reads it.
-    fn template_text(&self) -> Option<String> {
+    pub(super) fn template_text(&self) -> Option<String> {
         let template = self.template.as_ref()?;
         let mut fields = self.fields.iter();
         let pieces = template.pieces.iter().map(|piece| match piece {

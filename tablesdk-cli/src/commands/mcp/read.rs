@@ -4,7 +4,8 @@ use rmcp::model::JsonObject;
 use serde_json::{Value as Json, json};
 use tablesdk::query::{AccessClass, PageToken};
 use tablesdk::{DynamicEntity, RetryPolicy, Value};
-use tablesdk_cli::schema::TypeOfProperty;
+use tablesdk_cli::sampling;
+use tablesdk_cli::schema::{Schema, TypeOfProperty};
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 
 use super::answer::{PARTS_BYTES_MAX, Shown, View, bytes};
@@ -13,7 +14,7 @@ use super::tools::{GetEntity, ListTables, QueryEntities, TableSchema};
 use crate::commands::get::existing;
 use crate::commands::ls::names;
 use crate::commands::query::Asked;
-use crate::commands::schema::{line, sampled};
+use crate::commands::schema::line;
 use crate::error::AnyError;
 use crate::escape::shortened;
 use crate::selection::cost;
@@ -39,7 +40,7 @@ impl Server {
     pub(super) async fn table_schema(&self, asked: TableSchema) -> Result<JsonObject, AnyError> {
         let table = self.service.table(asked.table);
         let sample = asked.sample.unwrap_or(SAMPLE);
-        let (schema, is_complete) = sampled(&table, sample).await?;
+        let (schema, is_complete) = sampling::read::<Schema>(&table, sample).await?;
         let skip = asked.resume.unwrap_or_default();
         let all = schema.properties().iter();
         let all = all.flat_map(|it| it.types().iter().map(|of_type| (it.name(), of_type)));
@@ -47,7 +48,7 @@ impl Server {
         let (lines, rest) = fitting(lines.map(|(name, of_type)| short_line(name, of_type)));
         let mut answer = object(json!({
             "entities": schema.entities(),
-            "partitions": schema.partitions(),
+            "partitions": schema.partitions().at_least(),
             "allEntities": is_complete,
         }));
         if rest.is_some() {

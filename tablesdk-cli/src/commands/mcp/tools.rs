@@ -118,7 +118,7 @@ pub(super) fn all() -> impl Iterator<Item = Tool> {
         ),
         read::<TableSchema>(
             TABLE_SCHEMA,
-            "Look at the first entities of a table, and list its properties: a line for each type that a property has, with the number of \
+            "Look at some entities of a table, and list its properties: a line for each type that a property has, with the number of \
              entities that have it, its smallest and largest value (cut after 100 characters), and its size in bytes.",
         ),
         read::<GetEntity>(
