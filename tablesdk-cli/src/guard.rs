@@ -1,9 +1,10 @@
-//! The options that say which stored versions a write is about: `--force` and `--if-match`.
+//! The entities that are written only with `--force`, and the option `--if-match`.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use clap::Args;
-use tablesdk::{ETag, TableClient};
+use tablesdk::{ETag, Error, TableClient};
 use tablesdk_cli::own::{EntrySearch, Kept};
 
 use crate::error::{AnyError, UsageError};
@@ -33,11 +34,7 @@ impl Guard {
 
     /// Refuses to write an entity that the client keeps, unless it is forced.
     pub(crate) fn check(&mut self, key: &str, kept: Option<Kept>) -> Result<(), AnyError> {
-        let Some(kept) = kept else {
-            return Ok(());
-        };
-        let problem = format!("{key} is {}", harmless(&kept.to_string()));
-        self.refuse(&problem, &kept)
+        self.refuse(Refusal::of_entity(key, kept))
     }
 
     /// Refuses to write into a partition, or a table, with entries that would become stale, unless it is forced. It may miss those in other
@@ -48,15 +45,8 @@ impl Guard {
         partition: Option<&str>,
     ) -> Result<(), AnyError> {
         let search = self.search.get_or_insert_with(|| EntrySearch::new(table));
-        let Some(kept) = search.first(partition).await? else {
-            return Ok(());
-        };
-        let entry = harmless(&kept.to_string());
-        let table = table.name();
-        self.refuse(
-            &format!("{table} contains {entry}, which this write leaves as it is"),
-            &kept,
-        )
+        let refusal = Refusal::of_table(table.name(), search, partition).await?;
+        self.refuse(refusal)
     }
 
     /// Refuses to delete a table with steps of outboxes, unless it is forced.
@@ -70,15 +60,13 @@ impl Guard {
         Err(UsageError(text.into()).into())
     }
 
-    fn refuse(&mut self, problem: &str, kept: &Kept) -> Result<(), AnyError> {
-        let mend = harmless(kept.mend());
-        if self.force {
-            self.mends.insert(mend);
-            return Ok(());
-        }
-        let text =
-            format!("{problem}: nothing is written. With --force it is written; then {mend}");
-        Err(UsageError(text.into()).into())
+    fn refuse(&mut self, refusal: Option<Refusal>) -> Result<(), AnyError> {
+        match refusal {
+            Some(refusal) if self.force => self.mends.insert(refusal.mend),
+            Some(refusal) => return Err(UsageError(refusal.to_string().into()).into()),
+            None => true,
+        };
+        Ok(())
     }
 
     /// Says what is to be done after the write.
@@ -86,6 +74,52 @@ impl Guard {
         for mend in &self.mends {
             note(&format!("now {mend}"));
         }
+    }
+}
+
+/// Why a write needs to be forced. Displayed, it names the option.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) problem: String,
+    /// What mends stale entities afterwards.
+    pub(crate) mend: String,
+}
+
+impl Refusal {
+    /// The refusal of an entity that the client keeps.
+    pub(crate) fn of_entity(key: &str, kept: Option<Kept>) -> Option<Self> {
+        let kept = kept?;
+        let problem = format!("{key} is {}", harmless(&kept.to_string()));
+        Some(Self::new(problem, &kept))
+    }
+
+    /// The refusal of a write into a partition, or a table, with entries that would become stale.
+    pub(crate) async fn of_table(
+        table: &str,
+        search: &mut EntrySearch,
+        partition: Option<&str>,
+    ) -> Result<Option<Self>, Error> {
+        let kept = search.first(partition).await?;
+        Ok(kept.map(|kept| {
+            let entry = harmless(&kept.to_string());
+            let problem = format!("{table} contains {entry}, which this write leaves as it is");
+            Self::new(problem, &kept)
+        }))
+    }
+
+    fn new(problem: String, kept: &Kept) -> Self {
+        let mend = harmless(kept.mend());
+        Self { problem, mend }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { problem, mend } = self;
+        write!(
+            f,
+            "{problem}: nothing is written. With --force it is written; then {mend}"
+        )
     }
 }
 

@@ -9,6 +9,7 @@ mod output;
 mod prompt;
 mod removal;
 mod requests;
+mod room;
 mod selection;
 mod show;
 mod state;

@@ -7,10 +7,9 @@ use clap::Args;
 use futures::TryStreamExt as _;
 use tablesdk::action::Batch;
 use tablesdk::{DynamicEntity, ETag, Error, TableClient};
-use tablesdk_cli::lines::{Line, entity_json};
+use tablesdk_cli::lines::Line;
 use tablesdk_cli::own::{AsStored, Kept, renewed};
 use tablesdk_cli::records::{Place, ReadOptions, Records};
-use tablesdk_protocol::limits::{BATCH_CHANGES_MAX, REQUEST_BODY_BYTES_MAX};
 
 use super::Transfer;
 use crate::account::Account;
@@ -18,6 +17,7 @@ use crate::error::{AnyError, UsageError, with_causes};
 use crate::escape::key;
 use crate::guard::{Guard, etag};
 use crate::output::{Report, Subject, note, of_guesses};
+use crate::room::{Room, change_bytes};
 
 /// Write entities from standard input into a table
 ///
@@ -80,13 +80,6 @@ struct Input {
     entity: AsStored,
     /// The version that it rests on.
     etag: Option<ETag>,
-}
-
-impl Input {
-    /// How many bytes it adds to a request, estimated from above.
-    fn bytes(&self) -> usize {
-        entity_json(&self.entity.0).len() + CHANGE_BYTES
-    }
 }
 
 impl Transfer for Put {
@@ -247,14 +240,12 @@ impl<R: BufRead> Inputs<R> {
     /// The entities of the next transaction; none at the end.
     fn transaction(&mut self) -> Result<Vec<Input>, AnyError> {
         let mut inputs: Vec<Input> = Vec::new();
-        let (mut rows, mut bytes) = (HashMap::new(), 0);
+        let (mut rows, mut room) = (HashMap::new(), Room::default());
         while let Some(input) = self.take()? {
             let entity = &input.entity.0;
             let partition = inputs.first().map(|it| it.entity.0.partition_key());
-            bytes += input.bytes();
             let is_next = partition.is_some_and(|it| it != entity.partition_key())
-                || inputs.len() == BATCH_CHANGES_MAX
-                || bytes > REQUEST_BODY_BYTES_MAX && !inputs.is_empty();
+                || !room.takes(change_bytes(Some(entity)));
             if is_next {
                 self.next = Some(input);
                 break;
@@ -304,6 +295,3 @@ impl<R: BufRead> Inputs<R> {
         Ok(None)
     }
 }
-
-/// The head of a change in a transaction: its method, the URL of the entity and its headers.
-const CHANGE_BYTES: usize = 8 << 10;

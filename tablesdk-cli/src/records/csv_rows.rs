@@ -12,6 +12,7 @@ use tablesdk_protocol::wire::json::read_entity;
 use super::csv_text::CsvText;
 use super::entity::{Rules, entity_of};
 use super::error::{Place, RecordError, RecordProblem};
+use super::typed::{Object, annotation};
 use super::{Empty, ReadOptions, Record, Types};
 use crate::sheet::{KEYS, TYPE_SUFFIX};
 
@@ -176,7 +177,7 @@ impl Columns {
         for column in &mut self.properties {
             let text = cell(column.values);
             if let Some(edm_type) = column.edm_type(text, row, options, guessed) {
-                json.member(&format!("{}@odata.type", column.name), &edm_type);
+                json.member(&annotation(&column.name), &edm_type);
                 json.member(&column.name, text);
             }
         }
@@ -276,36 +277,6 @@ fn number(text: &str) -> Option<EdmType> {
         EdmType::Int64
     };
     (text != "-0").then_some(edm_type)
-}
-
-/// A JSON object that is written member by member.
-struct Object(Vec<u8>);
-
-impl Default for Object {
-    fn default() -> Self {
-        Self(vec![b'{'])
-    }
-}
-
-impl Object {
-    fn member(&mut self, name: &str, text: &str) {
-        if self.0.len() > 1 {
-            self.0.push(b',');
-        }
-        self.string(name);
-        self.0.push(b':');
-        self.string(text);
-    }
-
-    fn string(&mut self, text: &str) {
-        // To write a string to memory does not fail.
-        let _ = serde_json::to_writer(&mut self.0, text);
-    }
-
-    fn finish(mut self) -> Vec<u8> {
-        self.0.push(b'}');
-        self.0
-    }
 }
 
 const GUID_LENGTH: usize = 36;

@@ -12,6 +12,7 @@ mod error;
 mod recognize;
 mod scanner;
 mod text_lines;
+mod typed;
 
 use std::io::{BufRead, Chain, Cursor};
 
@@ -20,6 +21,7 @@ use tablesdk_protocol::{TableName, TableNameError};
 
 pub(crate) use self::entity::{Rules, entity_of, etag_of};
 pub use self::error::{Place, RecordError, RecordProblem};
+pub use self::typed::typed_value;
 
 use self::csv_rows::CsvRows;
 use self::document::Document;
