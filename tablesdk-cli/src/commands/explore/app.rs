@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tablesdk::{RetryPolicy, TableServiceClient};
 
 use super::gate::Gate;
 use super::settings::Settings;
+use super::staged::{Keeper, Staged};
 use super::tables::Tables;
 use crate::error::AnyError;
 
@@ -17,6 +19,8 @@ pub(super) struct App {
     pub(super) gate: Gate,
     pub(super) tables: Tables,
     pub(super) settings: Settings,
+    pub(super) keeper: Keeper,
+    staged: Mutex<Staged>,
 }
 
 impl App {
@@ -31,6 +35,8 @@ impl App {
             service,
             rights,
             gate: Gate::new(port)?,
+            keeper: Keeper::default(),
+            staged: Mutex::default(),
         })
     }
 
@@ -47,6 +53,11 @@ impl App {
             host if host.contains(".table.core.") => "Azure Storage",
             _ => "emulator",
         }
+    }
+
+    /// The staged changes, for a moment.
+    pub(super) fn staged(&self) -> MutexGuard<'_, Staged> {
+        self.staged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The name of the account, as people call it.

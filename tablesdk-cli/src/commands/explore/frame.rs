@@ -13,6 +13,7 @@ use futures::stream;
 use maud::{Markup, PreEscaped, html};
 
 use super::app::App;
+use super::bar;
 use super::url;
 use super::{assets, problem};
 use crate::commands::ls::{Series, folded};
@@ -46,6 +47,8 @@ pub(super) struct Content {
 pub(super) enum Tab {
     Entities,
     Schema,
+    /// The staged changes.
+    Review,
     /// No table, or none of its tabs.
     None,
 }
@@ -60,7 +63,16 @@ impl Frame {
         let names = app.tables.names().await;
         let begin = self.begin(&app, names.map_err(AnyError::from));
         let parts = [begin.into_string()].into_iter().map(Ok::<_, Infallible>);
-        let rest = async move { Ok(rest(content.await).into_string()) };
+        let is_review = self.tab == Tab::Review;
+        let rest = async move {
+            let content = content.await;
+            let bar = if is_review {
+                html! {}
+            } else {
+                bar::show(&app)
+            };
+            Ok(rest(content, bar).into_string())
+        };
         let parts = stream::iter(parts);
         let parts = futures::StreamExt::chain(parts, stream::once(rest));
         let body = Body::from_stream(futures::StreamExt::map(parts, |part| part.map(Bytes::from)));
@@ -153,10 +165,11 @@ impl Frame {
     }
 }
 
-fn rest(content: Content) -> Markup {
+fn rest(content: Content, bar: Markup) -> Markup {
     html! {
         main #main tabindex="-1" { (content.main) }
         @if let Some(panel) = content.panel { aside.panel #panel aria-label="Entity" { (panel) } }
+        (bar)
         @if !content.foot.0.is_empty() { footer.foot { (content.foot) } }
         (PreEscaped("</body></html>"))
     }

@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use tablesdk::{DynamicEntity, EdmType, Stored, Value};
 use tablesdk_cli::own::Kept;
 
+use super::staged::{Mark, Marks, Selected};
 use super::url;
 use crate::escape::{harmless, shortened};
 use crate::show::{Names, cell};
@@ -14,6 +15,7 @@ use crate::show::{Names, cell};
 pub(super) struct Grid<'g> {
     table: &'g str,
     entities: &'g [Stored<DynamicEntity>],
+    marks: Marks,
     columns: Vec<Column>,
     /// The further properties that the entities have.
     hidden: Vec<String>,
@@ -44,6 +46,7 @@ impl<'g> Grid<'g> {
         entities: &'g [Stored<DynamicEntity>],
         chosen: &[String],
         width: impl Fn(&str) -> Option<u16>,
+        marks: Marks,
     ) -> Self {
         let mut names = Names::default();
         let seen = names.of(entities);
@@ -76,6 +79,7 @@ impl<'g> Grid<'g> {
             table,
             entities,
             hidden: hidden.cloned().collect(),
+            marks,
             columns,
         }
     }
@@ -137,13 +141,15 @@ impl<'g> Grid<'g> {
     fn row(&self, entity: &Stored<DynamicEntity>) -> Markup {
         let (partition, row) = (entity.partition_key(), entity.row_key());
         let kept = Kept::of(entity);
-        let picked = serde_json::json!([partition, row, entity.etag().as_str()]).to_string();
+        let picked = Selected::text(partition, row, entity.etag());
+        let mark = self.marks.of(partition, row);
+        let is_deleted = mark.is_some_and(|it| it.is_delete);
         html! {
-            tr.kept[kept.is_some()] title=[kept.as_ref().map(ToString::to_string)] {
+            tr.kept[kept.is_some()].deleted[is_deleted] title=[kept.as_ref().map(ToString::to_string)] {
                 td.pick { input type="checkbox" name="key" form="picked" value=(picked) aria-label={ "Select " (shown(row)) }; }
                 td.key { (shown(partition)) }
                 td.key { a href=(url::entity(self.table, partition, row)) { (shown(row)) } }
-                @for column in &self.columns { (column.cell(entity)) }
+                @for column in &self.columns { (column.cell(entity, mark)) }
                 td {}
             }
         }
@@ -181,6 +187,18 @@ impl Column {
         self.chars = self.chars.max(chars).min(CHARS_MAX);
     }
 
+    /// A cell with a value that is to be written.
+    fn staged(&self, entity: &DynamicEntity, value: Option<&Value>) -> Markup {
+        let title = stored(entity.properties().get(&self.name));
+        let Some(value) = value else {
+            return html! { td.absent.staged title=(title) aria-label="to be removed" {} };
+        };
+        let is_number = matches!(value, Value::Double(_) | Value::Int32(_) | Value::Int64(_));
+        html! {
+            td.staged.number[is_number] title=(title) { (shortened(&cell(value), CELL_CHARS_MAX)) }
+        }
+    }
+
     fn heading(&self) -> Markup {
         let (label, kind) = match self.kind {
             Kind::Unseen => ("", ""),
@@ -194,7 +212,10 @@ impl Column {
         }
     }
 
-    fn cell(&self, entity: &DynamicEntity) -> Markup {
+    fn cell(&self, entity: &DynamicEntity, mark: Option<&Mark>) -> Markup {
+        if let Some(staged) = mark.and_then(|it| it.difference.value_of(&self.name)) {
+            return self.staged(entity, staged);
+        }
         let Some(value) = entity.properties().get(&self.name) else {
             return html! { td.absent aria-label="absent" {} };
         };
@@ -205,6 +226,17 @@ impl Column {
             Value::String(_) => html! { td { (text) } },
             _ => html! { td.mono { (text) } },
         }
+    }
+}
+
+/// What the title of a staged cell says is stored.
+fn stored(value: Option<&Value>) -> String {
+    match value {
+        Some(value) => format!(
+            "staged; stored is {}",
+            shortened(&cell(value), CELL_CHARS_MAX)
+        ),
+        None => "staged; nothing is stored".to_owned(),
     }
 }
 

@@ -5,6 +5,8 @@
 
 mod app;
 mod assets;
+mod bar;
+mod entity_form;
 mod found;
 mod frame;
 mod gate;
@@ -16,6 +18,7 @@ mod question;
 mod random;
 mod recipe;
 mod settings;
+mod staged;
 mod start;
 mod tables;
 mod url;
@@ -29,7 +32,7 @@ use axum::routing::{get, post};
 use clap::Args;
 
 use self::app::App;
-use self::pages::{columns, entities, home};
+use self::pages::{columns, entities, entity, home, review};
 use crate::account::{Account, built};
 use crate::error::{AnyError, UsageError};
 use crate::output::{Output, note};
@@ -96,6 +99,14 @@ fn router(app: Arc<App>) -> Router {
         .route("/t/{table}/access", get(entities::access))
         .route("/t/{table}/columns", post(columns::choose))
         .route("/t/{table}/width", post(columns::resize))
+        .route("/t/{table}/e", get(entity::show).post(entity::stage))
+        .route("/t/{table}/new", get(entity::new).post(entity::stage_new))
+        .route("/t/{table}/delete", post(entity::stage_deletes))
+        .route("/review", get(review::show))
+        .route("/review/send", post(review::send))
+        .route("/review/discard", post(review::discard))
+        .route("/review/resolve", post(review::resolve))
+        .route("/review/dismiss", post(review::dismiss))
         .route("/open", get(start::open))
         .route("/assets/{name}", get(assets::serve))
         .fallback(problem::no_page)

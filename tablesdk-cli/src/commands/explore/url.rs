@@ -18,6 +18,22 @@ pub(super) fn entity(table: &str, partition: &str, row: &str) -> String {
     format!("/t/{table}/e?pk={partition}&rk={row}")
 }
 
+/// `/t/NAME/new`
+pub(super) fn new_entity(table: &str) -> String {
+    format!("/t/{}/new", encoded(table))
+}
+
+/// `/t/NAME/new?pk=…&rk=…`: a new entity like that one.
+pub(super) fn clone_of(table: &str, partition: &str, row: &str) -> String {
+    let (partition, row) = (encoded(partition), encoded(row));
+    format!("{}?pk={partition}&rk={row}", new_entity(table))
+}
+
+/// `/t/NAME/delete`
+pub(super) fn deletes(table: &str) -> String {
+    format!("/t/{}/delete", encoded(table))
+}
+
 /// The parameters of a URL. Empty ones are left out.
 pub(super) fn query<'q>(fields: impl IntoIterator<Item = (&'q str, &'q str)>) -> String {
     let fields = fields.into_iter().filter(|(_, value)| !value.is_empty());

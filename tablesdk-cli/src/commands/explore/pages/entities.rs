@@ -9,6 +9,7 @@ use tablesdk::query::{AccessClass, Explanation};
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 
 use super::super::app::App;
+use super::super::bar;
 use super::super::found::Found;
 use super::super::frame::{Content, Frame, Tab};
 use super::super::grid::Grid;
@@ -16,6 +17,7 @@ use super::super::problem;
 use super::super::question::{Question, REQUESTS, Scan, request_line};
 use super::super::recipe;
 use super::super::settings::Entry;
+use super::super::staged::Marks;
 use super::columns;
 use crate::commands::query::Asked;
 use crate::error::AnyError;
@@ -33,7 +35,7 @@ pub(crate) async fn show(
         title: table.clone(),
         table: Some(table.clone()),
         tab: Tab::Entities,
-        tools: html! {},
+        tools: bar::tools(&app, &table),
         query: bar(&app, &table, &question),
     };
     let content = content(Arc::clone(&app), table, question);
@@ -125,7 +127,8 @@ async fn content(app: Arc<App>, table: String, question: Question) -> Content {
                     entry.answered(found.entities.len(), found.requests.into(), found.elapsed);
                 app.settings.record(&entry);
             }
-            shown(&app, &table, &question, &found)
+            let marks = app.staged().marks(&table);
+            shown(&app, &table, &question, &found, marks)
         }
         Ok(Answer::Scan) => Content {
             main: scan_asked(&table, &question),
@@ -157,13 +160,13 @@ async fn found(app: &App, table: &str, question: &Question) -> Result<Answer, An
     Ok(Answer::Found(found, explanation.access()))
 }
 
-fn shown(app: &App, table: &str, question: &Question, found: &Found) -> Content {
+fn shown(app: &App, table: &str, question: &Question, found: &Found, marks: Marks) -> Content {
     let columns = match &*question.columns() {
         [] => app.settings.columns(table).unwrap_or_default(),
         named => named.to_vec(),
     };
     let width = |name: &str| app.settings.width(table, name);
-    let grid = Grid::new(table, &found.entities, &columns, width);
+    let grid = Grid::new(table, &found.entities, &columns, width, marks);
     let next = found.next.as_ref().map(|token| {
         let next = Question {
             from: token.to_string(),

@@ -2,4 +2,6 @@
 
 pub(super) mod columns;
 pub(super) mod entities;
+pub(super) mod entity;
 pub(super) mod home;
+pub(super) mod review;

@@ -1,0 +1,94 @@
+//! What each page shows of the staged changes, and the tools that begin a change.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+
+use super::app::App;
+use super::posted::TOKEN;
+use super::staged::{Plan, Staged};
+use super::url;
+use crate::escape::{harmless, shortened};
+use crate::output::counted;
+
+/// The bar below the content. Nothing if nothing is staged.
+pub(super) fn show(app: &App) -> Markup {
+    let staged = app.staged();
+    if staged.is_empty() {
+        return html! {};
+    }
+    html! {
+        section.bar #bar aria-label="Staged changes" {
+            strong { (counted(staged.len() as u64, "staged change", "staged changes")) }
+            span { (summary(&staged)) }
+            span.end {}
+            form method="post" action="/review/discard" {
+                input type="hidden" name=(TOKEN) value=(app.gate.form_token());
+                button.button.quiet name="id" value="all" { "Discard" }
+            }
+            a.button.staged href="/review" { "Review" }
+        }
+    }
+}
+
+/// What is staged, in a sentence.
+fn summary(staged: &Staged) -> String {
+    if staged.is_sending() {
+        return "being sent".to_owned();
+    }
+    let plan = staged.plan();
+    let open = staged.len() - plan.changes();
+    let open = match open {
+        0 => String::new(),
+        1 => "1 needs a decision; ".to_owned(),
+        open => format!("{open} need a decision; "),
+    };
+    format!("{open}{}", of_plan(&plan))
+}
+
+/// The changes of a plan, and how they are sent.
+pub(super) fn of_plan(plan: &Plan) -> String {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for entry in plan.transactions.iter().flat_map(|it| &it.entries) {
+        *counts.entry(entry.change.name()).or_default() += 1;
+    }
+    let counts: Vec<_> = counts
+        .into_iter()
+        .map(|(name, count)| counted(count, name, &format!("{name}s")))
+        .collect();
+    let counts = counts.join(", ");
+    match &*plan.transactions {
+        [] => "nothing can be sent yet".to_owned(),
+        [one] => {
+            let partition = shortened(&harmless(&one.partition), NAME_MAX);
+            let how = match one.entries.len() {
+                1 => "one request, under its ETag",
+                _ => "one transaction, each under its ETag",
+            };
+            format!(
+                "{} · partition {partition}: {counts} — sent as {how}",
+                one.table
+            )
+        }
+        several => format!(
+            "{counts} — sent as {} requests, one after the other",
+            several.len()
+        ),
+    }
+}
+
+/// The tools of a page of entities. They are left out where nothing is changed.
+pub(super) fn tools(app: &App, table: &str) -> Markup {
+    if app.rights.refusal().is_some() {
+        return html! {};
+    }
+    html! {
+        form #picked method="post" action=(url::deletes(table)) {
+            input type="hidden" name=(TOKEN) value=(app.gate.form_token());
+            button.button.danger { "Delete selected" }
+        }
+        a.button href=(url::new_entity(table)) { "New entity" }
+    }
+}
+
+const NAME_MAX: usize = 40;

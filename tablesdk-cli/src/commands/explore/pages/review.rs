@@ -1,0 +1,503 @@
+//! `/review`: the staged changes as the requests that would be sent, and what became of those that were.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Redirect, Response};
+use maud::{Markup, html};
+use tablesdk::{DynamicEntity, Value};
+
+use super::super::app::App;
+use super::super::bar::of_plan;
+use super::super::frame::{Content, Frame, Tab};
+use super::super::posted::{Change as Changes, TOKEN};
+use super::super::problem;
+use super::super::staged::{
+    Cell, Change, Entry, Now, Outcome, Plan, Refused, Report, Resolution, State as Became,
+    Transaction, rows,
+};
+use super::super::url;
+use crate::escape::{harmless, key, shortened};
+use crate::output::counted;
+use crate::show::cell;
+
+/// `/review`
+pub(crate) async fn show(State(app): State<Arc<App>>) -> Response {
+    page(app, None).await
+}
+
+/// Sends the plan that was reviewed.
+pub(crate) async fn send(State(app): State<Arc<App>>, Changes(posted): Changes) -> Response {
+    let Ok(number) = posted.get("plan").parse() else {
+        return problem::refused(&problem::Refusal::Form);
+    };
+    let begun = app.staged().begin(number);
+    let plan = match begun {
+        Ok(plan) => plan,
+        Err(refused) => return page(app, Some(refused)).await,
+    };
+    // A browser that does not wait for the answer ends nothing.
+    let sending = tokio::spawn({
+        let app = Arc::clone(&app);
+        async move {
+            let report = super::super::staged::send(&app.service, plan).await;
+            app.staged().finish(report);
+        }
+    });
+    match sending.await {
+        Ok(()) => Redirect::to("/review").into_response(),
+        Err(error) => {
+            // All changes stay, and their conditions see to it that none is carried out twice.
+            app.staged().finish(Report::default());
+            problem::shown(&error.into()).into_response()
+        }
+    }
+}
+
+/// Removes one change, or all.
+pub(crate) async fn discard(State(app): State<Arc<App>>, Changes(posted): Changes) -> Response {
+    let discarded = match (posted.get("id"), posted.get("id").parse()) {
+        ("all", _) => app.staged().discard_all(),
+        (_, Ok(id)) => app.staged().discard(id),
+        (_, Err(_)) => return problem::refused(&problem::Refusal::Form),
+    };
+    done(app, discarded).await
+}
+
+/// Decides what becomes of a change whose entity has another version now.
+pub(crate) async fn resolve(State(app): State<Arc<App>>, Changes(posted): Changes) -> Response {
+    let Ok(id) = posted.get("id").parse() else {
+        return problem::refused(&problem::Refusal::Form);
+    };
+    let resolved = match posted.get("how") {
+        "apply" => app.staged().resolve(id, Resolution::Apply),
+        "keep" => app.staged().resolve(id, Resolution::Keep),
+        "replace" => app.staged().resolve(id, Resolution::Replace),
+        "again" => app.staged().try_again(id),
+        _ => return problem::refused(&problem::Refusal::Form),
+    };
+    done(app, resolved).await
+}
+
+/// Forgets what became of the last plan.
+pub(crate) async fn dismiss(State(app): State<Arc<App>>, _: Changes) -> Response {
+    app.staged().dismiss_report();
+    Redirect::to("/review").into_response()
+}
+
+async fn done(app: Arc<App>, done: Result<(), Refused>) -> Response {
+    match done {
+        Ok(()) => Redirect::to("/review").into_response(),
+        Err(refused) => page(app, Some(refused)).await,
+    }
+}
+
+/// The page, with what was refused.
+async fn page(app: Arc<App>, refused: Option<Refused>) -> Response {
+    let is_refused = refused.is_some();
+    let shown = Shown::of(&app);
+    let frame = Frame {
+        title: "Review".to_owned(),
+        table: None,
+        tab: Tab::Review,
+        tools: shown.back(),
+        query: shown.summary(),
+    };
+    let content = Content {
+        main: shown.main(&app, refused.as_ref()),
+        panel: None,
+        foot: shown.foot(),
+    };
+    let mut response = frame.respond(app, async { content }).await;
+    if is_refused {
+        *response.status_mut() = StatusCode::CONFLICT;
+    }
+    response
+}
+
+/// What the page shows, of one moment.
+struct Shown {
+    plan: Plan,
+    /// The changes that need a decision.
+    open: Vec<Entry>,
+    report: Option<Arc<Report>>,
+    is_sending: bool,
+    /// The table of the first change.
+    table: Option<String>,
+}
+
+impl Shown {
+    fn of(app: &App) -> Self {
+        let staged = app.staged();
+        let entries = staged.entries();
+        let open = entries.iter().filter(|it| it.state.is_open());
+        let report = staged.report().cloned();
+        let sent = report.iter().flat_map(|it| &it.transactions);
+        let sent = sent
+            .map(|(transaction, _)| transaction.table.clone())
+            .next();
+        let first = entries.first().map(|it| it.change.target.table.clone());
+        Self {
+            plan: staged.plan(),
+            open: open.cloned().collect(),
+            is_sending: staged.is_sending(),
+            table: first.or(sent),
+            report,
+        }
+    }
+
+    fn back(&self) -> Markup {
+        html! {
+            @match &self.table {
+                Some(table) => a.button.quiet href=(url::table(table)) { "Back to " (harmless(table)) },
+                None => a.button.quiet href="/" { "Tables" },
+            }
+        }
+    }
+
+    /// What became of the last plan, in a line.
+    fn summary(&self) -> Markup {
+        let Some(report) = &self.report else {
+            return html! {};
+        };
+        let (sent, all) = report.sent();
+        let tone = if sent == all {
+            "pill good"
+        } else {
+            "pill warn"
+        };
+        html! {
+            div.access role="status" {
+                span class=(tone) { (sent) " of " (all) " sent" }
+                span { (told(report)) }
+            }
+        }
+    }
+
+    fn main(&self, app: &App, refused: Option<&Refused>) -> Markup {
+        if self.is_sending {
+            return html! {
+                meta http-equiv="refresh" content="1";
+                p.sending role="status" { span.spinner {} "The changes are being sent…" }
+            };
+        }
+        let is_empty = self.plan.transactions.is_empty() && self.open.is_empty();
+        let token = app.gate.form_token();
+        html! {
+            div.review {
+                @if let Some(refused) = refused { (problem::notice("not done", &sentence(&refused.to_string()), html! {})) }
+                @if let Some(report) = &self.report { (sent(report, token)) }
+                @for entry in &self.open { (question(app, entry)) }
+                @let count = self.plan.transactions.len();
+                @for (index, transaction) in self.plan.transactions.iter().enumerate() {
+                    (waiting(transaction, index + 1, count, token))
+                }
+                @if is_empty && self.report.is_none() {
+                    section.card.notice {
+                        p { strong { "Nothing is staged." } }
+                        p.muted { "A change of an entity is collected here, and sent from here alone." }
+                    }
+                }
+                @if app.rights.refusal().is_none() && !self.plan.transactions.is_empty() { (send_form(&self.plan, token)) }
+            }
+        }
+    }
+
+    fn foot(&self) -> Markup {
+        let Some(report) = &self.report else {
+            return html! {};
+        };
+        let requests = report.requests() as u64;
+        html! {
+            span { (counted(requests, "request", "requests")) " sent, " (report.elapsed.as_millis()) " ms" }
+        }
+    }
+}
+
+/// What became of a plan, in words.
+fn told(report: &Report) -> String {
+    let mut parts = Vec::new();
+    let mut part = |is: &dyn Fn(&Outcome) -> bool, one: &str, several: &str| {
+        let count = report.transactions.iter().filter(|(_, it)| is(it)).count();
+        match count {
+            0 => {}
+            1 => parts.push(format!("one {one}")),
+            count => parts.push(format!("{count} {several}")),
+        }
+    };
+    part(
+        &|it| matches!(it, Outcome::Sent),
+        "request was carried out",
+        "requests were carried out",
+    );
+    part(
+        &|it| matches!(it, Outcome::Conflict { .. }),
+        "met another version",
+        "met another version",
+    );
+    part(
+        &|it| matches!(it, Outcome::Failed { .. }),
+        "was refused",
+        "were refused",
+    );
+    part(
+        &|it| matches!(it, Outcome::Unknown { .. }),
+        "has an unknown outcome",
+        "have an unknown outcome",
+    );
+    part(
+        &|it| matches!(it, Outcome::NotSent),
+        "was not sent",
+        "were not sent",
+    );
+    let (sent, all) = report.sent();
+    match sent {
+        0 => format!("nothing was stored: {}", parts.join(", ")),
+        sent if sent == all => parts.join(", "),
+        _ => format!("partly sent: {}", parts.join(", ")),
+    }
+}
+
+/// The transactions that were carried out, and what has to be done after them.
+fn sent(report: &Report, token: &str) -> Markup {
+    let is_sent = |it: &&(Transaction, Outcome)| matches!(it.1, Outcome::Sent);
+    let count = report.transactions.len();
+    let sent = report.transactions.iter().enumerate();
+    let sent = sent.filter(|(_, it)| is_sent(it));
+    let mends: std::collections::BTreeSet<_> = report
+        .transactions
+        .iter()
+        .filter(is_sent)
+        .flat_map(|(it, _)| &it.entries)
+        .flat_map(|entry| &entry.change.mends)
+        .collect();
+    html! {
+        @if !mends.is_empty() {
+            section.card.notice role="alert" {
+                p { span.pill.warn { "to mend" } " " strong { "Entities of the library may be stale now." } }
+                ul { @for mend in &mends { li { "Now " (mend) "." } } }
+            }
+        }
+        @for (index, (transaction, _)) in sent {
+            section.card {
+                h2 { span.pill.good { "sent" } (title(transaction, index + 1, count)) }
+                (requests(transaction, None))
+            }
+        }
+        form.actions method="post" action="/review/dismiss" {
+            input type="hidden" name=(TOKEN) value=(token);
+            button.button.quiet { "Dismiss the outcome" }
+        }
+    }
+}
+
+/// A transaction that would be sent.
+fn waiting(transaction: &Transaction, number: usize, count: usize, token: &str) -> Markup {
+    let failed = transaction.entries.iter().find_map(|it| match &it.state {
+        Became::Failed(text) => Some((it, text)),
+        _ => None,
+    });
+    html! {
+        section.card {
+            h2 {
+                @if failed.is_some() { span.pill.bad { "failed" } } @else { span.pill.staged { "to send" } }
+                (title(transaction, number, count))
+            }
+            @if let Some((entry, text)) = failed {
+                p.reason role="alert" {
+                    @if transaction.entries.len() > 1 { strong { (keys(&entry.change)) } " " }
+                    (text) ". Nothing of this transaction was stored."
+                }
+            }
+            (requests(transaction, Some(token)))
+        }
+    }
+}
+
+fn title(transaction: &Transaction, number: usize, count: usize) -> String {
+    let partition = shortened(&harmless(&transaction.partition), KEY_MAX);
+    let table = harmless(&transaction.table);
+    let changes = transaction.entries.len() as u64;
+    format!(
+        "{} {number} of {count} · {table} · partition {partition} · {}, one request",
+        if changes == 1 {
+            "Request"
+        } else {
+            "Transaction"
+        },
+        counted(changes, "change", "changes"),
+    )
+}
+
+/// The requests of a transaction. With the token of a form, each can be discarded.
+fn requests(transaction: &Transaction, token: Option<&str>) -> Markup {
+    html! {
+        ol.requests {
+            @for entry in &transaction.entries {
+                @let request = entry.change.request();
+                li {
+                    code {
+                        span { (request.line) }
+                        @if let Some(etag) = &request.if_match { span.muted { "If-Match: " (etag) } }
+                        @if let Some(body) = &request.body { span { (body) } }
+                    }
+                    @if let Some(token) = token {
+                        form method="post" action="/review/discard" {
+                            input type="hidden" name=(TOKEN) value=(token);
+                            button.link name="id" value=(entry.id) aria-label={ "Discard the change of " (keys(&entry.change)) } { "Discard" }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn send_form(plan: &Plan, token: &str) -> Markup {
+    let changes = counted(plan.changes() as u64, "change", "changes");
+    html! {
+        form.send method="post" action="/review/send" {
+            input type="hidden" name=(TOKEN) value=(token);
+            input type="hidden" name="plan" value=(plan.number);
+            span { (of_plan(plan)) }
+            span.end {}
+            button.button.quiet name="id" value="all" formaction="/review/discard" { "Discard" }
+            button.button.staged { "Send " (changes) }
+        }
+    }
+}
+
+/// A change that needs a decision: the versions side by side, and what can become of it.
+fn question(app: &App, entry: &Entry) -> Markup {
+    let (now, unknown) = match &entry.state {
+        Became::Conflict(now) => (now, None),
+        Became::Unknown(now, text) => (now, Some(text)),
+        Became::Waiting | Became::Failed(_) => return html! {},
+    };
+    let (change, is_unknown) = (&entry.change, unknown.is_some());
+    let wanted = change.wanted();
+    let rows = rows(change.base.as_ref(), now.entity(), wanted.as_ref());
+    let has_base = change.base.is_some();
+    html! {
+        section.card {
+            h2 {
+                @if is_unknown { span.pill.warn { "outcome unknown" } } @else { span.pill.bad { "changed since" } }
+                (harmless(&change.target.table)) " · " (keys(change)) " · " (what_is_stored(change, now, is_unknown))
+            }
+            @if let Some(text) = unknown { p.reason { (text) } }
+            @if !rows.is_empty() && now.entity().is_some() {
+                table.versions {
+                    thead { tr {
+                        th scope="col" { "Property" }
+                        @if has_base { th scope="col" { "As you read it" } }
+                        th scope="col" { "Stored now" }
+                        th scope="col" { "Yours" }
+                    } }
+                    tbody {
+                        @for row in &rows {
+                            tr {
+                                th scope="row" { (harmless(row.name)) }
+                                @if has_base { td.mono { (value(change.base.as_ref(), row.name)) } }
+                                (version(row.now, "now"))
+                                @if wanted.is_some() { (version(row.yours, "yours")) } @else { td.muted { "deleted" } }
+                            }
+                        }
+                    }
+                }
+            }
+            @if app.rights.refusal().is_none() { (decisions(app, entry, now, is_unknown)) }
+        }
+    }
+}
+
+fn what_is_stored(change: &Change, now: &Now, is_unknown: bool) -> String {
+    if is_unknown {
+        return match now {
+            Now::Unread(reason) => format!("it may or may not be stored: {reason}"),
+            now if change.is_stored_in(now) => "what is stored now is what you sent".to_owned(),
+            Now::Missing => "the entity does not exist now".to_owned(),
+            Now::Present(_) => "what is stored now is not what you sent".to_owned(),
+        };
+    }
+    match (now, change.etag()) {
+        (Now::Missing, _) => "another client deleted it · nothing of yours was stored".to_owned(),
+        (Now::Unread(reason), _) => {
+            format!("nothing of yours was stored · what is there cannot be read: {reason}")
+        }
+        (Now::Present(_), None) => {
+            "the entity exists already · nothing of yours was stored".to_owned()
+        }
+        (Now::Present(version), Some(_)) => {
+            let time = version.etag.timestamp();
+            let time = time.map(|time| format!(" at {time}")).unwrap_or_default();
+            format!("another client wrote it{time} · nothing of yours was stored")
+        }
+    }
+}
+
+fn decisions(app: &App, entry: &Entry, now: &Now, is_unknown: bool) -> Markup {
+    let change = &entry.change;
+    let is_delete = change.sent().is_none();
+    let difference = change.difference();
+    let names: Vec<_> = difference.names().map(harmless).collect();
+    let names = match &*names {
+        [] => "your change".to_owned(),
+        names if names.len() > NAMES_MAX => format!("{} properties", names.len()),
+        names => names.join(", "),
+    };
+    let can = |how| change.resolved(now, how).is_some();
+    html! {
+        form.actions method="post" action="/review/resolve" {
+            input type="hidden" name=(TOKEN) value=(app.gate.form_token());
+            input type="hidden" name="id" value=(entry.id);
+            @if is_unknown && !change.is_stored_in(now) {
+                button.button.primary name="how" value="again" { "Send it again" }
+            }
+            @if is_delete {
+                @if can(Resolution::Apply) { button.button.danger name="how" value="apply" { "Delete the stored version" } }
+            } @else {
+                @if can(Resolution::Apply) { button.button.primary[!is_unknown] name="how" value="apply" { "Apply " (names) " to the stored version" } }
+            }
+            button.button name="how" value="keep" {
+                @match now { Now::Missing => "Leave it deleted", _ => "Keep the stored version" }
+            }
+            @if !is_delete && can(Resolution::Replace) {
+                button.button.quiet name="how" value="replace" {
+                    @match now { Now::Missing => "Insert mine", _ => "Replace all with mine" }
+                }
+            }
+            @if is_unknown { span.muted { "Sent again, it is carried out only if it was not: its condition names the version that you read." } }
+        }
+    }
+}
+
+fn version(shown: Cell<'_>, class: &str) -> Markup {
+    let class = if shown.is_changed { class } else { "same" };
+    html! { td.mono class=(class) { (shown.value.map(short).unwrap_or_default()) } }
+}
+
+fn value(entity: Option<&DynamicEntity>, name: &str) -> String {
+    let value = entity.and_then(|it| it.properties().get(name));
+    value.map(short).unwrap_or_default()
+}
+
+fn short(value: &Value) -> String {
+    shortened(&cell(value), VALUE_MAX)
+}
+
+fn keys(change: &Change) -> String {
+    let target = &change.target;
+    shortened(&key(&target.partition, &target.row), KEY_MAX)
+}
+
+/// A message as a sentence.
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|it| it.to_uppercase().to_string());
+    format!("{}{}.", first.unwrap_or_default(), chars.as_str())
+}
+
+const KEY_MAX: usize = 80;
+const VALUE_MAX: usize = 200;
+const NAMES_MAX: usize = 4;
