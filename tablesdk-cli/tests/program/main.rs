@@ -8,6 +8,8 @@ mod entra;
 mod exits;
 #[cfg(feature = "explore")]
 mod explore_attacks;
+#[cfg(feature = "explore")]
+mod explore_write;
 mod files;
 mod infer;
 mod leftovers;

@@ -1,7 +1,7 @@
 //! The form of one entity: its properties with their types, or its JSON. It shows what is staged, and what is wrong with a text.
 
 use maud::{Markup, html};
-use tablesdk::{DynamicEntity, ETag, EdmType, Value};
+use tablesdk::{DynamicEntity, ETag, EdmType, Properties, Value};
 use tablesdk_cli::own::Kept;
 
 use super::app::App;
@@ -66,7 +66,7 @@ impl Texts {
         });
         let mut fields: Vec<_> = fields.collect();
         // What is to be removed stays to be seen.
-        let removed = known.into_iter().flat_map(|it| it.iter());
+        let removed = known.into_iter().flat_map(Properties::iter);
         let removed = removed.filter(|(name, _)| entity.properties().get(name).is_none());
         fields.extend(removed.map(|(name, value)| Field {
             name: name.to_owned(),
@@ -99,10 +99,7 @@ impl Texts {
 impl EntityForm<'_> {
     pub(super) fn show(&self) -> Markup {
         let (partition, row) = (&*self.keys.0, &*self.keys.1);
-        let action = match self.is_new {
-            true => url::new_entity(self.table),
-            false => url::entity(self.table, partition, row),
-        };
+        let action = self.action();
         let (is_json, may_write) = (
             matches!(self.texts, Texts::Json(_)),
             self.app.rights.refusal().is_none(),
@@ -132,15 +129,31 @@ impl EntityForm<'_> {
         }
     }
 
+    /// The URL that takes what is sent.
+    fn action(&self) -> String {
+        if self.is_new {
+            return url::new_entity(self.table);
+        }
+        url::entity(self.table, &self.keys.0, &self.keys.1)
+    }
+
+    /// The URL of the form.
+    fn url(&self) -> String {
+        match &self.base {
+            _ if !self.is_new || self.staged.is_some() => {
+                url::entity(self.table, &self.keys.0, &self.keys.1)
+            }
+            Some(copied) => url::clone_of(self.table, copied.partition_key(), copied.row_key()),
+            None => url::new_entity(self.table),
+        }
+    }
+
     fn head(&self, is_json: bool) -> Markup {
         let (partition, row) = (&*self.keys.0, &*self.keys.1);
-        let entity = match self.is_new {
-            true => url::new_entity(self.table),
-            false => url::entity(self.table, partition, row),
-        };
         let with = |view: &str| {
-            let joint = if entity.contains('?') { "&" } else { "?" };
-            format!("{entity}{joint}view={view}")
+            let url = self.url();
+            let joint = if url.contains('?') { "&" } else { "?" };
+            format!("{url}{joint}view={view}")
         };
         html! {
             header {
@@ -262,7 +275,7 @@ impl EntityForm<'_> {
             .errors
             .iter()
             .find(|it| it.name.as_deref() == Some(&field.name));
-        let is_staged = wanted.difference.value_of(&field.name).is_some();
+        let is_staged = wanted.difference.of_property(&field.name).is_some();
         let value = wanted.entity.as_ref();
         let value = value.and_then(|it| it.properties().get(&field.name));
         let in_grid = value

@@ -71,7 +71,7 @@ impl Frame {
             } else {
                 bar::show(&app)
             };
-            Ok(rest(content, bar).into_string())
+            Ok(rest(content, &bar).into_string())
         };
         let parts = stream::iter(parts);
         let parts = futures::StreamExt::chain(parts, stream::once(rest));
@@ -165,7 +165,7 @@ impl Frame {
     }
 }
 
-fn rest(content: Content, bar: Markup) -> Markup {
+fn rest(content: Content, bar: &Markup) -> Markup {
     html! {
         main #main tabindex="-1" { (content.main) }
         @if let Some(panel) = content.panel { aside.panel #panel aria-label="Entity" { (panel) } }

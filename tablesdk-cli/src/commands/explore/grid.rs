@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use tablesdk::{DynamicEntity, EdmType, Stored, Value};
 use tablesdk_cli::own::Kept;
 
-use super::staged::{Mark, Marks, Selected};
+use super::staged::{Becomes, Mark, Marks, Selected};
 use super::url;
 use crate::escape::{harmless, shortened};
 use crate::show::{Names, cell};
@@ -188,9 +188,9 @@ impl Column {
     }
 
     /// A cell with a value that is to be written.
-    fn staged(&self, entity: &DynamicEntity, value: Option<&Value>) -> Markup {
+    fn staged(&self, entity: &DynamicEntity, becomes: Becomes<'_>) -> Markup {
         let title = stored(entity.properties().get(&self.name));
-        let Some(value) = value else {
+        let Becomes::Value(value) = becomes else {
             return html! { td.absent.staged title=(title) aria-label="to be removed" {} };
         };
         let is_number = matches!(value, Value::Double(_) | Value::Int32(_) | Value::Int64(_));
@@ -213,7 +213,7 @@ impl Column {
     }
 
     fn cell(&self, entity: &DynamicEntity, mark: Option<&Mark>) -> Markup {
-        if let Some(staged) = mark.and_then(|it| it.difference.value_of(&self.name)) {
+        if let Some(staged) = mark.and_then(|it| it.difference.of_property(&self.name)) {
             return self.staged(entity, staged);
         }
         let Some(value) = entity.properties().get(&self.name) else {

@@ -214,9 +214,10 @@ async fn of_new(app: Arc<App>, table: String, asked: Asked) -> Markup {
     let is_json = asked.is_json();
     let is_clone = asked.pk.is_some() && asked.rk.is_some();
     let keys = asked.into_keys();
-    let source = match is_clone {
-        false => Ok(None),
-        true => stored(&app.service.table(&table), (&keys.0, &keys.1)).await,
+    let source = if is_clone {
+        stored(&app.service.table(&table), (&keys.0, &keys.1)).await
+    } else {
+        Ok(None)
     };
     let source = match source {
         Err(error) => return problem::shown(&AnyError::from(error)),

@@ -188,14 +188,10 @@ impl Change {
         let none = Properties::new();
         let base = self.base.as_ref().map_or(&none, DynamicEntity::properties);
         match (&self.write, self.sent()) {
-            (Write::Merge(..), Some(sent)) => {
-                let set = sent.properties().iter();
-                let set = set.map(|(name, value)| (name.to_owned(), value.clone()));
-                Difference {
-                    set: set.collect(),
-                    removed: Vec::new(),
-                }
-            }
+            (Write::Merge(..), Some(sent)) => Difference {
+                set: owned(sent.properties().iter()),
+                removed: Vec::new(),
+            },
             (_, Some(sent)) => Difference::of(base, sent.properties()),
             (_, None) => Difference::default(),
         }
@@ -226,9 +222,7 @@ impl Difference {
         let set = new.iter().filter(|(name, value)| is_other(name, value));
         let removed = old.iter().filter(|(name, _)| new.get(name).is_none());
         Self {
-            set: set
-                .map(|(name, value)| (name.to_owned(), value.clone()))
-                .collect(),
+            set: owned(set),
             removed: removed.map(|(name, _)| name.to_owned()).collect(),
         }
     }
@@ -237,13 +231,13 @@ impl Difference {
         self.set.is_empty() && self.removed.is_empty()
     }
 
-    /// The value that a property is to have: `None` if it stays as it is, `Some(None)` if it is removed.
-    pub(crate) fn value_of(&self, name: &str) -> Option<Option<&Value>> {
+    /// What becomes of a property; `None` if it stays as it is.
+    pub(crate) fn of_property(&self, name: &str) -> Option<Becomes<'_>> {
         if self.removed.iter().any(|it| it == name) {
-            return Some(None);
+            return Some(Becomes::Absent);
         }
         let mut set = self.set.iter();
-        set.find_map(|(it, value)| (it == name).then_some(Some(value)))
+        set.find_map(|(it, value)| (it == name).then_some(Becomes::Value(value)))
     }
 
     /// The names of what it changes.
@@ -251,6 +245,19 @@ impl Difference {
         let set = self.set.iter().map(|(name, _)| name.as_str());
         set.chain(self.removed.iter().map(String::as_str))
     }
+}
+
+/// What a property is after a change.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Becomes<'v> {
+    Value(&'v Value),
+    Absent,
+}
+
+fn owned<'v>(properties: impl Iterator<Item = (&'v str, &'v Value)>) -> Vec<(String, Value)> {
+    properties
+        .map(|(name, value)| (name.to_owned(), value.clone()))
+        .collect()
 }
 
 /// Whether two values are the same, to the bit: a NaN is the same as itself.
@@ -295,8 +302,10 @@ mod tests {
         assert_eq!(change.write, Write::Replace(less, etag(1)));
         let difference = change.difference();
         assert_eq!(difference.names().collect::<Vec<_>>(), ["Salary", "Email"]);
-        assert_eq!(difference.value_of("Salary"), Some(Some(&58_500.0.into())));
-        assert_eq!(difference.value_of("Email"), Some(None));
-        assert_eq!(difference.value_of("Age"), None);
+        let salary = 58_500.0.into();
+        let becomes = difference.of_property("Salary");
+        assert_eq!(becomes, Some(Becomes::Value(&salary)));
+        assert_eq!(difference.of_property("Email"), Some(Becomes::Absent));
+        assert_eq!(difference.of_property("Age"), None);
     }
 }

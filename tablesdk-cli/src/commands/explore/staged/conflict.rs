@@ -56,9 +56,11 @@ impl Change {
     pub(crate) fn resolved(&self, now: &Now, how: Resolution) -> Option<Self> {
         let table = &self.target.table;
         let change = match (how, now, self.wanted()) {
-            (Resolution::Keep, ..) | (_, Now::Unread(_), _) | (_, Now::Missing, None) => None,
+            (Resolution::Keep, ..)
+            | (_, Now::Unread(_), _)
+            | (_, Now::Missing, None)
+            | (Resolution::Apply, Now::Missing, _) => None,
             (Resolution::Replace, Now::Missing, Some(wanted)) => Some(Self::insert(table, wanted)),
-            (Resolution::Apply, Now::Missing, Some(_)) => None,
             (_, Now::Present(version), None) => {
                 let (target, etag) = (self.target.clone(), version.etag.clone());
                 Some(Self::delete(target, etag, Some(version.entity.clone())))

@@ -13,7 +13,7 @@ mod send;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-pub(crate) use self::change::{Base, Change, Difference};
+pub(crate) use self::change::{Base, Becomes, Change, Difference};
 pub(crate) use self::conflict::{Cell, Now, Resolution, Version, rows};
 pub(crate) use self::form::{
     ABSENT, Field, FieldError, Fixed, Selected, UNCHANGED, base_text, editable, entity_of_fields,

@@ -1,6 +1,7 @@
 //! What would be sent: the staged changes as transactions, with the texts of their requests.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use tablesdk_cli::lines::entity_json;
 
@@ -41,11 +42,13 @@ impl Plan {
         // The last transaction of each partition, and the room that it has.
         let mut open: HashMap<(String, String), (usize, Room)> = HashMap::new();
         for entry in entries {
-            let change = entry.change.clone();
+            let change = Arc::clone(&entry.change);
             let target = &change.target;
             let partition = (target.table.to_ascii_lowercase(), target.partition.clone());
             let count = transactions.len();
-            let (place, room) = open.entry(partition).or_insert((count, Room::default()));
+            let (place, room) = open
+                .entry(partition)
+                .or_insert_with(|| (count, Room::default()));
             if !room.takes(change.request_bytes()) {
                 (*place, *room) = (count, Room::default());
                 room.takes(change.request_bytes());
@@ -108,8 +111,6 @@ const BODY_MAX: usize = 2000;
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use tablesdk::DynamicEntity;
 
     use super::super::change::Target;

@@ -51,12 +51,12 @@ impl Outcome {
     pub(super) fn state_of(&self, place: usize) -> Option<State> {
         Some(match self {
             Self::Sent => return None,
-            Self::Conflict { index, now } if *index == place => State::Conflict(now.clone()),
+            Self::Conflict { index, now } if *index == place => State::Conflict(Arc::clone(now)),
             Self::Failed { index, text } if index.is_none_or(|index| index == place) => {
                 State::Failed(text.clone())
             }
             Self::Unknown { index, now, text } if *index == place => {
-                State::Unknown(now.clone(), text.clone())
+                State::Unknown(Arc::clone(now), text.clone())
             }
             Self::Unknown { text, .. } => {
                 State::Unknown(Arc::new(Now::Unread(TOGETHER.to_owned())), text.clone())

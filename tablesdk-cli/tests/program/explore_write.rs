@@ -1,0 +1,650 @@
+//! Changes by the forms of `tables explore`: they are staged, reviewed, and sent only then.
+
+use tablesdk::{DynamicEntity, ETag, Stored, TableClient, TableServiceClient};
+
+use crate::page::{Element, Page, Response, elements};
+use crate::server;
+
+async fn employees(service: &TableServiceClient) -> TableClient {
+    let table = service.table("Employees");
+    table.create_table().await.unwrap();
+    for (partition, row, salary) in [
+        ("Sales", "000145", 57_000.0),
+        ("Sales", "000230", 61_000.0),
+        ("IT", "000007", 74_000.0),
+    ] {
+        let entity = DynamicEntity::new(partition, row)
+            .with("Salary", salary)
+            .with("Email", format!("{row}@contoso.com"))
+            .with("BadgeId", 9_007_199_254_740_993_i64);
+        table.insert(&entity).await.unwrap();
+    }
+    table
+}
+
+async fn stored(table: &TableClient, partition: &str, row: &str) -> Stored<DynamicEntity> {
+    table.get((partition, row)).await.unwrap().unwrap()
+}
+
+async fn salary(table: &TableClient, partition: &str, row: &str) -> f64 {
+    let entity = stored(table, partition, row).await;
+    entity.properties().read("Salary").unwrap()
+}
+
+fn url(partition: &str, row: &str) -> String {
+    format!("/t/Employees/e?pk={partition}&rk={row}")
+}
+
+/// The fields of the form with that id, or of the only one with that action, as a browser sends them: those that have a value or are ticked.
+fn fields(page: &str, action: &str) -> Vec<(String, String)> {
+    let all = elements(page);
+    let begins = |it: &Element| it.name == "form" && it.get("action") == Some(action);
+    let form = all.iter().skip_while(|it| !begins(it)).skip(1);
+    let form: Vec<_> = form.take_while(|it| it.name != "/form").collect();
+    assert!(!form.is_empty(), "no form {action}: {page}");
+    let mut fields: Vec<(String, String)> = Vec::new();
+    let mut select: Option<String> = None;
+    for element in form {
+        let name = element.get("name").unwrap_or_default().to_owned();
+        match &*element.name {
+            "input"
+                if element.get("type") == Some("checkbox") && element.get("checked").is_none() => {}
+            "input" => fields.push((name, element.get("value").unwrap_or_default().to_owned())),
+            // The first end of a line belongs to the page. A browser sends the others as CR and LF.
+            "textarea" => {
+                let text = element.text.strip_prefix('\n').unwrap_or(&element.text);
+                fields.push((name, text.replace('\n', "\r\n")));
+            }
+            "select" => select = Some(name),
+            "option" if element.get("selected").is_some() => {
+                let value = element.get("value").unwrap().to_owned();
+                fields.push((select.take().unwrap(), value));
+            }
+            _ => {}
+        }
+    }
+    fields
+}
+
+/// Changes the value of a property of a form.
+fn set(fields: &mut [(String, String)], property: &str, value: &str) {
+    let at = fields
+        .iter()
+        .position(|(name, value)| name == "name" && value == property);
+    let rest = fields.get_mut(at.unwrap()..).unwrap();
+    let field = rest.iter_mut().find(|(name, _)| name == "value").unwrap();
+    value.clone_into(&mut field.1);
+}
+
+fn set_type(fields: &mut [(String, String)], property: &str, edm_type: &str) {
+    let at = fields
+        .iter()
+        .position(|(name, value)| name == "name" && value == property);
+    let rest = fields.get_mut(at.unwrap()..).unwrap();
+    let field = rest.iter_mut().find(|(name, _)| name == "type").unwrap();
+    edm_type.clone_into(&mut field.1);
+}
+
+async fn press(
+    page: &Page,
+    action: &str,
+    fields: &[(String, String)],
+    button: &[(&str, &str)],
+) -> Response {
+    let fields = fields.iter().map(|(name, value)| (&**name, &**value));
+    let fields = fields.filter(|(name, _)| *name != "token");
+    let fields: Vec<_> = fields.chain(button.iter().copied()).collect();
+    page.post(action, &fields).await
+}
+
+/// Stages another salary.
+async fn stage_salary(page: &Page, partition: &str, row: &str, text: &str) {
+    let url = url(partition, row);
+    let shown = page.get(&url).await;
+    let mut fields = fields(&shown.body, &url);
+    set(&mut fields, "Salary", text);
+    let staged = press(page, &url, &fields, &[("action", "merge")]).await;
+    assert_eq!(staged.status, 303, "{staged:?}");
+    assert_eq!(staged.headers("location"), [&*url]);
+}
+
+/// Sends what the review shows.
+async fn send(page: &Page) -> Response {
+    let review = page.get("/review").await;
+    let fields = fields(&review.body, "/review/send");
+    let sent = press(page, "/review/send", &fields, &[]).await;
+    assert_eq!(sent.status, 303, "{sent:?}");
+    page.get("/review").await
+}
+
+/// The texts of a page, joined.
+fn texts(page: &str) -> String {
+    let texts = elements(page).into_iter().map(|it| it.text);
+    let texts: Vec<_> = texts.collect();
+    texts
+        .join(" ")
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn has(page: &Response, text: &str) {
+    let texts = texts(&page.body);
+    assert!(texts.contains(text), "no {text:?} in {texts}");
+}
+
+fn has_not(page: &Response, text: &str) {
+    let texts = texts(&page.body);
+    assert!(!texts.contains(text), "{text:?} in {texts}");
+}
+
+#[tokio::test]
+async fn a_change_is_stored_only_after_the_review() {
+    let (_server, service, account) = server().await;
+    let table = employees(&service).await;
+    let page = Page::open(&[], &account).await;
+    stage_salary(&page, "Sales", "000145", "58500.0").await;
+    assert!((salary(&table, "Sales", "000145").await - 57_000.0).abs() < 1e-9);
+
+    let grid = page.get("/t/Employees?pk=Sales").await;
+    has(&grid, "1 staged change");
+    let marked = elements(&grid.body).into_iter();
+    let marked: Vec<_> = marked
+        .filter(|it| it.name == "td" && it.get("class").is_some_and(|it| it.contains("staged")))
+        .map(|it| it.text)
+        .collect();
+    assert_eq!(marked, ["58500.0"]);
+
+    let etag = stored(&table, "Sales", "000145").await.etag().clone();
+    let review = page.get("/review").await;
+    has(
+        &review,
+        "MERGE Employees(PartitionKey='Sales',RowKey='000145')",
+    );
+    has(&review, &format!("If-Match: {}", etag.as_str()));
+    has(
+        &review,
+        r#"{"PartitionKey":"Sales","RowKey":"000145","Salary@odata.type":"Edm.Double","Salary":58500.0}"#,
+    );
+    let sent = send(&page).await;
+    has(&sent, "1 of 1 sent");
+    let entity = stored(&table, "Sales", "000145").await;
+    assert_eq!(entity.properties().read::<f64>("Salary").unwrap(), 58_500.0);
+    assert_eq!(
+        entity.properties().read::<i64>("BadgeId").unwrap(),
+        9_007_199_254_740_993
+    );
+    has_not(&page.get("/t/Employees?pk=Sales").await, "staged change");
+}
+
+#[tokio::test]
+async fn changes_of_a_partition_are_one_transaction_and_a_conflict_stops_only_its_own() {
+    let (_server, service, account) = server().await;
+    let table = employees(&service).await;
+    let page = Page::open(&[], &account).await;
+    stage_salary(&page, "Sales", "000145", "58500.0").await;
+    let shown = page.get(&url("Sales", "000230")).await;
+    let delete = fields(&shown.body, &url("Sales", "000230"));
+    press(
+        &page,
+        &url("Sales", "000230"),
+        &delete,
+        &[("action", "delete")],
+    )
+    .await;
+    stage_salary(&page, "IT", "000007", "75500.0").await;
+    // Meanwhile, another client.
+    let other = DynamicEntity::new("IT", "000007").with("Email", "grace.h@contoso.com");
+    table.upsert_merge(&other).await.unwrap();
+
+    let review = page.get("/review").await;
+    has(
+        &review,
+        "Transaction 1 of 2 · Employees · partition Sales · 2 changes, one request",
+    );
+    has(
+        &review,
+        "Request 2 of 2 · Employees · partition IT · 1 change, one request",
+    );
+    let sent = send(&page).await;
+    has(&sent, "2 of 3 sent");
+    has(
+        &sent,
+        "partly sent: one request was carried out, one met another version",
+    );
+    has(&sent, "changed since");
+    has(&sent, "Apply Salary to the stored version");
+    assert_eq!(
+        table
+            .get::<DynamicEntity>(("Sales", "000230"))
+            .await
+            .unwrap(),
+        None
+    );
+    assert!((salary(&table, "IT", "000007").await - 74_000.0).abs() < 1e-9);
+
+    // What I changed, on the stored version.
+    let resolve = fields(&sent.body, "/review/resolve");
+    let resolved = press(&page, "/review/resolve", &resolve, &[("how", "apply")]).await;
+    assert_eq!(resolved.status, 303, "{resolved:?}");
+    has(&send(&page).await, "1 of 1 sent");
+    let grace = stored(&table, "IT", "000007").await;
+    assert_eq!(grace.properties().read::<f64>("Salary").unwrap(), 75_500.0);
+    assert_eq!(
+        grace.properties().read::<String>("Email").unwrap(),
+        "grace.h@contoso.com"
+    );
+}
+
+#[tokio::test]
+async fn a_conflict_is_resolved_for_the_stored_version_or_for_all_of_mine() {
+    let (_server, service, account) = server().await;
+    let table = employees(&service).await;
+    let page = Page::open(&[], &account).await;
+    for (how, email, salary) in [
+        ("keep", "other@contoso.com", 57_000.0),
+        ("replace", "000145@contoso.com", 58_500.0),
+    ] {
+        let original = DynamicEntity::new("Sales", "000145")
+            .with("Salary", 57_000.0)
+            .with("Email", "000145@contoso.com");
+        table.upsert_replace(&original).await.unwrap();
+        stage_salary(&page, "Sales", "000145", "58500.0").await;
+        let other = DynamicEntity::new("Sales", "000145").with("Email", "other@contoso.com");
+        table.upsert_merge(&other).await.unwrap();
+        let sent = send(&page).await;
+        has(&sent, "0 of 1 sent");
+        let resolve = fields(&sent.body, "/review/resolve");
+        press(&page, "/review/resolve", &resolve, &[("how", how)]).await;
+        if how == "replace" {
+            has(&page.get("/review").await, "PUT Employees(");
+            has(&send(&page).await, "1 of 1 sent");
+        }
+        let entity = stored(&table, "Sales", "000145").await;
+        assert_eq!(
+            entity.properties().read::<String>("Email").unwrap(),
+            email,
+            "{how}"
+        );
+        assert_eq!(
+            entity.properties().read::<f64>("Salary").unwrap(),
+            salary,
+            "{how}"
+        );
+    }
+    has(&page.get("/review").await, "1 of 1 sent");
+}
+
+#[tokio::test]
+async fn a_form_that_is_sent_twice_writes_once() {
+    let (_server, service, account) = server().await;
+    let table = employees(&service).await;
+    let page = Page::open(&[], &account).await;
+    let new = "/t/Employees/new";
+    let mut insert = fields(&page.get(new).await.body, new);
+    for (name, value) in &mut insert {
+        match &**name {
+            "pk" => "IT".clone_into(value),
+            "rk" => "000099".clone_into(value),
+            _ => {}
+        }
+    }
+    assert_eq!(
+        press(&page, new, &insert, &[("action", "insert")])
+            .await
+            .status,
+        303
+    );
+    let review = page.get("/review").await;
+    let plan = fields(&review.body, "/review/send");
+    // Another tab stages a change meanwhile: what is sent is not what was seen.
+    stage_salary(&page, "Sales", "000145", "58500.0").await;
+    let refused = press(&page, "/review/send", &plan, &[]).await;
+    assert_eq!(refused.status, 409);
+    has(
+        &refused,
+        "The staged changes are not those that were reviewed",
+    );
+    assert_eq!(
+        table.get::<DynamicEntity>(("IT", "000099")).await.unwrap(),
+        None
+    );
+
+    let plan = fields(&page.get("/review").await.body, "/review/send");
+    assert_eq!(press(&page, "/review/send", &plan, &[]).await.status, 303);
+    table.delete(("IT", "000099")).await.unwrap();
+    assert_eq!(press(&page, "/review/send", &plan, &[]).await.status, 409);
+    assert_eq!(
+        table.get::<DynamicEntity>(("IT", "000099")).await.unwrap(),
+        None
+    );
+}
+
+#[tokio::test]
+async fn a_transaction_with_one_change_that_fails_stores_nothing() {
+    let (_server, service, account) = server().await;
+    let table = employees(&service).await;
+    let page = Page::open(&[], &account).await;
+    for row in 0..4 {
+        let new = "/t/Employees/new";
+        let entity = format!(r#"{{"PartitionKey":"Sales","RowKey":"0009{row:02}","Salary":1.5}}"#);
+        let insert = [("view", "json"), ("json", &*entity)];
+        assert_eq!(page.post(new, &insert).await.status, 303);
+    }
+    stage_salary(&page, "Sales", "000145", "1.0").await;
+    table.delete(("Sales", "000145")).await.unwrap();
+    let sent = send(&page).await;
+    has(&sent, "0 of 5 sent");
+    has(&sent, "nothing was stored: one met another version");
+    has(
+        &sent,
+        "another client deleted it · nothing of yours was stored",
+    );
+    has(&sent, "Leave it deleted");
+    let inserted = table
+        .get::<DynamicEntity>(("Sales", "000900"))
+        .await
+        .unwrap();
+    assert_eq!(inserted, None);
+    let resolve = fields(&sent.body, "/review/resolve");
+    press(&page, "/review/resolve", &resolve, &[("how", "keep")]).await;
+    has(&send(&page).await, "4 of 4 sent");
+    assert!((salary(&table, "Sales", "000903").await - 1.5).abs() < 1e-9);
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_said_at_its_property_and_nothing_is_staged() {
+    let (_server, service, account) = server().await;
+    employees(&service).await;
+    let page = Page::open(&[], &account).await;
+    let url = url("Sales", "000145");
+    let mut form = fields(&page.get(&url).await.body, &url);
+    set(&mut form, "BadgeId", "9223372036854775808");
+    set(&mut form, "Email", "<b>kept as typed</b>");
+    let refused = press(&page, &url, &form, &[("action", "merge")]).await;
+    assert_eq!(refused.status, 422);
+    has(
+        &refused,
+        "\"9223372036854775808\" is no Edm.Int64, which is an integer from",
+    );
+    let again = fields(&refused.body, &url);
+    let typed = |text: &str| again.iter().any(|(_, value)| value == text);
+    assert!(
+        typed("9223372036854775808") && typed("<b>kept as typed</b>"),
+        "{again:?}"
+    );
+    let unchanged = fields(&page.get(&url).await.body, &url);
+    let refused = press(&page, &url, &unchanged, &[("action", "merge")]).await;
+    has(&refused, "Nothing differs from the version that was read.");
+    has(&page.get("/review").await, "Nothing is staged.");
+}
+
+#[tokio::test]
+async fn a_removed_property_makes_a_replace_and_a_value_of_another_type_a_merge() {
+    let (_server, service, account) = server().await;
+    let table = employees(&service).await;
+    let page = Page::open(&[], &account).await;
+    let url = url("Sales", "000145");
+    let mut form = fields(&page.get(&url).await.body, &url);
+    set_type(&mut form, "BadgeId", "Edm.String");
+    press(&page, &url, &form, &[("action", "merge")]).await;
+    has(&page.get("/review").await, "MERGE Employees(");
+    let mut form = fields(&page.get(&url).await.body, &url);
+    set_type(&mut form, "Email", "absent");
+    press(&page, &url, &form, &[("action", "merge")]).await;
+    has(&page.get(&url).await, "A merge cannot remove a property");
+    has(&page.get("/review").await, "PUT Employees(");
+    send(&page).await;
+    let entity = stored(&table, "Sales", "000145").await;
+    let expected = DynamicEntity::new("Sales", "000145")
+        .with("Salary", 57_000.0)
+        .with("BadgeId", "9007199254740993");
+    assert_eq!(entity.properties(), expected.properties());
+}
+
+#[tokio::test]
+async fn values_that_a_form_cannot_hold_come_back_to_the_bit() {
+    let (_server, service, account) = server().await;
+    let table = employees(&service).await;
+    let entity = DynamicEntity::new("Odd", "1")
+        .with("Long", "x\n".repeat(8000))
+        .with("Acts", "a\u{202e}\r\n\u{0}b")
+        .with("Lines", "\n first\n second\n")
+        .with("Nan", f64::NAN)
+        .with("Low", f64::NEG_INFINITY)
+        .with("Photo", vec![7_u8; 60_000])
+        .with("Count", 1);
+    table.insert(&entity).await.unwrap();
+    let page = Page::open(&[], &account).await;
+    let url = url("Odd", "1");
+    let mut form = fields(&page.get(&url).await.body, &url);
+    set(&mut form, "Count", "2");
+    press(&page, &url, &form, &[("action", "merge")]).await;
+    let review = page.get("/review").await;
+    has(&review, r#"{"PartitionKey":"Odd","RowKey":"1","Count":2}"#);
+    // The same by its JSON.
+    let json = format!("{url}&view=json");
+    let form = fields(&page.get(&json).await.body, &url);
+    let form: Vec<_> = form
+        .into_iter()
+        .map(|(name, value)| match &*name {
+            "json" => (name, value.replace("\"Count\":2", "\"Count\":3")),
+            _ => (name, value),
+        })
+        .collect();
+    press(&page, &url, &form, &[("action", "replace")]).await;
+    has(&page.get("/review").await, "PUT Employees(");
+    has(&send(&page).await, "1 of 1 sent");
+    let stored = stored(&table, "Odd", "1").await;
+    for name in ["Long", "Acts", "Lines", "Photo", "Low"] {
+        assert_eq!(
+            stored.properties().get(name),
+            entity.properties().get(name),
+            "{name}"
+        );
+    }
+    assert!(stored.properties().read::<f64>("Nan").unwrap().is_nan());
+    assert_eq!(stored.properties().read::<i32>("Count").unwrap(), 3);
+}
+
+#[tokio::test]
+async fn selected_rows_are_deleted_unless_they_changed() {
+    let (_server, service, account) = server().await;
+    let table = employees(&service).await;
+    let page = Page::open(&[], &account).await;
+    let grid = page.get("/t/Employees").await;
+    let rows = elements(&grid.body).into_iter();
+    let rows = rows.filter(|it| it.get("name") == Some("key") && it.get("form") == Some("picked"));
+    let rows: Vec<_> = rows.map(|it| it.get("value").unwrap().to_owned()).collect();
+    assert_eq!(rows.len(), 3);
+    let rows: Vec<_> = rows.iter().map(|row| ("key", &**row)).collect();
+    let staged = page.post("/t/Employees/delete", &rows).await;
+    assert_eq!(staged.status, 303, "{staged:?}");
+    let other = DynamicEntity::new("IT", "000007").with("Salary", 1.0);
+    table.upsert_merge(&other).await.unwrap();
+    let sent = send(&page).await;
+    has(&sent, "2 of 3 sent");
+    has(&sent, "Delete the stored version");
+    let left = table.query::<DynamicEntity>().count().await.unwrap();
+    assert_eq!(left, 1);
+    let none = page.post("/t/Employees/delete", &[]).await;
+    assert_eq!(none.status, 422);
+    has(&none, "No row is selected.");
+    let forged = page
+        .post("/t/Employees/delete", &[("key", r#"["a","b","*"]"#)])
+        .await;
+    assert_eq!(forged.status, 403);
+}
+
+#[tokio::test]
+async fn a_clone_is_a_new_entity_under_other_keys() {
+    let (_server, service, account) = server().await;
+    let table = employees(&service).await;
+    let page = Page::open(&[], &account).await;
+    let clone = page.get("/t/Employees/new?pk=Sales&rk=000145").await;
+    let mut form = fields(&clone.body, "/t/Employees/new");
+    for (name, value) in &mut form {
+        if name == "rk" {
+            "000146".clone_into(value);
+        }
+    }
+    let staged = press(&page, "/t/Employees/new", &form, &[("action", "insert")]).await;
+    assert_eq!(staged.headers("location"), [&*url("Sales", "000146")]);
+    has(&page.get(&url("Sales", "000146")).await, "staged insert");
+    has(&send(&page).await, "1 of 1 sent");
+    let [original, copy] = [
+        stored(&table, "Sales", "000145").await,
+        stored(&table, "Sales", "000146").await,
+    ];
+    assert_eq!(original.properties(), copy.properties());
+    // Under the same keys, it meets the entity that is there.
+    let form = fields(&clone.body, "/t/Employees/new");
+    press(&page, "/t/Employees/new", &form, &[("action", "insert")]).await;
+    has(
+        &send(&page).await,
+        "the entity exists already · nothing of yours was stored",
+    );
+}
+
+#[tokio::test]
+async fn what_the_library_keeps_is_written_only_with_the_switch() {
+    let (_server, service, account) = server().await;
+    let table = employees(&service).await;
+    let entry = DynamicEntity::new("Sales", "email_ada@contoso.com")
+        .with("TablesdkIndex", "Employee.ByEmail")
+        .with("Count", 1);
+    table.insert(&entry).await.unwrap();
+    let page = Page::open(&[], &account).await;
+    let url = "/t/Employees/e?pk=Sales&rk=email%5Fada%40contoso.com";
+    let shown = page.get(url).await;
+    has(&shown, "kept by the library");
+    has(&shown, "an entry of the index Employee.ByEmail");
+    let action = elements(&shown.body)
+        .into_iter()
+        .find(|it| it.get("id") == Some("entity"))
+        .unwrap();
+    let action = action.get("action").unwrap();
+    let mut form = fields(&shown.body, action);
+    set(&mut form, "Count", "2");
+    let refused = press(&page, action, &form, &[("action", "merge")]).await;
+    assert_eq!(refused.status, 422);
+    has(
+        &refused,
+        "nothing is staged. To write it anyway, tick the box; then run `table.repair::<Employee>()`",
+    );
+    // An employee of the table leaves its entry stale.
+    let of_ken = self::url("Sales", "000145");
+    let mut ken = fields(&page.get(&of_ken).await.body, &of_ken);
+    set(&mut ken, "Salary", "1.0");
+    let refused = press(&page, &of_ken, &ken, &[("action", "merge")]).await;
+    has(
+        &refused,
+        "Employees contains an entry of the index Employee.ByEmail, which this write leaves as it is",
+    );
+
+    let forced = press(&page, action, &form, &[("action", "merge"), ("force", "1")]).await;
+    assert_eq!(forced.status, 303, "{forced:?}");
+    let sent = send(&page).await;
+    has(&sent, "Now run `table.repair::<Employee>()`.");
+    let stored: Option<Stored<DynamicEntity>> =
+        table.get(("Sales", "email_ada@contoso.com")).await.unwrap();
+    assert_eq!(
+        stored.unwrap().properties().read::<i32>("Count").unwrap(),
+        2
+    );
+
+    let grid = page.get("/t/Employees?rk=email_*&pk=Sales").await;
+    let row = elements(&grid.body).into_iter();
+    let row = row
+        .filter(|it| it.get("name") == Some("key"))
+        .next()
+        .unwrap();
+    let row = row.get("value").unwrap();
+    let asked = page.post("/t/Employees/delete", &[("key", row)]).await;
+    assert_eq!(asked.status, 422);
+    has(
+        &asked,
+        "Nothing is staged: other entities would become stale.",
+    );
+    let forced = page
+        .post("/t/Employees/delete", &[("key", row), ("force", "1")])
+        .await;
+    assert_eq!(forced.status, 303, "{forced:?}");
+}
+
+#[tokio::test]
+async fn a_staged_change_is_changed_again_and_withdrawn() {
+    let (_server, service, account) = server().await;
+    employees(&service).await;
+    let page = Page::open(&[], &account).await;
+    stage_salary(&page, "Sales", "000145", "58500.0").await;
+    stage_salary(&page, "Sales", "000145", "59000.0").await;
+    has(&page.get("/review").await, "\"Salary\":59000.0");
+    has(&page.get("/t/Employees").await, "1 staged change");
+    // Back to what is stored.
+    stage_salary(&page, "Sales", "000145", "57000").await;
+    has(&page.get("/review").await, "Nothing is staged.");
+    stage_salary(&page, "Sales", "000145", "1.0").await;
+    stage_salary(&page, "IT", "000007", "2.0").await;
+    let review = page.get("/review").await;
+    let one = fields(&review.body, "/review/discard");
+    let id = elements(&review.body).into_iter();
+    let id = id.filter(|it| it.get("name") == Some("id")).next().unwrap();
+    let id = id.get("value").unwrap().to_owned();
+    press(&page, "/review/discard", &one, &[("id", &id)]).await;
+    has_not(&page.get("/review").await, "RowKey='000145'");
+    page.post("/review/discard", &[("id", "all")]).await;
+    has(&page.get("/review").await, "Nothing is staged.");
+    let gone = page.post("/review/discard", &[("id", &id)]).await;
+    assert_eq!(gone.status, 409);
+}
+
+#[tokio::test]
+async fn read_only_pages_have_no_controls_and_refuse_each_form() {
+    let (_server, service, account) = server().await;
+    let table = employees(&service).await;
+    let etag: ETag = stored(&table, "Sales", "000145").await.etag().clone();
+    let page = Page::open(&["--read-only"], &account).await;
+    let shown = page.get(&url("Sales", "000145")).await;
+    has(&shown, "read only");
+    has(&shown, "the page was started with --read-only");
+    for page in [
+        &shown,
+        &page.get("/t/Employees").await,
+        &page.get("/review").await,
+    ] {
+        for control in ["Stage merge", "Delete", "Clone", "New entity", "Send"] {
+            has_not(page, control);
+        }
+    }
+    assert_eq!(page.get("/t/Employees/new").await.status, 403);
+    let base = format!(
+        r#"{{"odata.etag":{},"PartitionKey":"Sales","RowKey":"000145"}}"#,
+        serde_json::Value::from(etag.as_str())
+    );
+    let edit = [
+        ("pk", "Sales"),
+        ("rk", "000145"),
+        ("base", &*base),
+        ("action", "delete"),
+    ];
+    for (action, fields) in [
+        (&*url("Sales", "000145"), &edit[..]),
+        (
+            "/t/Employees/new",
+            &[
+                ("view", "json"),
+                ("json", r#"{"PartitionKey":"a","RowKey":"b"}"#),
+            ],
+        ),
+        ("/t/Employees/delete", &[]),
+        ("/review/send", &[("plan", "0")]),
+        ("/review/discard", &[("id", "all")]),
+        ("/review/resolve", &[("id", "0"), ("how", "apply")]),
+        ("/review/dismiss", &[]),
+    ] {
+        let refused = page.post(action, fields).await;
+        assert_eq!(refused.status, 403, "{action}");
+        has(&refused, "Nothing is changed: the page is read only.");
+    }
+}
