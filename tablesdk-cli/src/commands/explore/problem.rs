@@ -20,6 +20,8 @@ pub(super) enum Refusal {
     Opening,
     Method,
     Form,
+    /// A field is missing, or is not one of the form's.
+    Incomplete,
     TooLarge,
     ReadOnly(&'static str),
 }
@@ -31,6 +33,7 @@ impl Refusal {
             Self::Origin | Self::Form | Self::ReadOnly(_) => StatusCode::FORBIDDEN,
             Self::Cookie(_) | Self::Opening => StatusCode::UNAUTHORIZED,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Incomplete => StatusCode::UNPROCESSABLE_ENTITY,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         }
     }
@@ -45,6 +48,7 @@ impl Refusal {
             Self::Form => {
                 "The form is not one of this page: load the page again, and send it again."
             }
+            Self::Incomplete => "The form is not complete: load its page again.",
             Self::TooLarge => "The form is larger than 16 MiB.",
             Self::ReadOnly(_) => "Nothing is changed: the page is read only.",
         }

@@ -96,7 +96,7 @@ pub(crate) async fn stage_deletes(
 ) -> Response {
     let rows = posted.all("key").map(|text| Selected::of(&table, text));
     let Ok(rows) = rows.collect::<Result<Vec<_>, _>>() else {
-        return problem::refused(&Refused::Form);
+        return problem::refused(&Refused::Incomplete);
     };
     let (is_forced, count) = (posted.get("force") == "1", rows.len() as u64);
     let problem = match kept(&app, &table, &rows).await {
@@ -245,7 +245,7 @@ async fn of_new(app: Arc<App>, table: String, asked: Asked) -> Markup {
 
 async fn staged(app: Arc<App>, table: String, posted: &Posted, is_new: bool) -> Response {
     let Some(draft) = Draft::of(&table, posted, is_new) else {
-        return problem::refused(&Refused::Form);
+        return problem::refused(&Refused::Incomplete);
     };
     match draft.stage(&app).await {
         Ok((partition, row)) => {

@@ -30,7 +30,7 @@ pub(crate) async fn show(State(app): State<Arc<App>>) -> Response {
 /// Sends the plan that was reviewed.
 pub(crate) async fn send(State(app): State<Arc<App>>, Changes(posted): Changes) -> Response {
     let Ok(number) = posted.get("plan").parse() else {
-        return problem::refused(&problem::Refusal::Form);
+        return problem::refused(&problem::Refusal::Incomplete);
     };
     let begun = app.staged().begin(number);
     let plan = match begun {
@@ -60,7 +60,7 @@ pub(crate) async fn discard(State(app): State<Arc<App>>, Changes(posted): Change
     let discarded = match (posted.get("id"), posted.get("id").parse()) {
         ("all", _) => app.staged().discard_all(),
         (_, Ok(id)) => app.staged().discard(id),
-        (_, Err(_)) => return problem::refused(&problem::Refusal::Form),
+        (_, Err(_)) => return problem::refused(&problem::Refusal::Incomplete),
     };
     done(app, discarded).await
 }
@@ -68,14 +68,14 @@ pub(crate) async fn discard(State(app): State<Arc<App>>, Changes(posted): Change
 /// Decides what becomes of a change whose entity has another version now.
 pub(crate) async fn resolve(State(app): State<Arc<App>>, Changes(posted): Changes) -> Response {
     let Ok(id) = posted.get("id").parse() else {
-        return problem::refused(&problem::Refusal::Form);
+        return problem::refused(&problem::Refusal::Incomplete);
     };
     let resolved = match posted.get("how") {
         "apply" => app.staged().resolve(id, Resolution::Apply),
         "keep" => app.staged().resolve(id, Resolution::Keep),
         "replace" => app.staged().resolve(id, Resolution::Replace),
         "again" => app.staged().try_again(id),
-        _ => return problem::refused(&problem::Refusal::Form),
+        _ => return problem::refused(&problem::Refusal::Incomplete),
     };
     done(app, resolved).await
 }
