@@ -103,15 +103,20 @@ impl<'g> Grid<'g> {
             self.chars(DynamicEntity::partition_key),
             self.chars(DynamicEntity::row_key),
         ];
+        let columns = html! {
+            colgroup {
+                col width="30";
+                @for chars in key_chars { col width=(width(chars, 0)); }
+                @for column in &self.columns { col width=(column.width()); }
+                col;
+            }
+        };
+        let first = self.entities.len().min(ROWS_FIRST);
+        let (first, more) = self.entities.split_at(first);
         html! {
-            table.grid #grid data-table=(self.table) {
+            table.grid #grid data-table=(self.table) data-rows=(self.entities.len()) {
                 caption.hidden { "Entities of " (self.table) }
-                colgroup {
-                    col width="30";
-                    @for chars in key_chars { col width=(width(chars, 0)); }
-                    @for column in &self.columns { col width=(column.width()); }
-                    col;
-                }
+                (columns)
                 thead {
                     tr {
                         th.pick scope="col" { input type="checkbox" aria-label="Select all" data-all; }
@@ -120,8 +125,15 @@ impl<'g> Grid<'g> {
                         th.rest aria-hidden="true" {}
                     }
                 }
-                tbody {
-                    @for entity in self.entities { (self.row(entity)) }
+                tbody { @for entity in first { (self.row(entity)) } }
+            }
+            // The script moves these rows into the table while nothing else waits. A browser is slow with many cells at once.
+            @if !more.is_empty() {
+                noscript #more {
+                    table.grid {
+                        (columns)
+                        tbody { @for entity in more { (self.row(entity)) } }
+                    }
                 }
             }
         }
@@ -267,6 +279,8 @@ pub(super) const fn label(edm_type: EdmType) -> &'static str {
     }
 }
 
+/// How many rows are in the table at once: more than a screen has.
+const ROWS_FIRST: usize = 60;
 /// How many columns a page shows unless they are chosen: a browser is slow with more.
 pub(super) const COLUMNS_MAX: usize = 60;
 /// The characters of a value in a cell. The entity's own page has all.

@@ -8,6 +8,7 @@ const grid = document.getElementById('grid');
 if (grid) {
   grid.setAttribute('role', 'grid');
   const rows = grid.tBodies[0].rows;
+  const addAll = fill(grid);
   let current = null;
 
   const focus = (cell) => {
@@ -31,7 +32,10 @@ if (grid) {
     PageUp: (row, column) => at(row - pageful(), column),
     PageDown: (row, column) => at(row + pageful(), column),
     Home: (row, column, all) => at(all ? 0 : row, 1),
-    End: (row, column, all) => at(all ? rows.length - 1 : row, 1e6),
+    End: (row, column, all) => {
+      if (all) addAll();
+      return at(all ? rows.length - 1 : row, 1e6);
+    },
   };
 
   const headings = grid.tHead.rows[0].cells;
@@ -97,7 +101,33 @@ if (grid) {
   });
 
   grid.querySelector('[data-all]')?.addEventListener('change', (event) => {
+    addAll();
     for (const box of grid.querySelectorAll('tbody .pick input')) box.checked = event.target.checked;
     grid.dispatchEvent(new Event('picked', { bubbles: true }));
   });
+}
+
+// Moves the rows that the page keeps as text into the table, a few at a time. The result moves all of them at once.
+function fill(grid) {
+  const more = document.getElementById('more');
+  const text = more?.textContent ?? '';
+  const waiting = text.slice(text.indexOf('<tr'), text.lastIndexOf('</tr>') + 5).split(/(?<=<\/tr>)/);
+  if (!more) waiting.length = 0;
+  more?.remove();
+  const add = (count) => {
+    const rows = waiting.splice(0, count).join('');
+    if (rows) grid.tBodies[0].insertAdjacentHTML('beforeend', rows);
+    if (!waiting.length) grid.dataset.complete = '';
+  };
+  const idle = window.requestIdleCallback ?? ((run) => setTimeout(run, 30));
+  const next = () => {
+    add(60);
+    if (waiting.length) idle(next, { timeout: 200 });
+  };
+  idle(next);
+  grid.parentElement.addEventListener('scroll', (event) => {
+    const { scrollTop, scrollHeight, clientHeight } = event.target;
+    if (waiting.length && scrollHeight - scrollTop < 3 * clientHeight) add(120);
+  });
+  return () => add(waiting.length);
 }
