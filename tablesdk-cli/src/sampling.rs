@@ -74,7 +74,10 @@ pub async fn read<S: Gather>(table: &TableClient, count: usize) -> Result<(S, bo
     for query in beyond_of(table, &partitions, &rows, beyond) {
         let mut found = query.stream();
         while let Some(entity) = found.try_next().await? {
-            if read.insert(&entity) && !sample.is_full() {
+            if sample.is_full() {
+                return Ok((sample, false));
+            }
+            if read.insert(&entity) {
                 sample.gather(&entity);
             }
         }

@@ -106,6 +106,11 @@ impl Sample {
         self.entities.is_empty()
     }
 
+    /// Whether more entities would take too much memory: those that it has take about 256 MiB.
+    pub const fn is_full(&self) -> bool {
+        self.bytes >= BYTES_MAX
+    }
+
     /// Whether these are all entities of the table, by what was read.
     pub const fn is_complete(&self) -> bool {
         self.is_complete
@@ -151,7 +156,7 @@ impl Gather for Sample {
     }
 
     fn is_full(&self) -> bool {
-        self.bytes >= BYTES_MAX
+        self.is_full()
     }
 }
 

@@ -9,6 +9,7 @@ pub struct Sizes {
     /// How many entities have a size of each step.
     steps: Vec<u64>,
     count: u64,
+    total: u64,
     largest: Option<Largest>,
 }
 
@@ -35,6 +36,7 @@ impl Sizes {
             *count += 1;
         }
         self.count += 1;
+        self.total += bytes as u64;
         if self.largest.as_ref().is_none_or(|it| it.bytes < bytes) {
             self.largest = Some(Largest {
                 bytes,
@@ -53,6 +55,11 @@ impl Sizes {
             seen >= middle
         });
         step.map_or(0, bytes_from)
+    }
+
+    /// The bytes of all entities together.
+    pub const fn total(&self) -> u64 {
+        self.total
     }
 
     /// The largest entity, of several the one that was seen first.

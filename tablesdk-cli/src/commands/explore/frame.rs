@@ -114,6 +114,7 @@ impl Frame {
                         Err(error) => (unlisted(error)),
                     }
                 }
+                a.history href="/history" { "History" }
             }
         }
     }

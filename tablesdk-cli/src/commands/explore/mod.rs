@@ -6,6 +6,7 @@
 mod app;
 mod assets;
 mod bar;
+mod chart;
 mod entity_form;
 mod found;
 mod frame;
@@ -32,7 +33,7 @@ use axum::routing::{get, post};
 use clap::Args;
 
 use self::app::App;
-use self::pages::{columns, entities, entity, home, review};
+use self::pages::{columns, entities, entity, history, home, review, schema};
 use crate::account::{Account, built};
 use crate::error::{AnyError, UsageError};
 use crate::output::{Output, note};
@@ -107,6 +108,10 @@ fn router(app: Arc<App>) -> Router {
         .route("/review/discard", post(review::discard))
         .route("/review/resolve", post(review::resolve))
         .route("/review/dismiss", post(review::dismiss))
+        .route("/t/{table}/schema", get(schema::show))
+        .route("/history", get(history::show))
+        .route("/history/forget", post(history::forget))
+        .route("/history/clear", post(history::clear))
         .route("/open", get(start::open))
         .route("/assets/{name}", get(assets::serve))
         .fallback(problem::no_page)

@@ -3,5 +3,7 @@
 pub(super) mod columns;
 pub(super) mod entities;
 pub(super) mod entity;
+pub(super) mod history;
 pub(super) mod home;
 pub(super) mod review;
+pub(super) mod schema;

@@ -1,0 +1,194 @@
+//! `/history`: the queries that were run, to find one again.
+
+use std::sync::Arc;
+
+use axum::extract::{Query, State};
+use axum::http::Uri;
+use axum::response::{Redirect, Response};
+use maud::{Markup, html};
+use percent_encoding::percent_decode_str;
+use serde::Deserialize;
+
+use super::super::app::App;
+use super::super::frame::{Content, Frame, Tab};
+use super::super::posted::{Posted, TOKEN};
+use super::super::question::Question;
+use super::super::settings::Entry;
+use crate::escape::{harmless, shortened};
+use crate::output::counted;
+
+/// The fields of the URL.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Search {
+    find: String,
+}
+
+/// `/history?find=TEXT`
+pub(crate) async fn show(
+    State(app): State<Arc<App>>,
+    Query(Search { find }): Query<Search>,
+) -> Response {
+    let frame = Frame {
+        title: "History".to_owned(),
+        table: None,
+        tab: Tab::None,
+        tools: tools(&find),
+        query: html! {},
+    };
+    let content = content(&app, &find);
+    frame.respond(app, async move { content }).await
+}
+
+fn tools(find: &str) -> Markup {
+    html! {
+        form.sample action="/history" method="get" role="search" aria-label="History" {
+            input type="search" name="find" value=(find) placeholder="Find a query" aria-label="Find a query" autocomplete="off" spellcheck="false";
+            button.button { "Find" }
+        }
+    }
+}
+
+fn content(app: &App, find: &str) -> Content {
+    let all = app.settings.history();
+    let count = all.len();
+    let rows = all.into_iter().filter_map(Row::of);
+    let found: Vec<_> = rows.filter(|row| row.has(find)).collect();
+    let token = app.gate.form_token();
+    Content {
+        main: html! {
+            @if let Some(problem) = app.settings.problem() {
+                section.card.notice { p { span.pill.warn { "not kept" } " " (harmless(&problem)) } }
+            }
+            @if found.is_empty() {
+                section.card.notice {
+                    @if count == 0 {
+                        p { strong { "No query was run yet." } }
+                        p.muted { "A query with a condition is kept here, and on this machine alone." }
+                    } @else {
+                        p { strong { "No query has " span.mono { (shortened(&harmless(find), TEXT_CHARS_MAX)) } " in it." } }
+                    }
+                }
+            } @else {
+                (table(&found, token))
+            }
+        },
+        panel: None,
+        foot: html! {
+            span { (found.len()) " of " (counted(count as u64, "query", "queries")) }
+            @if count > 0 {
+                form.end method="post" action="/history/clear" {
+                    input type="hidden" name=(TOKEN) value=(token);
+                    button.button.danger { "Clear the history" }
+                }
+            }
+        },
+    }
+}
+
+fn table(rows: &[Row], token: &str) -> Markup {
+    html! {
+        table.grid {
+            caption.hidden { "Queries, the newest first" }
+            colgroup {
+                @for width in WIDTHS { col width=(width); }
+                col;
+            }
+            thead { tr { @for name in HEADER { th scope="col" { (name) } } } }
+            tbody { @for row in rows { (row.show(token)) } }
+        }
+    }
+}
+
+/// A query that was run, as its URL says it.
+struct Row {
+    entry: Entry,
+    table: String,
+    question: Question,
+}
+
+impl Row {
+    /// `None` if the URL is not one of a page of entities: the file may have any text.
+    fn of(entry: Entry) -> Option<Self> {
+        let uri = entry.url.parse::<Uri>().ok()?;
+        let table = uri.path().strip_prefix("/t/")?;
+        let table = percent_decode_str(table).decode_utf8().ok()?;
+        let Query(question) = Query::try_from_uri(&uri).ok()?;
+        Some(Self {
+            table: table.into_owned(),
+            entry,
+            question,
+        })
+    }
+
+    /// The conditions, as they were typed.
+    fn conditions(&self) -> String {
+        let Question { pk, rk, filter, .. } = &self.question;
+        let texts = [("PartitionKey", pk), ("RowKey", rk), ("", filter)];
+        let texts = texts.iter().filter(|(_, text)| !text.is_empty());
+        let texts = texts.map(|(name, text)| format!("{name} {text}").trim_start().to_owned());
+        texts.collect::<Vec<_>>().join(" · ")
+    }
+
+    fn has(&self, find: &str) -> bool {
+        let text = format!("{} {} {}", self.table, self.conditions(), self.entry.access);
+        text.to_lowercase().contains(&find.trim().to_lowercase())
+    }
+
+    fn show(&self, token: &str) -> Markup {
+        let (entry, conditions) = (&self.entry, harmless(&self.conditions()));
+        html! {
+            tr {
+                td { (shortened(&harmless(&self.table), TEXT_CHARS_MAX)) }
+                td.mono title=(shortened(&conditions, TITLE_CHARS_MAX)) {
+                    a href=(self.question.url(&self.table)) { (shortened(&conditions, TEXT_CHARS_MAX)) }
+                }
+                td { (harmless(&entry.access)) }
+                td.number { (entry.count) }
+                td.number { (entry.requests) }
+                td.number { (entry.milliseconds) }
+                td.mono { (time(&entry.at)) }
+                td {
+                    form.inline method="post" action="/history/forget" {
+                        input type="hidden" name=(TOKEN) value=(token);
+                        input type="hidden" name="url" value=(entry.url);
+                        button.link aria-label={ "Remove the query " (shortened(&conditions, TEXT_CHARS_MAX)) } { "Remove" }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A time to the second, in UTC.
+fn time(at: &str) -> String {
+    let seconds = at.split('.').next().unwrap_or_default();
+    harmless(&seconds.replace('T', " "))
+}
+
+/// `/history/forget`: removes a query.
+pub(crate) async fn forget(State(app): State<Arc<App>>, posted: Posted) -> Redirect {
+    app.settings.forget(posted.get("url"));
+    Redirect::to(HISTORY)
+}
+
+/// `/history/clear`: removes all queries.
+pub(crate) async fn clear(State(app): State<Arc<App>>, _: Posted) -> Redirect {
+    app.settings.clear_history();
+    Redirect::to(HISTORY)
+}
+
+const HISTORY: &str = "/history";
+const TEXT_CHARS_MAX: usize = 120;
+const TITLE_CHARS_MAX: usize = 1000;
+const HEADER: [&str; 8] = [
+    "Table",
+    "Query",
+    "Access",
+    "Entities",
+    "Requests",
+    "ms",
+    "Run at (UTC)",
+    "",
+];
+const WIDTHS: [usize; 7] = [160, 440, 100, 80, 80, 80, 170];
