@@ -21,7 +21,8 @@ const close = () => {
   if (!open || !grid) return;
   open.remove();
   for (const row of grid.querySelectorAll('tr.open')) row.classList.remove('open');
-  opener?.closest('td')?.focus();
+  // The grid focuses the cell that is pressed.
+  opener?.closest('td')?.dispatchEvent(new MouseEvent('mousedown', { bubbles: true }));
 };
 
 // The bar below the content, as the answer has it.
@@ -81,8 +82,10 @@ document.addEventListener('submit', async (event) => {
   if (!form) return;
   event.preventDefault();
   const fields = new URLSearchParams(new FormData(form, event.submitter));
-  const url = event.submitter?.getAttribute('formaction') ?? form.action;
-  const isDiscard = url !== form.action;
+  // A button has the name `action`, which hides the property.
+  const action = form.getAttribute('action');
+  const url = event.submitter?.getAttribute('formaction') ?? action;
+  const isDiscard = url !== action;
   const shown = await load(url, { method: 'POST', body: fields });
   if (isDiscard && opener) await load(opener.href);
   else if (!shown) HTMLFormElement.prototype.submit.call(form);
