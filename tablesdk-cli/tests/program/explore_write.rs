@@ -204,7 +204,7 @@ async fn changes_of_a_partition_are_one_transaction_and_a_conflict_stops_only_it
     );
     has(
         &review,
-        "Request 2 of 2 · Employees · partition IT · 1 change, one request",
+        "Request 2 of 2 · Employees · partition IT · 1 change",
     );
     let sent = send(&page).await;
     has(&sent, "2 of 3 sent");

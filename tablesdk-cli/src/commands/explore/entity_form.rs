@@ -6,6 +6,7 @@ use tablesdk_cli::own::Kept;
 
 use super::app::App;
 use super::posted::{Posted, TOKEN};
+use super::recipe;
 use super::staged::{
     ABSENT, Difference, Entry, Field, FieldError, Fixed, State, UNCHANGED, base_text, editable,
     json_of, rule,
@@ -111,6 +112,8 @@ impl EntityForm<'_> {
                 @if let Some(base) = &self.base {
                     input type="hidden" name="base" value=(base_text(base, self.etag.as_ref()));
                 }
+                // The Enter key presses the first button.
+                @if may_write { button.hidden name="action" value=(if self.is_new { "insert" } else { "merge" }) tabindex="-1" aria-hidden="true" {} }
                 (self.head(is_json))
                 (self.notes())
                 fieldset.plain disabled[!may_write] {
@@ -168,10 +171,38 @@ impl EntityForm<'_> {
                     @if !self.is_new && self.app.rights.refusal().is_none() {
                         a.button.quiet href=(url::clone_of(self.table, partition, row)) { "Clone" }
                     }
+                    @if !self.is_new { (self.copies()) }
                 }
                 @if !self.is_new {
                     div.mono.muted { (key(partition, row)) }
                     @if let Some(etag) = &self.etag { div.mono.muted { (harmless(etag.as_str())) } }
+                }
+            }
+        }
+    }
+
+    /// Texts to copy: with the script by a click, and without it out of the menu.
+    fn copies(&self) -> Markup {
+        let (partition, row) = &self.keys;
+        let table = self.app.service.table(self.table);
+        let json = self.base.as_ref();
+        let json = json.map(|base| base_text(base, self.etag.as_ref()));
+        let texts = [
+            ("Rust", recipe::rust_entity(self.table, partition, row)),
+            (
+                "curl",
+                recipe::curl_entity(&table, partition, row).unwrap_or_default(),
+            ),
+            ("JSON", json.unwrap_or_default()),
+        ];
+        html! {
+            details.menu.copies {
+                summary.button.quiet aria-label="Copy" title="Copy" { "⋯" }
+                div {
+                    @for (at, (name, text)) in texts.iter().enumerate() {
+                        h3 { (name) " " button.link type="button" data-copy={ "copy-" (at) } hidden { "copy" } }
+                        pre tabindex="0" id={ "copy-" (at) } { (text) }
+                    }
                 }
             }
         }
@@ -209,6 +240,9 @@ impl EntityForm<'_> {
             }
             @if self.is_stale { p.note.warn role="alert" { "Another client has written this entity since. The staged change rests on the version before, and will meet a conflict." } }
             @if is_removal { p.note { "A merge cannot remove a property: this change replaces all of them." } }
+            @if let (Some(entry), true) = (&self.staged, self.app.rights.refusal().is_none()) {
+                p.note { "This " (entry.change.name()) " is staged, and not sent. " button.link name="id" value=(entry.id) formaction="/review/discard" { "Discard it" } }
+            }
             (self.switch())
         }
     }
@@ -310,9 +344,6 @@ impl EntityForm<'_> {
                     button.button.primary name="action" value="merge" { "Stage merge" }
                     button.button name="action" value="replace" { "Stage replace" }
                 }
-                @if let Some(entry) = &self.staged {
-                    button.button.quiet name="id" value=(entry.id) formaction="/review/discard" { "Discard" }
-                }
                 span.end {}
                 @if !self.is_new { button.button.quiet.danger name="action" value="delete" { "Delete" } }
             }
@@ -345,11 +376,15 @@ fn types(field: &Field, name: &str, fixed: Option<&Value>) -> Markup {
 
 fn text(field: &Field, name: &str) -> Markup {
     let label = format!("Value of {name}");
-    let is_long = field.text.contains('\n') || field.text.chars().count() > LINE_MAX;
+    let lines = field
+        .text
+        .lines()
+        .count()
+        .max(field.text.len() / LINE_MAX + 1);
     html! {
-        @if is_long {
+        @if lines > 1 || field.text.contains('\n') {
             // A browser leaves out the first end of a line.
-            textarea.mono name="value" aria-label=(label) rows="4" spellcheck="false" { "\n" (field.text) }
+            textarea.mono name="value" aria-label=(label) rows=(lines.clamp(2, ROWS_MAX)) spellcheck="false" { "\n" (field.text) }
         } @else {
             input.mono name="value" value=(field.text) aria-label=(label) spellcheck="false";
         }
@@ -412,6 +447,7 @@ const TYPES: [EdmType; 8] = [
 const NEW_PROPERTIES: usize = 3;
 /// Longer texts have a field of several lines.
 const LINE_MAX: usize = 80;
+const ROWS_MAX: usize = 6;
 const FIXED_MAX: usize = 60;
 const TITLE_MAX: usize = 60;
 /// As many characters as a cell of the grid has.

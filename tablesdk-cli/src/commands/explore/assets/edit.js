@@ -40,7 +40,7 @@ const take = (answer) => {
   panel().replaceChildren(content);
   takeBar(answer);
   const row = opener?.closest('tr');
-  if (row && content.id === 'entity') {
+  if (row && content.matches('#entity')) {
     const columns = [...grid.tHead.rows[0].cells];
     for (const cell of row.querySelectorAll('td.staged')) cell.classList.remove('staged');
     row.classList.toggle('deleted', content.dataset.staged === 'delete');
@@ -89,7 +89,9 @@ document.addEventListener('submit', async (event) => {
   const shown = await load(url, { method: 'POST', body: fields });
   if (isDiscard && opener) await load(opener.href);
   else if (!shown) HTMLFormElement.prototype.submit.call(form);
-  document.querySelector('#panel [role=alert], #panel h2')?.scrollIntoView({ block: 'nearest' });
+  // What was focused is no longer there.
+  document.querySelector('#panel h2')?.focus();
+  document.querySelector('#panel .problem, #panel .note.bad')?.scrollIntoView({ block: 'nearest' });
 });
 document.addEventListener('click', (event) => {
   const link = event.target.closest('#panel .title a.button');
@@ -99,7 +101,7 @@ document.addEventListener('click', (event) => {
 });
 document.addEventListener('keydown', (event) => {
   const inPanel = event.target.closest('#panel, #entity');
-  if (event.key === 'Escape' && document.getElementById('panel') && (inPanel || event.target.closest('#grid'))) close();
+  if (event.key === 'Escape' && !event.target.closest('.query')) close();
   if (inPanel && event.ctrlKey && event.key === 'Enter') {
     event.preventDefault();
     event.stopImmediatePropagation();
@@ -112,3 +114,16 @@ document.addEventListener('input', (event) => {
   const field = event.target;
   if (field.closest('#entity') && field.matches('[name=value]')) field.classList.toggle('changed', field.value !== field.defaultValue);
 });
+
+// The button for the selected rows is there while some are.
+const picked = document.getElementById('picked');
+if (picked) {
+  const button = picked.querySelector('button');
+  const count = () => {
+    const rows = document.querySelectorAll('#grid tbody .pick input:checked').length;
+    button.textContent = `Delete ${rows} selected`;
+    picked.hidden = !rows;
+  };
+  for (const name of ['change', 'picked']) document.addEventListener(name, count);
+  count();
+}

@@ -102,7 +102,7 @@ async fn page(app: Arc<App>, refused: Option<Refused>) -> Response {
         table: None,
         tab: Tab::Review,
         tools: shown.back(),
-        query: shown.summary(),
+        query: shown.summary(app.gate.form_token()),
     };
     let content = Content {
         main: shown.main(&app, refused.as_ref()),
@@ -157,7 +157,7 @@ impl Shown {
     }
 
     /// What became of the last plan, in a line.
-    fn summary(&self) -> Markup {
+    fn summary(&self, token: &str) -> Markup {
         let Some(report) = &self.report else {
             return html! {};
         };
@@ -171,6 +171,10 @@ impl Shown {
             div.access role="status" {
                 span class=(tone) { (sent) " of " (all) " sent" }
                 span { (told(report)) }
+                form.end method="post" action="/review/dismiss" {
+                    input type="hidden" name=(TOKEN) value=(token);
+                    button.link { "Dismiss" }
+                }
             }
         }
     }
@@ -187,7 +191,7 @@ impl Shown {
         html! {
             div.review {
                 @if let Some(refused) = refused { (problem::notice("not done", &sentence(&refused.to_string()), html! {})) }
-                @if let Some(report) = &self.report { (sent(report, token)) }
+                @if let Some(report) = &self.report { (sent(report)) }
                 @for entry in &self.open { (question(app, entry)) }
                 @let count = self.plan.transactions.len();
                 @for (index, transaction) in self.plan.transactions.iter().enumerate() {
@@ -260,7 +264,7 @@ fn told(report: &Report) -> String {
 }
 
 /// The transactions that were carried out, and what has to be done after them.
-fn sent(report: &Report, token: &str) -> Markup {
+fn sent(report: &Report) -> Markup {
     let is_sent = |it: &&(Transaction, Outcome)| matches!(it.1, Outcome::Sent);
     let count = report.transactions.len();
     let sent = report.transactions.iter().enumerate();
@@ -284,10 +288,6 @@ fn sent(report: &Report, token: &str) -> Markup {
                 h2 { span.pill.good { "sent" } (title(transaction, index + 1, count)) }
                 (requests(transaction, None))
             }
-        }
-        form.actions method="post" action="/review/dismiss" {
-            input type="hidden" name=(TOKEN) value=(token);
-            button.button.quiet { "Dismiss the outcome" }
         }
     }
 }
@@ -318,16 +318,11 @@ fn waiting(transaction: &Transaction, number: usize, count: usize, token: &str) 
 fn title(transaction: &Transaction, number: usize, count: usize) -> String {
     let partition = shortened(&harmless(&transaction.partition), KEY_MAX);
     let table = harmless(&transaction.table);
-    let changes = transaction.entries.len() as u64;
-    format!(
-        "{} {number} of {count} · {table} · partition {partition} · {}, one request",
-        if changes == 1 {
-            "Request"
-        } else {
-            "Transaction"
-        },
-        counted(changes, "change", "changes"),
-    )
+    let place = format!("{number} of {count} · {table} · partition {partition}");
+    match transaction.entries.len() {
+        1 => format!("Request {place} · 1 change"),
+        changes => format!("Transaction {place} · {changes} changes, one request"),
+    }
 }
 
 /// The requests of a transaction. With the token of a form, each can be discarded.
@@ -474,7 +469,7 @@ fn decisions(app: &App, entry: &Entry, now: &Now, is_unknown: bool) -> Markup {
 
 fn version(shown: Cell<'_>, class: &str) -> Markup {
     let class = if shown.is_changed { class } else { "same" };
-    html! { td.mono class=(class) { (shown.value.map(short).unwrap_or_default()) } }
+    html! { td class={ "mono " (class) } { (shown.value.map(short).unwrap_or_default()) } }
 }
 
 fn value(entity: Option<&DynamicEntity>, name: &str) -> String {
