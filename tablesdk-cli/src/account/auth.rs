@@ -23,7 +23,7 @@ impl Auth {
     pub(super) fn credential(
         self,
         _variable: impl Fn(&str) -> Option<String>,
-    ) -> Result<tablesdk::Credential, crate::output::AnyError> {
+    ) -> Result<tablesdk::Credential, crate::error::AnyError> {
         Err("--auth: the program was built without the feature entra-id".into())
     }
 }

@@ -1,6 +1,7 @@
 //! Changes by the forms of `tables explore`: they are staged, reviewed, and sent only then.
 
-use tablesdk::{DynamicEntity, ETag, Stored, TableClient, TableServiceClient, Value};
+use tablesdk::{DynamicEntity, ETag, ErrorCode, Stored, TableClient, TableServiceClient, Value};
+use tablesdk_server::testing::{Fault, Op};
 
 use crate::page::{Element, Page, Response, elements};
 use crate::server;
@@ -644,4 +645,68 @@ async fn read_only_pages_have_no_controls_and_refuse_each_form() {
         assert_eq!(refused.status, 403, "{action}");
         has(&refused, "Nothing is changed: the page is read only.");
     }
+}
+
+#[tokio::test]
+async fn nothing_is_sent_after_an_outcome_that_is_unknown() {
+    let (server, service, account) = server().await;
+    let table = employees(&service).await;
+    let page = Page::open(&[], &account).await;
+    stage_salary(&page, "Sales", "000145", "58500.0").await;
+    stage_salary(&page, "IT", "000007", "75500.0").await;
+    let rule = server.faults().on(Op::MergeEntity).partition_key("Sales");
+    rule.inject(Fault::lost_response());
+    let sent = send(&page).await;
+    has(&sent, "0 of 2 sent");
+    has(&sent, "one has an unknown outcome, one was not sent");
+    has(&sent, "outcome unknown");
+    has(&sent, "what is stored now is what you sent");
+    has_not(&sent, "Send it again");
+    assert_eq!(salary(&table, "IT", "000007").await, 74_000.0.into());
+    server.faults().clear();
+    let resolve = fields(&sent.body, "/review/resolve");
+    press(&page, "/review/resolve", &resolve, &[("how", "keep")]).await;
+    has(&send(&page).await, "1 of 1 sent");
+    assert_eq!(salary(&table, "Sales", "000145").await, 58_500.0.into());
+}
+
+#[tokio::test]
+async fn a_change_that_may_have_been_lost_is_sent_again_and_carried_out_once() {
+    let (server, service, account) = server().await;
+    let table = employees(&service).await;
+    let page = Page::open(&[], &account).await;
+    stage_salary(&page, "Sales", "000145", "58500.0").await;
+    server.faults().on(Op::MergeEntity).inject(Fault::reset());
+    let sent = send(&page).await;
+    has(
+        &sent,
+        "not known what is stored: one has an unknown outcome",
+    );
+    has(&sent, "what is stored now is not what you sent");
+    server.faults().clear();
+    let resolve = fields(&sent.body, "/review/resolve");
+    press(&page, "/review/resolve", &resolve, &[("how", "again")]).await;
+    has(&send(&page).await, "1 of 1 sent");
+    assert_eq!(salary(&table, "Sales", "000145").await, 58_500.0.into());
+}
+
+#[tokio::test]
+async fn a_busy_service_leaves_all_changes_staged() {
+    let (server, service, account) = server().await;
+    let table = employees(&service).await;
+    let page = Page::open(&[], &account).await;
+    stage_salary(&page, "Sales", "000145", "58500.0").await;
+    stage_salary(&page, "IT", "000007", "75500.0").await;
+    let busy = Fault::error(ErrorCode::ServerBusy);
+    server.faults().on(Op::MergeEntity).inject(busy);
+    let sent = send(&page).await;
+    has(
+        &sent,
+        "nothing was stored: one was refused, one was not sent",
+    );
+    has(&sent, "503 ServerBusy");
+    has(&sent, "Send 2 changes");
+    server.faults().clear();
+    has(&send(&page).await, "2 of 2 sent");
+    assert_eq!(salary(&table, "IT", "000007").await, 75_500.0.into());
 }

@@ -256,7 +256,11 @@ fn told(report: &Report) -> String {
         "were not sent",
     );
     let (sent, all) = report.sent();
+    let is_unknown = |it: &(Transaction, Outcome)| matches!(it.1, Outcome::Unknown { .. });
     match sent {
+        _ if report.transactions.iter().any(is_unknown) => {
+            format!("not known what is stored: {}", parts.join(", "))
+        }
         0 => format!("nothing was stored: {}", parts.join(", ")),
         sent if sent == all => parts.join(", "),
         _ => format!("partly sent: {}", parts.join(", ")),
@@ -433,7 +437,7 @@ fn what_is_stored(change: &Change, now: &Now, is_unknown: bool) -> String {
 
 fn decisions(app: &App, entry: &Entry, now: &Now, is_unknown: bool) -> Markup {
     let change = &entry.change;
-    let is_delete = change.sent().is_none();
+    let (is_delete, is_stored) = (change.sent().is_none(), change.is_stored_in(now));
     let difference = change.difference();
     let names: Vec<_> = difference.names().map(harmless).collect();
     let names = match &*names {
@@ -446,7 +450,7 @@ fn decisions(app: &App, entry: &Entry, now: &Now, is_unknown: bool) -> Markup {
         form.actions method="post" action="/review/resolve" {
             input type="hidden" name=(TOKEN) value=(app.gate.form_token());
             input type="hidden" name="id" value=(entry.id);
-            @if is_unknown && !change.is_stored_in(now) {
+            @if is_unknown && !is_stored {
                 button.button.primary name="how" value="again" { "Send it again" }
             }
             @if is_delete {
@@ -455,14 +459,18 @@ fn decisions(app: &App, entry: &Entry, now: &Now, is_unknown: bool) -> Markup {
                 @if can(Resolution::Apply) { button.button.primary[!is_unknown] name="how" value="apply" { "Apply " (names) " to the stored version" } }
             }
             button.button name="how" value="keep" {
-                @match now { Now::Missing => "Leave it deleted", _ => "Keep the stored version" }
+                @match now {
+                    _ if is_stored => "It is done",
+                    Now::Missing => "Leave it deleted",
+                    _ => "Keep the stored version",
+                }
             }
-            @if !is_delete && can(Resolution::Replace) {
+            @if !is_delete && !is_stored && can(Resolution::Replace) {
                 button.button.quiet name="how" value="replace" {
                     @match now { Now::Missing => "Insert mine", _ => "Replace all with mine" }
                 }
             }
-            @if is_unknown { span.muted { "Sent again, it is carried out only if it was not: its condition names the version that you read." } }
+            @if is_unknown && !is_stored { span.muted { "Sent again, it is carried out only if it was not: its condition names the version that you read." } }
         }
     }
 }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tablesdk::action::{Batch, CurrentState};
-use tablesdk::{DynamicEntity, Error, ErrorKind, Stored, TableClient, TableServiceClient};
+use tablesdk::{
+    DynamicEntity, Error, ErrorKind, RetryPolicy, Stored, TableClient, TableServiceClient,
+};
 use tablesdk_cli::own::AsStored;
 
 use super::super::app::read_retries;
@@ -138,7 +140,7 @@ async fn write(table: &TableClient, transaction: &Transaction) -> Result<(), Fai
         entries => {
             let batch = table.batch(&*transaction.partition);
             let batch = entries.iter().fold(batch, add);
-            batch.await.map(|_| true)
+            batch.retry(retries()).await.map(|_| true)
         }
     };
     match written {
@@ -154,10 +156,22 @@ async fn write(table: &TableClient, transaction: &Transaction) -> Result<(), Fai
 async fn write_one(table: &TableClient, change: &Change) -> Result<bool, Error> {
     let entity = |entity: &DynamicEntity| AsStored(entity.clone());
     match &change.write {
-        Write::Insert(it) => table.insert(&entity(it)).await.map(|_| true),
-        Write::Merge(it, etag) => table.merge_if(&entity(it), etag).await.map(|_| true),
-        Write::Replace(it, etag) => table.replace_if(&entity(it), etag).await.map(|_| true),
-        Write::Delete(etag) => table.delete(key(&change.target)).if_match(etag).await,
+        Write::Insert(it) => {
+            let insert = table.insert(&entity(it)).retry(retries());
+            insert.await.map(|_| true)
+        }
+        Write::Merge(it, etag) => {
+            let merge = table.merge_if(&entity(it), etag).retry(retries());
+            merge.await.map(|_| true)
+        }
+        Write::Replace(it, etag) => {
+            let replace = table.replace_if(&entity(it), etag).retry(retries());
+            replace.await.map(|_| true)
+        }
+        Write::Delete(etag) => {
+            let delete = table.delete(key(&change.target)).if_match(etag);
+            delete.retry(retries()).await
+        }
     }
 }
 
@@ -179,7 +193,14 @@ fn key(target: &Target) -> (&str, &str) {
 async fn outcome_of(table: &TableClient, transaction: &Transaction, error: &Error) -> Outcome {
     let text = harmless(&with_causes(error));
     if error.is_outcome_unknown() {
-        let (index, now) = (error.batch_index().unwrap_or(0), Arc::new(current(error)));
+        let index = error.batch_index().unwrap_or(0);
+        let entry = transaction.entries.get(index);
+        // The time for the write may be over, and not that of a person.
+        let now = match (current(error), entry) {
+            (Now::Unread(_), Some(entry)) => read(table, &entry.change.target).await,
+            (now, _) => now,
+        };
+        let now = Arc::new(now);
         return Outcome::Unknown { index, now, text };
     }
     let index = match &*transaction.entries {
@@ -267,6 +288,11 @@ fn current(error: &Error) -> Now {
         },
         _ => Now::Unread("it could not be read".to_owned()),
     }
+}
+
+/// A person waits, and can send again.
+fn retries() -> RetryPolicy {
+    RetryPolicy::exponential().attempts(3)
 }
 
 const TOGETHER: &str = "another entity of its transaction was looked at";
