@@ -106,7 +106,7 @@ impl EntityForm<'_> {
             self.app.rights.refusal().is_none(),
         );
         html! {
-            form.entity #entity method="post" action=(action) autocomplete="off" data-staged=[self.staged.as_ref().map(|it| it.change.name())] {
+            form.entity.kept[self.kept().is_some()] #entity method="post" action=(action) autocomplete="off" data-staged=[self.staged.as_ref().map(|it| it.change.name())] {
                 input type="hidden" name=(TOKEN) value=(self.app.gate.form_token());
                 input type="hidden" name="view" value=(if is_json { "json" } else { "fields" });
                 @if let Some(base) = &self.base {
@@ -165,13 +165,14 @@ impl EntityForm<'_> {
                         @if self.is_new { "New entity" } @else { (shortened(&harmless(row), TITLE_MAX)) }
                     }
                     (self.pills())
-                    span.end {}
-                    @if is_json { a.button.quiet href=(with("fields")) { "Properties" } }
-                    @else { a.button.quiet href=(with("json")) { "JSON" } }
-                    @if !self.is_new && self.app.rights.refusal().is_none() {
-                        a.button.quiet href=(url::clone_of(self.table, partition, row)) { "Clone" }
+                    div.end.tools {
+                        @if is_json { a.button.quiet href=(with("fields")) { "Properties" } }
+                        @else { a.button.quiet href=(with("json")) { "JSON" } }
+                        @if !self.is_new && self.app.rights.refusal().is_none() {
+                            a.button.quiet href=(url::clone_of(self.table, partition, row)) { "Clone" }
+                        }
+                        @if !self.is_new { (self.copies()) }
                     }
-                    @if !self.is_new { (self.copies()) }
                 }
                 @if !self.is_new {
                     div.mono.muted { (key(partition, row)) }
