@@ -33,7 +33,7 @@ use axum::routing::{get, post};
 use clap::Args;
 
 use self::app::App;
-use self::pages::{columns, entities, entity, history, home, review, schema};
+use self::pages::{columns, copy, entities, entity, history, home, review, schema};
 use crate::account::{Account, built};
 use crate::error::{AnyError, UsageError};
 use crate::output::{Output, note};
@@ -98,6 +98,7 @@ fn router(app: Arc<App>) -> Router {
         .route("/tables/refresh", post(home::refresh))
         .route("/t/{table}", get(entities::show))
         .route("/t/{table}/access", get(entities::access))
+        .route("/t/{table}/text", get(copy::text))
         .route("/t/{table}/columns", post(columns::choose))
         .route("/t/{table}/width", post(columns::resize))
         .route("/t/{table}/e", get(entity::show).post(entity::stage))

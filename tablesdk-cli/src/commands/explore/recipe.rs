@@ -3,8 +3,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use tablesdk::{DynamicEntity, Error, Stored, TableClient, Value};
-use tablesdk_cli::lines::stored_json;
+use tablesdk::{DynamicEntity, Error, TableClient, Value};
+use tablesdk_cli::lines::entity_json;
 
 use crate::commands::query::Asked;
 use crate::escape::harmless_json;
@@ -167,9 +167,9 @@ fn shell(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// An entity as a line of JSON, as `tables get` prints it.
-pub(super) fn row(entity: &Stored<DynamicEntity>) -> String {
-    harmless_json(&String::from_utf8_lossy(&stored_json(entity)))
+/// An entity as a line of JSON, as `tables put` reads it: without its version, which is another one when it is pasted.
+pub(super) fn row(entity: &DynamicEntity) -> String {
+    harmless_json(&String::from_utf8_lossy(&entity_json(entity)))
 }
 
 /// A value as text: the string itself, and bytes in Base64.

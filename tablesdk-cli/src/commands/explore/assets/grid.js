@@ -1,5 +1,5 @@
 // The grid by keyboard: arrows move between cells, Enter opens the entity, the space bar selects the row, and Alt with an arrow resizes
-// the column. With the mouse, the right edge of a heading resizes it.
+// the column. Ctrl+C copies a cell, and Ctrl+Shift+C the row as JSON. With the mouse, the right edge of a heading resizes its column.
 
 import { post } from './post.js';
 
@@ -64,6 +64,20 @@ if (grid) {
 
   // The Tab key stops at the grid once: Enter and the space bar stand for what a row has.
   for (const each of grid.tBodies[0].querySelectorAll('a, input')) each.tabIndex = -1;
+  // The whole value, of which a cell may show the beginning. With no heading, the row.
+  const copy = async (row, heading, cell) => {
+    const [pk, rk] = JSON.parse(row.querySelector('input').value);
+    const fields = { pk, rk };
+    if (heading) fields.name = heading.dataset.name ?? heading.textContent.trim();
+    const path = `/t/${encodeURIComponent(grid.dataset.table)}/text?${new URLSearchParams(fields)}`;
+    const response = await fetch(path).catch(() => null);
+    if (!response?.ok) return;
+    await navigator.clipboard.writeText(await response.text());
+    const copied = heading ? [cell] : [...row.cells];
+    for (const it of copied) it.classList.add('copied');
+    setTimeout(() => copied.forEach((it) => it.classList.remove('copied')), 600);
+  };
+
   const first = at(0, 2);
   if (first) {
     first.tabIndex = 0;
@@ -80,6 +94,10 @@ if (grid) {
     const cell = event.target.closest('tbody td');
     if (!cell || event.metaKey) return;
     const row = cell.parentElement;
+    if (event.ctrlKey && event.key.toLowerCase() === 'c' && getSelection().isCollapsed) {
+      event.preventDefault();
+      return copy(row, event.shiftKey ? null : headings[cell.cellIndex], cell);
+    }
     if (event.altKey) {
       const step = { ArrowLeft: -16, ArrowRight: 16 }[event.key];
       const heading = headings[cell.cellIndex];

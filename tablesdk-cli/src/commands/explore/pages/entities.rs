@@ -19,6 +19,7 @@ use super::super::recipe;
 use super::super::settings::Entry;
 use super::super::staged::Marks;
 use super::columns;
+use super::copy::recipes;
 use crate::commands::query::Asked;
 use crate::error::AnyError;
 use crate::escape::{harmless, shortened};
@@ -76,33 +77,13 @@ fn access_line(app: &App, table: &str, question: &Question) -> Markup {
                 span class={ "pill " (tone(access, question)) } { (name(access, question)) }
                 span { (price(access, question)) }
                 code.request { (shortened(&harmless(&request_line(&explanation, table)), REQUEST_CHARS_MAX)) }
-                (recipes(&[("copy as Rust", &rust), ("curl", &curl)]))
+                span.end { (recipes("query", &[("copy as Rust", &rust), ("curl", &curl)])) }
             }
         }
         Err(error) => html! {
             span.pill.bad { "not valid" }
             span.long { (problem::text(&error)) }
         },
-    }
-}
-
-/// Texts to copy: with the script by a click, and without it out of the menu.
-fn recipes(texts: &[(&str, &str)]) -> Markup {
-    html! {
-        span.end {
-            @for (at, (label, _)) in texts.iter().enumerate() {
-                button.link type="button" data-copy={ "recipe-" (at) } hidden { (label) }
-            }
-            details.menu.wide {
-                summary.link { "show" }
-                div {
-                    @for (at, (label, text)) in texts.iter().enumerate() {
-                        h2 { (label) }
-                        pre tabindex="0" id={ "recipe-" (at) } { (text) }
-                    }
-                }
-            }
-        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The pages, one file each.
 
 pub(super) mod columns;
+pub(super) mod copy;
 pub(super) mod entities;
 pub(super) mod entity;
 pub(super) mod history;

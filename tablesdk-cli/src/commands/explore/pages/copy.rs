@@ -1,0 +1,79 @@
+//! What is copied out of a page: recipes of a query or an entity, a row as JSON, and the whole text of a cell.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse as _, Response};
+use maud::{Markup, html};
+use serde::Deserialize;
+use tablesdk::DynamicEntity;
+
+use super::super::app::{App, read_retries};
+use super::super::recipe;
+use crate::commands::get::missing;
+use crate::error::AnyError;
+
+/// Texts to copy, of a part of the page: with the script by a click, and without it out of the menu.
+pub(crate) fn recipes(of: &str, texts: &[(&str, &str)]) -> Markup {
+    html! {
+        span.recipes {
+            @for (at, (label, _)) in texts.iter().enumerate() {
+                button.link type="button" data-copy={ (of) "-" (at) } hidden { (label) }
+            }
+            details.menu.wide {
+                summary.link { "show" }
+                div {
+                    @for (at, (label, text)) in texts.iter().enumerate() {
+                        h2 { (label) }
+                        pre tabindex="0" id={ (of) "-" (at) } { (text) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Asked {
+    pk: String,
+    rk: String,
+    /// A property; the whole entity if there is none.
+    name: Option<String>,
+}
+
+/// `/t/NAME/text?pk=…&rk=…&name=…`: a value, or an entity as JSON, as plain text. A grid has only the beginning of a long value.
+pub(crate) async fn text(
+    State(app): State<Arc<App>>,
+    Path(table): Path<String>,
+    Query(asked): Query<Asked>,
+) -> Response {
+    let plain = (CONTENT_TYPE, "text/plain; charset=utf-8");
+    match read(&app, &table, &asked).await {
+        Ok(text) => ([plain], text).into_response(),
+        Err(error) => {
+            let text = super::super::problem::text(&error);
+            (StatusCode::BAD_GATEWAY, [plain], text).into_response()
+        }
+    }
+}
+
+async fn read(app: &App, table: &str, asked: &Asked) -> Result<String, AnyError> {
+    let table = app.service.table(table);
+    let key = (asked.pk.as_str(), asked.rk.as_str());
+    let found = table
+        .get::<DynamicEntity>(key)
+        .retry(read_retries())
+        .await?;
+    let found = found.ok_or_else(|| missing(&table, key))?;
+    Ok(match asked.name.as_deref() {
+        None => recipe::row(&found),
+        Some("PartitionKey") => asked.pk.clone(),
+        Some("RowKey") => asked.rk.clone(),
+        Some(name) => {
+            let value = found.properties().get(name);
+            recipe::cell(value.ok_or_else(|| format!("the entity has no property {name:?}"))?)
+        }
+    })
+}
