@@ -86,14 +86,14 @@ impl Frame {
             meta name="token" content=(app.gate.form_token());
             (PreEscaped("</head><body>"))
             a.skip href="#main" { "Skip to the content" }
-            (self.side(app, names))
+            (self.side(app, &names))
             (self.head())
             @if !self.query.0.is_empty() { section.query aria-label="Query" { (self.query) } }
             p.loading role="status" { span.spinner {} "Waiting for the service…" }
         }
     }
 
-    fn side(&self, app: &App, names: Result<Vec<String>, AnyError>) -> Markup {
+    fn side(&self, app: &App, names: &Result<Vec<String>, AnyError>) -> Markup {
         html! {
             nav.side aria-label="Tables" {
                 a.button.all href="/" { "☰ Tables" }
@@ -109,7 +109,7 @@ impl Frame {
                     input.find type="search" name="find" placeholder="Find a table  ( / )" aria-label="Find a table" autocomplete="off" spellcheck="false";
                 }
                 div.names {
-                    @match &names {
+                    @match names {
                         Ok(names) => (self.names(names)),
                         Err(error) => (unlisted(error)),
                     }

@@ -89,9 +89,10 @@ impl Gate {
         }
         let path = request.uri().path();
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
-        let site = match headers.contains_key(&SEC_FETCH_SITE) {
-            true => only(headers, &SEC_FETCH_SITE),
-            false => Some("none"),
+        let site = if headers.contains_key(&SEC_FETCH_SITE) {
+            only(headers, &SEC_FETCH_SITE)
+        } else {
+            Some("none")
         };
         let is_own_site = matches!(site, Some("same-origin" | "none"));
         if headers.contains_key(ORIGIN) {

@@ -33,9 +33,10 @@ impl Posted {
             _ => Refusal::Form,
         })?;
         let posted = Self(fields);
-        match app.gate.is_form_token(posted.get(TOKEN)) {
-            true => Ok(posted),
-            false => Err(Refusal::Form),
+        if app.gate.is_form_token(posted.get(TOKEN)) {
+            Ok(posted)
+        } else {
+            Err(Refusal::Form)
         }
     }
 }

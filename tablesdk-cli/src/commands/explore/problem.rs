@@ -99,6 +99,7 @@ pub(super) async fn no_page(uri: Uri) -> Response {
 }
 
 /// A page without tables.
+#[expect(clippy::needless_pass_by_value, reason = "each caller makes one")]
 fn bare(title: &str, content: Markup) -> Markup {
     html! {
         (DOCTYPE)
@@ -137,6 +138,7 @@ pub(super) fn text(error: &AnyError) -> String {
 }
 
 /// A card in the content of a page: what it is, what it says, and what can be done.
+#[expect(clippy::needless_pass_by_value, reason = "each caller makes one")]
 pub(super) fn notice(pill: &str, text: &str, rest: Markup) -> Markup {
     let tone = match pill {
         "error" => "pill bad",

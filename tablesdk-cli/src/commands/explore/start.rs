@@ -101,11 +101,11 @@ pub(super) async fn open(
         let page = axum::response::Html(redirecting("/"));
         return ([(SET_COOKIE, cookie)], page).into_response();
     }
-    match app.gate.knows(&headers) {
+    if app.gate.knows(&headers) {
         // A reload.
-        true => Redirect::to("/").into_response(),
-        false => problem::refused(&Refusal::Opening),
+        return Redirect::to("/").into_response();
     }
+    problem::refused(&Refusal::Opening)
 }
 
 const PORT: u16 = 10010;

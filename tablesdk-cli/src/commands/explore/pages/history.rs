@@ -191,4 +191,4 @@ const HEADER: [&str; 8] = [
     "Run at (UTC)",
     "",
 ];
-const WIDTHS: [usize; 7] = [160, 440, 100, 80, 80, 80, 170];
+const WIDTHS: [usize; 7] = [150, 420, 100, 90, 100, 70, 170];

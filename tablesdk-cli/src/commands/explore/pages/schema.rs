@@ -565,7 +565,7 @@ const HEADER: [&str; 6] = [
     "Smallest … largest",
     "Note",
 ];
-const WIDTHS: [usize; 5] = [170, 190, 180, 210, 280];
+const WIDTHS: [usize; 5] = [140, 130, 190, 205, 250];
 
 #[cfg(test)]
 mod tests {
