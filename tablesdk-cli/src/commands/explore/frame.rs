@@ -61,7 +61,7 @@ impl Frame {
         content: impl Future<Output = Content> + Send + 'static,
     ) -> Response {
         let names = app.tables.names().await;
-        let begin = self.begin(&app, names.map_err(AnyError::from));
+        let begin = self.begin(&app, &names.map_err(AnyError::from));
         let parts = [begin.into_string()].into_iter().map(Ok::<_, Infallible>);
         let is_review = self.tab == Tab::Review;
         let rest = async move {
@@ -79,14 +79,14 @@ impl Frame {
         ([(CONTENT_TYPE, HTML)], body).into_response()
     }
 
-    fn begin(&self, app: &App, names: Result<Vec<String>, AnyError>) -> Markup {
+    fn begin(&self, app: &App, names: &Result<Vec<String>, AnyError>) -> Markup {
         html! {
             (PreEscaped("<!DOCTYPE html><html lang=\"en\"><head>"))
             (assets::head(&self.title))
             meta name="token" content=(app.gate.form_token());
             (PreEscaped("</head><body>"))
             a.skip href="#main" { "Skip to the content" }
-            (self.side(app, &names))
+            (self.side(app, names))
             (self.head())
             @if !self.query.0.is_empty() { section.query aria-label="Query" { (self.query) } }
             p.loading role="status" { span.spinner {} "Waiting for the service…" }
