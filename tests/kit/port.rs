@@ -200,7 +200,11 @@ async fn requests_and_lints_are_shown() {
     assert_eq!(insert["status"], 204);
     assert_eq!(requests[2]["access"], "scan");
     assert_eq!(requests[2]["filter"], "Age gt 3");
-    assert_eq!(kit.get("lints").await[0]["kind"], "Scan");
+    let lints = kit.get("lints").await;
+    assert_eq!(lints[0]["kind"], "Scan");
+    assert_eq!(lints[0]["example"], requests[2]["number"]);
+    let advice = lints[0]["advice"].as_str().unwrap();
+    assert!(advice.starts_with("Restrict the query to a partition"));
     kit.call("DELETE requests", "").await;
     assert_eq!(kit.get("requests").await, json!([]));
 }

@@ -9,6 +9,8 @@ mod exits;
 #[cfg(feature = "explore")]
 mod explore_attacks;
 #[cfg(feature = "explore")]
+mod explore_bench;
+#[cfg(feature = "explore")]
 mod explore_schema;
 #[cfg(feature = "explore")]
 mod explore_write;

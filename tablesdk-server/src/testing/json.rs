@@ -480,6 +480,9 @@ pub(crate) struct LintForm {
     kind: String,
     table: String,
     requests: usize,
+    observation: &'static str,
+    example: u64,
+    advice: &'static str,
     text: String,
 }
 
@@ -487,6 +490,9 @@ impl From<Lint> for LintForm {
     fn from(lint: Lint) -> Self {
         Self {
             kind: format!("{:?}", lint.kind),
+            observation: lint.kind.observation(),
+            example: lint.example.number,
+            advice: lint.kind.advice(),
             text: lint.to_string(),
             table: lint.table,
             requests: lint.requests,

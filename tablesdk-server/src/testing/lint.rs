@@ -49,7 +49,7 @@ pub enum LintKind {
 
 impl LintKind {
     /// What happens.
-    const fn observation(self) -> &'static str {
+    pub(super) const fn observation(self) -> &'static str {
         match self {
             Self::Scan => "queries read the whole table, or a range of its partitions",
             Self::RefusedFilter => "queries have a filter that Azure Table storage refuses",

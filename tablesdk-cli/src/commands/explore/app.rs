@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tablesdk::{RetryPolicy, TableServiceClient};
 
 use super::gate::Gate;
+use super::kit::Kit;
 use super::settings::Settings;
 use super::staged::{Keeper, Staged};
 use super::tables::Tables;
@@ -21,12 +22,15 @@ pub(super) struct App {
     pub(super) settings: Settings,
     pub(super) keeper: Keeper,
     staged: Mutex<Staged>,
+    /// That of the server for tests whose tables are shown.
+    pub(super) kit: Option<Arc<Kit>>,
 }
 
 impl App {
     pub(super) fn new(
         service: TableServiceClient,
         rights: Rights,
+        kit: Option<Kit>,
         port: u16,
     ) -> Result<Self, AnyError> {
         Ok(Self {
@@ -34,6 +38,7 @@ impl App {
             settings: Settings::of_account(service.endpoint().as_str()),
             service,
             rights,
+            kit: kit.map(Arc::new),
             gate: Gate::new(port)?,
             keeper: Keeper::default(),
             staged: Mutex::default(),

@@ -10,11 +10,12 @@ const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// Each file with its type.
-const FILES: [(&str, &str, &str); 7] = [
+const FILES: [(&str, &str, &str); 8] = [
     ("style.css", CSS, include_str!("assets/style.css")),
     ("icon.svg", "image/svg+xml", include_str!("assets/icon.svg")),
     ("copy.js", SCRIPT, include_str!("assets/copy.js")),
     ("edit.js", SCRIPT, include_str!("assets/edit.js")),
+    ("bench.js", SCRIPT, include_str!("assets/bench.js")),
     ("grid.js", SCRIPT, include_str!("assets/grid.js")),
     ("post.js", SCRIPT, include_str!("assets/post.js")),
     ("query.js", SCRIPT, include_str!("assets/query.js")),

@@ -14,6 +14,7 @@ use maud::{Markup, PreEscaped, html};
 
 use super::app::App;
 use super::bar;
+use super::pages::bench;
 use super::url;
 use super::{assets, problem};
 use crate::commands::ls::{Series, folded};
@@ -49,6 +50,8 @@ pub(super) enum Tab {
     Schema,
     /// The staged changes.
     Review,
+    /// The test bench, with its own tabs.
+    Bench(bench::Tabs),
     /// No table, or none of its tabs.
     None,
 }
@@ -81,16 +84,16 @@ impl Frame {
 
     fn begin(&self, app: &App, names: &Result<Vec<String>, AnyError>) -> Markup {
         html! {
-            (PreEscaped("<!DOCTYPE html><html lang=\"en\"><head>"))
-            (assets::head(&self.title))
-            meta name="token" content=(app.gate.form_token());
-            (PreEscaped("</head><body>"))
-            a.skip href="#main" { "Skip to the content" }
-            (self.side(app, names))
-            (self.head())
-            @if !self.query.0.is_empty() { section.query aria-label="Query" { (self.query) } }
-            p.loading role="status" { span.spinner {} "Waiting for the service…" }
-        }
+                (PreEscaped("<!DOCTYPE html><html lang=\"en\"><head>"))
+                (assets::head(&self.title))
+                meta name="token" content=(app.gate.form_token());
+                (PreEscaped("</head><body>"))
+                a.skip href="#main" { "Skip to the content" }
+                (self.side(app, names))
+        (self.head(app))
+        @if !self.query.0.is_empty() { section.query aria-label="Query" { (self.query) } }
+                p.loading role="status" { span.spinner {} "Waiting for the service…" }
+            }
     }
 
     fn side(&self, app: &App, names: &Result<Vec<String>, AnyError>) -> Markup {
@@ -100,7 +103,13 @@ impl Frame {
                 a.brand href="/" { img src="/assets/icon.svg" alt="" width="18" height="18"; "tables" }
                 div.account {
                     strong { (app.account()) }
-                    div.muted { (app.host()) " " span.pill.good { (app.kind()) } }
+                    div.muted {
+                        (app.host()) " "
+                        @match &app.kit {
+                            Some(_) => { a.pill.good href="/bench/requests" title="The test bench of this server" { "tablesdk-server --test" } }
+                            None => { span.pill.good { (app.kind()) } }
+                        }
+                    }
                     @if let Some(reason) = app.rights.refusal() {
                         span.pill.warn title=(reason) { "read only" }
                     }
@@ -150,7 +159,7 @@ impl Frame {
         }
     }
 
-    fn head(&self) -> Markup {
+    fn head(&self, app: &App) -> Markup {
         html! {
             header.head {
                 h1 { (harmless(&self.title)) }
@@ -158,8 +167,10 @@ impl Frame {
                     nav.tabs aria-label="Views of the table" {
                         (tab("Entities", &url::table(table), self.tab == Tab::Entities))
                         (tab("Schema", &url::schema(table), self.tab == Tab::Schema))
+                        @if app.kit.is_some() { (tab("Test bench", &url::requests(table), false)) }
                     }
                 }
+                @if let Tab::Bench(tabs) = self.tab { (tabs.show()) }
                 div.tools { (self.tools) }
             }
         }
@@ -169,7 +180,7 @@ impl Frame {
 fn rest(content: Content, bar: &Markup) -> Markup {
     html! {
         main #main tabindex="-1" { (content.main) }
-        @if let Some(panel) = content.panel { aside.panel #panel aria-label="Entity" { (panel) } }
+        @if let Some(panel) = content.panel { aside.panel #panel aria-label="Details" { (panel) } }
         (bar)
         @if !content.foot.0.is_empty() { footer.foot { (content.foot) } }
         (PreEscaped("</body></html>"))

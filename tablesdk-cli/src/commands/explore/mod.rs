@@ -12,6 +12,7 @@ mod found;
 mod frame;
 mod gate;
 mod grid;
+mod kit;
 mod pages;
 mod posted;
 mod problem;
@@ -33,7 +34,8 @@ use axum::routing::{get, post};
 use clap::Args;
 
 use self::app::App;
-use self::pages::{columns, copy, entities, entity, history, home, review, schema};
+use self::kit::Kit;
+use self::pages::{bench, columns, copy, entities, entity, history, home, review, schema};
 use crate::account::{Account, built};
 use crate::error::{AnyError, UsageError};
 use crate::output::{Output, note};
@@ -64,6 +66,10 @@ pub(crate) struct Explore {
     /// Allow changes of an account that is not on this machine
     #[arg(long)]
     write: bool,
+    /// Show the test bench of a server for tests: the URL that `tablesdk-server --test` prints
+    /// as "test"
+    #[arg(long, value_name = "URL")]
+    test_endpoint: Option<String>,
     #[command(flatten)]
     account: Account,
 }
@@ -74,11 +80,12 @@ impl Explore {
             let problem = "explore prints the URL of a page: --output does not apply";
             return Err(UsageError(problem.into()).into());
         }
+        let kit = self.test_endpoint.as_deref().map(Kit::new).transpose()?;
         let service = built(self.account.builder()?.on_operation(requests::count))?;
         let rights = app::Rights::new(&service, self.read_only, self.write);
         let listener = start::listen(self.port).await?;
         let port = listener.local_addr()?.port();
-        let app = Arc::new(App::new(service, rights, port)?);
+        let app = Arc::new(App::new(service, rights, kit, port)?);
         note(&format!(
             "the page shows {}: {}",
             app.service.endpoint(),
@@ -113,6 +120,7 @@ fn router(app: Arc<App>) -> Router {
         .route("/history", get(history::show))
         .route("/history/forget", post(history::forget))
         .route("/history/clear", post(history::clear))
+        .merge(bench::routes())
         .route("/open", get(start::open))
         .route("/assets/{name}", get(assets::serve))
         .fallback(problem::no_page)

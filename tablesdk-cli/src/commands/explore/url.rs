@@ -34,6 +34,11 @@ pub(super) fn deletes(table: &str) -> String {
     format!("/t/{}/delete", encoded(table))
 }
 
+/// `/bench/requests?find=NAME`
+pub(super) fn requests(table: &str) -> String {
+    format!("/bench/requests{}", query([("find", table)]))
+}
+
 /// The parameters of a URL. Empty ones are left out.
 pub(super) fn query<'q>(fields: impl IntoIterator<Item = (&'q str, &'q str)>) -> String {
     let fields = fields.into_iter().filter(|(_, value)| !value.is_empty());

@@ -79,7 +79,7 @@ grid?.addEventListener('click', async (event) => {
 // The forms and the links of the panel stay in it. A page of one entity works as it is.
 document.addEventListener('submit', async (event) => {
   const form = event.target.closest('#panel form');
-  if (!form) return;
+  if (!form || form.closest('.details')) return;
   event.preventDefault();
   const fields = new URLSearchParams(new FormData(form, event.submitter));
   // A button has the name `action`, which hides the property.

@@ -1,5 +1,6 @@
 //! The pages, one file each.
 
+pub(super) mod bench;
 pub(super) mod columns;
 pub(super) mod copy;
 pub(super) mod entities;
