@@ -119,7 +119,7 @@ impl Frame {
                 }
                 div.names {
                     @match names {
-                        Ok(names) => (self.names(names)),
+                        Ok(names) => (self.names(app, names)),
                         Err(error) => (unlisted(error)),
                     }
                 }
@@ -128,14 +128,16 @@ impl Frame {
         }
     }
 
-    fn names(&self, names: &[String]) -> Markup {
+    fn names(&self, app: &App, names: &[String]) -> Markup {
         let (single, series): (Vec<_>, Vec<_>) = folded(names)
             .into_iter()
             .partition(|it| it.names.len() == 1);
+        let single = single.iter().flat_map(|it| it.names);
+        let (kept, single): (Vec<_>, Vec<_>) = single.partition(|name| app.tables.is_kept(name));
         html! {
             h2 { "Tables" }
             @if names.is_empty() { p.muted { "The account has no tables." } }
-            @for name in single.iter().flat_map(|it| it.names) { (self.link(name)) }
+            @for name in single { (self.link(name)) }
             @if !series.is_empty() {
                 h2 { "By period" }
                 @for Series { names } in &series {
@@ -145,6 +147,10 @@ impl Frame {
                         @for name in names.iter() { (self.link(name)) }
                     }
                 }
+            }
+            @if !kept.is_empty() {
+                h2 { "Kept by patterns" }
+                @for name in kept { (self.link(name)) }
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The names of the tables, as the sidebar shows them.
 
+use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,8 @@ use crate::commands::ls::names;
 pub(super) struct Tables {
     service: TableServiceClient,
     known: Mutex<Option<Known>>,
+    /// The tables of which a page had nothing but entities that the client keeps, such as entries of an index.
+    kept: Mutex<BTreeSet<String>>,
 }
 
 struct Known {
@@ -24,6 +27,7 @@ impl Tables {
         Self {
             service: service.clone(),
             known: Mutex::new(None),
+            kept: Mutex::default(),
         }
     }
 
@@ -44,6 +48,21 @@ impl Tables {
     /// Reads the names again when they are asked for.
     pub(super) fn forget(&self) {
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Notes whether a table was seen to have nothing but entities that the client keeps.
+    pub(super) fn note(&self, table: &str, is_kept: bool) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_kept {
+            kept.insert(table.to_owned());
+        } else {
+            kept.remove(table);
+        }
+    }
+
+    pub(super) fn is_kept(&self, table: &str) -> bool {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.contains(table)
     }
 
     fn fresh(&self) -> Option<Vec<String>> {

@@ -6,6 +6,7 @@ use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse as _, Response};
 use maud::{Markup, html};
 use tablesdk::query::{AccessClass, Explanation};
+use tablesdk_cli::own::Kept;
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 
 use super::super::app::App;
@@ -107,6 +108,12 @@ async fn content(app: Arc<App>, table: String, question: Question) -> Content {
                 let entry =
                     entry.answered(found.entities.len(), found.requests.into(), found.elapsed);
                 app.settings.record(&entry);
+            }
+            if question.is_all() {
+                let mut entities = found.entities.iter();
+                let is_kept =
+                    !found.entities.is_empty() && entities.all(|it| Kept::of(it).is_some());
+                app.tables.note(&table, is_kept);
             }
             let marks = app.staged().marks(&table);
             shown(&app, &table, &question, &found, marks)
@@ -231,7 +238,7 @@ fn tone(access: AccessClass, question: &Question) -> &'static str {
     match access {
         AccessClass::Point | AccessClass::RowRange => "good",
         AccessClass::Partition => "warn",
-        AccessClass::Scan if question.is_all() => "plain",
+        AccessClass::Scan if question.is_all() => "",
         AccessClass::Scan => "bad",
     }
 }

@@ -9,15 +9,15 @@ use crate::escape::{harmless, shortened};
 
 /// The columns, with their widths.
 pub(super) const COLUMNS: [(&str, u16); 9] = [
-    ("No.", 62),
-    ("Time", 104),
-    ("Operation", 168),
-    ("Table", 130),
-    ("Keys", 220),
-    ("Access", 112),
-    ("Status", 190),
-    ("Entities examined", 140),
-    ("Fault", 250),
+    ("No.", 58),
+    ("Time", 114),
+    ("Operation", 164),
+    ("Table", 126),
+    ("Keys", 160),
+    ("Access", 106),
+    ("Status", 176),
+    ("Entities examined", 128),
+    ("Fault", 220),
 ];
 
 /// A row, whose link opens the panel of the request.
