@@ -52,7 +52,7 @@ impl Page {
         };
         let text = page.text("/bench/requests").await;
         let (_, rest) = text.split_once("name=\"token\" content=\"").unwrap();
-        page.token = rest.split('"').next().unwrap().to_owned();
+        page.token = rest.split('"').next().unwrap().into();
         page
     }
 

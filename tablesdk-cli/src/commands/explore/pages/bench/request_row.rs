@@ -9,15 +9,15 @@ use crate::escape::{harmless, shortened};
 
 /// The columns, with their widths.
 pub(super) const COLUMNS: [(&str, u16); 9] = [
-    ("No.", 58),
+    ("No.", 54),
     ("Time", 114),
-    ("Operation", 164),
-    ("Table", 126),
-    ("Keys", 160),
-    ("Access", 106),
-    ("Status", 176),
-    ("Entities examined", 128),
-    ("Fault", 220),
+    ("Operation", 158),
+    ("Table", 104),
+    ("Keys", 184),
+    ("Access", 104),
+    ("Status", 160),
+    ("Fault", 180),
+    ("Entities examined", 136),
 ];
 
 /// A row, whose link opens the panel of the request.
@@ -33,8 +33,8 @@ pub(super) fn row(request: &Request, find: &str, selected: Option<u64>) -> Marku
             td.key { (cell(&keys(request))) }
             td { (access(request)) }
             td { (status(request)) }
-            td.number { (entities(request)) }
             td { (fault(request)) }
+            td.number { (entities(request)) }
             td {}
         }
     }

@@ -355,8 +355,8 @@ fn inject(app: &App, watched: &Watched, seen: &Seen) -> Markup {
             span.muted { "into the next" }
             select name="operation" aria-label="Operation" { (rule::operations(name)) }
             input name="table" value=(table) placeholder="any table" aria-label="Table" autocomplete="off" spellcheck="false";
-            input.key name="pk" value=(partition) placeholder="any PartitionKey" aria-label="PartitionKey" autocomplete="off" spellcheck="false";
-            input.key name="rk" value=(row) placeholder="any RowKey" aria-label="RowKey" autocomplete="off" spellcheck="false";
+            input.key name="pk" value=(partition) placeholder="any partition" aria-label="PartitionKey" autocomplete="off" spellcheck="false";
+            input.key name="rk" value=(row) placeholder="any row" aria-label="RowKey" autocomplete="off" spellcheck="false";
         }
     }
 }
