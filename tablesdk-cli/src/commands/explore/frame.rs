@@ -5,12 +5,14 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 use futures::stream;
 use maud::{Markup, PreEscaped, html};
+use tokio::time::timeout;
 
 use super::app::App;
 use super::bar;
@@ -63,8 +65,12 @@ impl Frame {
         app: Arc<App>,
         content: impl Future<Output = Content> + Send + 'static,
     ) -> Response {
-        let names = app.tables.names().await;
-        let begin = self.begin(&app, &names.map_err(AnyError::from));
+        // The page does not wait for a service that is slow, or is not there.
+        let names = match timeout(NAMES_WAIT_MAX, app.tables.names()).await {
+            Ok(names) => names.map_err(AnyError::from),
+            Err(_) => Err("the service has not answered yet".into()),
+        };
+        let begin = self.begin(&app, &names);
         let parts = [begin.into_string()].into_iter().map(Ok::<_, Infallible>);
         let is_review = self.tab == Tab::Review;
         let rest = async move {
@@ -212,4 +218,5 @@ fn unlisted(error: &AnyError) -> Markup {
     }
 }
 
+const NAMES_WAIT_MAX: Duration = Duration::from_secs(2);
 const HTML: &str = "text/html; charset=utf-8";
