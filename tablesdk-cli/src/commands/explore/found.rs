@@ -43,14 +43,26 @@ async fn pages(
     answers_max: usize,
 ) -> Result<(Vec<Stored<DynamicEntity>>, Option<PageToken>), Error> {
     let mut entities = Vec::new();
+    let mut bytes = 0;
     for _ in 0..answers_max {
         let room = PAGE_ITEMS_MAX - entities.len();
         let page = asked.page(room, token).await?;
+        bytes += page.items.iter().map(|entity| size(entity)).sum::<usize>();
         entities.extend(page.items);
         token = page.next;
-        if token.is_none() || entities.len() >= PAGE_ITEMS_MAX {
+        if token.is_none() || entities.len() >= PAGE_ITEMS_MAX || bytes >= BYTES_MAX {
             break;
         }
     }
     Ok((entities, token))
 }
+
+/// About how many bytes an entity takes.
+fn size(entity: &DynamicEntity) -> usize {
+    let properties = entity.properties().iter();
+    let sizes = properties.map(|(name, value)| name.len() + value.as_ref().counted_bytes());
+    sizes.sum()
+}
+
+/// What is beyond it is another page. An answer of the service has at most 4 MiB.
+const BYTES_MAX: usize = 8 << 20;

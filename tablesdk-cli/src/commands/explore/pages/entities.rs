@@ -19,6 +19,7 @@ use super::super::question::{Question, REQUESTS, Scan, request_line};
 use super::super::recipe;
 use super::super::settings::Entry;
 use super::super::staged::Marks;
+use super::super::url;
 use super::columns;
 use super::copy::recipes;
 use crate::commands::query::Asked;
@@ -56,7 +57,7 @@ pub(crate) async fn access(
 /// The fields of the query, and what it costs.
 fn bar(app: &App, table: &str, question: &Question) -> Markup {
     html! {
-        form.fields #query action={ "/t/" (table) } method="get" role="search" aria-label="Entities" {
+        form.fields #query action=(url::table(table)) method="get" role="search" aria-label="Entities" {
             label.field.pk { span { "PartitionKey" } input.key name="pk" value=(question.pk) autocomplete="off" spellcheck="false"; }
             label.field.rk { span { "RowKey — value, from … before, or prefix*" } input.key name="rk" value=(question.rk) autocomplete="off" spellcheck="false"; }
             label.field.filter { span { "Filter" } input.mono #filter name="filter" value=(question.filter) placeholder="Age ge 36 and Name ne ''" autocomplete="off" spellcheck="false"; }
