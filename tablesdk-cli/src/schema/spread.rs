@@ -136,7 +136,8 @@ pub(super) const PARTS: usize = 8;
 const BINS: usize = 512;
 const HALF: f64 = 256.0;
 const SCALE: f64 = 4096.0;
-const WIDTH_LEAST: f64 = 1e-13;
+/// A few steps between neighbouring doubles.
+const WIDTH_LEAST: f64 = 1e-15;
 
 #[cfg(test)]
 mod tests {
@@ -195,6 +196,10 @@ mod tests {
     #[test]
     fn numbers_that_differ_little_have_a_place() {
         let ticks = (0..1_000).map(|it| 6.3e17 + f64::from(it) * 128.0);
+        let identifiers = (0..1_600).map(|it| 9_007_199_254_740_992.0 + f64::from(it));
+        for count in parts(identifiers).expect("they differ") {
+            assert!((190..=210).contains(&count), "{count}");
+        }
         let of_ticks = parts(ticks).expect("they differ");
         assert_eq!(of_ticks.iter().sum::<u64>(), 1_000);
         let ends = [f64::MIN, f64::MAX].repeat(300);

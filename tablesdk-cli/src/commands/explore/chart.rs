@@ -43,7 +43,7 @@ fn pixels(part: u64, all: u64, length: u64) -> u64 {
     u64::try_from(pixels).unwrap_or_default()
 }
 
-const BAR_WIDTH: u64 = 110;
+const BAR_WIDTH: u64 = 90;
 const BAR_HEIGHT: u64 = 10;
 const HEIGHT: u64 = 20;
 const STEP: u64 = 11;
@@ -60,7 +60,7 @@ mod tests {
             "{shown}"
         );
         assert!(
-            shown.contains(r#"<rect class="second" x="0" y="0" width="11""#),
+            shown.contains(r#"<rect class="second" x="0" y="0" width="9""#),
             "{shown}"
         );
         let shown = histogram(&[0, 1, 1_000], "rising").into_string();

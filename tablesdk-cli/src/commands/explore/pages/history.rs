@@ -94,7 +94,7 @@ fn table(rows: &[Row], token: &str) -> Markup {
                 @for width in WIDTHS { col width=(width); }
                 col;
             }
-            thead { tr { @for name in HEADER { th scope="col" { (name) } } } }
+            thead { tr { @for name in HEADER { th scope="col" { (name) } } th scope="col" { span.hidden { "Remove" } } } }
             tbody { @for row in rows { (row.show(token)) } }
         }
     }
@@ -181,7 +181,7 @@ pub(crate) async fn clear(State(app): State<Arc<App>>, _: Posted) -> Redirect {
 const HISTORY: &str = "/history";
 const TEXT_CHARS_MAX: usize = 120;
 const TITLE_CHARS_MAX: usize = 1000;
-const HEADER: [&str; 8] = [
+const HEADER: [&str; 7] = [
     "Table",
     "Query",
     "Access",
@@ -189,6 +189,5 @@ const HEADER: [&str; 8] = [
     "Requests",
     "ms",
     "Run at (UTC)",
-    "",
 ];
 const WIDTHS: [usize; 7] = [150, 420, 100, 90, 100, 70, 170];

@@ -434,6 +434,11 @@ fn bound(value: &Value, is_cut: bool, chars: usize) -> String {
             return shortened(hex, chars);
         }
         Value::String(text) => harmless(text),
+        // The day says what the range is like.
+        Value::DateTime(at) if chars < INSTANT_CHARS => {
+            return at.to_string().chars().take(DAY_CHARS).collect();
+        }
+        Value::Double(_) => return shortened(&cell(value), chars),
         other => return cell(other),
     };
     match shortened(&text, chars) {
@@ -555,7 +560,10 @@ const SOURCE_BYTES_MAX: usize = 256 << 10;
 const KINDS_MAX: usize = 6;
 const NAME_CHARS_MAX: usize = 40;
 const KEY_CHARS_MAX: usize = 32;
-const VALUE_CHARS_MAX: usize = 14;
+const VALUE_CHARS_MAX: usize = 13;
+/// The characters of an instant without a fraction, and of its day.
+const INSTANT_CHARS: usize = 20;
+const DAY_CHARS: usize = 10;
 const TITLE_CHARS_MAX: usize = 200;
 const HEADER: [&str; 6] = [
     "Property",
