@@ -573,7 +573,7 @@ const HEADER: [&str; 6] = [
     "Smallest … largest",
     "Note",
 ];
-const WIDTHS: [usize; 5] = [140, 130, 190, 205, 250];
+const WIDTHS: [usize; 5] = [140, 172, 160, 200, 248];
 
 #[cfg(test)]
 mod tests {
