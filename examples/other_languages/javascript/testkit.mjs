@@ -26,6 +26,7 @@ export class TableServer {
     const server = new TableServer();
     server.#process = child;
     server.#kit = started.test;
+    server.testEndpoint = started.test;
     server.connectionString = started.connectionString;
     server.endpoint = started.endpoint;
     return server;

@@ -42,6 +42,13 @@ async fn hostile(service: &TableServiceClient) {
         let entity = DynamicEntity::new("same", format!("{index} {key}"));
         table.insert(&entity.with("Text", text)).await.unwrap();
     }
+    // More rows than are shown at once: those that follow take another way into the page.
+    let more = (0..150).map(|row| {
+        let entity = DynamicEntity::new("same", format!("{row:03} {QUOTED}"));
+        entity.with("Text", format!("</noscript>{MARKUP}"))
+    });
+    let report = table.bulk().upsert_replace(futures::stream::iter(more));
+    assert!(report.await.unwrap().is_success());
     let reference = DynamicEntity::new("same", "url").with("Link", "javascript:alert(1)");
     table.insert(&reference).await.unwrap();
 }
@@ -725,6 +732,7 @@ async fn without_the_right_to_write_no_form_changes_a_table() {
             }
         }
         println!("{words:?}: {refused} forms were refused");
+        assert!(refused > 0);
         // Nothing is staged that a later start could send, either.
         let review = page.get("/review").await;
         assert!(!review.body.contains("forged"), "{}", review.body);
@@ -773,11 +781,7 @@ async fn ten_thousand_columns_are_a_page() {
         "/t/Wide/schema",
     ] {
         let response = page.get(target).await;
-        assert!(
-            matches!(response.status, 200 | 404),
-            "{target}: {}",
-            response.head
-        );
+        assert!(response.status == 200, "{target}: {}", response.head);
         let bytes = response.body.len();
         println!("{target}: {bytes} bytes, {:?}", began.elapsed());
         assert!(bytes < 8 << 20, "{target}: {bytes} bytes");
@@ -845,8 +849,7 @@ async fn a_hostile_service_ends_in_a_message_and_the_page_goes_on() {
         let began = Instant::now();
         for target in ["/t/People?pk=a", "/t/People/e?pk=a&rk=b", "/"] {
             let response = page.get(target).await;
-            let is_refused = response.status == 404 || is_problem(&response);
-            assert!(is_refused, "{name}, {target}: {response:?}");
+            assert!(is_problem(&response), "{name}, {target}: {response:?}");
             assert!(!response.body.contains("attacker.example"), "{name}: {response:?}");
         }
         println!("{name}: {:?}", began.elapsed());

@@ -75,7 +75,7 @@ export async function windowOf(origin, { script = true } = {}) {
  * flow("a person does this", options, async ({ page, hand, … }) => { … })
  *
  * Options: `quick`, the flow is one of the daily ones. `azurite`, it is done on Azurite, too. `hands: 1`, it is done by mouse alone, since
- * its steps are those of other flows. `words`, arguments of the program. `script: false`, without scripts.
+ * its steps are those of other flows. `timeout`, milliseconds of one that compiles. `words`, arguments of the program. `script: false`, without scripts.
  */
 export function flow(name, options, body) {
   if (!isAll && !options.quick) return;
@@ -84,7 +84,7 @@ export function flow(name, options, body) {
   for (const target of targets) {
     for (const Hand of HANDS.slice(0, options.hands ?? HANDS.length)) {
       const where = [Hand.name === "Keyboard" ? "by keyboard" : "", target === ourAzurite ? "on Azurite" : ""].filter(Boolean).join(", ");
-      test(where === "" ? name : `${name} (${where})`, { timeout: 12 * TIMEOUT }, () => run(target, Hand, options, body));
+      test(where === "" ? name : `${name} (${where})`, { timeout: options.timeout ?? 12 * TIMEOUT }, () => run(target, Hand, options, body));
     }
   }
 }

@@ -31,6 +31,8 @@ async function cut(page) {
     if (scrollWidth > clientWidth) found.push(`the page is ${scrollWidth} wide in a window of ${clientWidth}`);
     for (const element of document.querySelectorAll("body *")) {
       const style = getComputedStyle(element);
+      // Text for screen readers alone.
+      if (element.closest(".hidden, .skip") !== null) continue;
       if (style.overflowX !== "hidden" && style.overflowX !== "clip") continue;
       const hasText = [...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim() !== "");
       if (!hasText || element.scrollWidth <= element.clientWidth + 1 || element.clientWidth < 2) continue;

@@ -62,8 +62,7 @@ if (grid) {
     });
   }
 
-  // The Tab key stops at the grid once: Enter and the space bar stand for what a row has.
-  for (const each of grid.tBodies[0].querySelectorAll('a, input')) each.tabIndex = -1;
+  untab(grid.tBodies[0].rows);
   // The whole value, of which a cell may show the beginning. With no heading, the row.
   const copy = async (row, heading, cell) => {
     const [pk, rk] = JSON.parse(row.querySelector('input').value);
@@ -125,6 +124,11 @@ if (grid) {
   });
 }
 
+// The Tab key stops at the grid once: Enter and the space bar stand for what a row has.
+function untab(rows) {
+  for (const row of rows) for (const each of row.querySelectorAll('a, input')) each.tabIndex = -1;
+}
+
 // Moves the rows that the page keeps as text into the table, a few at a time. The result moves all of them at once.
 function fill(grid) {
   const more = document.getElementById('more');
@@ -134,7 +138,9 @@ function fill(grid) {
   more?.remove();
   const add = (count) => {
     const rows = waiting.splice(0, count).join('');
+    const known = grid.tBodies[0].rows.length;
     if (rows) grid.tBodies[0].insertAdjacentHTML('beforeend', rows);
+    untab([...grid.tBodies[0].rows].slice(known));
     if (!waiting.length) grid.dataset.complete = '';
   };
   const idle = window.requestIdleCallback ?? ((run) => setTimeout(run, 30));

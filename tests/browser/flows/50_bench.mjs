@@ -1,0 +1,68 @@
+// What a person does with a server for tests.
+
+import assert from "node:assert/strict";
+
+import { flow } from "../harness/flow.mjs";
+import { tables } from "../harness/programs.mjs";
+
+const KIT = { words: (server) => ["--test-endpoint", server.kit.testEndpoint] };
+const button = (page, name) => page.getByRole("button", { name, exact: true });
+
+flow("a person watches requests as they come", { ...KIT, quick: true }, async ({ page, screen, explore, account }) => {
+  await page.goto(`${explore.origin}/bench/requests`);
+  await button(page, "live").waitFor();
+  await tables(account, ["get", "Employees", "Legal", "000103"]);
+  await page.getByText("Legal / 000103").waitFor();
+  await screen("bench-requests");
+});
+
+flow("a person throttles the next request, and sees what the page says then", { ...KIT, quick: true }, async ({ page, hand, screen, explore, service }) => {
+  await service.kit.inject({ kind: "error", code: "ServerBusy", retryAfterSeconds: 2 }, { operations: ["QueryEntities"] });
+  await page.goto(`${explore.origin}/t/Employees?pk=Legal`);
+  await page.getByText("throttled", { exact: true }).waitFor();
+  await page.goto(`${explore.origin}/bench/faults`);
+  await screen("bench-faults");
+  await hand.press(page.getByRole("button", { name: /^Remove rule/u }).first());
+  await page.getByRole("button", { name: /^Remove rule/u }).first().waitFor({ state: "detached" });
+});
+
+flow("a person injects a fault by one press", KIT, async ({ page, hand, explore, service }) => {
+  await page.goto(`${explore.origin}/bench/requests`);
+  const sent = page.waitForResponse((response) => response.request().method() === "POST");
+  await hand.press(button(page, "Throttle 503"));
+  await sent;
+  const { length } = await service.kit.call("GET", "/faults");
+  assert.equal(length, 1);
+});
+
+flow("a person moves the clock", KIT, async ({ page, hand, screen, explore, service }) => {
+  await page.goto(`${explore.origin}/bench/clock`);
+  await screen("bench-clock");
+  await hand.press(page.locator("main").getByRole("button", { name: "Freeze" }));
+  await page.getByText(/frozen/u).first().waitFor();
+  assert.equal((await service.kit.call("GET", "/clock")).isFrozen, true);
+});
+
+flow("a person takes a snapshot, breaks a table, and restores it", { ...KIT, quick: true }, async ({ page, hand, screen, explore, account, service }) => {
+  const before = await service.kit.dump();
+  await page.goto(`${explore.origin}/bench/snapshots`);
+  await hand.press(button(page, "Take a snapshot"));
+  const restore = page.getByRole("link", { name: /^Restore snapshot/u });
+  await restore.nth(1).waitFor();
+  await tables(account, ["rm", "Employees", "Legal", "000103"]);
+  assert.notEqual(await service.kit.dump(), before);
+  await screen("bench-snapshots");
+  // That of the harness is the other one.
+  await hand.press(restore.last());
+  await screen("bench-restore");
+  await hand.press(page.getByRole("button", { name: /^Restore snapshot/u }));
+  await page.getByRole("link", { name: "Keep the tables" }).waitFor({ state: "detached" });
+  assert.equal(await service.kit.dump(), before);
+});
+
+flow("a person reads the lints", { ...KIT, hands: 1 }, async ({ page, screen, explore, account }) => {
+  await tables(account, ["query", "Employees", "--filter", "LastName eq 'Kwok'", "--scan"]);
+  await page.goto(`${explore.origin}/bench/lints`);
+  await page.locator("#main").waitFor();
+  await screen("bench-lints");
+});
