@@ -207,7 +207,7 @@ impl Seen {
         html! {
             tr {
                 th.name scope="row" title=[long(property.name())] { (shortened(&harmless(property.name()), NAME_CHARS_MAX)) }
-                td.mono { (types_text(&types)) }
+                td.mono title=(types_text(&types)) { (types_text(&types)) }
                 td { (presence(&types, property.entities(), all)) }
                 td { (values(property, most)) }
                 td.mono title=[most.map(|it| range(it, TITLE_CHARS_MAX))] { @if let Some(most) = most { (range(most, VALUE_CHARS_MAX)) } }
@@ -573,7 +573,7 @@ const HEADER: [&str; 6] = [
     "Smallest … largest",
     "Note",
 ];
-const WIDTHS: [usize; 5] = [140, 172, 160, 200, 248];
+const WIDTHS: [usize; 5] = [130, 194, 172, 208, 206];
 
 #[cfg(test)]
 mod tests {
