@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs what people do with `tables explore`, in Chromium, on our server: the daily flows. With --all, all flows, and those that read and
-# write on Azurite, too. With --pictures, all flows, and pictures of all screens below the target directory. Without Node or Chromium, the
+# write on Azurite, too. With --pictures, all flows, and pictures of all screens below the target directory. With --measure, what the page
+# costs, with the release build. Without Node or Chromium, the
 # script prints which step it skips.
 set -euo pipefail
 flows=
@@ -9,8 +10,9 @@ case "$*" in
 "") ;;
 --all) flows=all ;;
 --pictures) flows=all pictures=yes ;;
+--measure) flows=measure ;;
 *)
-    echo "usage: $0 [--all | --pictures]" >&2
+    echo "usage: $0 [--all | --pictures | --measure]" >&2
     exit 2
     ;;
 esac
@@ -21,6 +23,14 @@ tests/browser/install.sh
 if [ ! -e "$target/browser/node/.installed" ] || ! command -v chromium >/dev/null; then
     echo "SKIPPED: the page in a browser"
     exit
+fi
+
+if [ "$flows" = measure ]; then
+    cargo build -q --release --bin tablesdk-server --bin tables
+    TABLESDK_PROGRAMS=$(cd "$target/release" && pwd)
+    NODE_PATH=$(cd "$target" && pwd)/browser/node/node_modules
+    export TABLESDK_PROGRAMS NODE_PATH
+    exec node tests/browser/measure.mjs
 fi
 
 # --workspace selects the features of a run of all tests, so that nothing is built twice.

@@ -5,6 +5,7 @@ use tablesdk::{DynamicEntity, ETag, EdmType, Properties, Value};
 use tablesdk_cli::own::Kept;
 
 use super::app::App;
+use super::pages::copy;
 use super::posted::{Posted, TOKEN};
 use super::recipe;
 use super::staged::{
@@ -182,31 +183,18 @@ impl EntityForm<'_> {
         }
     }
 
-    /// Texts to copy: with the script by a click, and without it out of the menu.
+    /// The stored entity as texts for elsewhere.
     fn copies(&self) -> Markup {
         let (partition, row) = &self.keys;
         let table = self.app.service.table(self.table);
+        let rust = recipe::rust_entity(self.table, partition, row);
+        let curl = recipe::curl_entity(&table, partition, row).unwrap_or_default();
         let json = self.base.as_ref();
         let json = json.map(|base| base_text(base, self.etag.as_ref()));
-        let texts = [
-            ("Rust", recipe::rust_entity(self.table, partition, row)),
-            (
-                "curl",
-                recipe::curl_entity(&table, partition, row).unwrap_or_default(),
-            ),
-            ("JSON", json.unwrap_or_default()),
-        ];
-        html! {
-            details.menu.copies {
-                summary.button.quiet aria-label="Copy" title="Copy" { "⋯" }
-                div {
-                    @for (at, (name, text)) in texts.iter().enumerate() {
-                        h3 { (name) " " button.link type="button" data-copy={ "copy-" (at) } hidden { "copy" } }
-                        pre tabindex="0" id={ "copy-" (at) } { (text) }
-                    }
-                }
-            }
-        }
+        let json = json.unwrap_or_default();
+        let summary = html! { summary.button.quiet aria-label="Copy" title="Copy" { "⋯" } };
+        let texts = [("Rust", &*rust), ("curl", &*curl), ("JSON", &*json)];
+        copy::menu("inset", &summary, "copy", &texts)
     }
 
     fn pills(&self) -> Markup {

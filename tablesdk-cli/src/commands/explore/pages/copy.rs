@@ -15,20 +15,28 @@ use super::super::recipe;
 use crate::commands::get::missing;
 use crate::error::AnyError;
 
-/// Texts to copy, of a part of the page: with the script by a click, and without it out of the menu.
-pub(crate) fn recipes(of: &str, texts: &[(&str, &str)]) -> Markup {
+/// Texts to copy of a query: with the script by a click, and out of the menu.
+pub(crate) fn recipes(texts: &[(&str, &str)]) -> Markup {
+    let summary = html! { summary.link { "show" } };
     html! {
         span.recipes {
-            @for (at, (label, _)) in texts.iter().enumerate() {
-                button.link type="button" data-copy={ (of) "-" (at) } hidden { (label) }
+            @for (at, (name, _)) in texts.iter().enumerate() {
+                button.link type="button" data-copy={ "query-" (at) } hidden { @if at == 0 { "copy as " } (name) }
             }
-            details.menu.wide {
-                summary.link { "show" }
-                div {
-                    @for (at, (label, text)) in texts.iter().enumerate() {
-                        h2 { (label) }
-                        pre tabindex="0" id={ (of) "-" (at) } { (text) }
-                    }
+            (menu("wide", &summary, "query", texts))
+        }
+    }
+}
+
+/// A menu of texts, each with its name. Without the script, they are marked and copied by hand.
+pub(crate) fn menu(class: &str, summary: &Markup, of: &str, texts: &[(&str, &str)]) -> Markup {
+    html! {
+        details class={ "menu copies " (class) } {
+            (summary)
+            div {
+                @for (at, (name, text)) in texts.iter().enumerate() {
+                    h3 { (name) " " button.link type="button" data-copy={ (of) "-" (at) } hidden { "copy" } }
+                    pre tabindex="0" id={ (of) "-" (at) } { (text) }
                 }
             }
         }

@@ -79,7 +79,7 @@ fn access_line(app: &App, table: &str, question: &Question) -> Markup {
                 span class={ "pill " (tone(access, question)) } { (name(access, question)) }
                 span { (price(access, question)) }
                 code.request { (shortened(&harmless(&request_line(&explanation, table)), REQUEST_CHARS_MAX)) }
-                span.end { (recipes("query", &[("copy as Rust", &rust), ("curl", &curl)])) }
+                span.end { (recipes(&[("Rust", &rust), ("curl", &curl)])) }
             }
         }
         Err(error) => html! {
