@@ -131,27 +131,33 @@ function untab(rows) {
 
 // Moves the rows that the page keeps as text into the table, a few at a time. The result moves all of them at once.
 function fill(grid) {
-  const more = document.getElementById('more');
-  const text = more?.textContent ?? '';
-  const waiting = text.slice(text.indexOf('<tr'), text.lastIndexOf('</tr>') + 5).split(/(?<=<\/tr>)/);
-  if (!more) waiting.length = 0;
-  more?.remove();
+  const text = document.getElementById('more')?.textContent ?? '';
+  const rows = grid.tBodies[0].rows;
+  let at = text.indexOf('<tr');
   const add = (count) => {
-    const rows = waiting.splice(0, count).join('');
-    const known = grid.tBodies[0].rows.length;
-    if (rows) grid.tBodies[0].insertAdjacentHTML('beforeend', rows);
-    untab([...grid.tBodies[0].rows].slice(known));
-    if (!waiting.length) grid.dataset.complete = '';
+    let to = at;
+    for (let left = count; left > 0 && to >= 0; left -= 1) {
+      const end = text.indexOf('</tr>', to);
+      if (end < 0) break;
+      to = end + 5;
+    }
+    const known = rows.length;
+    if (to > at) grid.tBodies[0].insertAdjacentHTML('beforeend', text.slice(at, to));
+    untab([...rows].slice(known));
+    at = text.indexOf('<tr', to) < 0 ? -1 : to;
+    if (at < 0) grid.dataset.complete = '';
   };
   const idle = window.requestIdleCallback ?? ((run) => setTimeout(run, 30));
   const next = () => {
     add(60);
-    if (waiting.length) idle(next, { timeout: 200 });
+    if (at >= 0) idle(next, { timeout: 200 });
   };
   idle(next);
   grid.parentElement.addEventListener('scroll', (event) => {
     const { scrollTop, scrollHeight, clientHeight } = event.target;
-    if (waiting.length && scrollHeight - scrollTop < 3 * clientHeight) add(120);
+    if (at >= 0 && scrollHeight - scrollTop < 3 * clientHeight) add(120);
   });
-  return () => add(waiting.length);
+  return () => {
+    if (at >= 0) add(Infinity);
+  };
 }
