@@ -134,7 +134,9 @@ pub(super) fn text(error: &AnyError) -> String {
     let place = endpoint.map(|it| it.as_str().split("://").last().unwrap_or_default());
     let place = place.map(|place| format!("{}: ", place.trim_end_matches('/')));
     let rest = place.and_then(|place| Some(text.split_once(&place)?.1));
-    harmless(rest.unwrap_or(&text))
+    let rest = rest.unwrap_or(&text);
+    // The names are in the sidebar.
+    harmless(&rest.replace("; `tables ls` prints the names", ""))
 }
 
 /// A card in the content of a page: what it is, what it says, and what can be done.

@@ -35,7 +35,7 @@ pub(crate) fn menu(class: &str, summary: &Markup, of: &str, texts: &[(&str, &str
             (summary)
             div {
                 @for (at, (name, text)) in texts.iter().enumerate() {
-                    h3 { (name) " " button.link type="button" data-copy={ (of) "-" (at) } hidden { "copy" } }
+                    p.name { strong { (name) } " " button.link type="button" data-copy={ (of) "-" (at) } hidden { "copy" } }
                     pre tabindex="0" id={ (of) "-" (at) } { (text) }
                 }
             }
