@@ -42,7 +42,13 @@ type Request struct {
 	Status    *int // nil if there was no response
 	ErrorCode string
 	Time      time.Time
-	IsFaulty  bool
+	Fault     *InjectedFault // nil if there was none
+}
+
+// InjectedFault is the fault of a request: the id of its rule, and what it did.
+type InjectedFault struct {
+	Rule int
+	Text string
 }
 
 // Start runs the program that TABLESDK_SERVER names, or else tablesdk-server in PATH.

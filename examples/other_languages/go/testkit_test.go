@@ -97,7 +97,7 @@ func TestAnInsertWhoseResponseIsLostFailsWithAConflict(t *testing.T) {
 	equal(t, get(t, table, "1").Properties["Cents"], any(aztables.EDMInt64(250)))
 	requests := kit.Requests(t, "InsertEntity")
 	equal(t, len(requests), 2)
-	equal(t, requests[0].IsFaulty, true)
+	equal(t, requests[0].Fault != nil, true)
 	equal(t, requests[1].Attempt, 2)
 	equal(t, *requests[1].Status, 409)
 }
