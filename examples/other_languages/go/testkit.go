@@ -21,7 +21,7 @@ import (
 type Kit struct {
 	ConnectionString string
 	Endpoint         string
-	Test             string // the URL of the kit
+	Test             string    // the URL of the kit
 	server           *exec.Cmd // keeps its standard input open
 }
 
