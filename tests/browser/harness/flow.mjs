@@ -114,6 +114,8 @@ async function run(target, Hand, options, body) {
     error.message += `\nat ${page.url()}${wrong.length === 0 ? "" : `\n${wrong.join("\n")}`}${explore.errors === "" ? "" : `\n${explore.errors}`}`;
     throw error;
   } finally {
+    // The browser does not always close a page that is on its way to another one.
+    await page.goto("about:blank").catch(() => {});
     await context.close();
     await explore.stop();
   }
