@@ -33,6 +33,12 @@ const takeBar = (answer) => {
   else known?.remove();
 };
 
+// Whether a row of the grid is that of a form. A new entity has none.
+const isOf = (row, form) =>
+  JSON.parse(row.querySelector('input').value)
+    .slice(0, 2)
+    .every((key, at) => form.querySelector(`[type=hidden][name=${['pk', 'rk'][at]}]`)?.value === key);
+
 // Shows the entity of an answer; its staged values also in the row of the grid.
 const take = (answer) => {
   const content = answer.getElementById('entity') ?? answer.querySelector('main .notice');
@@ -40,7 +46,7 @@ const take = (answer) => {
   panel().replaceChildren(content);
   takeBar(answer);
   const row = opener?.closest('tr');
-  if (row && content.matches('#entity')) {
+  if (row && content.matches('#entity') && isOf(row, content)) {
     const columns = [...grid.tHead.rows[0].cells];
     for (const cell of row.querySelectorAll('td.staged')) cell.classList.remove('staged');
     row.classList.toggle('deleted', content.dataset.staged === 'delete');
@@ -56,10 +62,15 @@ const take = (answer) => {
   return true;
 };
 
+let last = 0;
 const load = async (url, options) => {
+  last += 1;
+  const own = last;
   try {
     const response = await fetch(url, { redirect: 'follow', ...options });
-    return take(page(await response.text()));
+    const answer = page(await response.text());
+    // Another entity was opened meanwhile.
+    return own !== last || take(answer);
   } catch {
     return false;
   }
@@ -79,7 +90,7 @@ grid?.addEventListener('click', async (event) => {
 // The forms and the links of the panel stay in it. A page of one entity works as it is.
 document.addEventListener('submit', async (event) => {
   const form = event.target.closest('#panel form');
-  if (!form || form.closest('.details')) return;
+  if (!form || form.closest('.details') || 'plain' in form.dataset) return;
   event.preventDefault();
   const fields = new URLSearchParams(new FormData(form, event.submitter));
   // A button has the name `action`, which hides the property.
@@ -88,7 +99,11 @@ document.addEventListener('submit', async (event) => {
   const isDiscard = url !== action;
   const shown = await load(url, { method: 'POST', body: fields });
   if (isDiscard && opener) await load(opener.href);
-  else if (!shown) HTMLFormElement.prototype.submit.call(form);
+  else if (!shown) {
+    // As without this script, with the button that was pressed.
+    form.dataset.plain = '';
+    form.requestSubmit(event.submitter);
+  }
   // What was focused is no longer there.
   document.querySelector('#panel h2')?.focus();
   document.querySelector('#panel .problem, #panel .note.bad')?.scrollIntoView({ block: 'nearest' });
