@@ -101,7 +101,7 @@ pub(crate) fn entity_of_fields(
         if field.name.is_empty() && field.text.is_empty() {
             continue;
         }
-        if !seen.insert(&field.name) {
+        if !seen.insert(&*field.name) {
             let problem = "a property is there at most once".to_owned();
             errors.push(FieldError::of(&field.name, problem));
             continue;
@@ -111,6 +111,10 @@ pub(crate) fn entity_of_fields(
             Ok(None) => {}
             Err(problem) => errors.push(FieldError::of(&field.name, problem)),
         }
+    }
+    // The page of a form may have ended early.
+    for (name, value) in base.iter().filter(|(name, _)| !seen.contains(name)) {
+        entity.properties_mut().set(name, value.clone());
     }
     if !errors.is_empty() {
         return Err(errors);
@@ -424,7 +428,7 @@ mod tests {
 
     #[test]
     fn a_form_leaves_out_what_it_removes_and_keeps_what_it_does_not_contain() {
-        let base = ken(1.0).with("Photo", vec![7_u8; 60_000]);
+        let base = ken(1.0).with("Photo", vec![7_u8; 60_000]).with("Age", 36);
         let fields = [
             field("Salary", ABSENT, "1.0"),
             field("Photo", UNCHANGED, ""),
@@ -434,7 +438,8 @@ mod tests {
         let read = entity_of_fields(keys, &fields, Some(&base)).expect("it is valid");
         let expected = DynamicEntity::new("Sales", "000145")
             .with("Photo", vec![7_u8; 60_000])
-            .with("Email", "k@contoso.com");
+            .with("Email", "k@contoso.com")
+            .with("Age", 36);
         assert_eq!(read, expected);
     }
 
