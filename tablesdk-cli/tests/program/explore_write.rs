@@ -710,3 +710,117 @@ async fn a_busy_service_leaves_all_changes_staged() {
     has(&send(&page).await, "2 of 2 sent");
     assert_eq!(salary(&table, "IT", "000007").await, 75_500.0.into());
 }
+
+/// The types that a form offers for a property.
+fn types_of(page: &str, property: &str) -> Vec<String> {
+    let all = elements(page).into_iter();
+    let begins = |it: &Element| it.get("name") == Some("name") && it.get("value") == Some(property);
+    let select = all.skip_while(|it| !begins(it)).skip(2);
+    let options = select.take_while(|it| it.name != "/select");
+    let options = options.filter(|it| it.name == "option");
+    options
+        .map(|it| it.get("value").unwrap().to_owned())
+        .collect()
+}
+
+#[tokio::test]
+async fn a_value_that_a_form_cannot_hold_stays_or_goes_and_becomes_no_other() {
+    let (_server, service, account) = server().await;
+    let table = employees(&service).await;
+    let entity = DynamicEntity::new("Odd", "1").with("Long", "x".repeat(9000));
+    table.insert(&entity).await.unwrap();
+    let page = Page::open(&[], &account).await;
+    let url = url("Odd", "1");
+    let shown = page.get(&url).await;
+    assert_eq!(types_of(&shown.body, "Long"), ["unchanged", "absent"]);
+    let mut form = fields(&shown.body, &url);
+    set_type(&mut form, "Long", "absent");
+    press(&page, &url, &form, &[("action", "merge")]).await;
+    // The way back from a removal is to the value, and not to an empty text.
+    let shown = page.get(&url).await;
+    has(&shown, "staged replace");
+    assert_eq!(types_of(&shown.body, "Long"), ["unchanged", "absent"]);
+    let mut form = fields(&shown.body, &url);
+    set_type(&mut form, "Long", "unchanged");
+    press(&page, &url, &form, &[("action", "merge")]).await;
+    has(&page.get("/review").await, "Nothing is staged.");
+}
+
+#[tokio::test]
+async fn a_form_takes_the_place_of_no_change_that_it_has_not_shown() {
+    let (_server, service, account) = server().await;
+    employees(&service).await;
+    let page = Page::open(&[], &account).await;
+    let url = url("Sales", "000145");
+    let earlier = fields(&page.get(&url).await.body, &url);
+    stage_salary(&page, "Sales", "000145", "58500.0").await;
+    let mut other = earlier.clone();
+    set(&mut other, "Email", "other@contoso.com");
+    for form in [&earlier, &other] {
+        let refused = press(&page, &url, form, &[("action", "merge")]).await;
+        assert_eq!(refused.status, 422);
+        has(&refused, "another form has staged a change of this entity");
+        has(&page.get("/review").await, "\"Salary\":58500.0");
+    }
+    // The form that says so knows of the change.
+    let refused = press(&page, &url, &other, &[("action", "merge")]).await;
+    let again = fields(&refused.body, &url);
+    let staged = press(&page, &url, &again, &[("action", "merge")]).await;
+    assert_eq!(staged.status, 303);
+    let review = page.get("/review").await;
+    has(&review, "other@contoso.com");
+    has_not(&review, "58500.0");
+}
+
+#[tokio::test]
+async fn a_staged_insert_under_other_keys_is_still_one_insert() {
+    let (_server, service, account) = server().await;
+    employees(&service).await;
+    let page = Page::open(&[], &account).await;
+    let new = "/t/Employees/new";
+    let mut form = fields(&page.get(new).await.body, new);
+    for key in ["Mistyped", "Sales2"] {
+        for (_, value) in form
+            .iter_mut()
+            .filter(|(name, _)| matches!(&**name, "pk" | "rk"))
+        {
+            key.clone_into(value);
+        }
+        press(&page, new, &form, &[("action", "insert")]).await;
+        form = fields(&page.get(&url(key, key)).await.body, new);
+    }
+    let review = page.get("/review").await;
+    has(&review, r#"{"PartitionKey":"Sales2","RowKey":"Sales2"}"#);
+    has_not(&review, "Mistyped");
+}
+
+#[tokio::test]
+async fn a_new_property_that_is_not_valid_can_be_mended() {
+    let (_server, service, account) = server().await;
+    employees(&service).await;
+    let page = Page::open(&[], &account).await;
+    let url = url("Sales", "000145");
+    let form = fields(&page.get(&url).await.body, &url);
+    for (name, expected) in [
+        ("1st", "\"1st\" cannot be the name of a property"),
+        ("", "\"\" cannot be the name of a property"),
+    ] {
+        let new = [("name", name), ("type", "Edm.Int32"), ("value", "7007")];
+        let buttons = [new.as_slice(), &[("action", "merge")]].concat();
+        let refused = press(&page, &url, &form, &buttons).await;
+        assert_eq!(refused.status, 422);
+        has(&refused, expected);
+        let mut again = fields(&refused.body, &url);
+        let at = again.iter().position(|(_, value)| value == "7007").unwrap();
+        let typed = again.get_mut(at - 2..=at).unwrap();
+        let [(_, known), (_, edm_type), _] = typed else {
+            panic!("three fields");
+        };
+        assert_eq!((&**known, &**edm_type), (name, "Edm.Int32"));
+        "First".clone_into(known);
+        let staged = press(&page, &url, &again, &[("action", "merge")]).await;
+        assert_eq!(staged.status, 303);
+        has(&page.get("/review").await, "\"First\":7007");
+        page.post("/review/discard", &[("id", "all")]).await;
+    }
+}

@@ -113,6 +113,7 @@ impl EntityForm<'_> {
                 @if let Some(base) = &self.base {
                     input type="hidden" name="base" value=(base_text(base, self.etag.as_ref()));
                 }
+                @if let Some(entry) = &self.staged { input type="hidden" name="staged" value=(entry.id); }
                 // The Enter key presses the first button.
                 @if may_write { button.hidden name="action" value=(if self.is_new { "insert" } else { "merge" }) tabindex="-1" aria-hidden="true" {} }
                 (self.head(is_json))
@@ -271,7 +272,6 @@ impl EntityForm<'_> {
     }
 
     fn fields(&self, fields: &[Field]) -> Markup {
-        let is_blank = |field: &&Field| field.name.is_empty();
         let change = self.staged.as_ref().map(|entry| &entry.change);
         let wanted = Wanted {
             difference: change.map(|it| it.difference()).unwrap_or_default(),
@@ -279,14 +279,29 @@ impl EntityForm<'_> {
                 .and_then(|it| it.wanted())
                 .or_else(|| self.base.clone()),
         };
-        let named = fields.iter().filter(|field| !is_blank(field));
+        let has = |entity: &Option<DynamicEntity>, name: &str| {
+            let properties = entity.as_ref().map(DynamicEntity::properties);
+            properties.is_some_and(|it| it.get(name).is_some())
+        };
+        let is_known =
+            |field: &&Field| has(&self.base, &field.name) || has(&wanted.entity, &field.name);
+        let (known, new): (Vec<_>, Vec<_>) = fields.iter().partition(is_known);
+        let is_blank = |field: &Field| field.name.is_empty() && field.text.is_empty();
+        let new: Vec<_> = new.into_iter().filter(|it| !is_blank(it)).collect();
+        let blank = Field::default();
         html! {
-            @for field in named { (self.property(field, &wanted)) }
-            details.more open[self.is_new] {
+            @for field in known { (self.property(field, &wanted)) }
+            details.more open[self.is_new || !new.is_empty()] {
                 summary.link { "+ property" }
-                @for _ in 0..NEW_PROPERTIES { (new_property()) }
+                @for field in &new { (new_property(field, self.problem(field))) }
+                @for _ in 0..NEW_PROPERTIES { (new_property(&blank, None)) }
             }
         }
+    }
+
+    fn problem(&self, field: &Field) -> Option<&FieldError> {
+        let mut errors = self.errors.iter();
+        errors.find(|it| it.name.as_deref() == Some(&field.name))
     }
 
     fn property(&self, field: &Field, wanted: &Wanted) -> Markup {
@@ -294,10 +309,7 @@ impl EntityForm<'_> {
         let stored = base.and_then(|it| it.properties().get(&field.name));
         let fixed = stored.or_else(|| self.base.as_ref()?.properties().get(&field.name));
         let name = harmless(&field.name);
-        let problem = self
-            .errors
-            .iter()
-            .find(|it| it.name.as_deref() == Some(&field.name));
+        let problem = self.problem(field);
         let is_staged = wanted.difference.of_property(&field.name).is_some();
         let value = wanted.entity.as_ref();
         let value = value.and_then(|it| it.properties().get(&field.name));
@@ -307,13 +319,16 @@ impl EntityForm<'_> {
         let shown = fixed
             .map(|value| shortened(&cell(value), FIXED_MAX))
             .unwrap_or_default();
+        // A text of the form would take the place of the value.
+        let is_fixed = matches!(&*field.edm_type, UNCHANGED | ABSENT);
+        let fixed = fixed.filter(|_| is_fixed);
         let reason = fixed.and_then(|value| editable(value).err());
         html! {
             div.property.staged[is_staged].wrong[problem.is_some()] data-name=(field.name) data-shown=(in_grid) {
                 span.name title=(name) { (name) }
                 input type="hidden" name="name" value=(field.name);
-                (types(field, &name, fixed))
-                @if let (Some(reason), true) = (reason, problem.is_none() && matches!(&*field.edm_type, UNCHANGED | ABSENT)) {
+                (types(field, &name, fixed.filter(|_| reason.is_some())))
+                @if let Some(reason) = reason {
                     input type="hidden" name="value" value="";
                     span.fixed.mono title=(why(reason)) { (shown) " " small { (why(reason)) } }
                 } @else {
@@ -347,12 +362,12 @@ struct Wanted {
     entity: Option<DynamicEntity>,
 }
 
-/// The types that a value may have. The last one removes the property.
+/// The types that a value may have, or only its own if the form cannot hold it. The last one removes the property.
 fn types(field: &Field, name: &str, fixed: Option<&Value>) -> Markup {
     html! {
         select.type name="type" aria-label={ "Type of " (name) } {
-            @if let (UNCHANGED, Some(value)) = (&*field.edm_type, fixed) {
-                option value=(UNCHANGED) selected { (short(value.edm_type())) }
+            @if let Some(value) = fixed {
+                option value=(UNCHANGED) selected[field.edm_type == UNCHANGED] { (short(value.edm_type())) }
             } @else {
                 @for edm_type in TYPES {
                     option value=(edm_type.as_str()) selected[edm_type.as_str() == field.edm_type] title=(rule(edm_type)) { (short(edm_type)) }
@@ -380,16 +395,21 @@ fn text(field: &Field, name: &str) -> Markup {
     }
 }
 
-fn new_property() -> Markup {
+fn new_property(field: &Field, problem: Option<&FieldError>) -> Markup {
+    let chosen = match &*field.edm_type {
+        "" => EdmType::String.as_str(),
+        edm_type => edm_type,
+    };
     html! {
-        div.property {
-            input.name name="name" value="" placeholder="name" aria-label="Name of a new property" spellcheck="false";
+        div.property.wrong[problem.is_some()] {
+            input.name name="name" value=(field.name) placeholder="name" aria-label="Name of a new property" spellcheck="false";
             select.type name="type" aria-label="Type of the new property" {
                 @for edm_type in TYPES {
-                    option value=(edm_type.as_str()) selected[edm_type == EdmType::String] title=(rule(edm_type)) { (short(edm_type)) }
+                    option value=(edm_type.as_str()) selected[edm_type.as_str() == chosen] title=(rule(edm_type)) { (short(edm_type)) }
                 }
             }
-            input.mono name="value" value="" aria-label="Value of the new property" spellcheck="false";
+            (text(field, "the new property"))
+            @if let Some(problem) = problem { p.problem role="alert" { (problem.problem) } }
         }
     }
 }

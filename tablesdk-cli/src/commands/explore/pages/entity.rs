@@ -15,10 +15,10 @@ use super::super::app::App;
 use super::super::entity_form::{EntityForm, Texts};
 use super::super::frame::{Content, Frame, Tab};
 use super::super::posted::{Change as Changes, Posted, TOKEN};
-use super::super::problem::{self, Refusal as Refused};
+use super::super::problem;
 use super::super::staged::{
-    Base, Change, Entry, FieldError, Selected, Version, entity_of_fields, entity_of_json, mends,
-    read_json, stored,
+    Base, Change, Entry, FieldError, Refused, Selected, Version, entity_of_fields, entity_of_json,
+    mends, read_json, stored,
 };
 use super::super::url;
 use crate::error::{AnyError, with_causes};
@@ -63,7 +63,7 @@ pub(crate) async fn new(
     Query(asked): Query<Asked>,
 ) -> Response {
     if let Some(reason) = app.rights.refusal() {
-        return problem::refused(&Refused::ReadOnly(reason));
+        return problem::refused(&problem::Refusal::ReadOnly(reason));
     }
     let frame = frame(&table);
     let content = main(of_new(Arc::clone(&app), table, asked));
@@ -96,7 +96,7 @@ pub(crate) async fn stage_deletes(
 ) -> Response {
     let rows = posted.all("key").map(|text| Selected::of(&table, text));
     let Ok(rows) = rows.collect::<Result<Vec<_>, _>>() else {
-        return problem::refused(&Refused::Incomplete);
+        return problem::refused(&problem::Refusal::Incomplete);
     };
     let (is_forced, count) = (posted.get("force") == "1", rows.len() as u64);
     let problem = match kept(&app, &table, &rows).await {
@@ -245,7 +245,7 @@ async fn of_new(app: Arc<App>, table: String, asked: Asked) -> Markup {
 
 async fn staged(app: Arc<App>, table: String, posted: &Posted, is_new: bool) -> Response {
     let Some(draft) = Draft::of(&table, posted, is_new) else {
-        return problem::refused(&Refused::Incomplete);
+        return problem::refused(&problem::Refusal::Incomplete);
     };
     match draft.stage(&app).await {
         Ok((partition, row)) => {
@@ -268,6 +268,8 @@ struct Draft<'p> {
     etag: Option<ETag>,
     action: &'p str,
     is_forced: bool,
+    /// The id of the staged change that the form has shown.
+    shown: Option<u64>,
 }
 
 /// Why nothing is staged.
@@ -308,6 +310,7 @@ impl<'p> Draft<'p> {
             etag,
             action: posted.get("action"),
             is_forced: posted.get("force") == "1",
+            shown: posted.get("staged").parse().ok(),
         })
     }
 
@@ -333,7 +336,7 @@ impl<'p> Draft<'p> {
         }
         change.mends = mends(&refusals);
         let keys = (change.target.partition.clone(), change.target.row.clone());
-        let staged = app.staged().stage(change);
+        let staged = app.staged().restage(change, self.shown);
         staged.map_err(|refused| NotStaged::whole(refused.to_string()))?;
         Ok(keys)
     }
@@ -342,12 +345,12 @@ impl<'p> Draft<'p> {
     fn withdraw(&self, app: &App) -> Result<(String, String), NotStaged> {
         let mut staged = app.staged();
         let (partition, row) = &self.keys;
-        let known = staged.of(self.table, partition, row).map(|it| it.id);
-        let Some(id) = known else {
+        let refused = |refused: Refused| NotStaged::whole(refused.to_string());
+        let known = staged.shown_of(self.table, (partition, row), self.shown);
+        let Some(id) = known.map_err(refused)? else {
             return Err(NotStaged::whole(SAME));
         };
-        let discarded = staged.discard(id);
-        discarded.map_err(|refused| NotStaged::whole(refused.to_string()))?;
+        staged.discard(id).map_err(refused)?;
         Ok(self.keys.clone())
     }
 

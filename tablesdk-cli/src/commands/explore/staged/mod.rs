@@ -88,6 +88,10 @@ pub(crate) enum Refused {
     OtherPlan,
     #[error("there is no such staged change: it was sent or discarded")]
     Gone,
+    #[error(
+        "another form has staged a change of this entity since this one was shown: send this one again to stage it in place of that change"
+    )]
+    Restaged,
     #[error("{0} cannot be applied to the version that is stored now: keep it, or replace it")]
     Inapplicable(String),
 }
@@ -126,14 +130,48 @@ impl Staged {
         Ok(id)
     }
 
+    /// Stages a change in place of the one that its form has shown, also if that is of other keys. `shown` is the id of that.
+    pub(crate) fn restage(&mut self, change: Change, shown: Option<u64>) -> Result<u64, Refused> {
+        let target = &change.target;
+        let known = self.shown_of(&target.table, (&target.partition, &target.row), shown)?;
+        let id = self.stage(change)?;
+        if let Some(shown) = shown.filter(|_| known.is_none()) {
+            self.remove(shown);
+        }
+        Ok(id)
+    }
+
+    /// The id of the change of an entity, which must be the one that a form has shown.
+    pub(crate) fn shown_of(
+        &self,
+        table: &str,
+        (partition, row): (&str, &str),
+        shown: Option<u64>,
+    ) -> Result<Option<u64>, Refused> {
+        let known = self.of(table, partition, row).map(|it| it.id);
+        if known.is_some() && known != shown {
+            return Err(Refused::Restaged);
+        }
+        Ok(known)
+    }
+
     /// Removes a change.
     pub(crate) fn discard(&mut self, id: u64) -> Result<(), Refused> {
         self.check_idle()?;
-        let index = self.entries.iter().position(|it| it.id == id);
-        let index = index.ok_or(Refused::Gone)?;
-        self.bytes -= self.entries.remove(index).bytes;
+        if !self.remove(id) {
+            return Err(Refused::Gone);
+        }
         self.number += 1;
         Ok(())
+    }
+
+    /// Returns whether the change was there.
+    fn remove(&mut self, id: u64) -> bool {
+        let index = self.entries.iter().position(|it| it.id == id);
+        if let Some(index) = index {
+            self.bytes -= self.entries.remove(index).bytes;
+        }
+        index.is_some()
     }
 
     /// Removes all changes.
