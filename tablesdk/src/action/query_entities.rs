@@ -253,6 +253,14 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         self
     }
 
+    /// Ends a single [`page`](Self::page) with the first response of the service: the page may be empty, and still not be the last
+    /// one. Without this option, it is read on until there is an item, which can take as many requests as the table has pages. Has no
+    /// effect on what reads all items.
+    pub fn one_response(mut self) -> Self {
+        self.pages.one_response = true;
+        self
+    }
+
     /// Leaves out entities that cannot be read, and passes the error of each to the closure: of an entity that does not fit the
     /// type ([`ErrorKind::Data`](crate::ErrorKind::Data)), or for which the closure of [`resolve`](Self::resolve) failed. The error has
     /// the key of the entity. [`take`](Self::take) does not count what is left out.

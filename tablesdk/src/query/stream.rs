@@ -164,6 +164,8 @@ pub(crate) struct Pages {
     pub(crate) page_size: Option<usize>,
     /// The next page is fetched while one is consumed.
     pub(crate) prefetch: bool,
+    /// A single page is one response, also if that is empty.
+    pub(crate) one_response: bool,
 }
 
 impl Pages {
@@ -231,7 +233,7 @@ mod tests {
         let how = Pages {
             take,
             page_size,
-            prefetch: false,
+            ..Pages::default()
         };
         let stream = EntityStream::follow(how, fetch.clone());
         let items: Vec<_> = stream.try_collect().await.unwrap();

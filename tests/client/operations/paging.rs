@@ -209,6 +209,19 @@ async fn partitions_are_read_in_parallel() {
 }
 
 #[tokio::test]
+async fn one_response_may_be_an_empty_page() {
+    let server = TableServer::builder().empty_pages().in_process().unwrap();
+    let rows = [DynamicEntity::new("a", "1"), DynamicEntity::new("a", "2")];
+    let table = filled(&server, &rows).await;
+    let query = || table.query::<DynamicEntity>().one_response();
+    let page = query().page(None).await.unwrap();
+    assert_eq!(page.items.len(), 0);
+    let page = query().page(page.next.unwrap()).await.unwrap();
+    assert_eq!((page.items.len(), page.next), (2, None));
+    assert_eq!(query().collect().await.unwrap().len(), 2);
+}
+
+#[tokio::test]
 async fn prefetch_reads_the_next_page_early() {
     let subject = Subject::in_process();
     let table = subject.table().await;

@@ -10,7 +10,8 @@ use super::request::OPERATION;
 
 impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     /// Reads one page: as many items as [`page_size`](Self::page_size) or the service puts into a page, or exactly
-    /// [`take`](Self::take) items, if there are as many. The page begins at the token, or at the start without one.
+    /// [`take`](Self::take) items, if there are as many. The page begins at the token, or at the start without one. Empty responses
+    /// are skipped, unless a page is [`one_response`](Self::one_response).
     ///
     /// ```
     #[doc = include_str!("../../docs/employees.md")]
@@ -94,7 +95,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
                 Some(take) => items.len() == take,
                 None => !items.is_empty(),
             };
-            if is_full || next.is_none() {
+            if is_full || pages.one_response || next.is_none() {
                 let next = token_of_next();
                 return Ok(Page { items, next });
             }
