@@ -114,7 +114,7 @@ impl Asked {
         query.select(|e| e.properties(names)).explain()
     }
 
-    /// A page of at most this number of entities.
+    /// A page of at most this number of entities, from one response of the service. It may be empty, and not the last one.
     pub(crate) async fn page(
         &self,
         size: usize,
@@ -122,6 +122,7 @@ impl Asked {
     ) -> Result<Page<Stored<DynamicEntity>>, tablesdk::Error> {
         let query = self.selection.query(&self.table);
         let query = query.page_size(size).retry(self.retry.clone());
+        let query = query.one_response();
         if self.select.is_empty() {
             return query.page(token).await;
         }

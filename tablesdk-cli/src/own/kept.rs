@@ -167,7 +167,7 @@ async fn find(
         if let Some(partition) = partition {
             query = query.partition(partition);
         }
-        let page = query.page(token).await?;
+        let page = query.one_response().page(token).await?;
         if let Some(kept) = page.items.first().and_then(|entry| Kept::of(&entry.0)) {
             return Ok(Found::Entry(kept));
         }

@@ -8,6 +8,8 @@ use std::{fs, iter};
 
 use futures::StreamExt as _;
 use tablesdk::{DynamicEntity, TableServiceClient};
+use tablesdk_server::TableServer;
+use tablesdk_server::testing::Op;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -1018,4 +1020,33 @@ async fn a_form_without_end_is_refused() {
     let memory = page.memory().unwrap_or_default();
     assert!(memory < 400 << 20, "{memory} bytes");
     assert_eq!(page.get("/").await.status, 200);
+}
+
+/// A server that looks at one entity for each request, with a table of 30 entities.
+async fn slow() -> (TableServer, TableServiceClient, String) {
+    let server = TableServer::builder().max_query_time(Duration::ZERO);
+    let server = server.start().await.unwrap();
+    let account = server.connection_string();
+    let service = TableServiceClient::from_connection_string(&account).unwrap();
+    fill(&service, "People", 30).await;
+    (server, service, account)
+}
+
+#[tokio::test]
+async fn a_scan_with_a_few_requests_takes_no_more() {
+    let (server, _service, account) = slow().await;
+    let page = Page::open(&[], &account).await;
+    let journal = server.journal();
+    let queries = || journal.requests().op(Op::QueryEntities).count();
+    for (path, requests) in [
+        ("/t/People?filter=Age+eq+1&scan=some", 5),
+        ("/t/People?pk=p&filter=Age+eq+1", 5),
+        ("/t/People?filter=Age+eq+1&scan=all", 30),
+    ] {
+        journal.clear();
+        let shown = page.get(path).await;
+        assert_eq!(queries(), requests, "{path}");
+        let is_open = shown.body.contains("Look further");
+        assert_eq!(is_open, requests == 5, "{}", shown.body);
+    }
 }

@@ -5,8 +5,10 @@ use tablesdk::outbox::{Message, Outbox, Received, Step};
 use tablesdk::{DynamicEntity, TableClient, TableServiceClient};
 use tablesdk_cli::import::{WriteOptions, import};
 use tablesdk_cli::lines::{Line, Totals};
+use tablesdk_cli::own::EntrySearch;
 use tablesdk_cli::pages::TablePages;
 use tablesdk_server::TableServer;
+use tablesdk_server::testing::Op;
 
 use crate::{client, export, in_process, records};
 
@@ -156,4 +158,26 @@ async fn an_entity_that_is_restored_after_a_delete_step_stays() {
         .advance(std::time::Duration::from_secs(2 * 3600));
     Outbox::new(&table).drain().await.unwrap();
     assert_eq!(titles.query::<DynamicEntity>().count().await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_search_for_entries_looks_at_a_large_table_with_four_requests() {
+    // It looks at one entity for each request.
+    let server = TableServer::builder().max_query_time(std::time::Duration::ZERO);
+    let server = server.start().await.unwrap();
+    let service = TableServiceClient::from_connection_string(&server.connection_string()).unwrap();
+    let table = service.table("People");
+    table.create_table().await.unwrap();
+    for row in 0..20 {
+        let entity = DynamicEntity::new(format!("{}", row % 2), format!("{row}"));
+        table.insert(&entity).await.unwrap();
+    }
+    let journal = server.journal();
+    let queries = || journal.requests().op(Op::QueryEntities).count();
+    let mut search = EntrySearch::new(&table);
+    assert_eq!(search.first(None).await.unwrap(), None);
+    assert_eq!(queries(), 4);
+    // Once more at the ten entities of a partition.
+    assert_eq!(search.first(Some("1")).await.unwrap(), None);
+    assert_eq!(queries(), 14);
 }
