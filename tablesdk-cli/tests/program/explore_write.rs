@@ -86,6 +86,14 @@ fn set_type(fields: &mut [(String, String)], property: &str, edm_type: &str) {
     edm_type.clone_into(&mut field.1);
 }
 
+/// Fills in the keys of a form for a new entity.
+fn set_keys(fields: &mut [(String, String)], key: &str) {
+    let is_key = |it: &&mut (String, String)| matches!(&*it.0, "pk" | "rk");
+    for (_, value) in fields.iter_mut().filter(is_key) {
+        key.clone_into(value);
+    }
+}
+
 async fn press(
     page: &Page,
     action: &str,
@@ -780,18 +788,74 @@ async fn a_staged_insert_under_other_keys_is_still_one_insert() {
     let new = "/t/Employees/new";
     let mut form = fields(&page.get(new).await.body, new);
     for key in ["Mistyped", "Sales2"] {
-        for (_, value) in form
-            .iter_mut()
-            .filter(|(name, _)| matches!(&**name, "pk" | "rk"))
-        {
-            key.clone_into(value);
-        }
+        set_keys(&mut form, key);
         press(&page, new, &form, &[("action", "insert")]).await;
         form = fields(&page.get(&url(key, key)).await.body, new);
     }
     let review = page.get("/review").await;
     has(&review, r#"{"PartitionKey":"Sales2","RowKey":"Sales2"}"#);
     has_not(&review, "Mistyped");
+}
+
+#[tokio::test]
+async fn a_staged_insert_whose_form_was_refused_is_still_one_insert() {
+    let (_server, service, account) = server().await;
+    employees(&service).await;
+    let page = Page::open(&[], &account).await;
+    let new = "/t/Employees/new";
+    let mut form = fields(&page.get(new).await.body, new);
+    set_keys(&mut form, "Mistyped");
+    press(&page, new, &form, &[("action", "insert")]).await;
+    let mut form = fields(&page.get(&url("Mistyped", "Mistyped")).await.body, new);
+    set_keys(&mut form, "Sales2");
+    let wrong = [
+        ("name", "Age"),
+        ("type", "Edm.Int32"),
+        ("value", "old"),
+        ("action", "insert"),
+    ];
+    let refused = press(&page, new, &form, &wrong).await;
+    assert_eq!(refused.status, 422);
+    let mut form = fields(&refused.body, new);
+    set(&mut form, "Age", "36");
+    let staged = press(&page, new, &form, &[("action", "insert")]).await;
+    assert_eq!(staged.status, 303, "{staged:?}");
+    let review = page.get("/review").await;
+    has(
+        &review,
+        r#"{"PartitionKey":"Sales2","RowKey":"Sales2","Age":36}"#,
+    );
+    has_not(&review, "Mistyped");
+}
+
+#[tokio::test]
+async fn the_json_of_a_new_entity_takes_the_place_of_a_staged_insert_once_that_is_shown() {
+    let (_server, service, account) = server().await;
+    employees(&service).await;
+    let page = Page::open(&[], &account).await;
+    let new = "/t/Employees/new";
+    let json = r#"{"PartitionKey":"Sales","RowKey":"Sales","Age":36}"#;
+    let of_json = |it: (String, String)| match &*it.0 {
+        "json" => (it.0, json.to_owned()),
+        _ => it,
+    };
+    let mut form = fields(&page.get(new).await.body, new);
+    set_keys(&mut form, "Sales");
+    press(&page, new, &form, &[("action", "insert")]).await;
+    let blank = page.get("/t/Employees/new?view=json").await;
+    let form: Vec<_> = fields(&blank.body, new).into_iter().map(of_json).collect();
+    let refused = press(&page, new, &form, &[("action", "insert")]).await;
+    assert_eq!(refused.status, 422);
+    has(&refused, "another form has staged a change of this entity");
+    let staged = press(
+        &page,
+        new,
+        &fields(&refused.body, new),
+        &[("action", "insert")],
+    )
+    .await;
+    assert_eq!(staged.status, 303, "{}", texts(&staged.body));
+    has(&page.get("/review").await, json);
 }
 
 #[tokio::test]

@@ -144,12 +144,17 @@ impl EntityForm<'_> {
 
     /// The URL of the form.
     fn url(&self) -> String {
-        match &self.base {
-            _ if !self.is_new || self.staged.is_some() => {
-                url::entity(self.table, &self.keys.0, &self.keys.1)
+        match (&self.staged, &self.base) {
+            _ if !self.is_new => url::entity(self.table, &self.keys.0, &self.keys.1),
+            // The keys of the form may be others.
+            (Some(entry), _) => {
+                let target = &entry.change.target;
+                url::entity(self.table, &target.partition, &target.row)
             }
-            Some(copied) => url::clone_of(self.table, copied.partition_key(), copied.row_key()),
-            None => url::new_entity(self.table),
+            (None, Some(copied)) => {
+                url::clone_of(self.table, copied.partition_key(), copied.row_key())
+            }
+            (None, None) => url::new_entity(self.table),
         }
     }
 

@@ -277,6 +277,8 @@ struct Draft<'p> {
 struct NotStaged {
     errors: Vec<FieldError>,
     refusals: Vec<Refusal>,
+    /// The change of the entity that another form has staged.
+    other: Option<Entry>,
 }
 
 impl NotStaged {
@@ -284,6 +286,14 @@ impl NotStaged {
         Self {
             errors: vec![FieldError::whole(problem)],
             ..Self::default()
+        }
+    }
+
+    fn refused(refused: &Refused, known: Option<&Entry>) -> Self {
+        let is_other = *refused == Refused::Restaged;
+        Self {
+            other: known.filter(|_| is_other).cloned(),
+            ..Self::whole(refused.to_string())
         }
     }
 }
@@ -336,8 +346,11 @@ impl<'p> Draft<'p> {
         }
         change.mends = mends(&refusals);
         let keys = (change.target.partition.clone(), change.target.row.clone());
-        let staged = app.staged().restage(change, self.shown);
-        staged.map_err(|refused| NotStaged::whole(refused.to_string()))?;
+        let mut staged = app.staged();
+        let restaged = staged.restage(change, self.shown);
+        restaged.map_err(|refused| {
+            NotStaged::refused(&refused, staged.of(self.table, &keys.0, &keys.1))
+        })?;
         Ok(keys)
     }
 
@@ -345,12 +358,15 @@ impl<'p> Draft<'p> {
     fn withdraw(&self, app: &App) -> Result<(String, String), NotStaged> {
         let mut staged = app.staged();
         let (partition, row) = &self.keys;
-        let refused = |refused: Refused| NotStaged::whole(refused.to_string());
         let known = staged.shown_of(self.table, (partition, row), self.shown);
-        let Some(id) = known.map_err(refused)? else {
+        let known = known.map_err(|refused| {
+            NotStaged::refused(&refused, staged.of(self.table, partition, row))
+        })?;
+        let Some(id) = known else {
             return Err(NotStaged::whole(SAME));
         };
-        staged.discard(id).map_err(refused)?;
+        let discarded = staged.discard(id);
+        discarded.map_err(|refused| NotStaged::refused(&refused, None))?;
         Ok(self.keys.clone())
     }
 
@@ -390,7 +406,7 @@ impl<'p> Draft<'p> {
     /// The form as it was sent, with what is wrong.
     fn form(self, app: &'p App, refused: NotStaged) -> EntityForm<'p> {
         let staged = app.staged();
-        let staged = staged.of(self.table, &self.keys.0, &self.keys.1).cloned();
+        let shown = self.shown.and_then(|id| staged.entry(id).cloned());
         EntityForm {
             app,
             table: self.table,
@@ -399,7 +415,7 @@ impl<'p> Draft<'p> {
             texts: self.texts,
             base: self.base,
             etag: self.etag,
-            staged,
+            staged: refused.other.or(shown),
             errors: refused.errors,
             refusals: refused.refusals,
             is_forced: self.is_forced,
