@@ -117,6 +117,14 @@ async fn stage_salary(page: &Page, partition: &str, row: &str, text: &str) {
     assert_eq!(staged.headers("location"), [&*url]);
 }
 
+/// Discards what the bar below a page shows.
+async fn discard_all(page: &Page) {
+    let shown = page.get("/").await;
+    let bar = fields(&shown.body, "/review/discard");
+    let discarded = press(page, "/review/discard", &bar, &[("id", "all")]).await;
+    assert_eq!(discarded.status, 303, "{discarded:?}");
+}
+
 /// Sends what the review shows.
 async fn send(page: &Page) -> Response {
     let review = page.get("/review").await;
@@ -310,10 +318,7 @@ async fn a_form_that_is_sent_twice_writes_once() {
     stage_salary(&page, "Sales", "000145", "58500.0").await;
     let refused = press(&page, "/review/send", &plan, &[]).await;
     assert_eq!(refused.status, 409);
-    has(
-        &refused,
-        "The staged changes are not those that were reviewed",
-    );
+    has(&refused, "The staged changes are not those that were shown");
     assert_eq!(
         table.get::<DynamicEntity>(("IT", "000099")).await.unwrap(),
         None
@@ -599,10 +604,31 @@ async fn a_staged_change_is_changed_again_and_withdrawn() {
     let id = id.get("value").unwrap().to_owned();
     press(&page, "/review/discard", &one, &[("id", &id)]).await;
     has_not(&page.get("/review").await, "RowKey='000145'");
-    page.post("/review/discard", &[("id", "all")]).await;
+    discard_all(&page).await;
     has(&page.get("/review").await, "Nothing is staged.");
     let gone = page.post("/review/discard", &[("id", &id)]).await;
     assert_eq!(gone.status, 409);
+}
+
+#[tokio::test]
+async fn to_discard_all_removes_no_change_that_was_staged_since() {
+    let (_server, service, account) = server().await;
+    employees(&service).await;
+    let page = Page::open(&[], &account).await;
+    stage_salary(&page, "Sales", "000145", "1.0").await;
+    let old = page.get("/t/Employees").await;
+    stage_salary(&page, "IT", "000007", "2.0").await;
+    let bar = fields(&old.body, "/review/discard");
+    let refused = press(&page, "/review/discard", &bar, &[("id", "all")]).await;
+    assert_eq!(refused.status, 409);
+    has(&refused, "not those that were shown");
+    for row in ["000145", "000007"] {
+        has(&refused, &format!("RowKey='{row}'"));
+    }
+    let reviewed = fields(&refused.body, "/review/send");
+    let discarded = press(&page, "/review/discard", &reviewed, &[("id", "all")]).await;
+    assert_eq!(discarded.status, 303);
+    has(&page.get("/review").await, "Nothing is staged.");
 }
 
 #[tokio::test]
@@ -885,6 +911,6 @@ async fn a_new_property_that_is_not_valid_can_be_mended() {
         let staged = press(&page, &url, &again, &[("action", "merge")]).await;
         assert_eq!(staged.status, 303);
         has(&page.get("/review").await, "\"First\":7007");
-        page.post("/review/discard", &[("id", "all")]).await;
+        discard_all(&page).await;
     }
 }

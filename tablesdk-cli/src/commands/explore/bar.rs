@@ -24,6 +24,7 @@ pub(super) fn show(app: &App) -> Markup {
             span.end {}
             form method="post" action="/review/discard" {
                 input type="hidden" name=(TOKEN) value=(app.gate.form_token());
+                input type="hidden" name="plan" value=(staged.number());
                 button.button.quiet name="id" value="all" { "Discard" }
             }
             a.button.staged href="/review" { "Review" }

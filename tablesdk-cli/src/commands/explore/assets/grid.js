@@ -64,14 +64,21 @@ if (grid) {
 
   untab(grid.tBodies[0].rows);
   // The whole value, of which a cell may show the beginning. With no heading, the row.
-  const copy = async (row, heading, cell) => {
-    const [pk, rk] = JSON.parse(row.querySelector('input').value);
+  const textOf = async (row, heading, cell) => {
+    const box = row.querySelector('input');
+    // A row of another grid is no entity.
+    if (!box) return (heading ? cell : row).innerText;
+    const [pk, rk] = JSON.parse(box.value);
     const fields = { pk, rk };
     if (heading) fields.name = heading.dataset.name ?? heading.textContent.trim();
     const path = `/t/${encodeURIComponent(grid.dataset.table)}/text?${new URLSearchParams(fields)}`;
     const response = await fetch(path).catch(() => null);
-    if (!response?.ok) return;
-    await navigator.clipboard.writeText(await response.text());
+    return response?.ok ? response.text() : null;
+  };
+  const copy = async (row, heading, cell) => {
+    const text = await textOf(row, heading, cell);
+    if (text === null) return;
+    await navigator.clipboard.writeText(text);
     const copied = heading ? [cell] : [...row.cells];
     for (const it of copied) it.classList.add('copied');
     setTimeout(() => copied.forEach((it) => it.classList.remove('copied')), 600);

@@ -55,12 +55,14 @@ pub(crate) async fn send(State(app): State<Arc<App>>, Changes(posted): Changes) 
     }
 }
 
-/// Removes one change, or all.
+/// Removes one change, or all that were shown.
 pub(crate) async fn discard(State(app): State<Arc<App>>, Changes(posted): Changes) -> Response {
-    let discarded = match (posted.get("id"), posted.get("id").parse()) {
-        ("all", _) => app.staged().discard_all(),
-        (_, Ok(id)) => app.staged().discard(id),
-        (_, Err(_)) => return problem::refused(&problem::Refusal::Incomplete),
+    let discarded = match (posted.get("id"), posted.get("plan").parse()) {
+        ("all", Ok(number)) => app.staged().discard_all(number),
+        (id, _) => match id.parse() {
+            Ok(id) => app.staged().discard(id),
+            Err(_) => return problem::refused(&problem::Refusal::Incomplete),
+        },
     };
     done(app, discarded).await
 }

@@ -84,7 +84,7 @@ pub(crate) enum Refused {
     Bytes,
     #[error("the staged changes are being sent: wait for the outcome")]
     Sending,
-    #[error("the staged changes are not those that were reviewed: look at the plan below")]
+    #[error("the staged changes are not those that were shown: look at the plan below")]
     OtherPlan,
     #[error("there is no such staged change: it was sent or discarded")]
     Gone,
@@ -174,9 +174,9 @@ impl Staged {
         index.is_some()
     }
 
-    /// Removes all changes.
-    pub(crate) fn discard_all(&mut self) -> Result<(), Refused> {
-        self.check_idle()?;
+    /// Removes all changes, if they are those that were shown with this number.
+    pub(crate) fn discard_all(&mut self, number: u64) -> Result<(), Refused> {
+        self.check(number)?;
         self.entries.clear();
         self.bytes = 0;
         self.number += 1;
@@ -212,6 +212,11 @@ impl Staged {
 
     pub(crate) fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    /// Another one after each change of the set.
+    pub(crate) const fn number(&self) -> u64 {
+        self.number
     }
 
     pub(crate) const fn len(&self) -> usize {
@@ -269,10 +274,7 @@ impl Staged {
 
     /// The plan with that number, which is sent now. Nothing is staged until [`finish`](Self::finish).
     pub(crate) fn begin(&mut self, number: u64) -> Result<Plan, Refused> {
-        self.check_idle()?;
-        if number != self.number {
-            return Err(Refused::OtherPlan);
-        }
+        self.check(number)?;
         let plan = self.plan();
         self.is_sending = true;
         self.number += 1;
@@ -305,6 +307,14 @@ impl Staged {
             entry.bytes = bytes;
             entry.state = state;
         }
+    }
+
+    fn check(&self, number: u64) -> Result<(), Refused> {
+        self.check_idle()?;
+        if number != self.number {
+            return Err(Refused::OtherPlan);
+        }
+        Ok(())
     }
 
     const fn check_idle(&self) -> Result<(), Refused> {
@@ -394,7 +404,9 @@ mod tests {
         assert_eq!((staged.len(), staged.bytes), (0, 0));
         assert_eq!(staged.discard(id), Err(Refused::Gone));
         staged.stage(merge()).expect("there is room");
-        staged.discard_all().expect("nothing is being sent");
+        staged
+            .discard_all(staged.number())
+            .expect("nothing is being sent");
         assert_eq!((staged.len(), staged.bytes), (0, 0));
     }
 
@@ -428,7 +440,7 @@ mod tests {
         staged.begin(reviewed).expect("it is the plan");
         assert_eq!(staged.begin(reviewed).err(), Some(Refused::Sending));
         assert_eq!(staged.stage(delete(2)), Err(Refused::Sending));
-        assert_eq!(staged.discard_all(), Err(Refused::Sending));
+        assert_eq!(staged.discard_all(staged.number()), Err(Refused::Sending));
         staged.finish(Report::default());
         assert_eq!(staged.begin(reviewed).err(), Some(Refused::OtherPlan));
     }
