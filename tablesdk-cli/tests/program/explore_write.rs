@@ -632,6 +632,29 @@ async fn to_discard_all_removes_no_change_that_was_staged_since() {
 }
 
 #[tokio::test]
+async fn a_table_that_does_not_answer_keeps_no_change_of_another_one() {
+    let (server, service, account) = server().await;
+    employees(&service).await;
+    service.table("Silent").create_table().await.unwrap();
+    let page = Page::open(&[], &account).await;
+    let rule = server.faults().on(Op::QueryEntities).table("Silent");
+    let silence = rule.inject(Fault::no_response());
+    let json = r#"{"PartitionKey":"a","RowKey":"b"}"#;
+    let fields = [("view", "json"), ("json", json), ("action", "insert")];
+    let asked = async {
+        while silence.hits() == 0 {
+            tokio::task::yield_now().await;
+        }
+        stage_salary(&page, "Sales", "000145", "58500.0").await;
+    };
+    tokio::select! {
+        biased;
+        () = asked => {}
+        answer = page.post("/t/Silent/new", &fields) => panic!("{answer:?}"),
+    }
+}
+
+#[tokio::test]
 async fn read_only_pages_have_no_controls_and_refuse_each_form() {
     let (_server, service, account) = server().await;
     let table = employees(&service).await;

@@ -2,11 +2,12 @@
 //! those of `tables put` and `tables rm`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tablesdk::{DynamicEntity, Error, TableClient};
 use tablesdk_cli::own::{EntrySearch, Kept};
-use tokio::sync::Mutex;
+use tokio::sync::Mutex as SearchMutex;
 
 use crate::escape::key;
 use crate::guard::Refusal;
@@ -19,7 +20,8 @@ pub(crate) struct Keeper {
 
 struct Search {
     begun: Instant,
-    search: EntrySearch,
+    /// Locked while a request of this table is awaited. Those of other tables do not wait for it.
+    search: Arc<SearchMutex<EntrySearch>>,
 }
 
 impl Keeper {
@@ -36,33 +38,31 @@ impl Keeper {
             let refusal = Refusal::of_entity(&keys, Kept::of(entity));
             refusals.extend(refusal.filter(|it| !refusals.contains(it)));
         }
-        let mut searches = self.searches.lock().await;
-        let search = of_table(&mut searches, table);
-        let refusal = Refusal::of_table(table.name(), search, Some(partition)).await?;
+        let search = self.of_table(table);
+        let mut search = search.lock().await;
+        let refusal = Refusal::of_table(table.name(), &mut search, Some(partition)).await?;
         refusals.extend(refusal);
         Ok(refusals)
+    }
+
+    fn of_table(&self, table: &TableClient) -> Arc<SearchMutex<EntrySearch>> {
+        let mut searches = self.searches.lock().unwrap_or_else(PoisonError::into_inner);
+        searches.retain(|_, it| it.begun.elapsed() < REMEMBERED);
+        let name = table.name();
+        if searches.len() == SEARCHES_MAX && !searches.contains_key(name) {
+            searches.pop_first();
+        }
+        let search = searches.entry(name.to_owned()).or_insert_with(|| Search {
+            begun: Instant::now(),
+            search: Arc::new(SearchMutex::new(EntrySearch::new(table))),
+        });
+        Arc::clone(&search.search)
     }
 }
 
 /// What mends other entities after a forced write.
 pub(crate) fn mends(refusals: &[Refusal]) -> BTreeSet<String> {
     refusals.iter().map(|it| it.mend.clone()).collect()
-}
-
-fn of_table<'s>(
-    searches: &'s mut BTreeMap<String, Search>,
-    table: &TableClient,
-) -> &'s mut EntrySearch {
-    searches.retain(|_, it| it.begun.elapsed() < REMEMBERED);
-    let name = table.name();
-    if searches.len() == SEARCHES_MAX && !searches.contains_key(name) {
-        searches.pop_first();
-    }
-    let search = searches.entry(name.to_owned()).or_insert_with(|| Search {
-        begun: Instant::now(),
-        search: EntrySearch::new(table),
-    });
-    &mut search.search
 }
 
 const REMEMBERED: Duration = Duration::from_secs(60);
