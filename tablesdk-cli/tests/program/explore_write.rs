@@ -655,6 +655,32 @@ async fn a_table_that_does_not_answer_keeps_no_change_of_another_one() {
 }
 
 #[tokio::test]
+async fn conflicts_of_large_entities_are_shown_as_far_as_memory_has_room() {
+    let (_server, service, account) = server().await;
+    let table = service.table("Large");
+    table.create_table().await.unwrap();
+    let etag = "W/\"datetime'2001-01-01T00%3A00%3A00Z'\"";
+    let mut rows = Vec::new();
+    for partition in 0..28 {
+        let mut large = DynamicEntity::new(partition.to_string(), "1");
+        for part in 0..15 {
+            let bytes = vec![0_u8; 64 << 10];
+            large.properties_mut().set(format!("Part{part}"), bytes);
+        }
+        table.insert(&large).await.unwrap();
+        rows.push(serde_json::json!([partition.to_string(), "1", etag]).to_string());
+    }
+    let page = Page::open(&[], &account).await;
+    let rows: Vec<_> = rows.iter().map(|row| ("key", &**row)).collect();
+    let staged = page.post("/t/Large/delete", &rows).await;
+    assert_eq!(staged.status, 303, "{}", texts(&staged.body));
+    let sent = send(&page).await;
+    has(&sent, "0 of 28 sent");
+    has(&sent, "met another version");
+    has(&sent, "not sent");
+}
+
+#[tokio::test]
 async fn read_only_pages_have_no_controls_and_refuse_each_form() {
     let (_server, service, account) = server().await;
     let table = employees(&service).await;

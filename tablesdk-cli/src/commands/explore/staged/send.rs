@@ -13,7 +13,7 @@ use super::super::app::read_retries;
 use super::change::{Change, Target, Write};
 use super::conflict::{Now, Version};
 use super::plan::{Plan, Transaction};
-use super::{Entry, State};
+use super::{BYTES_MAX, Entry, State};
 use crate::error::with_causes;
 use crate::escape::harmless;
 
@@ -44,7 +44,7 @@ pub(crate) enum Outcome {
         now: Arc<Now>,
         text: String,
     },
-    /// It was not sent, since the one before it was the last.
+    /// It was not sent, since one before it was the last: the next ones would end alike, or there are as many conflicts as memory has room for.
     NotSent,
 }
 
@@ -68,6 +68,16 @@ impl Outcome {
     }
 }
 
+impl Outcome {
+    /// About as many bytes as the stored version takes in memory.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Conflict { now, .. } | Self::Unknown { now, .. } => now.bytes(),
+            Self::Sent | Self::Failed { .. } | Self::NotSent => 0,
+        }
+    }
+}
+
 impl Report {
     /// How many changes were sent, of how many.
     pub(crate) fn sent(&self) -> (usize, usize) {
@@ -88,13 +98,14 @@ impl Report {
 pub(crate) async fn send(service: &TableServiceClient, plan: Plan) -> Report {
     let started = Instant::now();
     let mut report = Report::default();
-    let mut is_over = false;
+    let (mut is_over, mut bytes) = (false, 0);
     for transaction in plan.transactions {
         let outcome = if is_over {
             Outcome::NotSent
         } else {
             let (outcome, is_last) = carry_out(service, &transaction).await;
-            is_over = is_last;
+            bytes += outcome.bytes();
+            is_over = is_last || bytes > BYTES_MAX;
             outcome
         };
         report.transactions.push((transaction, outcome));
