@@ -20,10 +20,13 @@ pub(crate) fn is_usage(error: &AnyError) -> bool {
 
 /// The text of an error, for people who use the program.
 pub(crate) fn with_causes(error: &(dyn Error + 'static)) -> String {
-    all_causes(error).replace(
-        "`create_table().if_missing()` creates it",
-        "`tables ls` prints the names",
-    )
+    all_causes(error).replace(REMEDY, "`tables ls` prints the names")
+}
+
+/// The same, for a page that shows the names of the tables.
+#[cfg(feature = "explore")]
+pub(crate) fn without_remedy(error: &(dyn Error + 'static)) -> String {
+    all_causes(error).replace(&format!("; {REMEDY}"), "")
 }
 
 /// An error with those causes that its message does not contain. An error of the client contains all of them, in one line.
@@ -45,6 +48,9 @@ fn in_one_line(text: &str) -> String {
     let lines: Vec<_> = text.lines().map(str::trim).collect();
     lines.join(" ")
 }
+
+/// What the client advises a program to do about a table that does not exist.
+const REMEDY: &str = "`create_table().if_missing()` creates it";
 
 #[cfg(test)]
 mod tests {

@@ -77,6 +77,12 @@ pub(super) fn read_retries() -> RetryPolicy {
     RetryPolicy::exponential().attempts(2)
 }
 
+/// Whether a host is an address of this machine. One of IPv6 may have its brackets.
+pub(super) fn is_loopback(host: &str) -> bool {
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    address.is_ok_and(|address| address.is_loopback())
+}
+
 /// Whether the page changes tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rights {
@@ -90,9 +96,7 @@ pub(super) enum Rights {
 impl Rights {
     pub(super) fn new(service: &TableServiceClient, read_only: bool, write: bool) -> Self {
         let host = service.endpoint().host();
-        let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
-        let is_here = host.eq_ignore_ascii_case("localhost")
-            || address.is_ok_and(|address| address.is_loopback());
+        let is_here = host.eq_ignore_ascii_case("localhost") || is_loopback(host);
         match () {
             () if read_only => Self::ReadOnly,
             () if write || is_here => Self::Write,

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 
 use super::app::App;
-use super::posted::TOKEN;
 use super::staged::{Plan, Staged};
 use super::url;
 use crate::escape::{harmless, shortened};
@@ -23,7 +22,7 @@ pub(super) fn show(app: &App) -> Markup {
             span { (summary(&staged)) }
             span.end {}
             form method="post" action="/review/discard" {
-                input type="hidden" name=(TOKEN) value=(app.gate.form_token());
+                (app.gate.token_field())
                 input type="hidden" name="plan" value=(staged.number());
                 button.button.quiet name="id" value="all" { "Discard" }
             }
@@ -85,7 +84,7 @@ pub(super) fn tools(app: &App, table: &str) -> Markup {
     }
     html! {
         form #picked method="post" action=(url::deletes(table)) {
-            input type="hidden" name=(TOKEN) value=(app.gate.form_token());
+            (app.gate.token_field())
             button.button.danger { "Delete selected" }
         }
         a.button href=(url::new_entity(table)) { "New entity" }

@@ -6,7 +6,7 @@ use tablesdk_cli::own::Kept;
 
 use super::app::App;
 use super::pages::copy;
-use super::posted::{Posted, TOKEN};
+use super::posted::Posted;
 use super::recipe;
 use super::staged::{
     ABSENT, Difference, Entry, Field, FieldError, Fixed, State, UNCHANGED, base_text, editable,
@@ -108,7 +108,7 @@ impl EntityForm<'_> {
         );
         html! {
             form.entity.kept[self.kept().is_some()] #entity method="post" action=(action) autocomplete="off" data-staged=[self.staged.as_ref().map(|it| it.change.name())] {
-                input type="hidden" name=(TOKEN) value=(self.app.gate.form_token());
+                (self.app.gate.token_field())
                 input type="hidden" name="view" value=(if is_json { "json" } else { "fields" });
                 @if let Some(base) = &self.base {
                     input type="hidden" name="base" value=(base_text(base, self.etag.as_ref()));

@@ -4,13 +4,14 @@
 //! come, so that the browser shows the page while the service is asked.
 
 use std::convert::Infallible;
+use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
-use futures::stream;
+use futures::{StreamExt as _, stream};
 use maud::{Markup, PreEscaped, html};
 use tokio::time::timeout;
 
@@ -45,6 +46,16 @@ pub(super) struct Content {
     pub(super) foot: Markup,
 }
 
+impl Content {
+    /// Content alone, without a panel and a foot.
+    pub(super) fn of(main: Markup) -> Self {
+        Self {
+            main,
+            ..Self::default()
+        }
+    }
+}
+
 /// A page of a table.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Tab {
@@ -71,7 +82,6 @@ impl Frame {
             Err(_) => Err("the service has not answered yet".into()),
         };
         let begin = self.begin(&app, &names);
-        let parts = [begin.into_string()].into_iter().map(Ok::<_, Infallible>);
         let is_review = self.tab == Tab::Review;
         let rest = async move {
             let content = content.await;
@@ -80,11 +90,11 @@ impl Frame {
             } else {
                 bar::show(&app)
             };
-            Ok(rest(content, &bar).into_string())
+            rest(content, &bar)
         };
-        let parts = stream::iter(parts);
-        let parts = futures::StreamExt::chain(parts, stream::once(rest));
-        let body = Body::from_stream(futures::StreamExt::map(parts, |part| part.map(Bytes::from)));
+        let parts = stream::once(ready(begin)).chain(stream::once(rest));
+        let parts = parts.map(|part| Ok::<_, Infallible>(Bytes::from(part.into_string())));
+        let body = Body::from_stream(parts);
         ([(CONTENT_TYPE, HTML)], body).into_response()
     }
 

@@ -14,8 +14,10 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use maud::{Markup, html};
 
 use super::app::App;
+use super::posted::TOKEN;
 use super::problem::{self, Refusal};
 use super::random::Secret;
 use crate::error::AnyError;
@@ -63,6 +65,11 @@ impl Gate {
     /// The token that a form of the page has.
     pub(super) fn form_token(&self) -> &str {
         self.form.as_str()
+    }
+
+    /// The field that each form of the page has.
+    pub(super) fn token_field(&self) -> Markup {
+        html! { input type="hidden" name=(TOKEN) value=(self.form_token()); }
     }
 
     pub(super) fn is_form_token(&self, text: &str) -> bool {

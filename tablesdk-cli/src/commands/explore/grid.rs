@@ -114,7 +114,7 @@ impl<'g> Grid<'g> {
         let first = self.entities.len().min(ROWS_FIRST);
         let (first, more) = self.entities.split_at(first);
         html! {
-            table.grid #grid data-table=(self.table) data-rows=(self.entities.len()) {
+            table.grid #grid data-table=(self.table) {
                 caption.hidden { "Entities of " (self.table) }
                 (columns)
                 thead {
@@ -122,7 +122,7 @@ impl<'g> Grid<'g> {
                         th.pick scope="col" { input type="checkbox" aria-label="Select all" data-all; }
                         @for name in keys { th.key scope="col" { (name) } }
                         @for column in &self.columns { (column.heading()) }
-                        th.rest aria-hidden="true" {}
+                        th aria-hidden="true" {}
                     }
                 }
                 tbody { @for entity in first { (self.row(entity)) } }

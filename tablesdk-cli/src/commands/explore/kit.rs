@@ -3,7 +3,6 @@
 //! The program asks it, and never the browser: the kit has no authentication, and refuses web pages. Its answers are shown as they are,
 //! so each is limited in time and size. Knows no pages.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use reqwest::redirect::Policy;
@@ -12,6 +11,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
+use super::app::is_loopback;
 use crate::error::{AnyError, UsageError};
 
 /// The kit of a server for tests.
@@ -198,12 +198,10 @@ fn local(text: &str) -> Result<String, &'static str> {
         return Err("the kit of a test server has a URL with http");
     }
     let host = url.host_str().unwrap_or_default();
-    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
-    let is_local = address.is_ok_and(|address| address.is_loopback());
     if host == "localhost" {
         // No name is looked up.
         url.set_host(Some("127.0.0.1")).map_err(|_| NOT_HERE)?;
-    } else if !is_local {
+    } else if !is_loopback(host) {
         return Err(NOT_HERE);
     }
     if url.path().trim_end_matches('/') != "/test"

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse as _, Response};
 use maud::{DOCTYPE, Markup, html};
 
 use super::assets;
-use crate::error::{AnyError, with_causes};
+use crate::error::{AnyError, without_remedy};
 use crate::escape::{harmless, shortened};
 
 /// Why a request is refused before a page looks at it.
@@ -129,14 +129,12 @@ pub(super) fn shown(error: &AnyError) -> Markup {
 
 /// The text of an error, without what the page shows anyway: the operation, the table and the account.
 pub(super) fn text(error: &AnyError) -> String {
-    let text = with_causes(&**error);
+    let text = without_remedy(&**error);
     let endpoint = error.downcast_ref().and_then(tablesdk::Error::endpoint);
     let place = endpoint.map(|it| it.as_str().split("://").last().unwrap_or_default());
     let place = place.map(|place| format!("{}: ", place.trim_end_matches('/')));
     let rest = place.and_then(|place| Some(text.split_once(&place)?.1));
-    let rest = rest.unwrap_or(&text);
-    // The names are in the sidebar.
-    harmless(&rest.replace("; `tables ls` prints the names", ""))
+    harmless(rest.unwrap_or(&text))
 }
 
 /// A card in the content of a page: what it is, what it says, and what can be done.
@@ -163,7 +161,7 @@ fn throttled(error: &tablesdk::Error) -> Markup {
         "The service is busy, and refuses requests for now.",
         html! {
             p.muted {
-                "This page asks again in " span data-countdown=(seconds) { (seconds) " seconds" } ". "
+                "This page asks again in " (seconds) " seconds. "
                 a href="" { "Ask now" }
             }
             meta http-equiv="refresh" content=(seconds);

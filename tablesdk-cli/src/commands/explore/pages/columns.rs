@@ -8,7 +8,7 @@ use axum::response::Redirect;
 use maud::{Markup, html};
 
 use super::super::app::App;
-use super::super::posted::{Posted, TOKEN};
+use super::super::posted::Posted;
 use super::super::question::Question;
 use super::super::url;
 use crate::escape::harmless;
@@ -33,7 +33,7 @@ pub(crate) fn menu(
         details.menu.up #columns {
             summary.button.quiet { (label) }
             form method="post" action={ (url::table(table)) "/columns" } {
-                input type="hidden" name=(TOKEN) value=(app.gate.form_token());
+                (app.gate.token_field())
                 (question.hidden_fields())
                 ol {
                     @for (name, is_shown) in listed.take(LISTED_MAX) {

@@ -34,14 +34,15 @@ pub(crate) async fn show(
     Path(table): Path<String>,
     Query(question): Query<Question>,
 ) -> Response {
+    let explained = explained(&app, &table, &question);
     let frame = Frame {
         title: table.clone(),
         table: Some(table.clone()),
         tab: Tab::Entities,
         tools: bar::tools(&app, &table),
-        query: bar(&app, &table, &question),
+        query: bar(&table, &question, explained.as_ref()),
     };
-    let content = content(Arc::clone(&app), table, question);
+    let content = content(Arc::clone(&app), table, question, explained);
     frame.respond(app, content).await
 }
 
@@ -51,11 +52,12 @@ pub(crate) async fn access(
     Path(table): Path<String>,
     Query(question): Query<Question>,
 ) -> Response {
-    access_line(&app, &table, &question).into_response()
+    let explained = explained(&app, &table, &question);
+    access_line(&table, &question, explained.as_ref()).into_response()
 }
 
 /// The fields of the query, and what it costs.
-fn bar(app: &App, table: &str, question: &Question) -> Markup {
+fn bar(table: &str, question: &Question, explained: Result<&Explained, &AnyError>) -> Markup {
     html! {
         form.fields #query action=(url::table(table)) method="get" role="search" aria-label="Entities" {
             label.field.pk { span { "PartitionKey" } input.key name="pk" value=(question.pk) autocomplete="off" spellcheck="false"; }
@@ -64,43 +66,51 @@ fn bar(app: &App, table: &str, question: &Question) -> Markup {
             @if !question.columns.is_empty() { input type="hidden" name="columns" value=(question.columns); }
             button.button.primary { "Run ⏎" }
         }
-        div.access #access { (access_line(app, table, question)) }
+        div.access #access { (access_line(table, question, explained)) }
     }
 }
 
-fn access_line(app: &App, table: &str, question: &Question) -> Markup {
-    match explained(app, table, question) {
+fn access_line(
+    table: &str,
+    question: &Question,
+    explained: Result<&Explained, &AnyError>,
+) -> Markup {
+    match explained {
         Ok((asked, explanation)) => {
             let access = explanation.access();
             let select = &asked.select;
             let rust = recipe::rust_query(table, &asked.selection, select, PAGE_ITEMS_MAX);
-            let curl = recipe::curl_query(&asked, PAGE_ITEMS_MAX).unwrap_or_default();
+            let curl = recipe::curl_query(asked, PAGE_ITEMS_MAX).unwrap_or_default();
             html! {
                 span class={ "pill " (tone(access, question)) } { (name(access, question)) }
                 span { (price(access, question)) }
-                code.request { (shortened(&harmless(&request_line(&explanation, table)), REQUEST_CHARS_MAX)) }
+                code.request { (shortened(&harmless(&request_line(explanation, table)), REQUEST_CHARS_MAX)) }
                 span.end { (recipes(&[("Rust", &rust), ("curl", &curl)])) }
             }
         }
         Err(error) => html! {
             span.pill.bad { "not valid" }
-            span.long { (problem::text(&error)) }
+            span.long { (problem::text(error)) }
         },
     }
 }
 
-fn explained(
-    app: &App,
-    table: &str,
-    question: &Question,
-) -> Result<(Asked, Explanation), AnyError> {
+/// A query, and how the service would find the entities.
+type Explained = (Asked, Explanation);
+
+fn explained(app: &App, table: &str, question: &Question) -> Result<Explained, AnyError> {
     let asked = question.asked(app.service.table(table), question.columns())?;
     let explanation = asked.explain()?;
     Ok((asked, explanation))
 }
 
-async fn content(app: Arc<App>, table: String, question: Question) -> Content {
-    let found = found(&app, &table, &question).await;
+async fn content(
+    app: Arc<App>,
+    table: String,
+    question: Question,
+    explained: Result<Explained, AnyError>,
+) -> Content {
+    let found = found(&question, explained).await;
     match found {
         Ok(Answer::Found(found, access)) => {
             if question.from.is_empty() && !question.is_all() {
@@ -119,14 +129,8 @@ async fn content(app: Arc<App>, table: String, question: Question) -> Content {
             let marks = app.staged().marks(&table);
             shown(&app, &table, &question, &found, marks)
         }
-        Ok(Answer::Scan) => Content {
-            main: scan_asked(&table, &question),
-            ..Content::default()
-        },
-        Err(error) => Content {
-            main: problem::shown(&error),
-            ..Content::default()
-        },
+        Ok(Answer::Scan) => Content::of(scan_asked(&table, &question)),
+        Err(error) => Content::of(problem::shown(&error)),
     }
 }
 
@@ -136,9 +140,12 @@ enum Answer {
     Scan,
 }
 
-async fn found(app: &App, table: &str, question: &Question) -> Result<Answer, AnyError> {
+async fn found(
+    question: &Question,
+    explained: Result<Explained, AnyError>,
+) -> Result<Answer, AnyError> {
     let token = question.token()?;
-    let (mut asked, explanation) = explained(app, table, question)?;
+    let (mut asked, explanation) = explained?;
     // The hidden columns are in the menu, too.
     asked.select.clear();
     if explanation.access() == AccessClass::Scan && question.scan == Scan::Ask && !question.is_all()

@@ -14,7 +14,7 @@ use tablesdk_cli::own::AsStored;
 use super::super::app::App;
 use super::super::entity_form::{EntityForm, Texts};
 use super::super::frame::{Content, Frame, Tab};
-use super::super::posted::{Change as Changes, Posted, TOKEN};
+use super::super::posted::{Change as Changes, Posted};
 use super::super::problem;
 use super::super::staged::{
     Base, Change, Entry, FieldError, Refused, Selected, Version, entity_of_fields, entity_of_json,
@@ -131,10 +131,7 @@ fn frame(table: &str) -> Frame {
 }
 
 async fn main(shown: impl Future<Output = Markup>) -> Content {
-    Content {
-        main: shown.await,
-        ..Content::default()
-    }
+    Content::of(shown.await)
 }
 
 /// The page of a form that was not accepted.
@@ -474,7 +471,7 @@ fn to_force(app: &App, table: &str, keys: &[&str], refusals: &[Refusal]) -> Mark
                 @if further > 0 { li { (further) " more" } }
             }
             form.actions method="post" action=(url::deletes(table)) {
-                input type="hidden" name=(TOKEN) value=(app.gate.form_token());
+                (app.gate.token_field())
                 input type="hidden" name="force" value="1";
                 @for key in keys { input type="hidden" name="key" value=(key); }
                 button.button.danger { "Stage " (counted(keys.len() as u64, "delete", "deletes")) " anyway" }

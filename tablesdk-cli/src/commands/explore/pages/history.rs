@@ -7,22 +7,15 @@ use axum::http::Uri;
 use axum::response::{Redirect, Response};
 use maud::{Markup, html};
 use percent_encoding::percent_decode_str;
-use serde::Deserialize;
 
 use super::super::app::App;
 use super::super::frame::{Content, Frame, Tab};
-use super::super::posted::{Posted, TOKEN};
+use super::super::posted::Posted;
 use super::super::question::Question;
 use super::super::settings::Entry;
+use super::Search;
 use crate::escape::{harmless, shortened};
 use crate::output::counted;
-
-/// The fields of the URL.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Search {
-    find: String,
-}
 
 /// `/history?find=TEXT`
 pub(crate) async fn show(
@@ -54,7 +47,7 @@ fn content(app: &App, find: &str) -> Content {
     let count = all.len();
     let rows = all.into_iter().filter_map(Row::of);
     let found: Vec<_> = rows.filter(|row| row.has(find)).collect();
-    let token = app.gate.form_token();
+    let token = app.gate.token_field();
     Content {
         main: html! {
             @if let Some(problem) = app.settings.problem() {
@@ -70,7 +63,7 @@ fn content(app: &App, find: &str) -> Content {
                     }
                 }
             } @else {
-                (table(&found, token))
+                (table(&found, &token))
             }
         },
         panel: None,
@@ -78,7 +71,7 @@ fn content(app: &App, find: &str) -> Content {
             span { (found.len()) " of " (counted(count as u64, "query", "queries")) }
             @if count > 0 {
                 form.end method="post" action="/history/clear" {
-                    input type="hidden" name=(TOKEN) value=(token);
+                    (token)
                     button.button.danger { "Clear the history" }
                 }
             }
@@ -86,7 +79,7 @@ fn content(app: &App, find: &str) -> Content {
     }
 }
 
-fn table(rows: &[Row], token: &str) -> Markup {
+fn table(rows: &[Row], token: &Markup) -> Markup {
     html! {
         table.grid {
             caption.hidden { "Queries, the newest first" }
@@ -135,7 +128,7 @@ impl Row {
         text.to_lowercase().contains(&find.trim().to_lowercase())
     }
 
-    fn show(&self, token: &str) -> Markup {
+    fn show(&self, token: &Markup) -> Markup {
         let (entry, conditions) = (&self.entry, harmless(&self.conditions()));
         html! {
             tr {
@@ -150,7 +143,7 @@ impl Row {
                 td.mono { (time(&entry.at)) }
                 td {
                     form.inline method="post" action="/history/forget" {
-                        input type="hidden" name=(TOKEN) value=(token);
+                        (token)
                         input type="hidden" name="url" value=(entry.url);
                         button.link aria-label={ "Remove the query " (shortened(&conditions, TEXT_CHARS_MAX)) } { "Remove" }
                     }

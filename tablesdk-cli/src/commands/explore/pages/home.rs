@@ -5,35 +5,29 @@ use std::sync::Arc;
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use maud::html;
-use serde::Deserialize;
 
 use super::super::app::App;
 use super::super::frame::{Content, Frame, Tab};
-use super::super::posted::{Posted, TOKEN};
+use super::super::posted::Posted;
 use super::super::{problem, url};
+use super::Search;
 use crate::error::AnyError;
 use crate::escape::{harmless, shortened};
 use crate::output::counted;
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Search {
-    find: String,
-}
 
 /// `/`: all tables, or those that contain a text.
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
     Query(Search { find }): Query<Search>,
 ) -> Response {
-    let token = app.gate.form_token().to_owned();
+    let token = app.gate.token_field();
     let frame = Frame {
         title: "Tables".to_owned(),
         table: None,
         tab: Tab::None,
         tools: html! {
             form method="post" action="/tables/refresh" {
-                input type="hidden" name=(TOKEN) value=(token);
+                (token)
                 button.button { "Read the names again" }
             }
         },
@@ -47,10 +41,7 @@ async fn listed(app: Arc<App>, find: String) -> Content {
     let names = match app.tables.names().await {
         Ok(names) => names,
         Err(error) => {
-            return Content {
-                main: problem::shown(&AnyError::from(error)),
-                ..Content::default()
-            };
+            return Content::of(problem::shown(&AnyError::from(error)));
         }
     };
     let wanted = find.to_ascii_lowercase();

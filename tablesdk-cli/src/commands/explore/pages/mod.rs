@@ -9,3 +9,12 @@ pub(super) mod history;
 pub(super) mod home;
 pub(super) mod review;
 pub(super) mod schema;
+
+use serde::Deserialize;
+
+/// The field of the URL of a page that can be searched.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Search {
+    find: String,
+}

@@ -11,7 +11,7 @@ use tablesdk::{DynamicEntity, Value};
 use super::super::app::App;
 use super::super::bar::of_plan;
 use super::super::frame::{Content, Frame, Tab};
-use super::super::posted::{Change as Changes, TOKEN};
+use super::super::posted::Change as Changes;
 use super::super::problem;
 use super::super::staged::{
     Cell, Change, Entry, Now, Outcome, Plan, Refused, Report, Resolution, State as Became,
@@ -104,7 +104,7 @@ async fn page(app: Arc<App>, refused: Option<Refused>) -> Response {
         table: None,
         tab: Tab::Review,
         tools: shown.back(),
-        query: shown.summary(app.gate.form_token()),
+        query: shown.summary(&app.gate.token_field()),
     };
     let content = Content {
         main: shown.main(&app, refused.as_ref()),
@@ -159,7 +159,7 @@ impl Shown {
     }
 
     /// What became of the last plan, in a line.
-    fn summary(&self, token: &str) -> Markup {
+    fn summary(&self, token: &Markup) -> Markup {
         let Some(report) = &self.report else {
             return html! {};
         };
@@ -174,7 +174,7 @@ impl Shown {
                 span class=(tone) { (sent) " of " (all) " sent" }
                 span { (told(report)) }
                 form.end method="post" action="/review/dismiss" {
-                    input type="hidden" name=(TOKEN) value=(token);
+                    (token)
                     button.link { "Dismiss" }
                 }
             }
@@ -189,7 +189,7 @@ impl Shown {
             };
         }
         let is_empty = self.plan.transactions.is_empty() && self.open.is_empty();
-        let token = app.gate.form_token();
+        let token = app.gate.token_field();
         html! {
             div.review {
                 @if let Some(refused) = refused { (problem::notice("not done", &sentence(&refused.to_string()), html! {})) }
@@ -197,7 +197,7 @@ impl Shown {
                 @for entry in &self.open { (question(app, entry)) }
                 @let count = self.plan.transactions.len();
                 @for (index, transaction) in self.plan.transactions.iter().enumerate() {
-                    (waiting(transaction, index + 1, count, token))
+                    (waiting(transaction, index + 1, count, &token))
                 }
                 @if is_empty && self.report.is_none() {
                     section.card.notice {
@@ -205,7 +205,7 @@ impl Shown {
                         p.muted { "A change of an entity is collected here, and sent from here alone." }
                     }
                 }
-                @if app.rights.refusal().is_none() && !self.plan.transactions.is_empty() { (send_form(&self.plan, token)) }
+                @if app.rights.refusal().is_none() && !self.plan.transactions.is_empty() { (send_form(&self.plan, &token)) }
             }
         }
     }
@@ -299,7 +299,7 @@ fn sent(report: &Report) -> Markup {
 }
 
 /// A transaction that would be sent.
-fn waiting(transaction: &Transaction, number: usize, count: usize, token: &str) -> Markup {
+fn waiting(transaction: &Transaction, number: usize, count: usize, token: &Markup) -> Markup {
     let failed = transaction.entries.iter().find_map(|it| match &it.state {
         Became::Failed(text) => Some((it, text)),
         _ => None,
@@ -332,7 +332,7 @@ fn title(transaction: &Transaction, number: usize, count: usize) -> String {
 }
 
 /// The requests of a transaction. With the token of a form, each can be discarded.
-fn requests(transaction: &Transaction, token: Option<&str>) -> Markup {
+fn requests(transaction: &Transaction, token: Option<&Markup>) -> Markup {
     html! {
         ol.requests {
             @for entry in &transaction.entries {
@@ -345,7 +345,7 @@ fn requests(transaction: &Transaction, token: Option<&str>) -> Markup {
                     }
                     @if let Some(token) = token {
                         form method="post" action="/review/discard" {
-                            input type="hidden" name=(TOKEN) value=(token);
+                            (token)
                             button.link name="id" value=(entry.id) aria-label={ "Discard the change of " (keys(&entry.change)) } { "Discard" }
                         }
                     }
@@ -355,11 +355,11 @@ fn requests(transaction: &Transaction, token: Option<&str>) -> Markup {
     }
 }
 
-fn send_form(plan: &Plan, token: &str) -> Markup {
+fn send_form(plan: &Plan, token: &Markup) -> Markup {
     let changes = counted(plan.changes() as u64, "change", "changes");
     html! {
         form.send method="post" action="/review/send" {
-            input type="hidden" name=(TOKEN) value=(token);
+            (token)
             input type="hidden" name="plan" value=(plan.number);
             span { (of_plan(plan)) }
             span.end {}
@@ -450,7 +450,7 @@ fn decisions(app: &App, entry: &Entry, now: &Now, is_unknown: bool) -> Markup {
     let can = |how| change.resolved(now, how).is_some();
     html! {
         form.actions method="post" action="/review/resolve" {
-            input type="hidden" name=(TOKEN) value=(app.gate.form_token());
+            (app.gate.token_field())
             input type="hidden" name="id" value=(entry.id);
             @if is_unknown && !is_stored {
                 button.button.primary name="how" value="again" { "Send it again" }

@@ -83,10 +83,7 @@ async fn content(table: TableClient, asked: Asked) -> Content {
     let seen = match seen {
         Ok(seen) => seen,
         Err(error) => {
-            return Content {
-                main: problem::shown(&error),
-                ..Content::default()
-            };
+            return Content::of(problem::shown(&error));
         }
     };
     let foot = seen.foot(table.name());

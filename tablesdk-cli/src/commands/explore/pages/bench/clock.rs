@@ -11,17 +11,18 @@ use super::super::super::app::App;
 use super::super::super::frame::Content;
 use super::super::super::kit::{Clock, number};
 use super::super::super::posted::Posted;
-use super::{View, ended, hidden, kit_of, opposite, page, state};
+use super::{Around, View, ended, failure, hidden, kit_of, opposite, page, state};
 use crate::escape::harmless;
 
 /// `/bench/clock`
 pub(crate) async fn show(State(app): State<Arc<App>>) -> Response {
     let kit = kit_of!(app, View::Clock);
-    let content = kit.clock().await.map(|clock| Content {
-        main: sheet(&app, &clock),
-        ..Content::default()
-    });
-    page(app, &kit, View::Clock, html! {}, content).await
+    let around = Around::read(&kit).await;
+    let content = match &around.clock {
+        Ok(clock) => Content::of(sheet(&app, clock)),
+        Err(error) => failure(error),
+    };
+    page(app, View::Clock, &around, html! {}, content).await
 }
 
 /// Freezes, resumes or moves the clock.

@@ -4,23 +4,27 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use futures::try_join;
+use futures::join;
 use maud::{Markup, html};
 use serde_json::{Value as Json, json};
 
 use super::super::super::app::App;
 use super::super::super::frame::Content;
-use super::super::super::kit::{Kit, KitError, Rule, Throttle, number, object};
+use super::super::super::kit::{Rule, Throttle, number, object};
 use super::super::super::posted::Posted;
 use super::super::super::url;
-use super::{View, ended, hidden, kit_of, page, rule};
+use super::{Around, View, ended, failure, hidden, kit_of, page, rule};
 use crate::escape::harmless;
 
 /// `/bench/faults`
 pub(crate) async fn show(State(app): State<Arc<App>>) -> Response {
     let kit = kit_of!(app, View::Faults);
-    let content = content(&app, &kit).await;
-    page(app, &kit, View::Faults, html! {}, content).await
+    let (around, throttle) = join!(Around::read(&kit), kit.throttle());
+    let content = match (&around.rules, &throttle) {
+        (Ok(rules), Ok(throttle)) => content(&app, rules, throttle),
+        (Err(error), _) | (_, Err(error)) => failure(error),
+    };
+    page(app, View::Faults, &around, html! {}, content).await
 }
 
 /// Adds a rule.
@@ -110,17 +114,13 @@ fn merged(mut one: Json, other: Json) -> Json {
     one
 }
 
-async fn content(app: &App, kit: &Kit) -> Result<Content, KitError> {
-    let (rules, throttle) = try_join!(kit.rules(), kit.throttle())?;
-    Ok(Content {
-        main: html! {
-            div.sheet {
-                (rules_shown(app, &rules))
-                (throttle_shown(app, &throttle))
-                (form(app))
-            }
-        },
-        ..Content::default()
+fn content(app: &App, rules: &[Rule], throttle: &Throttle) -> Content {
+    Content::of(html! {
+        div.sheet {
+            (rules_shown(app, rules))
+            (throttle_shown(app, throttle))
+            (form(app))
+        }
     })
 }
 

@@ -11,18 +11,19 @@ use super::super::super::frame::Content;
 use super::super::super::kit::Lint;
 use super::super::super::url;
 use super::request_row::href;
-use super::{View, kit_of, page};
+use super::{Around, View, failure, kit_of, page};
 use crate::escape::harmless;
 use crate::output::counted;
 
 /// `/bench/lints`
 pub(crate) async fn show(State(app): State<Arc<App>>) -> Response {
     let kit = kit_of!(app, View::Lints);
-    let content = kit.lints().await.map(|lints| Content {
-        main: sheet(&lints),
-        ..Content::default()
-    });
-    page(app, &kit, View::Lints, html! {}, content).await
+    let around = Around::read(&kit).await;
+    let content = match &around.lints {
+        Ok(lints) => Content::of(sheet(lints)),
+        Err(error) => failure(error),
+    };
+    page(app, View::Lints, &around, html! {}, content).await
 }
 
 fn sheet(lints: &[Lint]) -> Markup {

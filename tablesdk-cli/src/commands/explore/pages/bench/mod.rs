@@ -16,14 +16,13 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use axum::routing::{get, post};
-use futures::try_join;
+use futures::join;
 use maud::{Markup, html};
 use tablesdk::Timestamp;
 
 use super::super::app::App;
 use super::super::frame::{Content, Frame, Tab, tab};
-use super::super::kit::{Clock, Kit, KitError};
-use super::super::posted::TOKEN;
+use super::super::kit::{Clock, Kit, KitError, Lint, Rule};
 use super::super::problem;
 use crate::error::AnyError;
 
@@ -143,23 +142,42 @@ macro_rules! kit_of {
 }
 use kit_of;
 
+/// What is around each view. A view shows some of it, too.
+struct Around {
+    clock: Result<Clock, KitError>,
+    rules: Result<Vec<Rule>, KitError>,
+    lints: Result<Vec<Lint>, KitError>,
+}
+
+impl Around {
+    async fn read(kit: &Kit) -> Self {
+        let (clock, rules, lints) = join!(kit.clock(), kit.rules(), kit.lints());
+        Self {
+            clock,
+            rules,
+            lints,
+        }
+    }
+
+    /// The tabs and the tools, which need all of it.
+    fn show(&self, app: &App, view: View) -> (Tabs, Markup) {
+        let (Ok(clock), Ok(rules), Ok(lints)) = (&self.clock, &self.rules, &self.lints) else {
+            return (none(view), html! {});
+        };
+        let (rules, lints) = (rules.len(), lints.len());
+        (Tabs { view, rules, lints }, tools(app, view, clock))
+    }
+}
+
 /// A page of the bench.
 async fn page(
     app: Arc<App>,
-    kit: &Kit,
     view: View,
+    around: &Around,
     query: Markup,
-    content: Result<Content, KitError>,
+    content: Content,
 ) -> Response {
-    let around = async { try_join!(kit.clock(), kit.rules(), kit.lints()) };
-    let (tabs, tools) = match around.await {
-        Ok((clock, rules, lints)) => {
-            let (rules, lints) = (rules.len(), lints.len());
-            (Tabs { view, rules, lints }, tools(&app, view, &clock))
-        }
-        Err(_) => (none(view), html! {}),
-    };
-    let content = content.unwrap_or_else(failure);
+    let (tabs, tools) = around.show(&app, view);
     framed(app, tabs, tools, query, content).await
 }
 
@@ -188,25 +206,19 @@ const fn none(view: View) -> Tabs {
     }
 }
 
-fn failure(error: KitError) -> Content {
-    Content {
-        main: problem::shown(&AnyError::from(error)),
-        ..Content::default()
-    }
+fn failure(error: &KitError) -> Content {
+    Content::of(problem::shown(&AnyError::from(error.to_string())))
 }
 
 /// The page of a program that was started without a kit.
 async fn absent(app: Arc<App>, view: View) -> Response {
-    let content = Content {
-        main: html! {
+    let content = Content::of(html! {
             section.card.notice {
                 p { strong { "The test bench shows a server for tests." } }
                 p.muted { "Start one, and give the URL that it prints as \"test\":" }
                 pre { "tablesdk-server --test\ntables explore --connection-string '…' --test-endpoint http://127.0.0.1:PORT/test" }
             }
-        },
-        ..Content::default()
-    };
+    });
     let mut response = framed(app, none(view), html! {}, html! {}, content).await;
     *response.status_mut() = StatusCode::CONFLICT;
     response
@@ -231,7 +243,7 @@ fn tools(app: &App, view: View, clock: &Clock) -> Markup {
 /// The fields that each form of the bench has.
 fn hidden(app: &App, view: View) -> Markup {
     html! {
-        input type="hidden" name=(TOKEN) value=(app.gate.form_token());
+        (app.gate.token_field())
         input type="hidden" name="view" value=(view.name());
     }
 }
@@ -250,7 +262,7 @@ async fn ended<T>(
         KitError::Refused(_) => StatusCode::BAD_REQUEST,
         _ => StatusCode::BAD_GATEWAY,
     };
-    let mut content = failure(error);
+    let mut content = failure(&error);
     content.main = html! {
         (content.main)
         p.after { a.button href=(view.path()) { "Back to " (view.name()) } }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use futures::try_join;
+use futures::{join, try_join};
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -15,8 +15,9 @@ use super::super::super::kit::{Kit, KitError, Request, Rule};
 use super::super::super::posted::Posted;
 use super::super::super::url;
 use super::request_row::{COLUMNS, access, contains, gap, href, keys, operation, row, status};
-use super::{View, ended, hidden, kit_of, page, rule, seconds};
+use super::{Around, View, ended, failure, hidden, kit_of, page, rule, seconds};
 use crate::escape::harmless;
+use crate::output::counted;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -34,13 +35,15 @@ impl Watched {
 /// `/bench/requests?find=TEXT&selected=NUMBER`
 pub(crate) async fn show(State(app): State<Arc<App>>, Query(watched): Query<Watched>) -> Response {
     let kit = kit_of!(app, View::Requests);
-    let seen = Seen::read(&kit).await;
-    let query = match &seen {
-        Ok(seen) => bar(&app, &watched, seen),
-        Err(_) => html! {},
+    let (around, seen) = join!(Around::read(&kit), Seen::read(&kit));
+    let (query, content) = match (&seen, &around.rules) {
+        (Ok(seen), Ok(rules)) => (
+            bar(&app, &watched, seen),
+            content(&app, &kit, &watched, seen, rules),
+        ),
+        (Err(error), _) | (_, Err(error)) => (html! {}, failure(error)),
     };
-    let content = seen.map(|seen| content(&app, &kit, &watched, &seen));
-    page(app, &kit, View::Requests, query, content).await
+    page(app, View::Requests, &around, query, content).await
 }
 
 /// `/bench/requests/after/NUMBER?find=TEXT`: the rows of the requests that came since, for the script.
@@ -68,18 +71,15 @@ pub(crate) async fn forget(State(app): State<Arc<App>>, _: Posted) -> Response {
 /// What the kit has seen.
 struct Seen {
     requests: Vec<Request>,
-    rules: Vec<Rule>,
     /// The id of the last snapshot, and the number of the last request before it.
     snapshot: Option<(u64, u64)>,
 }
 
 impl Seen {
     async fn read(kit: &Kit) -> Result<Self, KitError> {
-        let (requests, rules, snapshots) =
-            try_join!(kit.requests_after(0), kit.rules(), kit.snapshots())?;
+        let (requests, snapshots) = try_join!(kit.requests_after(0), kit.snapshots())?;
         Ok(Self {
             requests,
-            rules,
             snapshot: snapshots.last().map(|it| (it.id, it.last_request)),
         })
     }
@@ -136,10 +136,10 @@ impl Counts {
     }
 }
 
-fn content(app: &App, kit: &Kit, watched: &Watched, seen: &Seen) -> Content {
+fn content(app: &App, kit: &Kit, watched: &Watched, seen: &Seen, rules: &[Rule]) -> Content {
     let selected = watched.selected();
     let panel = selected.map(|number| match seen.request(number) {
-        Some(request) => details(app, watched, seen, request),
+        Some(request) => details(app, watched, seen, rules, request),
         None => html! {
             h2 { "Request " (number) }
             p.muted { "It is not among the last 1,000 requests that the server keeps." }
@@ -178,7 +178,7 @@ fn grid(watched: &Watched, seen: &Seen) -> Markup {
             thead {
                 tr {
                     @for (name, _) in COLUMNS { (heading(name)) }
-                    th.rest aria-hidden="true" {}
+                    th aria-hidden="true" {}
                 }
             }
             (body(&seen.requests, 0, &watched.find, watched.selected()))
@@ -223,7 +223,7 @@ fn body(requests: &[Request], after: u64, find: &str, selected: Option<u64>) -> 
 }
 
 /// The panel of one request.
-fn details(app: &App, watched: &Watched, seen: &Seen, request: &Request) -> Markup {
+fn details(app: &App, watched: &Watched, seen: &Seen, rules: &[Rule], request: &Request) -> Markup {
     html! {
         header {
             h2 { (operation(request)) @if request.fault.is_some() { " — with a fault" } }
@@ -234,7 +234,7 @@ fn details(app: &App, watched: &Watched, seen: &Seen, request: &Request) -> Mark
             section.card.bad {
                 p { strong { (harmless(&fault.text)) } }
                 @match fault.rule {
-                    Some(id) => { (of_rule(app, seen, id)) }
+                    Some(id) => { (of_rule(app, rules, id)) }
                     None => { p.muted { "It was the throttle. " a href="/bench/faults" { "Its rates" } } }
                 }
             }
@@ -248,8 +248,8 @@ fn details(app: &App, watched: &Watched, seen: &Seen, request: &Request) -> Mark
 }
 
 /// Which rule a fault came from.
-fn of_rule(app: &App, seen: &Seen, id: u64) -> Markup {
-    let rule = seen.rules.iter().find(|rule| rule.id == id);
+fn of_rule(app: &App, rules: &[Rule], id: u64) -> Markup {
+    let rule = rules.iter().find(|rule| rule.id == id);
     html! {
         @match rule {
             Some(found) => {
@@ -267,7 +267,7 @@ fn of_rule(app: &App, seen: &Seen, id: u64) -> Markup {
 
 /// What the client has asked for.
 fn asked(request: &Request) -> Markup {
-    let size = crate::output::counted(request.bytes_in, "byte", "bytes");
+    let size = counted(request.bytes_in, "byte", "bytes");
     html! {
         @if let [entity] = &*request.entities {
             (fact("PartitionKey", &html! { span.mono.key { (harmless(&entity.partition_key)) } }))
@@ -294,7 +294,7 @@ fn asked(request: &Request) -> Markup {
 
 /// What the server has answered.
 fn answered(request: &Request) -> Markup {
-    let size = crate::output::counted(request.bytes_out, "byte", "bytes");
+    let size = counted(request.bytes_out, "byte", "bytes");
     html! {
         (fact("Response", &html! { (status(request)) ", " (size) }))
         @if request.access.is_some() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{Query, State};
 use axum::response::Response;
-use futures::try_join;
+use futures::{join, try_join};
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -13,7 +13,7 @@ use super::super::super::frame::Content;
 use super::super::super::kit::{Kit, KitError, Snapshot};
 use super::super::super::posted::{Change, Posted};
 use super::super::super::problem;
-use super::{View, ended, hidden, kit_of, page, seconds};
+use super::{Around, View, ended, failure, hidden, kit_of, page, seconds};
 use crate::output::counted;
 
 #[derive(Default, Deserialize)]
@@ -29,8 +29,9 @@ pub(crate) async fn show(
     Query(Chosen { restore }): Query<Chosen>,
 ) -> Response {
     let kit = kit_of!(app, View::Snapshots);
-    let content = content(&app, &kit, &restore).await;
-    page(app, &kit, View::Snapshots, html! {}, content).await
+    let (around, content) = join!(Around::read(&kit), content(&app, &kit, &restore));
+    let content = content.unwrap_or_else(|error| failure(&error));
+    page(app, View::Snapshots, &around, html! {}, content).await
 }
 
 /// Takes a snapshot.
@@ -60,8 +61,7 @@ async fn content(app: &App, kit: &Kit, restore: &str) -> Result<Content, KitErro
     let (snapshots, newest) = try_join!(kit.snapshots(), kit.requests_after(0))?;
     let last = newest.last().map_or(0, |request| request.number);
     let chosen = snapshots.iter().find(|it| it.id.to_string() == restore);
-    Ok(Content {
-        main: html! {
+    Ok(Content::of(html! {
             @if let Some(snapshot) = chosen { (confirm(app, snapshot, last)) }
             div.sheet {
                 section {
@@ -75,9 +75,7 @@ async fn content(app: &App, kit: &Kit, restore: &str) -> Result<Content, KitErro
                     }
                 }
             }
-        },
-        ..Content::default()
-    })
+    }))
 }
 
 fn list(app: &App, snapshots: &[Snapshot], last: u64) -> Markup {
