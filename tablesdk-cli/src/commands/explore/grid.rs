@@ -280,7 +280,7 @@ pub(super) const fn label(edm_type: EdmType) -> &'static str {
 }
 
 /// How many rows are in the table at once: more than a screen has.
-const ROWS_FIRST: usize = 40;
+const ROWS_FIRST: usize = 30;
 /// How many columns a page shows unless they are chosen: a browser is slow with more.
 pub(super) const COLUMNS_MAX: usize = 60;
 /// The characters of a value in a cell. The entity's own page has all.
