@@ -82,10 +82,10 @@ for (let count = 0; count < PAGES; count += 1) {
 }
 console.log(`memory of the program at its start, after ${PAGES / 2} and after ${PAGES} pages: ${memory.map((bytes) => (bytes / 2 ** 20).toFixed(1)).join(", ")} MiB`);
 
-const names = ["style.css", "icon.svg", ...(await page.locator("script[src]").evaluateAll((all) => all.map(({ src }) => src.split("/").pop())))];
+const files = await page.locator("link[href], script[src]").evaluateAll((all) => all.map((it) => it.href || it.src));
 let bytes = 0;
-for (const name of new Set(names)) bytes += (await (await context.request.get(`${explore.origin}/assets/${name}`)).body()).length;
-console.log(`bytes of the stylesheet, the icon and ${names.length - 2} scripts: ${bytes}`);
+for (const file of files) bytes += (await (await context.request.get(file)).body()).length;
+console.log(`bytes of the stylesheet, the icon and ${files.length - 2} scripts: ${bytes}`);
 
 await context.close();
 await (await shared()).close();

@@ -163,8 +163,9 @@ async fn only_the_exact_host_is_answered() {
     heads.push((attacker.clone(), format!("Host: {right}\r\n")));
     let own = format!("http://{right}");
     heads.push((own.clone(), "Host: attacker.example\r\n".into()));
+    let style = page.stylesheet().await;
     for (before, host) in &heads {
-        for target in [&*opening, "/", "/assets/style.css", "/t/Odd"] {
+        for target in [&*opening, "/", &*style, "/t/Odd"] {
             let request =
                 format!("GET {before}{target} HTTP/1.1\r\n{host}Connection: close\r\n\r\n");
             let response = page.try_send(request.as_bytes()).await;
@@ -647,18 +648,25 @@ async fn paths_lead_to_no_file_and_no_other_page() {
     hostile(&service).await;
     let page = Page::open(&[], &account).await;
     let long = format!("/t/{}", "a".repeat(50_000));
-    for target in [
-        "/assets/../Cargo.toml",
-        "/assets/..%2fCargo.toml",
-        "/assets/%2e%2e/Cargo.toml",
-        "/assets/..\\Cargo.toml",
-        "/assets/%2fetc%2fpasswd",
-        "/assets//etc/passwd",
-        "/assets/style.css%00.js",
-        "/assets/style.css/",
-        "/assets/",
+    let style = page.stylesheet().await;
+    let folder = style.strip_suffix("style.css").unwrap();
+    let files = [
+        "../Cargo.toml",
+        "..%2fCargo.toml",
+        "%2e%2e/Cargo.toml",
+        "..\\Cargo.toml",
+        "%2fetc%2fpasswd",
+        "/etc/passwd",
+        "style.css%00.js",
+        "style.css/",
+        "",
+        "STYLE.CSS",
+    ];
+    let files = ["/assets/", folder].map(|folder| files.map(|name| format!("{folder}{name}")));
+    let targets = [
         "/assets",
-        "/assets/STYLE.CSS",
+        "/assets/style.css",
+        "/assets/0/style.css",
         "/t",
         "/t/",
         "/t//e",
@@ -681,7 +689,11 @@ async fn paths_lead_to_no_file_and_no_other_page() {
         "/open/",
         "/index.html",
         &*long,
-    ] {
+    ];
+    for target in targets
+        .into_iter()
+        .chain(files.as_flattened().iter().map(String::as_str))
+    {
         let response = page
             .try_send(page.get_of(target, &page.cookie_line()).as_bytes())
             .await;
@@ -848,6 +860,7 @@ async fn a_hostile_service_ends_in_a_message_and_the_page_goes_on() {
     ] {
         let account = sending(head, again).await;
         let page = Page::open(&[], &account).await;
+        let style = page.stylesheet().await;
         let began = Instant::now();
         for target in ["/t/People?pk=a", "/t/People/e?pk=a&rk=b", "/"] {
             let response = page.get(target).await;
@@ -858,7 +871,7 @@ async fn a_hostile_service_ends_in_a_message_and_the_page_goes_on() {
         assert!(began.elapsed() < Duration::from_secs(45), "{name}");
         let memory = page.memory().unwrap_or_default();
         assert!(memory < 400 << 20, "{name}: {memory} bytes");
-        assert_eq!(page.get("/assets/style.css").await.status, 200, "{name}");
+        assert_eq!(page.get(&style).await.status, 200, "{name}");
         no_secrets(&page, &["c2VjcmV0c2VjcmV0c2VjcmV0"]);
     }
 }

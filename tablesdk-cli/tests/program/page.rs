@@ -211,6 +211,14 @@ impl Page {
         })
     }
 
+    /// The path of the stylesheet, which each page names.
+    pub(crate) async fn stylesheet(&self) -> String {
+        let page = self.get("/history").await;
+        let mut links = elements(&page.body).into_iter();
+        let link = links.find(|it| it.name == "link" && it.get("rel") == Some("stylesheet"));
+        link.unwrap().get("href").unwrap().to_owned()
+    }
+
     /// The bytes of all responses.
     pub(crate) fn seen(&self) -> String {
         String::from_utf8_lossy(&self.seen.lock().unwrap()).into_owned()
@@ -381,7 +389,13 @@ fn check(response: &Response, request: &str) {
         // What is not HTTP does not get as far as the page.
         return;
     }
-    for (name, value) in HEADERS {
+    let is_file = about.starts_with("GET /assets/") && response.status == 200;
+    let cache = if is_file {
+        "private, max-age=31536000, immutable"
+    } else {
+        "no-store"
+    };
+    for (name, value) in [("cache-control", cache)].into_iter().chain(HEADERS) {
         assert_eq!(
             response.headers(name),
             [value],
@@ -400,8 +414,7 @@ fn check(response: &Response, request: &str) {
     }
 }
 
-const HEADERS: [(&str, &str); 4] = [
-    ("cache-control", "no-store"),
+const HEADERS: [(&str, &str); 3] = [
     (
         "content-security-policy",
         "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; \

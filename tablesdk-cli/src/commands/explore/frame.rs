@@ -116,7 +116,7 @@ impl Frame {
         html! {
             nav.side aria-label="Tables" {
                 a.button.all href="/" { "☰ Tables" }
-                a.brand href="/" { img src="/assets/icon.svg" alt="" width="18" height="18"; "tables" }
+                a.brand href="/" { img src=(assets::path("icon.svg")) alt="" width="18" height="18"; "tables" }
                 div.account {
                     strong { (app.account()) }
                     div.muted {

@@ -149,13 +149,15 @@ pub(super) async fn guard(State(app): State<Arc<App>>, request: Request, next: N
     for (name, value) in HEADERS {
         headers.insert(name, HeaderValue::from_static(value));
     }
+    // A page has data of the tables: only a file of the program may be kept.
+    let cache = headers.entry(CACHE_CONTROL);
+    cache.or_insert(HeaderValue::from_static("no-store"));
     response
 }
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-const HEADERS: [(HeaderName, &str); 6] = [
-    (CACHE_CONTROL, "no-store"),
+const HEADERS: [(HeaderName, &str); 5] = [
     (
         CONTENT_SECURITY_POLICY,
         "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; \

@@ -122,7 +122,7 @@ fn router(app: Arc<App>) -> Router {
         .route("/history/clear", post(history::clear))
         .merge(bench::routes())
         .route("/open", get(start::open))
-        .route("/assets/{name}", get(assets::serve))
+        .route("/assets/{version}/{name}", get(assets::serve))
         .fallback(problem::no_page)
         .layer(DefaultBodyLimit::max(posted::FORM_BYTES_MAX))
         .layer(from_fn_with_state(Arc::clone(&app), gate::guard))
