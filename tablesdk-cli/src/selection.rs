@@ -133,6 +133,13 @@ impl Selection {
             && filter.is_none()
     }
 
+    /// The keys, if they alone are the conditions.
+    #[cfg(feature = "explore")]
+    pub(crate) fn point(&self) -> Option<(&str, &str)> {
+        let key = (self.partition.as_deref()?, self.row.as_deref()?);
+        self.filter.is_none().then_some(key)
+    }
+
     /// The partition that the entities are in, if the options name one.
     pub(crate) fn partition(&self) -> Option<&str> {
         self.partition.as_deref()

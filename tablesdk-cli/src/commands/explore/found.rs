@@ -42,6 +42,11 @@ async fn pages(
     mut token: Option<PageToken>,
     answers_max: usize,
 ) -> Result<(Vec<Stored<DynamicEntity>>, Option<PageToken>), Error> {
+    if let Some(key) = asked.selection.point() {
+        let get = asked.table.get::<DynamicEntity>(key);
+        let found = get.retry(asked.retry.clone()).await?;
+        return Ok((found.into_iter().collect(), None));
+    }
     let mut entities = Vec::new();
     let mut bytes = 0;
     for _ in 0..answers_max {

@@ -151,22 +151,28 @@ impl Frame {
         let single = single.iter().flat_map(|it| it.names);
         let (kept, single): (Vec<_>, Vec<_>) = single.partition(|name| app.tables.is_kept(name));
         html! {
-            h2 { "Tables" }
-            @if names.is_empty() { p.muted { "The account has no tables." } }
-            @for name in single { (self.link(name)) }
+            div.group {
+                h2 { "Tables" }
+                @if names.is_empty() { p.muted { "The account has no tables." } }
+                @for name in single { (self.link(name)) }
+            }
             @if !series.is_empty() {
-                h2 { "By period" }
-                @for Series { names } in &series {
-                    @let is_open = names.iter().any(|name| self.table.as_ref() == Some(name));
-                    details open[is_open] {
-                        summary { (series_name(names)) span.count { (names.len()) " tables" } }
-                        @for name in names.iter() { (self.link(name)) }
+                div.group {
+                    h2 { "By period" }
+                    @for Series { names } in &series {
+                        @let is_open = names.iter().any(|name| self.table.as_ref() == Some(name));
+                        details open[is_open] {
+                            summary { (series_name(names)) span.count { (names.len()) " tables" } }
+                            @for name in names.iter() { (self.link(name)) }
+                        }
                     }
                 }
             }
             @if !kept.is_empty() {
-                h2 { "Kept by patterns" }
-                @for name in kept { (self.link(name)) }
+                div.group {
+                    h2 { "Kept by patterns" }
+                    @for name in kept { (self.link(name)) }
+                }
             }
         }
     }
@@ -187,7 +193,7 @@ impl Frame {
                 h1 { (harmless(&self.title)) }
                 @if let (Some(table), true) = (&self.table, self.tab != Tab::None) {
                     nav.tabs aria-label="Views of the table" {
-                        (tab("Entities", &url::table(table), self.tab == Tab::Entities))
+                        (tab("Entities", &app.tables.last(table), self.tab == Tab::Entities))
                         (tab("Schema", &url::schema(table), self.tab == Tab::Schema))
                         @if app.kit.is_some() { (tab("Test bench", &url::requests(table), false)) }
                     }

@@ -54,6 +54,11 @@ impl Gate {
         Some(format!("{}/open?token={token}", self.origin))
     }
 
+    /// The URL of a path of the page.
+    pub(super) fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.origin)
+    }
+
     /// Takes the token of the opening URL. The result is the cookie to set.
     pub(super) fn open(&self, token: &str) -> Option<HeaderValue> {
         let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
@@ -142,7 +147,7 @@ fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
 /// Lets a request in or refuses it, and sets the headers of the response.
 pub(super) async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let mut response = match app.gate.check(&request) {
-        Ok(()) => next.run(request).await,
+        Ok(()) => problem::with_words(next.run(request).await).await,
         Err(refusal) => problem::refused(&refusal).into_response(),
     };
     let headers = response.headers_mut();

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use axum::body::to_bytes;
+use axum::http::header::CONTENT_TYPE;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use maud::{DOCTYPE, Markup, html};
@@ -98,6 +100,26 @@ pub(super) async fn no_page(uri: Uri) -> Response {
     (StatusCode::NOT_FOUND, page).into_response()
 }
 
+/// A response of the framework to a URL that no page takes, as a page: it names the field.
+pub(super) async fn with_words(response: Response) -> Response {
+    let kind = response.headers().get(CONTENT_TYPE);
+    let is_plain = kind.is_some_and(|it| it.as_bytes().starts_with(b"text/plain"));
+    if response.status() != StatusCode::BAD_REQUEST || !is_plain {
+        return response;
+    }
+    let text = to_bytes(response.into_body(), REASON_BYTES_MAX).await;
+    let text = String::from_utf8_lossy(&text.unwrap_or_default()).into_owned();
+    let text = text.rsplit_once("query string: ").map_or(&*text, |it| it.1);
+    let page = bare(
+        "The URL is not valid.",
+        html! {
+            p.mono { (shortened(&harmless(text), 200)) }
+            p { a.button.primary href="/" { "Tables" } }
+        },
+    );
+    (StatusCode::BAD_REQUEST, page).into_response()
+}
+
 /// A page without tables.
 #[expect(clippy::needless_pass_by_value, reason = "each caller makes one")]
 fn bare(title: &str, content: Markup) -> Markup {
@@ -186,3 +208,4 @@ fn advice(error: &tablesdk::Error) -> Option<&'static str> {
 
 /// The wait if the service names none.
 const WAIT: Duration = Duration::from_secs(5);
+const REASON_BYTES_MAX: usize = 64 << 10;

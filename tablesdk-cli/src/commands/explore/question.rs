@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use tablesdk::TableClient;
 use tablesdk::query::{Explanation, PageToken};
+use tablesdk_protocol::filter::Filter;
 
 use super::app::read_retries;
 use super::posted::Posted;
@@ -42,16 +43,34 @@ pub(super) enum Scan {
 
 impl Question {
     /// The query, which selects the columns if any are named.
-    pub(super) fn asked(&self, table: TableClient, select: Vec<String>) -> Result<Asked, AnyError> {
-        let partition = (!self.pk.is_empty()).then(|| exact(&self.pk)).transpose()?;
+    pub(super) fn asked(&self, table: TableClient, select: Vec<String>) -> Result<Asked, Invalid> {
+        let partition = (!self.pk.is_empty()).then(|| exact(&self.pk)).transpose();
+        let partition = partition.map_err(|error| Invalid::of("pk", error))?;
+        let rows = rows(&self.rk).map_err(|error| Invalid::of("rk", error))?;
         let filter = self.filter.trim();
         let filter = (!filter.is_empty()).then(|| filter.to_owned());
         Ok(Asked {
             table,
-            selection: Selection::of(partition, rows(&self.rk)?, filter),
+            selection: Selection::of(partition, rows, filter),
             select,
             retry: read_retries(),
         })
+    }
+
+    /// What the client says of the query, at the field that it is about.
+    pub(super) fn invalid(&self, error: tablesdk::Error) -> Invalid {
+        let filter = self.filter.trim();
+        match filter.parse::<Filter>() {
+            Err(problem) if !filter.is_empty() => Invalid {
+                advice: comparison_of_text(filter.get(problem.offset()..).unwrap_or_default()),
+                ..Invalid::of("filter", error.into())
+            },
+            _ => Invalid {
+                field: None,
+                error: error.into(),
+                advice: None,
+            },
+        }
     }
 
     /// The fields of a form of the page, which returns to it.
@@ -121,6 +140,15 @@ impl Question {
         }
     }
 
+    /// The same query from its beginning. A scan asks first.
+    pub(super) fn first_page(&self) -> Self {
+        Self {
+            from: String::new(),
+            scan: Scan::Ask,
+            ..self.clone()
+        }
+    }
+
     /// The URL of the page.
     pub(super) fn url(&self, table: &str) -> String {
         format!("{}{}", url::table(table), url::query(self.fields()))
@@ -137,15 +165,48 @@ impl Scan {
     }
 }
 
+/// What is not valid in a query, before anything is sent.
+pub(super) struct Invalid {
+    /// The name of the field, if it is one that people fill in.
+    pub(super) field: Option<&'static str>,
+    pub(super) error: AnyError,
+    /// What was meant, perhaps.
+    pub(super) advice: Option<String>,
+}
+
+impl Invalid {
+    fn of(field: &'static str, error: AnyError) -> Self {
+        Self {
+            field: Some(field),
+            error,
+            advice: None,
+        }
+    }
+}
+
+/// The advice for a filter that begins with the comparison of two names, of which the second may be a text.
+fn comparison_of_text(filter: &str) -> Option<String> {
+    let words = filter.split(|c: char| c.is_whitespace() || "()".contains(c));
+    let mut words = words.filter(|word| !word.is_empty());
+    let (name, operator, text) = (words.next()?, words.next()?, words.next()?);
+    let is_name = |word: &str| word.starts_with(char::is_alphabetic) && !word.contains('\'');
+    let is_comparison = OPERATORS.contains(&operator) && is_name(name) && is_name(text);
+    is_comparison.then(|| format!("A text needs quotes: {name} {operator} '{text}'"))
+}
+
 /// The request of a query, for people: without the host.
-pub(super) fn request_line(explanation: &Explanation, table: &str) -> String {
+pub(super) fn request_line(asked: &Asked, explanation: &Explanation, table: &str) -> String {
+    if let Some(key) = asked.selection.point() {
+        let [partition, row] = [key.0, key.1].map(|key| key.replace('\'', "''"));
+        return format!("GET {table}(PartitionKey='{partition}',RowKey='{row}')");
+    }
     match explanation.filter() {
         Some(filter) => format!("GET {table}()?$filter={filter}"),
         None => format!("GET {table}()"),
     }
 }
 
-/// The row keys that a text stands for: `KEY`, `FROM … TO`, `PREFIX*`, or a JSON string, which is one exact key.
+/// The row keys that a text stands for: `KEY`, `FROM..TO`, also with three dots, `PREFIX*`, or a JSON string, which is one exact key.
 fn rows(text: &str) -> Result<RowKeys, AnyError> {
     if text.is_empty() {
         return Ok(RowKeys::All);
@@ -155,10 +216,11 @@ fn rows(text: &str) -> Result<RowKeys, AnyError> {
     }
     let range = text.split_once('…').or_else(|| text.split_once(".."));
     if let Some((from, to)) = range {
+        let to = to.strip_prefix('.').unwrap_or(to);
         let (from, to) = (bound(from)?, bound(to)?);
         if from.is_empty() && to.is_empty() {
             return Err(
-                "RowKey: a range has a beginning, an end or both, such as 000100 … 000200".into(),
+                "RowKey: a range has a beginning, an end or both, such as 000100..000200".into(),
             );
         }
         return Ok(RowKeys::Range(from, to));
@@ -203,6 +265,7 @@ pub(super) fn quoted(key: &str) -> String {
     serde_json::Value::from(key).to_string()
 }
 
+const OPERATORS: [&str; 6] = ["eq", "ne", "gt", "ge", "lt", "le"];
 /// The requests for a page that finds little.
 pub(super) const REQUESTS: usize = 5;
 
@@ -218,6 +281,11 @@ mod tests {
             ("*", RowKeys::All),
             ("000145", RowKeys::One("000145".into())),
             ("000100 … 000250", range("000100", "000250")),
+            ("000100 ... 000250", range("000100", "000250")),
+            ("000100...000250", range("000100", "000250")),
+            ("000100..000250", range("000100", "000250")),
+            ("...000250", range("", "000250")),
+            ("a..\".b\"", range("a", ".b")),
             ("000100..", range("000100", "")),
             ("..\"a..b\"", range("", "a..b")),
             ("email_*", RowKeys::Prefix("email_".into())),
@@ -227,8 +295,30 @@ mod tests {
             let found = rows(text).map_err(|error| error.to_string());
             assert_eq!(found, Ok(expected), "{text}");
         }
-        for text in ["..", "…", "\"\\x\""] {
+        for text in ["..", "...", "…", "\"\\x\""] {
             assert!(rows(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_text_without_quotes_gets_them_as_advice() {
+        let advice = |filter: &str| {
+            let problem = filter.parse::<Filter>().expect_err(filter);
+            comparison_of_text(filter.get(problem.offset()..).unwrap_or_default())
+        };
+        for (filter, expected) in [
+            ("Name eq Smith", Some("Name eq 'Smith'")),
+            (
+                "Age ge 3 and not (Name  ne Smith) or b",
+                Some("Name ne 'Smith'"),
+            ),
+            ("Name eq 'Smith", None),
+            ("Name eq O'Hara", None),
+            ("1 eq 2", None),
+            ("Name eq", None),
+        ] {
+            let expected = expected.map(|it| format!("A text needs quotes: {it}"));
+            assert_eq!(advice(filter), expected, "{filter}");
         }
     }
 

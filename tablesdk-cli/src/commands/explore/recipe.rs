@@ -152,14 +152,27 @@ pub(super) fn curl_entity(
 /// `$AZURE_STORAGE_SAS_TOKEN`, with or without its question mark.
 fn curl(url: &str) -> String {
     let separator = if url.contains('?') { '&' } else { '?' };
+    let sas = sas(url);
     let url = shell(&format!("{url}{separator}"));
     format!(
         "\
+# export AZURE_STORAGE_SAS_TOKEN=\"$({sas})\"
 curl --silent --show-error --globoff \\
   --header 'Accept: application/json;odata=minimalmetadata' \\
   {url}\"${{AZURE_STORAGE_SAS_TOKEN#\\?}}\"
 "
     )
+}
+
+/// The command that signs for the reading of the table of a URL. The key is that of the environment; that of an emulator is known.
+fn sas(url: &str) -> String {
+    let path = url.split_once("()").map_or(url, |it| it.0);
+    let (endpoint, table) = path.rsplit_once('/').unwrap_or_default();
+    let account = match endpoint.strip_suffix(EMULATOR) {
+        Some(host) => format!(" --table-endpoint {host}{EMULATOR}"),
+        None => String::new(),
+    };
+    format!("tables sas {table} --permissions r --for 1h{account}")
 }
 
 /// A word of a shell, in which nothing acts.
@@ -183,6 +196,8 @@ pub(super) fn cell(value: &Value) -> String {
 
 /// The libraries have the version of this program.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The end of the endpoint of an emulator.
+const EMULATOR: &str = "/devstoreaccount1";
 /// rustfmt's width of a chain in one line.
 const CHAIN_MAX: usize = 60;
 
@@ -370,6 +385,23 @@ mod tests {
                 Ok(output) => assert!(output.status.success(), "{}", text(&output.stdout)),
                 Err(error) => println!("the format was not checked: {error}"),
             }
+        }
+    }
+
+    #[test]
+    fn the_signature_of_a_command_comes_from_a_command() {
+        for (url, command) in [
+            (
+                "https://contoso.table.core.windows.net/Employees()?$filter=a",
+                "tables sas Employees --permissions r --for 1h",
+            ),
+            (
+                "http://azurite:10002/devstoreaccount1/Employees()",
+                "tables sas Employees --permissions r --for 1h --table-endpoint http://azurite:10002/devstoreaccount1",
+            ),
+        ] {
+            let line = format!("# export AZURE_STORAGE_SAS_TOKEN=\"$({command})\"");
+            assert_eq!(curl(url).lines().next(), Some(&*line));
         }
     }
 

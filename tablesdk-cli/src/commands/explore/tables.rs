@@ -1,20 +1,32 @@
-//! The names of the tables, as the sidebar shows them.
+//! The names of the tables, as the sidebar shows them, and what pages have seen of each.
 
-use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tablesdk::{Error, TableServiceClient};
 
 use super::app::read_retries;
+use super::url;
 use crate::commands::ls::names;
 
 /// The names of the tables, read again when they are old.
 pub(super) struct Tables {
     service: TableServiceClient,
     known: Mutex<Option<Known>>,
-    /// The tables of which a page had nothing but entities that the client keeps, such as entries of an index.
-    kept: Mutex<BTreeSet<String>>,
+    /// By the name in lower case.
+    seen: Mutex<HashMap<String, Seen>>,
+}
+
+/// What pages have seen of a table.
+#[derive(Default)]
+struct Seen {
+    /// The first entities were nothing but those that the client keeps, such as entries of an index.
+    is_kept: bool,
+    /// One response of the service had the whole table.
+    is_small: bool,
+    /// The URL of the last query.
+    last: Option<String>,
 }
 
 struct Known {
@@ -27,7 +39,7 @@ impl Tables {
         Self {
             service: service.clone(),
             known: Mutex::new(None),
-            kept: Mutex::default(),
+            seen: Mutex::default(),
         }
     }
 
@@ -50,19 +62,44 @@ impl Tables {
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Notes whether a table was seen to have nothing but entities that the client keeps.
-    pub(super) fn note(&self, table: &str, is_kept: bool) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if is_kept {
-            kept.insert(table.to_owned());
-        } else {
-            kept.remove(table);
-        }
+    /// Notes what the first page of a table without a condition was: nothing but entities that the client keeps, and the whole table.
+    pub(super) fn note(&self, table: &str, is_kept: bool, is_small: bool) {
+        let mut seen = self.seen();
+        let seen = seen.entry(table.to_ascii_lowercase()).or_default();
+        (seen.is_kept, seen.is_small) = (is_kept, is_small);
     }
 
     pub(super) fn is_kept(&self, table: &str) -> bool {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.contains(table)
+        let seen = self.seen();
+        let seen = seen.get(&table.to_ascii_lowercase());
+        seen.is_some_and(|it| it.is_kept)
+    }
+
+    /// Whether one response had the whole table, when it was read last.
+    pub(super) fn is_small(&self, table: &str) -> bool {
+        let seen = self.seen();
+        let seen = seen.get(&table.to_ascii_lowercase());
+        seen.is_some_and(|it| it.is_small)
+    }
+
+    /// Notes the URL of a query which the service has answered.
+    pub(super) fn remember(&self, table: &str, url: String) {
+        if url.len() <= URL_BYTES_MAX {
+            let mut seen = self.seen();
+            seen.entry(table.to_ascii_lowercase()).or_default().last = Some(url);
+        }
+    }
+
+    /// The URL of the entities of a table: those of the last query.
+    pub(super) fn last(&self, table: &str) -> String {
+        let seen = self.seen();
+        let last = seen.get(&table.to_ascii_lowercase());
+        let last = last.and_then(|it| it.last.clone());
+        last.unwrap_or_else(|| url::table(table))
+    }
+
+    fn seen(&self) -> MutexGuard<'_, HashMap<String, Seen>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn fresh(&self) -> Option<Vec<String>> {
@@ -73,3 +110,4 @@ impl Tables {
 }
 
 const AGE_MAX: Duration = Duration::from_secs(30);
+const URL_BYTES_MAX: usize = 8 << 10;

@@ -51,7 +51,7 @@ pub(super) fn query<'q>(fields: impl IntoIterator<Item = (&'q str, &'q str)>) ->
     }
 }
 
-fn encoded(text: &str) -> String {
+pub(super) fn encoded(text: &str) -> String {
     utf8_percent_encode(text, UNRESERVED).to_string()
 }
 

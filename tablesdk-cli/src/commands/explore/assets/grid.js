@@ -93,6 +93,15 @@ if (grid) {
     const cell = event.target.closest('tbody td');
     if (cell && !event.target.closest('a, input')) focus(cell);
   });
+  // With Shift, a box of a row sets those from the last one on.
+  let lastBox = null;
+  grid.addEventListener('click', (event) => {
+    if (!event.target.matches('tbody .pick input')) return;
+    const [box, row] = [event.target, event.target.closest('tr').sectionRowIndex];
+    const from = event.shiftKey && lastBox?.isConnected ? lastBox.closest('tr').sectionRowIndex : row;
+    for (let each = Math.min(from, row); each <= Math.max(from, row); each += 1) rows[each].querySelector('input').checked = box.checked;
+    lastBox = box;
+  });
   grid.addEventListener('dblclick', (event) => {
     event.target.closest('tbody tr')?.querySelector('a')?.click();
   });
@@ -117,7 +126,8 @@ if (grid) {
     } else if (event.key === 'Enter' && event.target === cell && !event.ctrlKey) {
       row.querySelector('a')?.click();
     } else if (event.key === ' ' && event.target === cell) {
-      row.querySelector('input')?.click();
+      const { shiftKey } = event;
+      row.querySelector('input')?.dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true, shiftKey }));
     } else {
       return;
     }

@@ -1,4 +1,5 @@
-// The fields of the query: what it would cost while it is typed, completion of the filter, and keys to get there.
+// The fields of the query: what it would cost while it is typed, what is not valid before it is sent, completion of the filter, and keys to
+// get there. After a query, the focus is on what it has found.
 
 const form = document.getElementById('query');
 const access = document.getElementById('access');
@@ -27,7 +28,7 @@ find?.addEventListener('input', () => {
   for (const link of document.querySelectorAll('.names .table')) {
     link.hidden = !link.textContent.toLowerCase().includes(text);
   }
-  for (const series of document.querySelectorAll('.names details')) {
+  for (const series of document.querySelectorAll('.names :is(details, .group)')) {
     series.hidden = !series.querySelector('.table:not([hidden])');
     if (text) series.open = !series.hidden;
   }
@@ -36,34 +37,77 @@ find?.addEventListener('keydown', (event) => {
   if (event.key === 'ArrowDown') {
     event.preventDefault();
     document.querySelector('.names .table:not([hidden])')?.focus();
-  } else if (event.key === 'Enter' && find.value) {
-    const shown = document.querySelectorAll('.names .table:not([hidden])');
-    if (shown.length === 1) {
-      event.preventDefault();
-      shown[0].click();
-    }
   }
+});
+// Where the window is narrow, the names are below the button.
+const all = document.querySelector('.side .all');
+all?.addEventListener('click', (event) => {
+  if (!document.querySelector('.names .table')) return;
+  event.preventDefault();
+  const isOpen = all.parentElement.classList.toggle('open');
+  all.setAttribute('aria-expanded', String(isOpen));
 });
 
 if (form) {
   let timer;
   let asked;
+  // The name of the field that is not valid.
+  const check = async () => {
+    asked?.abort();
+    asked = new AbortController();
+    const query = new URLSearchParams(new FormData(form));
+    try {
+      const response = await fetch(`${form.action}/access?${query}`, { signal: asked.signal });
+      if (!response.ok) return null;
+      access.innerHTML = await response.text();
+    } catch {
+      // Another one was asked for, or the program has ended, which the next page says.
+      return null;
+    }
+    const wrong = access.querySelector('[data-field]')?.dataset.field;
+    for (const field of form.querySelectorAll('.field input')) {
+      field.toggleAttribute('aria-describedby', false);
+      field.setAttribute('aria-invalid', String(field.name === wrong));
+      if (field.name === wrong) field.setAttribute('aria-describedby', 'problem');
+    }
+    return wrong;
+  };
   form.addEventListener('input', () => {
     clearTimeout(timer);
-    timer = setTimeout(async () => {
-      asked?.abort();
-      asked = new AbortController();
-      const query = new URLSearchParams(new FormData(form));
-      try {
-        const response = await fetch(`${form.action}/access?${query}`, { signal: asked.signal });
-        if (response.ok) access.innerHTML = await response.text();
-      } catch {
-        // Another one was asked for, or the program has ended, which the next page says.
-      }
-    }, 150);
+    timer = setTimeout(check, 150);
   });
-  form.addEventListener('submit', () => document.body.setAttribute('aria-busy', 'true'));
+  // A query that is not valid leaves the last result where it is.
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    clearTimeout(timer);
+    const { activeElement } = document;
+    const wrong = await check();
+    if (wrong) return form.elements[wrong].focus();
+    document.body.setAttribute('aria-busy', 'true');
+    sessionStorage.setItem('ran', activeElement?.name || 'filter');
+    form.submit();
+  });
   complete(document.getElementById('filter'));
+}
+
+// After a query, the focus is on the first cell, on what can be done further, or on the field where it was.
+document.addEventListener('click', (event) => {
+  if (event.target.closest('#next, main .notice a') && !event.ctrlKey && !event.metaKey) sessionStorage.setItem('ran', 'filter');
+});
+const ran = sessionStorage.getItem('ran');
+sessionStorage.removeItem('ran');
+if (ran && form) {
+  (document.querySelector('#grid td[tabindex="0"]') ?? document.querySelector('main .notice a') ?? form.elements[ran])?.focus();
+}
+// The column that was moved in the menu, which stays open.
+if (location.hash) {
+  const part = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const menu = part?.closest('details');
+  if (menu) {
+    menu.open = true;
+    // The browser itself goes to the part once the page is there, and then to its focus.
+    addEventListener('load', () => requestAnimationFrame(() => (part.querySelector('.primary') ?? part.querySelector('button')).focus()));
+  }
 }
 
 // Names of properties, operators and words at the end of what was typed.

@@ -32,14 +32,16 @@ pub(crate) fn menu(
     html! {
         details.menu.up #columns {
             summary.button.quiet { (label) }
-            form method="post" action={ (url::table(table)) "/columns" } {
+            form #list method="post" action={ (url::table(table)) "/columns" } {
                 (app.gate.token_field())
                 (question.hidden_fields())
                 ol {
                     @for (name, is_shown) in listed.take(LISTED_MAX) {
-                        li {
+                        li id={ (ITEM) (name) } {
                             input type="hidden" name="order" value=(name);
                             label { input type="checkbox" name="show" value=(name) checked[is_shown]; " " span { (harmless(name)) } }
+                            span.end {}
+                            button.link name="first" value=(name) aria-label={ "Move " (harmless(name)) " first" } { "first" }
                             button.link name="up" value=(name) aria-label={ "Move " (harmless(name)) " to the left" } { "↑" }
                         }
                     }
@@ -75,10 +77,19 @@ pub(crate) async fn choose(
         ..Question::of_form(&posted)
     };
     app.settings.set_columns(&table, columns);
-    Redirect::to(&question.url(&table))
+    let moved = [posted.get("first"), posted.get("up")].concat();
+    Redirect::to(&format!("{}#{}", question.url(&table), place(&moved)))
 }
 
-/// The columns that the form shows. One of them may move up.
+/// The part of the menu that a fragment leads to. The browser opens the menu for it.
+fn place(moved: &str) -> String {
+    match moved {
+        "" => "list".to_owned(),
+        name => url::encoded(&format!("{ITEM}{name}")),
+    }
+}
+
+/// The columns that the form shows. One of them may move up, or to the front.
 fn chosen(posted: &Posted) -> Vec<String> {
     let shown: Vec<_> = posted.all("show").collect();
     let mut names: Vec<_> = posted
@@ -88,6 +99,10 @@ fn chosen(posted: &Posted) -> Vec<String> {
     let up = names.iter().position(|name| *name == posted.get("up"));
     if let Some(before) = up.and_then(|at| at.checked_sub(1)) {
         names.swap(before, before + 1);
+    }
+    let first = names.iter().position(|name| *name == posted.get("first"));
+    if let Some(moved) = first.and_then(|at| names.get_mut(..=at)) {
+        moved.rotate_right(1);
     }
     let more = posted.get("more").split(',').map(str::trim);
     let more = more.filter(|name| !name.is_empty() && !names.contains(name));
@@ -106,5 +121,7 @@ pub(crate) async fn resize(
     StatusCode::NO_CONTENT
 }
 
+/// The beginning of the ID of an item, before the name of its column.
+const ITEM: &str = "column-";
 /// How many columns the menu lists.
 const LISTED_MAX: usize = 300;

@@ -15,7 +15,7 @@ use super::super::found::Found;
 use super::super::frame::{Content, Frame, Tab};
 use super::super::grid::Grid;
 use super::super::problem;
-use super::super::question::{Question, REQUESTS, Scan, request_line};
+use super::super::question::{Invalid, Question, REQUESTS, Scan, request_line};
 use super::super::recipe;
 use super::super::settings::Entry;
 use super::super::staged::Marks;
@@ -57,12 +57,15 @@ pub(crate) async fn access(
 }
 
 /// The fields of the query, and what it costs.
-fn bar(table: &str, question: &Question, explained: Result<&Explained, &AnyError>) -> Markup {
+fn bar(table: &str, question: &Question, explained: Result<&Explained, &Invalid>) -> Markup {
+    let wrong = explained.err().and_then(|it| it.field);
+    let is_wrong = |name| (wrong == Some(name)).then_some("true");
+    let problem = |name| (wrong == Some(name)).then_some("problem");
     html! {
         form.fields #query action=(url::table(table)) method="get" role="search" aria-label="Entities" {
-            label.field.pk { span { "PartitionKey" } input.key name="pk" value=(question.pk) autocomplete="off" spellcheck="false"; }
-            label.field.rk { span { "RowKey — value, from … before, or prefix*" } input.key name="rk" value=(question.rk) autocomplete="off" spellcheck="false"; }
-            label.field.filter { span { "Filter" } input.mono #filter name="filter" value=(question.filter) placeholder="Age ge 36 and Name ne ''" autocomplete="off" spellcheck="false"; }
+            label.field.pk { span { "PartitionKey" } input.key name="pk" value=(question.pk) autocomplete="off" spellcheck="false" aria-invalid=[is_wrong("pk")] aria-describedby=[problem("pk")]; }
+            label.field.rk title=(ROWS) { span { "RowKey — key, prefix*, or from..before" } input.key name="rk" value=(question.rk) autocomplete="off" spellcheck="false" aria-invalid=[is_wrong("rk")] aria-describedby=[problem("rk")]; }
+            label.field.filter { span { "Filter" } input.mono #filter name="filter" value=(question.filter) placeholder="Age ge 36 and Name ne ''" autocomplete="off" spellcheck="false" aria-invalid=[is_wrong("filter")] aria-describedby=[problem("filter")]; }
             @if !question.columns.is_empty() { input type="hidden" name="columns" value=(question.columns); }
             button.button.primary { "Run ⏎" }
         }
@@ -73,45 +76,66 @@ fn bar(table: &str, question: &Question, explained: Result<&Explained, &AnyError
 fn access_line(
     table: &str,
     question: &Question,
-    explained: Result<&Explained, &AnyError>,
+    explained: Result<&Explained, &Invalid>,
 ) -> Markup {
     match explained {
-        Ok((asked, explanation)) => {
-            let access = explanation.access();
+        Ok(explained) => {
+            let Explained { asked, link, .. } = explained;
             let select = &asked.select;
             let rust = recipe::rust_query(table, &asked.selection, select, PAGE_ITEMS_MAX);
             let curl = recipe::curl_query(asked, PAGE_ITEMS_MAX).unwrap_or_default();
+            let request = request_line(asked, &explained.explanation, table);
             html! {
-                span class={ "pill " (tone(access, question)) } { (name(access, question)) }
-                span { (price(access, question)) }
-                code.request { (shortened(&harmless(&request_line(explanation, table)), REQUEST_CHARS_MAX)) }
-                span.end { (recipes(&[("Rust", &rust), ("curl", &curl)])) }
+                span class=(tone(explained, question)) { (name(explained, question)) }
+                span { (price(explained, question)) }
+                code.request { (shortened(&harmless(&request), REQUEST_CHARS_MAX)) }
+                span.end { (recipes(&[("Rust", &rust), ("curl", &curl), ("link", link)])) }
             }
         }
-        Err(error) => html! {
+        Err(invalid) => html! {
             span.pill.bad { "not valid" }
-            span.long { (problem::text(error)) }
+            @if let Some(field) = invalid.field {
+                span.long #problem data-field=(field) {
+                    (problem::text(&invalid.error)) ". "
+                    @if let Some(advice) = &invalid.advice { strong { (shortened(&harmless(advice), REQUEST_CHARS_MAX)) } }
+                }
+            }
         },
     }
 }
 
 /// A query, and how the service would find the entities.
-type Explained = (Asked, Explanation);
+struct Explained {
+    asked: Asked,
+    explanation: Explanation,
+    /// One response had the whole table, when it was read last. Then to look at all of it is no question.
+    is_small: bool,
+    /// The URL of its first page.
+    link: String,
+}
 
-fn explained(app: &App, table: &str, question: &Question) -> Result<Explained, AnyError> {
+fn explained(app: &App, table: &str, question: &Question) -> Result<Explained, Invalid> {
     let asked = question.asked(app.service.table(table), question.columns())?;
-    let explanation = asked.explain()?;
-    Ok((asked, explanation))
+    let explanation = asked.explain().map_err(|error| question.invalid(error))?;
+    Ok(Explained {
+        asked,
+        explanation,
+        is_small: app.tables.is_small(table),
+        link: app.gate.url(&question.first_page().url(table)),
+    })
 }
 
 async fn content(
     app: Arc<App>,
     table: String,
     question: Question,
-    explained: Result<Explained, AnyError>,
+    explained: Result<Explained, Invalid>,
 ) -> Content {
-    let found = found(&question, explained).await;
-    match found {
+    let explained = match explained {
+        Ok(explained) => explained,
+        Err(invalid) => return not_sent(&invalid),
+    };
+    match found(&question, explained).await {
         Ok(Answer::Found(found, access)) => {
             if question.from.is_empty() && !question.is_all() {
                 let now = app.service.table(&table).now();
@@ -124,8 +148,11 @@ async fn content(
                 let mut entities = found.entities.iter();
                 let is_kept =
                     !found.entities.is_empty() && entities.all(|it| Kept::of(it).is_some());
-                app.tables.note(&table, is_kept);
+                let is_whole = question.from.is_empty() && found.next.is_none();
+                let is_small = is_whole && found.requests == 1;
+                app.tables.note(&table, is_kept, is_small);
             }
+            app.tables.remember(&table, question.url(&table));
             let marks = app.staged().marks(&table);
             shown(&app, &table, &question, &found, marks)
         }
@@ -140,20 +167,29 @@ enum Answer {
     Scan,
 }
 
-async fn found(
-    question: &Question,
-    explained: Result<Explained, AnyError>,
-) -> Result<Answer, AnyError> {
+async fn found(question: &Question, explained: Explained) -> Result<Answer, AnyError> {
     let token = question.token()?;
-    let (mut asked, explanation) = explained?;
+    let access = explained.explanation.access();
+    let is_free = explained.is_small || question.is_all();
+    let mut asked = explained.asked;
     // The hidden columns are in the menu, too.
     asked.select.clear();
-    if explanation.access() == AccessClass::Scan && question.scan == Scan::Ask && !question.is_all()
-    {
+    if access == AccessClass::Scan && question.scan == Scan::Ask && !is_free {
         return Ok(Answer::Scan);
     }
+    // The table may have grown meanwhile: a scan that was not asked for is one with a few requests.
     let found = Found::read(&asked, token, question.requests_max()).await?;
-    Ok(Answer::Found(found, explanation.access()))
+    Ok(Answer::Found(found, access))
+}
+
+/// The content below a query that is not valid. What is wrong stands at its field, if there is one.
+fn not_sent(invalid: &Invalid) -> Content {
+    Content::of(match invalid.field {
+        Some(_) => html! {
+            section.card.notice { p.muted { "Nothing was sent: the query is not valid." } }
+        },
+        None => problem::shown(&invalid.error),
+    })
 }
 
 fn shown(app: &App, table: &str, question: &Question, found: &Found, marks: Marks) -> Content {
@@ -232,8 +268,8 @@ fn scan_asked(table: &str, question: &Question) -> Markup {
 }
 
 /// Without any condition, a scan finds what it looks at.
-fn name(access: AccessClass, question: &Question) -> &'static str {
-    match access {
+fn name(explained: &Explained, question: &Question) -> &'static str {
+    match explained.explanation.access() {
         AccessClass::Point => "Point read",
         AccessClass::RowRange => "Row range",
         AccessClass::Partition => "Partition",
@@ -242,21 +278,24 @@ fn name(access: AccessClass, question: &Question) -> &'static str {
     }
 }
 
-fn tone(access: AccessClass, question: &Question) -> &'static str {
-    match access {
-        AccessClass::Point | AccessClass::RowRange => "good",
-        AccessClass::Partition => "warn",
-        AccessClass::Scan if question.is_all() => "",
-        AccessClass::Scan => "bad",
+fn tone(explained: &Explained, question: &Question) -> &'static str {
+    match explained.explanation.access() {
+        AccessClass::Point | AccessClass::RowRange => "pill good",
+        AccessClass::Partition => "pill warn",
+        AccessClass::Scan if question.is_all() => "pill",
+        AccessClass::Scan if explained.is_small => "pill warn",
+        AccessClass::Scan => "pill bad",
     }
 }
 
-fn price(access: AccessClass, question: &Question) -> &'static str {
-    match access {
+fn price(explained: &Explained, question: &Question) -> &'static str {
+    match explained.explanation.access() {
         AccessClass::Scan if question.is_all() => "no condition · 1 request for a page of 1,000",
+        AccessClass::Scan if explained.is_small => "the whole table is looked at · it was one page",
         AccessClass::Point => "one entity by its keys · 1 request",
         access => cost(access),
     }
 }
 
+const ROWS: &str = "000145 is one key, 0001* those that begin with it, 000100..000200 those from 000100 on and before 000200";
 const REQUEST_CHARS_MAX: usize = 200;

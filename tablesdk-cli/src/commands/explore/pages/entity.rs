@@ -200,7 +200,7 @@ fn missing(app: &App, table: &str, keys: &(String, String)) -> Markup {
         &text,
         html! {
             p.actions {
-                a.button href=(url::table(table)) { "Entities" }
+                a.button href=(app.tables.last(table)) { "Entities" }
                 @if app.rights.refusal().is_none() { a.button href=(url::new_entity(table)) { "New entity" } }
             }
         },
@@ -475,7 +475,7 @@ fn to_force(app: &App, table: &str, keys: &[&str], refusals: &[Refusal]) -> Mark
                 input type="hidden" name="force" value="1";
                 @for key in keys { input type="hidden" name="key" value=(key); }
                 button.button.danger { "Stage " (counted(keys.len() as u64, "delete", "deletes")) " anyway" }
-                a.button href=(url::table(table)) { "Leave them" }
+                a.button href=(app.tables.last(table)) { "Leave them" }
             }
         },
     )

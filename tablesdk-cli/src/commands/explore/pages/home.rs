@@ -67,16 +67,15 @@ async fn listed(app: Arc<App>, find: String) -> Content {
     }
 }
 
-/// `/tables?find=NAME`: goes to the table of that name, or to those that contain the text.
+/// `/tables?find=NAME`: goes to the table of that name, to the only one that begins with the text or has it, or to all that have it.
 pub(crate) async fn open(
     State(app): State<Arc<App>>,
     Query(Search { find }): Query<Search>,
 ) -> Redirect {
     let find = find.trim();
     let names = app.tables.names().await;
-    let is_one = |name: &&String| name.eq_ignore_ascii_case(find);
     let found = match &names {
-        Ok(names) => names.iter().find(is_one).map(String::as_str),
+        Ok(names) => meant(names, find),
         // Without the names, the text is one.
         Err(_) => (!find.is_empty()).then_some(find),
     };
@@ -84,6 +83,24 @@ pub(crate) async fn open(
         Some(name) => Redirect::to(&url::table(name)),
         None => Redirect::to(&format!("/{}", url::query([("find", find)]))),
     }
+}
+
+/// The one table that a text stands for.
+fn meant<'n>(names: &'n [String], find: &str) -> Option<&'n str> {
+    let find = find.to_ascii_lowercase();
+    let only = |is_meant: fn(&str, &str) -> bool| {
+        let mut found = names
+            .iter()
+            .filter(|name| is_meant(&name.to_ascii_lowercase(), &find));
+        let first = found.next()?;
+        found.next().is_none().then_some(first.as_str())
+    };
+    if find.is_empty() {
+        return None;
+    }
+    only(|name, find| name == find)
+        .or_else(|| only(|name, find| name.starts_with(find)))
+        .or_else(|| only(|name, find| name.contains(find)))
 }
 
 /// Reads the names of the tables again.

@@ -17,7 +17,6 @@ use super::super::staged::{
     Cell, Change, Entry, Now, Outcome, Plan, Refused, Report, Resolution, State as Became,
     Transaction, rows,
 };
-use super::super::url;
 use crate::escape::{harmless, key, shortened};
 use crate::output::counted;
 use crate::show::cell;
@@ -103,7 +102,7 @@ async fn page(app: Arc<App>, refused: Option<Refused>) -> Response {
         title: "Review".to_owned(),
         table: None,
         tab: Tab::Review,
-        tools: shown.back(),
+        tools: shown.back(&app),
         query: shown.summary(&app.gate.token_field()),
     };
     let content = Content {
@@ -149,10 +148,10 @@ impl Shown {
         }
     }
 
-    fn back(&self) -> Markup {
+    fn back(&self, app: &App) -> Markup {
         html! {
             @match &self.table {
-                Some(table) => a.button.quiet href=(url::table(table)) { "Back to " (harmless(table)) },
+                Some(table) => a.button.quiet href=(app.tables.last(table)) { "Back to " (harmless(table)) },
                 None => a.button.quiet href="/" { "Tables" },
             }
         }
