@@ -11,6 +11,8 @@ mod explore_attacks;
 #[cfg(feature = "explore")]
 mod explore_bench;
 #[cfg(feature = "explore")]
+mod explore_query;
+#[cfg(feature = "explore")]
 mod explore_schema;
 #[cfg(feature = "explore")]
 mod explore_write;

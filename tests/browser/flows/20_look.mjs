@@ -42,6 +42,17 @@ flow("a person hides columns, and they stay hidden", { azurite: true }, async ({
   }
 });
 
+flow("a person moves columns without scripts", { hands: 1, script: false }, async ({ page, explore }) => {
+  await page.goto(`${explore.origin}/t/Employees?pk=Sales&columns=Age,Email,Hired`);
+  await page.locator("#columns summary").click();
+  await page.getByRole("button", { name: "Move Hired first" }).click();
+  await page.waitForURL(/columns=Hired%2CAge%2CEmail/u);
+  // One that was hidden is shown. The browser opens the menu at the column.
+  await page.getByRole("button", { name: "Move Photo first" }).click();
+  await page.waitForURL(/columns=Photo%2CHired%2CAge%2CEmail/u);
+  await page.getByRole("checkbox", { name: "Photo" }).waitFor();
+});
+
 flow("a person opens a URL that a colleague shared", { quick: true, hands: 1 }, async ({ page, explore, context }) => {
   await page.goto(`${explore.origin}/t/Employees?pk=Sales&rk=00014*&filter=Active eq true&columns=FirstName,Age`);
   await rows(page).first().waitFor();

@@ -47,6 +47,11 @@ all?.addEventListener('click', (event) => {
   const isOpen = all.parentElement.classList.toggle('open');
   all.setAttribute('aria-expanded', String(isOpen));
 });
+all?.parentElement.addEventListener('keydown', (event) => {
+  if (event.key !== 'Escape' || !all.parentElement.matches('.open')) return;
+  all.click();
+  all.focus();
+});
 
 if (form) {
   let timer;

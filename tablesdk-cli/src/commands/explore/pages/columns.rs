@@ -89,9 +89,10 @@ fn place(moved: &str) -> String {
     }
 }
 
-/// The columns that the form shows. One of them may move up, or to the front.
+/// The columns that the form shows. One of them may move up, or to the front, which also shows it.
 fn chosen(posted: &Posted) -> Vec<String> {
-    let shown: Vec<_> = posted.all("show").collect();
+    let moved = [posted.get("up"), posted.get("first")];
+    let shown: Vec<_> = posted.all("show").chain(moved).collect();
     let mut names: Vec<_> = posted
         .all("order")
         .filter(|name| shown.contains(name))
