@@ -20,14 +20,16 @@ flow("a person hides columns, and they stay hidden", { azurite: true }, async ({
   await page.getByText("8 of 10 columns").waitFor();
   assert.ok(!(await columns(page)).includes("Photo"));
   // The menu stays open, at the column that was moved.
+  const others = (await columns(page)).filter((name) => name !== "Hired");
   await hand.press(page.getByRole("button", { name: "Move Hired first" }));
   await page.waitForURL(/#column-Hired/u);
   await page.locator("#columns button:focus").waitFor();
-  assert.equal((await columns(page))[0], "Hired");
-  await hand.press(page.getByRole("button", { name: "Move Age to the left" }));
-  await page.waitForURL(/#column-Age/u);
+  assert.deepEqual(await columns(page), ["Hired", ...others]);
+  const [second, third, ...rest] = others;
+  await hand.press(page.getByRole("button", { name: `Move ${third} to the left` }));
+  await page.waitForURL(`**#column-${third}`);
   await page.locator("#columns button:focus").waitFor();
-  assert.deepEqual((await columns(page)).slice(0, 4), ["Hired", "Age", "Active", "Email"]);
+  assert.deepEqual(await columns(page), ["Hired", third, second, ...rest]);
   // Another start of the program, with the same user, in a new window.
   const next = await Explore.start(account, [], explore.home);
   try {
@@ -83,7 +85,7 @@ flow("a person copies the query as Rust and as curl, and the program runs", { az
   assert.equal(link, `${explore.origin}/t/Employees?pk=Sales&rk=00010%2A&filter=Age%20ge%201`);
   await hand.press(page.getByText("show", { exact: true }));
   await screen("recipes");
-  assert.match(curl, /^# export AZURE_STORAGE_SAS_TOKEN="\$\(tables sas Employees --permissions r --for 1h --table-endpoint http.*\)"\ncurl /u);
+  assert.match(curl, /^# export AZURE_STORAGE_SAS_TOKEN="\$\(tables sas Employees --permissions r --for 1h(?: --table-endpoint http.*)?\)"\ncurl /u);
   assert.ok(!curl.includes("sig=s") && !rust.includes("AccountKey"));
   const out = await runs(rust, account);
   for (const key of ["000100", "000103", "000106", "000109"]) assert.ok(out.includes(key), out);
