@@ -230,7 +230,7 @@ async fn changes_of_a_partition_are_one_transaction_and_a_conflict_stops_only_it
         "partly sent: one request was carried out, one met another version",
     );
     has(&sent, "changed since");
-    has(&sent, "Apply Salary to the stored version");
+    has(&sent, "Stage Salary on the stored version");
     assert_eq!(
         table
             .get::<DynamicEntity>(("Sales", "000230"))
@@ -244,6 +244,9 @@ async fn changes_of_a_partition_are_one_transaction_and_a_conflict_stops_only_it
     let resolve = fields(&sent.body, "/review/resolve");
     let resolved = press(&page, "/review/resolve", &resolve, &[("how", "apply")]).await;
     assert_eq!(resolved.status, 303, "{resolved:?}");
+    let review = page.get("/review").await;
+    has(&review, r#""Salary":75500.0}"#);
+    has_not(&review, "Timestamp");
     has(&send(&page).await, "1 of 1 sent");
     let grace = stored(&table, "IT", "000007").await;
     assert_eq!(grace.properties().get("Salary"), Some(&75_500.0.into()));
@@ -478,7 +481,7 @@ async fn selected_rows_are_deleted_unless_they_changed() {
     table.upsert_merge(&other).await.unwrap();
     let sent = send(&page).await;
     has(&sent, "2 of 3 sent");
-    has(&sent, "Delete the stored version");
+    has(&sent, "Stage delete of the stored version");
     let left = table.query::<DynamicEntity>().count().await.unwrap();
     assert_eq!(left, 1);
     let none = page.post("/t/Employees/delete", &[]).await;
@@ -504,20 +507,71 @@ async fn a_clone_is_a_new_entity_under_other_keys() {
     }
     let staged = press(&page, "/t/Employees/new", &form, &[("action", "insert")]).await;
     assert_eq!(staged.headers("location"), [&*url("Sales", "000146")]);
-    has(&page.get(&url("Sales", "000146")).await, "staged insert");
+    let shown = page.get(&url("Sales", "000146")).await;
+    has(&shown, "staged insert");
+    has(
+        &shown,
+        "1 insert — sent as one request, if no entity has its keys",
+    );
     has(&send(&page).await, "1 of 1 sent");
     let [original, copy] = [
         stored(&table, "Sales", "000145").await,
         stored(&table, "Sales", "000146").await,
     ];
     assert_eq!(original.properties(), copy.properties());
-    // Under the same keys, it meets the entity that is there.
-    let form = fields(&clone.body, "/t/Employees/new");
-    press(&page, "/t/Employees/new", &form, &[("action", "insert")]).await;
-    has(
-        &send(&page).await,
-        "the entity exists already · nothing of yours was stored",
+}
+
+#[tokio::test]
+async fn an_insert_that_meets_an_entity_is_written_nowhere_without_a_decision() {
+    let (_server, service, account) = server().await;
+    let table = employees(&service).await;
+    let page = Page::open(&[], &account).await;
+    let new = "/t/Employees/new";
+    let json = r#"{"PartitionKey":"IT","RowKey":"000007","Salary":1.5,"Note":"mine"}"#;
+    let insert = [("view", "json"), ("json", json)];
+    let met = async || {
+        assert_eq!(page.post(new, &insert).await.status, 303);
+        let sent = send(&page).await;
+        has(&sent, "already exists");
+        has(
+            &sent,
+            "an entity with these keys exists · nothing of yours was stored",
+        );
+        has_not(&sent, "changed since");
+        sent
+    };
+    let decide = async |sent: &Response, how| {
+        let resolve = fields(&sent.body, "/review/resolve");
+        let resolved = press(&page, "/review/resolve", &resolve, &[("how", how)]).await;
+        assert_eq!(resolved.status, 303, "{resolved:?}");
+        page.get("/review").await
+    };
+    let etag = stored(&table, "IT", "000007").await.etag().clone();
+    has_not(&decide(&met().await, "keep").await, "to send");
+    for (how, request) in [("apply", "MERGE Employees("), ("replace", "PUT Employees(")] {
+        let review = decide(&met().await, how).await;
+        has(&review, request);
+        has(&review, &format!("If-Match: {}", etag.as_str()));
+        discard_all(&page).await;
+    }
+    // Under other keys.
+    let sent = met().await;
+    let links = elements(&sent.body).into_iter();
+    let link = links.filter(|it| it.name == "a" && it.text == "Change the keys");
+    let link = link.map(|it| it.get("href").unwrap().to_owned()).next();
+    let shown = page.get(&link.unwrap()).await;
+    let mut form = fields(&shown.body, new);
+    assert!(form.iter().all(|(_, value)| value != "BadgeId"), "{form:?}");
+    set_keys(&mut form, "000008");
+    assert_eq!(
+        press(&page, new, &form, &[("action", "insert")])
+            .await
+            .status,
+        303
     );
+    has(&send(&page).await, "1 of 1 sent");
+    assert_eq!(*stored(&table, "IT", "000007").await.etag(), etag);
+    assert_eq!(salary(&table, "000008", "000008").await, 1.5.into());
 }
 
 #[tokio::test]
@@ -694,7 +748,7 @@ async fn read_only_pages_have_no_controls_and_refuse_each_form() {
         &page.get("/t/Employees").await,
         &page.get("/review").await,
     ] {
-        for control in ["Stage merge", "Delete", "Clone", "New entity", "Send"] {
+        for control in ["Stage", "Clone", "New entity", "Send"] {
             has_not(page, control);
         }
     }
@@ -744,7 +798,7 @@ async fn nothing_is_sent_after_an_outcome_that_is_unknown() {
     has(&sent, "one has an unknown outcome, one was not sent");
     has(&sent, "outcome unknown");
     has(&sent, "what is stored now is what you sent");
-    has_not(&sent, "Send it again");
+    has_not(&sent, "Stage it again");
     assert_eq!(salary(&table, "IT", "000007").await, 74_000.0.into());
     server.faults().clear();
     let resolve = fields(&sent.body, "/review/resolve");

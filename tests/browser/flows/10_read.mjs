@@ -174,7 +174,7 @@ flow("a person comes back to the last query of a table", { hands: 1 }, async ({ 
   await hand.press(tab);
   await page.getByText("34 entities in 1 request").waitFor();
   await rows(page).first().getByRole("checkbox").check();
-  await hand.press(page.getByRole("button", { name: "Delete 1 selected" }));
+  await hand.press(page.getByRole("button", { name: "Stage 1 delete" }));
   await hand.press(page.getByRole("link", { name: "Back to Employees" }));
   await page.getByText("34 entities in 1 request").waitFor();
 });

@@ -59,7 +59,7 @@ flow("a person meets a newer version and applies the change to it", { ...BOTH, q
   await page.getByText("changed since").waitFor();
   await page.getByRole("cell", { name: "74000.5" }).waitFor();
   await screen("review-conflict");
-  await hand.press(button(page, "Apply Salary to the stored version"));
+  await hand.press(button(page, "Stage Salary on the stored version"));
   await hand.press(button(page, "Send 1 change"));
   await page.getByText("1 of 1 sent").waitFor();
   const now = await entity(account, "Employees", "IT", "000106");
@@ -67,7 +67,7 @@ flow("a person meets a newer version and applies the change to it", { ...BOTH, q
 });
 
 flow("a person meets a newer version and keeps it, or replaces it", { ...BOTH, hands: 1 }, async ({ page, hand, explore, account }) => {
-  for (const [rk, decision, salary, name] of [["000109", "Keep the stored version", 1, "Changed"], ["000112", "Replace all with mine", 2, undefined]]) {
+  for (const [rk, decision, salary, name] of [["000109", "Keep the stored version", 1, "Changed"], ["000112", "Stage replace with mine", 2, undefined]]) {
     await opens(page, hand, explore, "Employees", "IT", rk);
     await hand.write(value(page, "Salary"), "2.0");
     await hand.press(button(page, "Stage merge"));
@@ -125,7 +125,7 @@ flow("a person deletes many entities", { ...BOTH }, async ({ page, hand, screen,
     await rows(page).nth(0).getByRole("checkbox").click({ modifiers: ["Shift"] });
   }
   await screen("entities-selected");
-  await hand.press(button(page, "Delete 7 selected"));
+  await hand.press(button(page, "Stage 7 deletes"));
   await page.getByText("7 changes, one request").waitFor();
   assert.equal((await stored(account, "Reviews", "mgr_000100")).length, 12);
   await hand.press(button(page, "Send 7 changes"));
@@ -198,10 +198,10 @@ flow("a person reads, and cannot change anything, with --read-only", { hands: 1,
   await page.goto(`${explore.origin}/t/Employees?pk=Sales`);
   await rows(page).first().waitFor();
   assert.equal(await page.getByRole("link", { name: "New entity" }).count(), 0);
-  assert.equal(await page.getByRole("button", { name: /selected/u }).count(), 0);
+  assert.equal(await page.getByRole("button", { name: /^Stage/u }).count(), 0);
   await screen("read-only");
   await page.goto(`${explore.origin}/t/Employees/e?pk=Sales&rk=000148`);
   await page.locator("#entity").waitFor();
-  assert.equal(await page.getByRole("button", { name: /^(?:Stage|Delete)/u }).count(), 0);
+  assert.equal(await page.getByRole("button", { name: /^Stage/u }).count(), 0);
   await screen("read-only-entity");
 });

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 
 use super::app::App;
-use super::staged::{Plan, Staged};
+use super::staged::{Entry, Plan, Staged};
 use super::url;
 use crate::escape::{harmless, shortened};
 use crate::output::counted;
@@ -62,11 +62,12 @@ pub(super) fn of_plan(plan: &Plan) -> String {
         [one] => {
             let partition = shortened(&harmless(&one.partition), NAME_MAX);
             let how = match one.entries.len() {
-                1 => "one request, under its ETag",
-                _ => "one transaction, each under its ETag",
+                1 => "one request",
+                _ => "one transaction",
             };
+            let condition = condition(&one.entries);
             format!(
-                "{} · partition {partition}: {counts} — sent as {how}",
+                "{} · partition {partition}: {counts} — sent as {how}, {condition}",
                 one.table
             )
         }
@@ -74,6 +75,18 @@ pub(super) fn of_plan(plan: &Plan) -> String {
             "{counts} — sent as {} requests, one after the other",
             several.len()
         ),
+    }
+}
+
+/// What must be true of the entities of a transaction.
+fn condition(entries: &[Entry]) -> &'static str {
+    let inserts = entries.iter().filter(|it| it.change.etag().is_none());
+    match (inserts.count(), entries.len()) {
+        (1, 1) => "if no entity has its keys",
+        (0, 1) => "under its ETag",
+        (0, _) => "each under its ETag",
+        (inserts, all) if inserts == all => "if no entities have their keys",
+        _ => "each under its ETag, an insert if no entity has its keys",
     }
 }
 
@@ -85,7 +98,7 @@ pub(super) fn tools(app: &App, table: &str) -> Markup {
     html! {
         form #picked method="post" action=(url::deletes(table)) {
             (app.gate.token_field())
-            button.button.danger { "Delete selected" }
+            button.button.danger { "Stage deletes" }
         }
         a.button href=(url::new_entity(table)) { "New entity" }
     }

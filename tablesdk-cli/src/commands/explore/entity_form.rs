@@ -354,7 +354,7 @@ impl EntityForm<'_> {
                     button.button name="action" value="replace" { "Stage replace" }
                 }
                 span.end {}
-                @if !self.is_new { button.button.quiet.danger name="action" value="delete" { "Delete" } }
+                @if !self.is_new { button.button.quiet.danger name="action" value="delete" { "Stage delete" } }
             }
         }
     }

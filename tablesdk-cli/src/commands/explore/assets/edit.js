@@ -136,7 +136,7 @@ if (picked) {
   const button = picked.querySelector('button');
   const count = () => {
     const rows = document.querySelectorAll('#grid tbody .pick input:checked').length;
-    button.textContent = `Delete ${rows} selected`;
+    button.textContent = `Stage ${rows} ${rows === 1 ? 'delete' : 'deletes'}`;
     picked.hidden = !rows;
   };
   for (const name of ['change', 'picked']) document.addEventListener(name, count);

@@ -169,7 +169,8 @@ fn form<'f>(
         Some(entry) => {
             let change = &entry.change;
             let is_new = change.etag().is_none();
-            let base = change.base.clone().or(found);
+            // An insert rests on no version, also if there is one by now.
+            let base = change.base.clone().or_else(|| found.filter(|_| !is_new));
             let wanted = change.wanted().or_else(|| base.clone());
             let is_stale = !is_new && etag.as_ref() != change.etag();
             (wanted?, base, is_new, is_stale, change.etag().cloned())

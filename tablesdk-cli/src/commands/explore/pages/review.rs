@@ -17,6 +17,7 @@ use super::super::staged::{
     Cell, Change, Entry, Now, Outcome, Plan, Refused, Report, Resolution, State as Became,
     Transaction, rows,
 };
+use super::super::url;
 use crate::escape::{harmless, key, shortened};
 use crate::output::counted;
 use crate::show::cell;
@@ -382,7 +383,11 @@ fn question(app: &App, entry: &Entry) -> Markup {
     html! {
         section.card {
             h2 {
-                @if is_unknown { span.pill.warn { "outcome unknown" } } @else { span.pill.bad { "changed since" } }
+                @match (is_unknown, is_taken(change, now)) {
+                    (true, _) => span.pill.warn { "outcome unknown" },
+                    (false, true) => span.pill.bad { "already exists" },
+                    (false, false) => span.pill.bad { "changed since" },
+                }
                 (harmless(&change.target.table)) " · " (keys(change)) " · " (what_is_stored(change, now, is_unknown))
             }
             @if let Some(text) = unknown { p.reason { (text) } }
@@ -426,7 +431,7 @@ fn what_is_stored(change: &Change, now: &Now, is_unknown: bool) -> String {
             format!("nothing of yours was stored · what is there cannot be read: {reason}")
         }
         (Now::Present(_), None) => {
-            "the entity exists already · nothing of yours was stored".to_owned()
+            "an entity with these keys exists · nothing of yours was stored".to_owned()
         }
         (Now::Present(version), Some(_)) => {
             let time = version.etag.timestamp();
@@ -434,6 +439,11 @@ fn what_is_stored(change: &Change, now: &Now, is_unknown: bool) -> String {
             format!("another client wrote it{time} · nothing of yours was stored")
         }
     }
+}
+
+/// Whether an insert has met an entity with its keys.
+const fn is_taken(change: &Change, now: &Now) -> bool {
+    change.etag().is_none() && matches!(now, Now::Present(_))
 }
 
 fn decisions(app: &App, entry: &Entry, now: &Now, is_unknown: bool) -> Markup {
@@ -447,28 +457,31 @@ fn decisions(app: &App, entry: &Entry, now: &Now, is_unknown: bool) -> Markup {
         names => names.join(", "),
     };
     let can = |how| change.resolved(now, how).is_some();
+    let (is_taken, is_gone) = (is_taken(change, now), matches!(now, Now::Missing));
+    let target = &change.target;
     html! {
         form.actions method="post" action="/review/resolve" {
             (app.gate.token_field())
             input type="hidden" name="id" value=(entry.id);
             @if is_unknown && !is_stored {
-                button.button.primary name="how" value="again" { "Send it again" }
+                button.button.primary name="how" value="again" { "Stage it again" }
             }
-            @if is_delete {
-                @if can(Resolution::Apply) { button.button.danger name="how" value="apply" { "Delete the stored version" } }
-            } @else {
-                @if can(Resolution::Apply) { button.button.primary[!is_unknown] name="how" value="apply" { "Apply " (names) " to the stored version" } }
+            @if is_taken && !is_stored {
+                a.button.primary[!is_unknown] href=(url::entity(&target.table, &target.partition, &target.row)) { "Change the keys" }
+            }
+            @if can(Resolution::Apply) {
+                @if is_delete {
+                    button.button.danger name="how" value="apply" { "Stage delete of the stored version" }
+                } @else {
+                    button.button.primary[!is_unknown && !is_taken] name="how" value="apply" { "Stage " (names) " on the stored version" }
+                }
             }
             button.button name="how" value="keep" {
-                @match now {
-                    _ if is_stored => "It is done",
-                    Now::Missing => "Leave it deleted",
-                    _ => "Keep the stored version",
-                }
+                @if is_stored { "It is done" } @else if is_gone { "Leave it deleted" } @else { "Keep the stored version" }
             }
             @if !is_delete && !is_stored && can(Resolution::Replace) {
                 button.button.quiet name="how" value="replace" {
-                    @match now { Now::Missing => "Insert mine", _ => "Replace all with mine" }
+                    @if is_gone { "Stage insert of mine" } @else { "Stage replace with mine" }
                 }
             }
             @if is_unknown && !is_stored { span.muted { "Sent again, it is carried out only if it was not: its condition names the version that you read." } }

@@ -80,7 +80,7 @@ impl Change {
     pub(crate) fn insert(table: &str, entity: DynamicEntity) -> Self {
         Self {
             target: Target::of(table, &entity),
-            write: Write::Insert(renewed(entity)),
+            write: Write::Insert(written(entity)),
             base: None,
             mends: BTreeSet::new(),
         }
@@ -108,7 +108,7 @@ impl Change {
     pub(crate) fn replace(table: &str, entity: DynamicEntity, base: Base) -> Self {
         Self {
             target: Target::of(table, &entity),
-            write: Write::Replace(renewed(entity), base.etag),
+            write: Write::Replace(written(entity), base.etag),
             base: Some(base.entity),
             mends: BTreeSet::new(),
         }
@@ -124,6 +124,7 @@ impl Change {
             return Some(Self::replace(table, entity, base));
         }
         let changed = entity.with_properties(difference.set.into_iter().collect());
+        let changed = without_time(changed);
         Some(Self {
             target: Target::of(table, &changed),
             write: Write::Merge(changed, base.etag),
@@ -252,6 +253,20 @@ impl Difference {
 pub(crate) enum Becomes<'v> {
     Value(&'v Value),
     Absent,
+}
+
+/// The entity as one that replaces all properties.
+fn written(entity: DynamicEntity) -> DynamicEntity {
+    renewed(without_time(entity))
+}
+
+/// The time of the version that was read is no part of a request.
+fn without_time(mut entity: DynamicEntity) -> DynamicEntity {
+    let new = DynamicEntity::new(entity.partition_key(), entity.row_key());
+    new.with_properties(std::mem::replace(
+        entity.properties_mut(),
+        Properties::new(),
+    ))
 }
 
 fn owned<'v>(properties: impl Iterator<Item = (&'v str, &'v Value)>) -> Vec<(String, Value)> {
