@@ -246,7 +246,11 @@ async fn changes_of_a_partition_are_one_transaction_and_a_conflict_stops_only_it
     assert_eq!(resolved.status, 303, "{resolved:?}");
     let review = page.get("/review").await;
     has(&review, r#""Salary":75500.0}"#);
+    has(&review, "Salary: 74000.0 → 75500.0");
     has_not(&review, "Timestamp");
+    // Of what was sent, the rest is no longer so.
+    has(&review, "2 of 2 sent one request was carried out");
+    has_not(&review, "met another version");
     has(&send(&page).await, "1 of 1 sent");
     let grace = stored(&table, "IT", "000007").await;
     assert_eq!(grace.properties().get("Salary"), Some(&75_500.0.into()));
@@ -276,6 +280,7 @@ async fn a_conflict_is_resolved_for_the_stored_version_or_for_all_of_mine() {
         has(&sent, "0 of 1 sent");
         let resolve = fields(&sent.body, "/review/resolve");
         press(&page, "/review/resolve", &resolve, &[("how", how)]).await;
+        has_not(&page.get("/review").await, "of 1 sent");
         if how == "replace" {
             has(&page.get("/review").await, "PUT Employees(");
             has(&send(&page).await, "1 of 1 sent");
@@ -410,7 +415,9 @@ async fn a_removed_property_makes_a_replace_and_a_value_of_another_type_a_merge(
     set_type(&mut form, "Email", "absent");
     press(&page, &url, &form, &[("action", "merge")]).await;
     has(&page.get(&url).await, "A merge cannot remove a property");
-    has(&page.get("/review").await, "PUT Employees(");
+    let review = page.get("/review").await;
+    has(&review, "PUT Employees(");
+    has(&review, "Email: 000145@contoso.com → absent");
     send(&page).await;
     let entity = stored(&table, "Sales", "000145").await;
     let expected = DynamicEntity::new("Sales", "000145")
@@ -491,6 +498,39 @@ async fn selected_rows_are_deleted_unless_they_changed() {
         .post("/t/Employees/delete", &[("key", r#"["a","b","*"]"#)])
         .await;
     assert_eq!(forged.status, 422);
+}
+
+#[tokio::test]
+async fn deletes_of_rows_take_the_place_of_a_staged_change_only_after_a_question() {
+    let (_server, service, account) = server().await;
+    employees(&service).await;
+    let page = Page::open(&[], &account).await;
+    let grid = page.get("/t/Employees?pk=Sales").await;
+    let rows = elements(&grid.body).into_iter();
+    let rows = rows.filter(|it| it.get("name") == Some("key"));
+    let rows: Vec<_> = rows.map(|it| it.get("value").unwrap().to_owned()).collect();
+    let rows: Vec<_> = rows.iter().map(|row| ("key", &**row)).collect();
+    stage_salary(&page, "Sales", "000145", "58500.0").await;
+    let deletes = "/t/Employees/delete";
+    let asked = page.post(deletes, &rows).await;
+    assert_eq!(asked.status, 422);
+    has(&asked, "The merge of (\"Sales\", \"000145\")");
+    has(&asked, "Stage 2 deletes anyway");
+    let question = fields(&asked.body, deletes);
+    let review = page.get("/review").await;
+    has(&review, "58500.0");
+    has_not(&review, "DELETE");
+    // The change that the question has shown is another one now.
+    stage_salary(&page, "Sales", "000145", "59000.0").await;
+    let asked = press(&page, deletes, &question, &[]).await;
+    assert_eq!(asked.status, 422);
+    has(&page.get("/review").await, "59000.0");
+    let question = fields(&asked.body, deletes);
+    let staged = press(&page, deletes, &question, &[]).await;
+    assert_eq!(staged.status, 303, "{staged:?}");
+    let review = page.get("/review").await;
+    has(&review, "2 deletes — sent as one transaction");
+    has_not(&review, "MERGE");
 }
 
 #[tokio::test]
@@ -645,6 +685,7 @@ async fn a_staged_change_is_changed_again_and_withdrawn() {
     stage_salary(&page, "Sales", "000145", "58500.0").await;
     stage_salary(&page, "Sales", "000145", "59000.0").await;
     has(&page.get("/review").await, "\"Salary\":59000.0");
+    has(&page.get("/review").await, "Salary: 57000.0 → 59000.0");
     has(&page.get("/t/Employees").await, "1 staged change");
     // Back to what is stored.
     stage_salary(&page, "Sales", "000145", "57000").await;
@@ -660,6 +701,17 @@ async fn a_staged_change_is_changed_again_and_withdrawn() {
     has_not(&page.get("/review").await, "RowKey='000145'");
     discard_all(&page).await;
     has(&page.get("/review").await, "Nothing is staged.");
+    has(&page.get("/").await, "2 changes were discarded.");
+    let restored = page.post("/review/restore", &[]).await;
+    assert_eq!(restored.status, 303);
+    let review = page.get("/review").await;
+    has(&review, "RowKey='000145'");
+    has(&review, "RowKey='000007'");
+    has_not(&review, "discarded");
+    discard_all(&page).await;
+    let forgotten = [("what", "discarded")];
+    assert_eq!(page.post("/review/dismiss", &forgotten).await.status, 303);
+    has_not(&page.get("/review").await, "discarded");
     let gone = page.post("/review/discard", &[("id", &id)]).await;
     assert_eq!(gone.status, 409);
 }
@@ -776,6 +828,7 @@ async fn read_only_pages_have_no_controls_and_refuse_each_form() {
         ("/review/send", &[("plan", "0")]),
         ("/review/discard", &[("id", "all")]),
         ("/review/resolve", &[("id", "0"), ("how", "apply")]),
+        ("/review/restore", &[]),
         ("/review/dismiss", &[]),
     ] {
         let refused = page.post(action, fields).await;

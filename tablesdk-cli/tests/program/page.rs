@@ -428,7 +428,7 @@ const HEADERS: [(&str, &str); 3] = [
 const NAMES: &str = "!DOCTYPE a aside body button caption code col colgroup datalist dd details div dl dt em fieldset footer form g h1 h2 h3 \
     head header hr html img input kbd label legend li line link main meta nav noscript ol optgroup option output p path pattern polyline pre \
     rect script section select small span strong summary svg table tbody td template text textarea tfoot th thead time title tr ul use wbr \
-    b br circle defs dfn";
+    b br circle defs del dfn ins";
 
 fn check_elements(page: &str, about: &str) {
     let names: Vec<_> = NAMES.split(' ').collect();

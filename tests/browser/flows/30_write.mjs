@@ -56,12 +56,16 @@ flow("a person meets a newer version and applies the change to it", { ...BOTH, q
   await button(page, "Send 1 change").waitFor();
   await merge(account, "Employees", { PartitionKey: "IT", RowKey: "000106", "Salary@odata.type": "Edm.Double", Salary: 74000.5, LastName: "Changed" });
   await hand.press(button(page, "Send 1 change"));
-  await page.getByText("changed since").waitFor();
+  await page.locator("h2:focus", { hasText: "changed since" }).waitFor();
   await page.getByRole("cell", { name: "74000.5" }).waitFor();
   await screen("review-conflict");
   await hand.press(button(page, "Stage Salary on the stored version"));
+  await page.locator("h2:focus", { hasText: "to send" }).waitFor();
+  await page.getByText("Salary: 74000.5 → 75500.0").waitFor();
+  assert.equal(await page.getByText(/of 1 sent/u).count(), 0);
+  await screen("review-decided");
   await hand.press(button(page, "Send 1 change"));
-  await page.getByText("1 of 1 sent").waitFor();
+  await page.locator("[role=status]:focus", { hasText: "1 of 1 sent" }).waitFor();
   const now = await entity(account, "Employees", "IT", "000106");
   assert.deepEqual([now.Salary, now.LastName], [75500, "Changed"]);
 });
@@ -85,6 +89,55 @@ flow("a person meets a newer version and keeps it, or replaces it", { ...BOTH, h
     const now = await entity(account, "Employees", "IT", rk);
     assert.deepEqual([now.Salary, now.Added], [salary, name]);
   }
+});
+
+flow("a person inserts an entity whose keys are taken, and changes the keys", { ...BOTH, hands: 1 }, async ({ page, hand, screen, explore, account }) => {
+  await page.goto(`${explore.origin}/t/Employees/e?pk=Sales&rk=000148`);
+  await hand.press(page.getByRole("link", { name: "Clone" }));
+  const row = page.getByLabel(/^RowKey/u);
+  await hand.write(row, "000151");
+  await hand.press(button(page, "Stage insert"));
+  await page.getByText("if no entity has its keys").waitFor();
+  await page.locator("h2").first().click();
+  await page.keyboard.press("r");
+  await page.locator("h2:focus", { hasText: "to send" }).waitFor();
+  const before = await entity(account, "Employees", "Sales", "000151");
+  await page.keyboard.press("Control+Enter");
+  await page.locator("h2:focus", { hasText: "already exists" }).waitFor();
+  await screen("review-insert-taken");
+  await hand.press(page.getByRole("link", { name: "Change the keys" }));
+  await hand.write(row, "900001");
+  await hand.press(button(page, "Stage insert"));
+  await hand.press(page.getByRole("link", { name: "Review", exact: true }));
+  await hand.press(button(page, "Send 1 change"));
+  await page.getByText("1 of 1 sent").waitFor();
+  assert.deepEqual(await entity(account, "Employees", "Sales", "000151"), before);
+  assert.equal((await entity(account, "Employees", "Sales", "900001")).RowKey, "900001");
+});
+
+flow("a person discards staged changes by mistake, and restores them", { ...BOTH }, async ({ page, hand, screen, explore }) => {
+  for (const rk of ["000145", "000148"]) {
+    await page.goto(`${explore.origin}/t/Employees/e?pk=Sales&rk=${rk}`);
+    await hand.write(value(page, "Age"), "99");
+    await hand.press(button(page, "Stage merge"));
+    await page.getByText(/staged merge/u).waitFor();
+  }
+  await page.goto(`${explore.origin}/t/Employees?pk=Sales`);
+  await page.getByText("2 staged changes", { exact: true }).waitFor();
+  const discard = button(page.locator("#bar"), "Discard");
+  await hand.press(discard);
+  await page.getByText("2 changes were discarded.").waitFor();
+  // The page is still that of the table.
+  await rows(page).first().waitFor();
+  await screen("entities-discarded");
+  await hand.press(button(page, "Restore"));
+  await page.getByText("2 staged changes", { exact: true }).waitFor();
+  await hand.press(page.getByRole("link", { name: "Review", exact: true }));
+  await hand.press(button(page, 'Discard the change of ("Sales", "000145")'));
+  await page.getByText("1 change was discarded.").waitFor();
+  await screen("review-discarded");
+  await hand.press(button(page, "Restore"));
+  await button(page, "Send 2 changes").waitFor();
 });
 
 flow("a person sends five changes of which one fails, and nothing is stored", { ...BOTH }, async ({ page, hand, screen, explore, account }) => {

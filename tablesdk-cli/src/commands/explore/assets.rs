@@ -16,7 +16,7 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 const KEPT: &str = "private, max-age=31536000, immutable";
 
 /// Each file with its type.
-const FILES: [(&str, &str, &str); 8] = [
+const FILES: [(&str, &str, &str); 9] = [
     ("style.css", CSS, include_str!("assets/style.css")),
     ("icon.svg", "image/svg+xml", include_str!("assets/icon.svg")),
     ("copy.js", SCRIPT, include_str!("assets/copy.js")),
@@ -24,6 +24,7 @@ const FILES: [(&str, &str, &str); 8] = [
     ("bench.js", SCRIPT, include_str!("assets/bench.js")),
     ("grid.js", SCRIPT, include_str!("assets/grid.js")),
     ("post.js", SCRIPT, include_str!("assets/post.js")),
+    ("review.js", SCRIPT, include_str!("assets/review.js")),
     ("query.js", SCRIPT, include_str!("assets/query.js")),
 ];
 

@@ -13,20 +13,40 @@ use crate::output::counted;
 /// The bar below the content. Nothing if nothing is staged.
 pub(super) fn show(app: &App) -> Markup {
     let staged = app.staged();
-    if staged.is_empty() {
+    let discarded = staged.discarded();
+    if staged.is_empty() && discarded == 0 {
         return html! {};
     }
     html! {
         section.bar #bar aria-label="Staged changes" {
+            @if discarded > 0 { (self::discarded(app, discarded)) }
+            @if !staged.is_empty() { (of_staged(app, &staged)) }
+        }
+    }
+}
+
+fn of_staged(app: &App, staged: &Staged) -> Markup {
+    html! {
             strong { (counted(staged.len() as u64, "staged change", "staged changes")) }
-            span { (summary(&staged)) }
+            span { (summary(staged)) }
             span.end {}
             form method="post" action="/review/discard" {
                 (app.gate.token_field())
                 input type="hidden" name="plan" value=(staged.number());
                 button.button.quiet name="id" value="all" { "Discard" }
             }
-            a.button.staged href="/review" { "Review" }
+            a.button.staged href="/review" title="R" aria-keyshortcuts="r" { "Review" }
+    }
+}
+
+/// What was discarded, and how it is staged again.
+pub(super) fn discarded(app: &App, count: usize) -> Markup {
+    html! {
+        form.discarded method="post" action="/review/restore" {
+            (app.gate.token_field())
+            span role="status" { (counted(count as u64, "change was", "changes were")) " discarded." }
+            button.link { "Restore" }
+            button.link name="what" value="discarded" formaction="/review/dismiss" { "Dismiss" }
         }
     }
 }

@@ -114,6 +114,7 @@ fn router(app: Arc<App>) -> Router {
         .route("/review", get(review::show))
         .route("/review/send", post(review::send))
         .route("/review/discard", post(review::discard))
+        .route("/review/restore", post(review::restore))
         .route("/review/resolve", post(review::resolve))
         .route("/review/dismiss", post(review::dismiss))
         .route("/t/{table}/schema", get(schema::show))

@@ -6,7 +6,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use futures::TryStreamExt as _;
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 use serde::Deserialize;
 use tablesdk::{DynamicEntity, ETag, Error};
 use tablesdk_cli::own::AsStored;
@@ -98,23 +98,19 @@ pub(crate) async fn stage_deletes(
     let Ok(rows) = rows.collect::<Result<Vec<_>, _>>() else {
         return problem::refused(&problem::Refusal::Incomplete);
     };
-    let (is_forced, count) = (posted.get("force") == "1", rows.len() as u64);
+    let is_forced = posted.get("force") == "1";
     let problem = match kept(&app, &table, &rows).await {
         Err(error) => problem::shown(&AnyError::from(error)),
         Ok(refusals) if !refusals.is_empty() && !is_forced => {
-            let keys: Vec<_> = posted.all("key").collect();
-            to_force(&app, &table, &keys, &refusals)
+            to_force(&app, &table, &posted, &refusals)
         }
         Ok(_) if rows.is_empty() => {
             let advice = html! { p { "Tick the boxes at the left of the rows." } };
             problem::notice("nothing staged", "No row is selected.", advice)
         }
-        Ok(refusals) => match stage_rows(&app, rows, &refusals) {
+        Ok(refusals) => match stage_rows(&app, &table, rows, &refusals, &posted) {
             Ok(()) => return Redirect::to("/review").into_response(),
-            Err((done, problem)) => {
-                let text = format!("{done} of {count} deletes are staged: {problem}");
-                problem::notice("partly staged", &text, html! {})
-            }
+            Err(problem) => problem,
         },
     };
     again(app, &table, problem).await
@@ -363,8 +359,8 @@ impl<'p> Draft<'p> {
         let Some(id) = known else {
             return Err(NotStaged::whole(SAME));
         };
-        let discarded = staged.discard(id);
-        discarded.map_err(|refused| NotStaged::refused(&refused, None))?;
+        let withdrawn = staged.withdraw(id);
+        withdrawn.map_err(|refused| NotStaged::refused(&refused, None))?;
         Ok(self.keys.clone())
     }
 
@@ -444,46 +440,94 @@ async fn kept(app: &App, table: &str, rows: &[Selected]) -> Result<Vec<Refusal>,
     Ok(refusals)
 }
 
-/// Stages the deletes. An error has the number of those that are staged.
-fn stage_rows(app: &App, rows: Vec<Selected>, refusals: &[Refusal]) -> Result<(), (u64, String)> {
+/// Stages the deletes, unless they take the place of changes that the form has not shown. An error is what the page shows.
+fn stage_rows(
+    app: &App,
+    table: &str,
+    rows: Vec<Selected>,
+    refusals: &[Refusal],
+    posted: &Posted,
+) -> Result<(), Markup> {
     let mut staged = app.staged();
-    let mends = mends(refusals);
-    for (done, row) in (0..).zip(rows) {
+    let replaced = rows.iter().filter_map(|row| {
+        let target = &row.target;
+        staged.of(&target.table, &target.partition, &target.row)
+    });
+    let replaced: Vec<_> = replaced.filter(|it| it.change.sent().is_some()).collect();
+    let shown: Vec<_> = posted.all("replace").collect();
+    let is_shown = |it: &&Entry| shown.contains(&&*it.id.to_string());
+    if !replaced.iter().all(is_shown) {
+        return Err(to_replace(app, table, posted, &replaced));
+    }
+    let (mends, count) = (mends(refusals), rows.len());
+    for (done, row) in rows.into_iter().enumerate() {
         let mut change = Change::delete(row.target, row.etag, None);
         change.mends.clone_from(&mends);
-        staged
-            .stage(change)
-            .map_err(|refused| (done, refused.to_string()))?;
+        staged.stage(change).map_err(|refused| {
+            let text = format!("{done} of {count} deletes are staged: {refused}");
+            problem::notice("partly staged", &text, html! {})
+        })?;
     }
     Ok(())
 }
 
+/// Asks whether deletes take the place of staged changes.
+fn to_replace(app: &App, table: &str, posted: &Posted, replaced: &[&Entry]) -> Markup {
+    let further = replaced.len().saturating_sub(LISTED_MAX);
+    let fields = html! {
+        @if posted.get("force") == "1" { (FORCE) }
+        @for entry in replaced { input type="hidden" name="replace" value=(entry.id); }
+    };
+    problem::notice(
+        "staged already",
+        "No delete is staged: it would take the place of a staged change.",
+        html! {
+            ul {
+                @for change in replaced.iter().take(LISTED_MAX).map(|it| &it.change) {
+                    li { "The " (change.name()) " of " (key(&change.target.partition, &change.target.row)) }
+                }
+                @if further > 0 { li { (further) " more" } }
+            }
+            (anyway(app, table, posted, &fields))
+        },
+    )
+}
+
+/// The form that stages the deletes in spite of what was said.
+fn anyway(app: &App, table: &str, posted: &Posted, fields: &Markup) -> Markup {
+    let count = posted.all("key").count() as u64;
+    html! {
+        form.actions method="post" action=(url::deletes(table)) {
+            (app.gate.token_field())
+            (fields)
+            @for key in posted.all("key") { input type="hidden" name="key" value=(key); }
+            button.button.danger { "Stage " (counted(count, "delete", "deletes")) " anyway" }
+            a.button href=(app.tables.last(table)) { "Leave them" }
+        }
+    }
+}
+
 /// Asks whether the rows are deleted although the library keeps some of them.
-fn to_force(app: &App, table: &str, keys: &[&str], refusals: &[Refusal]) -> Markup {
-    let further = refusals.len().saturating_sub(REFUSALS_MAX);
+fn to_force(app: &App, table: &str, posted: &Posted, refusals: &[Refusal]) -> Markup {
+    let further = refusals.len().saturating_sub(LISTED_MAX);
     problem::notice(
         "kept by the library",
         "Nothing is staged: other entities would become stale.",
         html! {
             ul {
-                @for refusal in refusals.iter().take(REFUSALS_MAX) {
+                @for refusal in refusals.iter().take(LISTED_MAX) {
                     li { (refusal.problem) ". After a delete, " (refusal.mend) "." }
                 }
                 @if further > 0 { li { (further) " more" } }
             }
-            form.actions method="post" action=(url::deletes(table)) {
-                (app.gate.token_field())
-                input type="hidden" name="force" value="1";
-                @for key in keys { input type="hidden" name="key" value=(key); }
-                button.button.danger { "Stage " (counted(keys.len() as u64, "delete", "deletes")) " anyway" }
-                a.button href=(app.tables.last(table)) { "Leave them" }
-            }
+            (anyway(app, table, posted, &html! { (FORCE) }))
         },
     )
 }
 
+const FORCE: PreEscaped<&str> = PreEscaped(r#"<input type="hidden" name="force" value="1">"#);
 const SAME: &str = "Nothing differs from the version that was read.";
 const OTHER_KEYS: &str =
     "The keys of an entity cannot be changed: clone it under the new keys, and delete this one.";
-/// How many refusals are listed.
-const REFUSALS_MAX: usize = 20;
+/// How many refusals or changes are listed.
+const LISTED_MAX: usize = 20;

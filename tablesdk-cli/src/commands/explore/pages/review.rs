@@ -1,5 +1,6 @@
 //! `/review`: the staged changes as the requests that would be sent, and what became of those that were.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -9,7 +10,7 @@ use maud::{Markup, html};
 use tablesdk::{DynamicEntity, Value};
 
 use super::super::app::App;
-use super::super::bar::of_plan;
+use super::super::bar::{self, of_plan};
 use super::super::frame::{Content, Frame, Tab};
 use super::super::posted::Change as Changes;
 use super::super::problem;
@@ -82,9 +83,19 @@ pub(crate) async fn resolve(State(app): State<Arc<App>>, Changes(posted): Change
     done(app, resolved).await
 }
 
-/// Forgets what became of the last plan.
-pub(crate) async fn dismiss(State(app): State<Arc<App>>, _: Changes) -> Response {
-    app.staged().dismiss_report();
+/// Stages again what was discarded.
+pub(crate) async fn restore(State(app): State<Arc<App>>, _: Changes) -> Response {
+    let restored = app.staged().restore();
+    done(app, restored).await
+}
+
+/// Forgets what became of the last plan, or what was discarded.
+pub(crate) async fn dismiss(State(app): State<Arc<App>>, Changes(posted): Changes) -> Response {
+    let mut staged = app.staged();
+    match posted.get("what") {
+        "discarded" => staged.forget_discarded(),
+        _ => staged.dismiss_report(),
+    }
     Redirect::to("/review").into_response()
 }
 
@@ -124,6 +135,8 @@ struct Shown {
     /// The changes that need a decision.
     open: Vec<Entry>,
     report: Option<Arc<Report>>,
+    /// How many changes can be restored.
+    discarded: usize,
     is_sending: bool,
     /// The table of the first change.
     table: Option<String>,
@@ -143,6 +156,7 @@ impl Shown {
         Self {
             plan: staged.plan(),
             open: open.cloned().collect(),
+            discarded: staged.discarded(),
             is_sending: staged.is_sending(),
             table: first.or(sent),
             report,
@@ -170,7 +184,8 @@ impl Shown {
             "pill warn"
         };
         html! {
-            div.access role="status" {
+            // After the result, the focus is on what has to be decided or sent, if there is any.
+            div.access role="status" tabindex="-1" autofocus[self.is_done()] {
                 span class=(tone) { (sent) " of " (all) " sent" }
                 span { (told(report)) }
                 form.end method="post" action="/review/dismiss" {
@@ -188,33 +203,41 @@ impl Shown {
                 p.sending role="status" { span.spinner {} "The changes are being sent…" }
             };
         }
-        let is_empty = self.plan.transactions.is_empty() && self.open.is_empty();
         let token = app.gate.token_field();
+        let mends = self.report.iter().flat_map(|it| mends(it)).collect();
+        let is_empty = self.is_done() && self.report.is_none();
         html! {
             div.review {
                 @if let Some(refused) = refused { (problem::notice("not done", &sentence(&refused.to_string()), html! {})) }
-                @if let Some(report) = &self.report { (sent(report)) }
-                @for entry in &self.open { (question(app, entry)) }
+                (to_mend(&mends))
+                @if self.discarded > 0 { (bar::discarded(app, self.discarded)) }
+                @for (index, entry) in self.open.iter().enumerate() { (question(app, entry, index == 0)) }
                 @let count = self.plan.transactions.len();
                 @for (index, transaction) in self.plan.transactions.iter().enumerate() {
-                    (waiting(transaction, index + 1, count, &token))
+                    (waiting(transaction, index + 1, count, &token, index == 0 && self.open.is_empty()))
                 }
-                @if is_empty && self.report.is_none() {
+                @if is_empty {
                     section.card.notice {
-                        p { strong { "Nothing is staged." } }
+                        p tabindex="-1" autofocus { strong { "Nothing is staged." } }
                         p.muted { "A change of an entity is collected here, and sent from here alone." }
                     }
                 }
+                @if let Some(report) = &self.report { (sent(report)) }
                 @if app.rights.refusal().is_none() && !self.plan.transactions.is_empty() { (send_form(&self.plan, &token)) }
             }
         }
+    }
+
+    /// Whether nothing is left to be decided or sent.
+    fn is_done(&self) -> bool {
+        self.plan.transactions.is_empty() && self.open.is_empty()
     }
 
     fn foot(&self) -> Markup {
         let Some(report) = &self.report else {
             return html! {};
         };
-        let requests = report.requests() as u64;
+        let requests = report.requests as u64;
         html! {
             span { (counted(requests, "request", "requests")) " sent, " (report.elapsed.as_millis()) " ms" }
         }
@@ -269,29 +292,35 @@ fn told(report: &Report) -> String {
     }
 }
 
-/// The transactions that were carried out, and what has to be done after them.
-fn sent(report: &Report) -> Markup {
-    let is_sent = |it: &&(Transaction, Outcome)| matches!(it.1, Outcome::Sent);
-    let count = report.transactions.len();
-    let sent = report.transactions.iter().enumerate();
-    let sent = sent.filter(|(_, it)| is_sent(it));
-    let mends: std::collections::BTreeSet<_> = report
-        .transactions
-        .iter()
-        .filter(is_sent)
-        .flat_map(|(it, _)| &it.entries)
-        .flat_map(|entry| &entry.change.mends)
-        .collect();
+/// The transactions that were carried out.
+fn carried_out(report: &Report) -> impl Iterator<Item = &Transaction> {
+    let transactions = report.transactions.iter();
+    let sent = transactions.filter(|it| matches!(it.1, Outcome::Sent));
+    sent.map(|(transaction, _)| transaction)
+}
+
+/// What has to be done after what was carried out.
+fn mends(report: &Report) -> impl Iterator<Item = &String> {
+    let entries = carried_out(report).flat_map(|it| &it.entries);
+    entries.flat_map(|entry| &entry.change.mends)
+}
+
+fn to_mend(mends: &BTreeSet<&String>) -> Markup {
     html! {
         @if !mends.is_empty() {
             section.card.notice role="alert" {
                 p { span.pill.warn { "to mend" } " " strong { "Entities of the library may be stale now." } }
-                ul { @for mend in &mends { li { "Now " (mend) "." } } }
+                ul { @for mend in mends { li { "Now " (mend) "." } } }
             }
         }
-        @for (index, (transaction, _)) in sent {
+    }
+}
+
+fn sent(report: &Report) -> Markup {
+    html! {
+        @for transaction in carried_out(report) {
             section.card {
-                h2 { span.pill.good { "sent" } (title(transaction, index + 1, count)) }
+                h2 { span.pill.good { "sent" } (title(transaction, "")) }
                 (requests(transaction, None))
             }
         }
@@ -299,16 +328,22 @@ fn sent(report: &Report) -> Markup {
 }
 
 /// A transaction that would be sent.
-fn waiting(transaction: &Transaction, number: usize, count: usize, token: &Markup) -> Markup {
+fn waiting(
+    transaction: &Transaction,
+    number: usize,
+    count: usize,
+    token: &Markup,
+    is_first: bool,
+) -> Markup {
     let failed = transaction.entries.iter().find_map(|it| match &it.state {
         Became::Failed(text) => Some((it, text)),
         _ => None,
     });
     html! {
         section.card {
-            h2 {
+            h2 tabindex="-1" autofocus[is_first] {
                 @if failed.is_some() { span.pill.bad { "failed" } } @else { span.pill.staged { "to send" } }
-                (title(transaction, number, count))
+                (title(transaction, &format!("{number} of {count} · ")))
             }
             @if let Some((entry, text)) = failed {
                 p.reason role="alert" {
@@ -321,10 +356,10 @@ fn waiting(transaction: &Transaction, number: usize, count: usize, token: &Marku
     }
 }
 
-fn title(transaction: &Transaction, number: usize, count: usize) -> String {
+fn title(transaction: &Transaction, number: &str) -> String {
     let partition = shortened(&harmless(&transaction.partition), KEY_MAX);
     let table = harmless(&transaction.table);
-    let place = format!("{number} of {count} · {table} · partition {partition}");
+    let place = format!("{number}{table} · partition {partition}");
     match transaction.entries.len() {
         1 => format!("Request {place} · 1 change"),
         changes => format!("Transaction {place} · {changes} changes, one request"),
@@ -338,10 +373,13 @@ fn requests(transaction: &Transaction, token: Option<&Markup>) -> Markup {
             @for entry in &transaction.entries {
                 @let request = entry.change.request();
                 li {
-                    code {
-                        span { (request.line) }
-                        @if let Some(etag) = &request.if_match { span.muted { "If-Match: " (etag) } }
-                        @if let Some(body) = &request.body { span { (body) } }
+                    div.request {
+                        code {
+                            span { (request.line) }
+                            @if let Some(etag) = &request.if_match { span.muted { "If-Match: " (etag) } }
+                            @if let Some(body) = &request.body { span { (body) } }
+                        }
+                        (becomes(&entry.change))
                     }
                     @if let Some(token) = token {
                         form method="post" action="/review/discard" {
@@ -355,6 +393,31 @@ fn requests(transaction: &Transaction, token: Option<&Markup>) -> Markup {
     }
 }
 
+/// What was read, and what becomes of it.
+fn becomes(change: &Change) -> Markup {
+    let (Some(base), difference) = (&change.base, change.difference()) else {
+        return html! {};
+    };
+    let further = difference.names().count().saturating_sub(BECOMES_MAX);
+    html! {
+        @if !difference.is_empty() {
+            div.becomes.mono {
+                @for name in difference.names().take(BECOMES_MAX) {
+                    span {
+                        (harmless(name)) ": " del { (or_absent(base.properties().get(name))) } " → "
+                        ins { (or_absent(change.sent().and_then(|it| it.properties().get(name)))) }
+                    }
+                }
+                @if further > 0 { span.muted { (further) " more" } }
+            }
+        }
+    }
+}
+
+fn or_absent(value: Option<&Value>) -> String {
+    value.map_or_else(|| "absent".to_owned(), short)
+}
+
 fn send_form(plan: &Plan, token: &Markup) -> Markup {
     let changes = counted(plan.changes() as u64, "change", "changes");
     html! {
@@ -364,13 +427,13 @@ fn send_form(plan: &Plan, token: &Markup) -> Markup {
             span { (of_plan(plan)) }
             span.end {}
             button.button.quiet name="id" value="all" formaction="/review/discard" { "Discard" }
-            button.button.staged { "Send " (changes) }
+            button.button.staged title="Ctrl+Enter" aria-keyshortcuts="Control+Enter" { "Send " (changes) }
         }
     }
 }
 
 /// A change that needs a decision: the versions side by side, and what can become of it.
-fn question(app: &App, entry: &Entry) -> Markup {
+fn question(app: &App, entry: &Entry, is_first: bool) -> Markup {
     let (now, unknown) = match &entry.state {
         Became::Conflict(now) => (now, None),
         Became::Unknown(now, text) => (now, Some(text)),
@@ -382,7 +445,7 @@ fn question(app: &App, entry: &Entry) -> Markup {
     let has_base = change.base.is_some();
     html! {
         section.card {
-            h2 {
+            h2 tabindex="-1" autofocus[is_first] {
                 @match (is_unknown, is_taken(change, now)) {
                     (true, _) => span.pill.warn { "outcome unknown" },
                     (false, true) => span.pill.bad { "already exists" },
@@ -518,3 +581,5 @@ fn sentence(text: &str) -> String {
 const KEY_MAX: usize = 80;
 const VALUE_MAX: usize = 200;
 const NAMES_MAX: usize = 4;
+/// How many properties of a change are listed.
+const BECOMES_MAX: usize = 40;

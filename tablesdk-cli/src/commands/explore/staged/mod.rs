@@ -38,6 +38,8 @@ pub(crate) struct Staged {
     is_sending: bool,
     /// What became of the last plan that was sent.
     report: Option<Arc<Report>>,
+    /// What was discarded since the last plan was sent. It can be restored.
+    discarded: Vec<Entry>,
 }
 
 /// A staged change.
@@ -121,7 +123,9 @@ impl Staged {
             bytes,
         };
         self.next += 1;
-        self.number += 1;
+        self.discarded
+            .retain(|it| !it.change.target.is(&entry.change.target));
+        self.note_change();
         let id = entry.id;
         match known.and_then(|index| self.entries.get_mut(index)) {
             Some(place) => *place = entry,
@@ -136,7 +140,7 @@ impl Staged {
         let known = self.shown_of(&target.table, (&target.partition, &target.row), shown)?;
         let id = self.stage(change)?;
         if let Some(shown) = shown.filter(|_| known.is_none()) {
-            self.remove(shown);
+            drop(self.remove(shown));
         }
         Ok(id)
     }
@@ -155,43 +159,96 @@ impl Staged {
         Ok(known)
     }
 
-    /// Removes a change.
+    /// Removes a change, which can be restored.
     pub(crate) fn discard(&mut self, id: u64) -> Result<(), Refused> {
-        self.check_idle()?;
-        if !self.remove(id) {
-            return Err(Refused::Gone);
-        }
-        self.number += 1;
+        let entry = self.withdraw(id)?;
+        self.keep(vec![entry]);
         Ok(())
     }
 
-    /// Returns whether the change was there.
-    fn remove(&mut self, id: u64) -> bool {
-        let index = self.entries.iter().position(|it| it.id == id);
-        if let Some(index) = index {
-            self.bytes -= self.entries.remove(index).bytes;
-        }
-        index.is_some()
+    /// Removes a change for good: what it wants is stored.
+    pub(crate) fn withdraw(&mut self, id: u64) -> Result<Entry, Refused> {
+        self.check_idle()?;
+        let entry = self.remove(id).ok_or(Refused::Gone)?;
+        self.note_change();
+        Ok(entry)
     }
 
-    /// Removes all changes, if they are those that were shown with this number.
+    fn remove(&mut self, id: u64) -> Option<Entry> {
+        let index = self.entries.iter().position(|it| it.id == id)?;
+        let entry = self.entries.remove(index);
+        self.bytes -= entry.bytes;
+        Some(entry)
+    }
+
+    /// Removes all changes, if they are those that were shown with this number. They can be restored.
     pub(crate) fn discard_all(&mut self, number: u64) -> Result<(), Refused> {
         self.check(number)?;
-        self.entries.clear();
+        let entries = std::mem::take(&mut self.entries);
         self.bytes = 0;
-        self.number += 1;
+        self.note_change();
+        self.keep(entries);
         Ok(())
+    }
+
+    /// Keeps what was discarded last, as far as there is room.
+    fn keep(&mut self, entries: Vec<Entry>) {
+        self.discarded.extend(entries);
+        let mut bytes = 0;
+        let newest = self.discarded.iter().rev().take(CHANGES_MAX);
+        let kept = newest.take_while(|it| {
+            bytes += it.bytes;
+            bytes <= BYTES_MAX
+        });
+        let oldest = self.discarded.len() - kept.count();
+        self.discarded.drain(..oldest);
+    }
+
+    /// Stages what was discarded again, all of it or nothing. An entity that has another change since keeps that one.
+    pub(crate) fn restore(&mut self) -> Result<(), Refused> {
+        self.check_idle()?;
+        let bytes = self.discarded.iter().map(|it| it.bytes).sum::<usize>();
+        if self.len() + self.discarded.len() > CHANGES_MAX {
+            return Err(Refused::Count);
+        }
+        if self.bytes + bytes > BYTES_MAX {
+            return Err(Refused::Bytes);
+        }
+        self.bytes += bytes;
+        self.entries.append(&mut self.discarded);
+        self.note_change();
+        Ok(())
+    }
+
+    /// The number of changes that can be restored.
+    pub(crate) const fn discarded(&self) -> usize {
+        self.discarded.len()
+    }
+
+    pub(crate) fn forget_discarded(&mut self) {
+        self.discarded.clear();
+    }
+
+    /// Notes that the set is another one. Of the last plan, only what was sent is still so.
+    fn note_change(&mut self) {
+        self.number += 1;
+        let report = self.report.take();
+        self.report = report.and_then(|it| it.of_sent()).map(Arc::new);
     }
 
     /// Decides what becomes of a change whose entity has another version now.
     pub(crate) fn resolve(&mut self, id: u64, how: Resolution) -> Result<(), Refused> {
         let entry = self.entry(id).ok_or(Refused::Gone)?;
-        let change = match &entry.state {
-            State::Conflict(now) | State::Unknown(now, _) => entry.change.resolved(now, how),
+        let (change, is_stored) = match &entry.state {
+            State::Conflict(now) | State::Unknown(now, _) => (
+                entry.change.resolved(now, how),
+                entry.change.is_stored_in(now),
+            ),
             State::Waiting | State::Failed(_) => return Err(Refused::Gone),
         };
         match (change, how) {
             (Some(change), _) => self.stage(change).map(drop),
+            (None, Resolution::Keep) if is_stored => self.withdraw(id).map(drop),
             (None, Resolution::Keep) => self.discard(id),
             (None, _) => {
                 let target = &entry.change.target;
@@ -200,13 +257,16 @@ impl Staged {
         }
     }
 
-    /// Puts a change whose outcome is unknown into the next plan. Its condition sees to it that it is carried out once.
+    /// Puts a change whose outcome is unknown into the next plan. Its condition sees to it that it is carried out once. It has another id
+    /// then: a page from before knows nothing of what it meets next.
     pub(crate) fn try_again(&mut self, id: u64) -> Result<(), Refused> {
         self.check_idle()?;
         let mut entries = self.entries.iter_mut();
         let entry = entries.find(|it| it.id == id).ok_or(Refused::Gone)?;
         entry.state = State::Waiting;
-        self.number += 1;
+        entry.id = self.next;
+        self.next += 1;
+        self.note_change();
         Ok(())
     }
 
@@ -279,6 +339,7 @@ impl Staged {
         self.is_sending = true;
         self.number += 1;
         self.report = None;
+        self.discarded.clear();
         Ok(plan)
     }
 
@@ -297,7 +358,7 @@ impl Staged {
                 }
             }
         }
-        self.report = Some(Arc::new(report));
+        self.report = (!report.transactions.is_empty()).then(|| Arc::new(report));
     }
 
     fn set_state(&mut self, place: usize, state: State) {
@@ -408,6 +469,58 @@ mod tests {
             .discard_all(staged.number())
             .expect("nothing is being sent");
         assert_eq!((staged.len(), staged.bytes), (0, 0));
+    }
+
+    #[test]
+    fn what_was_discarded_is_restored_unless_its_entity_has_another_change() {
+        let mut staged = Staged::default();
+        let id = staged.stage(merge()).expect("there is room");
+        staged.stage(delete(1)).expect("there is room");
+        staged.discard(id).expect("it is staged");
+        staged
+            .discard_all(staged.number())
+            .expect("nothing is being sent");
+        assert_eq!((staged.len(), staged.discarded()), (0, 2));
+        staged.stage(delete(1)).expect("there is room");
+        assert_eq!(staged.discarded(), 1);
+        staged.restore().expect("there is room");
+        let verbs: Vec<_> = staged.entries().iter().map(|it| it.change.verb()).collect();
+        assert_eq!(verbs, ["DELETE", "MERGE"]);
+        let bytes = staged.entries().iter().map(|it| it.bytes).sum::<usize>();
+        assert_eq!((staged.discarded(), staged.bytes), (0, bytes));
+        staged.discard(id).expect("it is staged");
+        staged.begin(staged.plan().number).expect("it is the plan");
+        assert_eq!(staged.discarded(), 0);
+    }
+
+    #[test]
+    fn what_was_discarded_is_bounded_and_restored_whole_or_not() {
+        let mut staged = Staged::default();
+        for row in 0..CHANGES_MAX + 10 {
+            let id = staged.stage(delete(row)).expect("there is room");
+            staged.discard(id).expect("it is staged");
+        }
+        assert_eq!(staged.discarded(), CHANGES_MAX);
+        staged
+            .stage(delete(CHANGES_MAX + 10))
+            .expect("there is room");
+        assert_eq!(staged.restore(), Err(Refused::Count));
+        assert_eq!((staged.len(), staged.discarded()), (1, CHANGES_MAX));
+    }
+
+    #[test]
+    fn a_page_from_before_another_attempt_decides_nothing() {
+        let mut staged = Staged::default();
+        let shown = staged.stage(merge()).expect("there is room");
+        let unknown = |staged: &mut Staged| {
+            let state = State::Unknown(Arc::new(Now::Missing), "no answer".to_owned());
+            staged.set_state(0, state);
+        };
+        unknown(&mut staged);
+        staged.try_again(shown).expect("it is staged");
+        unknown(&mut staged);
+        let resolved = staged.resolve(shown, Resolution::Replace);
+        assert_eq!(resolved, Err(Refused::Gone));
     }
 
     #[test]

@@ -212,7 +212,9 @@ mod tests {
             ..Report::default()
         });
         assert_eq!(staged.plan().changes(), 0);
+        assert!(staged.report().is_some());
         staged.try_again(id).expect("it is staged");
         assert_eq!(staged.plan().changes(), 1);
+        assert!(staged.report().is_none(), "it has no conflict now");
     }
 }

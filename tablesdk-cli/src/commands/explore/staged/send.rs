@@ -21,6 +21,8 @@ use crate::escape::harmless;
 #[derive(Clone, Default)]
 pub(crate) struct Report {
     pub(crate) transactions: Vec<(Transaction, Outcome)>,
+    /// How many transactions reached the service, or may have.
+    pub(crate) requests: usize,
     pub(crate) elapsed: Duration,
 }
 
@@ -87,10 +89,15 @@ impl Report {
         (sent, self.transactions.iter().map(count).sum())
     }
 
-    /// How many transactions reached the service, or may have.
-    pub(crate) fn requests(&self) -> usize {
-        let was_sent = |it: &&(Transaction, Outcome)| !matches!(it.1, Outcome::NotSent);
-        self.transactions.iter().filter(was_sent).count()
+    /// The report of what was sent alone; `None` if nothing was.
+    pub(super) fn of_sent(&self) -> Option<Self> {
+        let transactions = self.transactions.iter();
+        let sent = transactions.filter(|it| matches!(it.1, Outcome::Sent));
+        let transactions: Vec<_> = sent.cloned().collect();
+        (!transactions.is_empty()).then(|| Self {
+            transactions,
+            ..*self
+        })
     }
 }
 
@@ -104,6 +111,7 @@ pub(crate) async fn send(service: &TableServiceClient, plan: Plan) -> Report {
             Outcome::NotSent
         } else {
             let (outcome, is_last) = carry_out(service, &transaction).await;
+            report.requests += 1;
             bytes += outcome.bytes();
             is_over = is_last || bytes > BYTES_MAX;
             outcome
