@@ -573,6 +573,7 @@ async fn an_insert_that_meets_an_entity_is_written_nowhere_without_a_decision() 
         assert_eq!(page.post(new, &insert).await.status, 303);
         let sent = send(&page).await;
         has(&sent, "already exists");
+        has(&sent, "nothing was stored: one met an entity with its keys");
         has(
             &sent,
             "an entity with these keys exists · nothing of yours was stored",

@@ -247,8 +247,8 @@ impl Shown {
 /// What became of a plan, in words.
 fn told(report: &Report) -> String {
     let mut parts = Vec::new();
-    let mut part = |is: &dyn Fn(&Outcome) -> bool, one: &str, several: &str| {
-        let count = report.transactions.iter().filter(|(_, it)| is(it)).count();
+    let mut part = |is: &dyn Fn(&(Transaction, Outcome)) -> bool, one: &str, several: &str| {
+        let count = report.transactions.iter().filter(|it| is(it)).count();
         match count {
             0 => {}
             1 => parts.push(format!("one {one}")),
@@ -256,27 +256,32 @@ fn told(report: &Report) -> String {
         }
     };
     part(
-        &|it| matches!(it, Outcome::Sent),
+        &|it| matches!(it.1, Outcome::Sent),
         "request was carried out",
         "requests were carried out",
     );
     part(
-        &|it| matches!(it, Outcome::Conflict { .. }),
+        &has_met_keys,
+        "met an entity with its keys",
+        "met entities with their keys",
+    );
+    part(
+        &|it| matches!(it.1, Outcome::Conflict { .. }) && !has_met_keys(it),
         "met another version",
         "met another version",
     );
     part(
-        &|it| matches!(it, Outcome::Failed { .. }),
+        &|it| matches!(it.1, Outcome::Failed { .. }),
         "was refused",
         "were refused",
     );
     part(
-        &|it| matches!(it, Outcome::Unknown { .. }),
+        &|it| matches!(it.1, Outcome::Unknown { .. }),
         "has an unknown outcome",
         "have an unknown outcome",
     );
     part(
-        &|it| matches!(it, Outcome::NotSent),
+        &|it| matches!(it.1, Outcome::NotSent),
         "was not sent",
         "were not sent",
     );
@@ -290,6 +295,15 @@ fn told(report: &Report) -> String {
         sent if sent == all => parts.join(", "),
         _ => format!("partly sent: {}", parts.join(", ")),
     }
+}
+
+/// Whether an insert of a transaction has met an entity.
+fn has_met_keys((transaction, outcome): &(Transaction, Outcome)) -> bool {
+    let Outcome::Conflict { index, now } = outcome else {
+        return false;
+    };
+    let met = transaction.entries.get(*index);
+    met.is_some_and(|entry| is_taken(&entry.change, now))
 }
 
 /// The transactions that were carried out.

@@ -94,7 +94,7 @@ impl Report {
         let transactions = self.transactions.iter();
         let sent = transactions.filter(|it| matches!(it.1, Outcome::Sent));
         let transactions: Vec<_> = sent.cloned().collect();
-        (!transactions.is_empty()).then(|| Self {
+        (!transactions.is_empty()).then_some(Self {
             transactions,
             ..*self
         })
