@@ -79,7 +79,7 @@ pub struct TablePage {
     pub table: String,
     /// Whether this is the first page of the table.
     pub is_first: bool,
-    /// The entities. An empty table has one page without entities.
+    /// The entities of one response of the service. There may be none, also if further pages of the table have some.
     pub entities: Vec<DynamicEntity>,
     /// An error for each entity that cannot be read, such as one with a property of an unknown type. The totals do not count them.
     pub unreadable: Vec<Error>,
@@ -121,7 +121,7 @@ impl TablePages {
         self.filter = filter;
     }
 
-    /// Reads the next page. Returns `None` after the last one.
+    /// Reads the next page: one response of the service. Returns `None` after the last one.
     ///
     /// # Errors
     ///
@@ -143,7 +143,7 @@ impl TablePages {
             None => query,
         };
         let query = query.skip_unreadable(move |error| locked(&errors).push(error));
-        let page = query.page(token).await?;
+        let page = query.one_response().page(token).await?;
         if is_first {
             self.left.pop_front();
             self.position.totals.tables += 1;

@@ -180,8 +180,10 @@ async fn snapshots_are_listed_with_the_last_request_before_them() {
     table.insert(&Employee::ada()).await.unwrap();
     kit.expect(201, "POST snapshots", "").await;
     kit.expect(204, "DELETE requests", "").await;
-    let [first, second] = [(1, 1), (2, 2)]
-        .map(|(id, last)| json!({ "id": id, "time": "2024-03-15T10:20:30Z", "lastRequest": last }));
+    let time = "2024-03-15T10:20:30Z";
+    let [first, second] = [(1, 1, 1), (2, 2, 0)].map(|(id, last, since)| {
+        json!({ "id": id, "time": time, "lastRequest": last, "requestsSince": since })
+    });
     assert_eq!(kit.get("snapshots").await, json!([first, second]));
     kit.expect(204, "DELETE snapshots/1", "").await;
     assert_eq!(kit.get("snapshots").await, json!([second]));

@@ -15,6 +15,8 @@ mod explore_query;
 #[cfg(feature = "explore")]
 mod explore_schema;
 #[cfg(feature = "explore")]
+mod explore_start;
+#[cfg(feature = "explore")]
 mod explore_write;
 mod files;
 mod infer;

@@ -1,8 +1,11 @@
 //! Pages of tables: their order, and a position after each.
 
+use std::time::Duration;
+
 use tablesdk::{DynamicEntity, ErrorKind, TableServiceClient, WritableEntity as _};
 use tablesdk_cli::pages::{Position, TablePages};
 use tablesdk_server::TableServer;
+use tablesdk_server::testing::Op;
 
 use crate::{client, in_process};
 
@@ -87,4 +90,30 @@ async fn tables_are_read_in_the_order_of_their_names() {
             assert_eq!(pages.next().await.unwrap_err().kind(), kind);
         }
     }
+}
+
+#[tokio::test]
+async fn a_scan_that_finds_nothing_resumes_after_each_response() {
+    let builder = TableServer::builder().max_query_time(Duration::ZERO);
+    let server = builder.in_process().unwrap();
+    let service = client(&server);
+    fill(&service).await;
+    let journal = server.journal();
+    let mut position = None;
+    let mut responses = 0;
+    loop {
+        // Each time another process.
+        let table = ["delta".to_owned()];
+        let pages = TablePages::open(&service, &table, position);
+        let mut pages = pages.await.unwrap();
+        pages.select(Some("Age eq 1".to_owned()));
+        let Some(page) = pages.next().await.unwrap() else {
+            break;
+        };
+        assert!(page.entities.is_empty());
+        responses += 1;
+        position = Some(pages.position().clone());
+    }
+    let queries = journal.requests().op(Op::QueryEntities);
+    assert_eq!((responses, queries.count()), (10, 10));
 }

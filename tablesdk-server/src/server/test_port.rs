@@ -239,11 +239,14 @@ impl TestPort {
     }
 
     fn snapshots(&self) -> Response<Bytes> {
+        let last = self.journal.last_number();
         json_of(&self.with(|state| {
             let snapshots = state.snapshots.iter();
-            let forms = snapshots.map(
-                |(id, it)| json!({ "id": id, "time": it.time, "lastRequest": it.last_request }),
-            );
+            let forms = snapshots.map(|(id, it)| {
+                // A request may come while this runs.
+                let since = last.saturating_sub(it.last_request);
+                json!({ "id": id, "time": it.time, "lastRequest": it.last_request, "requestsSince": since })
+            });
             forms.collect::<Vec<_>>()
         }))
     }

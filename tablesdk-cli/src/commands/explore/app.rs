@@ -4,9 +4,12 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tablesdk::{RetryPolicy, TableServiceClient};
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, Shared};
+use tablesdk::{Error, RetryPolicy, TableServiceClient};
 
 use super::gate::Gate;
+use super::in_turn::InTurn;
 use super::kit::Kit;
 use super::settings::Settings;
 use super::staged::{Keeper, Staged};
@@ -19,7 +22,8 @@ pub(super) struct App {
     pub(super) rights: Rights,
     pub(super) gate: Gate,
     pub(super) tables: Tables,
-    pub(super) settings: Settings,
+    /// Their methods that change or read the file are jobs.
+    pub(super) settings: InTurn<Settings>,
     pub(super) keeper: Keeper,
     staged: Mutex<Staged>,
     /// That of the server for tests whose tables are shown.
@@ -35,7 +39,7 @@ impl App {
     ) -> Result<Self, AnyError> {
         Ok(Self {
             tables: Tables::new(&service),
-            settings: Settings::of_account(service.endpoint().as_str()),
+            settings: InTurn::new(Settings::of_account(service.endpoint().as_str()))?,
             service,
             rights,
             kit: kit.map(Arc::new),
@@ -65,12 +69,22 @@ impl App {
         self.staged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The names of the tables, read once for all parts of a page.
+    pub(super) fn names(self: &Arc<Self>) -> Names {
+        let app = Arc::clone(self);
+        let names = async move { app.tables.names().await.map_err(Arc::new) };
+        names.boxed().shared()
+    }
+
     /// The name of the account, as people call it.
     pub(super) fn account(&self) -> &str {
         let endpoint = self.service.endpoint();
         endpoint.account().unwrap_or_else(|| endpoint.host())
     }
 }
+
+/// The names of the tables, once the service has answered.
+pub(super) type Names = Shared<BoxFuture<'static, Result<Vec<String>, Arc<Error>>>>;
 
 /// The retries of a read: a person sees soon that the service refuses, and for how long.
 pub(super) fn read_retries() -> RetryPolicy {

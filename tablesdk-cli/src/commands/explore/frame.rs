@@ -15,13 +15,12 @@ use futures::{StreamExt as _, stream};
 use maud::{Markup, PreEscaped, html};
 use tokio::time::timeout;
 
-use super::app::App;
+use super::app::{App, Names};
 use super::bar;
 use super::pages::bench;
 use super::url;
 use super::{assets, problem};
 use crate::commands::ls::{Series, folded};
-use crate::error::AnyError;
 use crate::escape::harmless;
 
 /// The part of a page that does not depend on an answer of the service.
@@ -71,15 +70,25 @@ pub(super) enum Tab {
 
 impl Frame {
     /// The page whose content comes with the answer of the service.
-    pub(super) async fn respond(
+    pub(super) fn respond(
         self,
+        app: Arc<App>,
+        content: impl Future<Output = Content> + Send + 'static,
+    ) -> impl Future<Output = Response> + Send {
+        self.respond_with(app.names(), app, content)
+    }
+
+    /// The page with these names of tables, for which its content may wait, too.
+    pub(super) async fn respond_with(
+        self,
+        names: Names,
         app: Arc<App>,
         content: impl Future<Output = Content> + Send + 'static,
     ) -> Response {
         // The page does not wait for a service that is slow, or is not there.
-        let names = match timeout(NAMES_WAIT_MAX, app.tables.names()).await {
-            Ok(names) => names.map_err(AnyError::from),
-            Err(_) => Err("the service has not answered yet".into()),
+        let names = match timeout(NAMES_WAIT_MAX, names).await {
+            Ok(names) => names.map_err(|error| problem::text(&*error)),
+            Err(_) => Err("the service has not answered yet".to_owned()),
         };
         let begin = self.begin(&app, &names);
         let is_review = self.tab == Tab::Review;
@@ -98,7 +107,7 @@ impl Frame {
         ([(CONTENT_TYPE, HTML)], body).into_response()
     }
 
-    fn begin(&self, app: &App, names: &Result<Vec<String>, AnyError>) -> Markup {
+    fn begin(&self, app: &App, names: &Result<Vec<String>, String>) -> Markup {
         html! {
                 (PreEscaped("<!DOCTYPE html><html lang=\"en\"><head>"))
                 (assets::head(&self.title))
@@ -112,7 +121,7 @@ impl Frame {
             }
     }
 
-    fn side(&self, app: &App, names: &Result<Vec<String>, AnyError>) -> Markup {
+    fn side(&self, app: &App, names: &Result<Vec<String>, String>) -> Markup {
         html! {
             nav.side aria-label="Tables" {
                 a.button.all href="/" { "☰ Tables" }
@@ -136,7 +145,7 @@ impl Frame {
                 div.names {
                     @match names {
                         Ok(names) => (self.names(app, names)),
-                        Err(error) => (unlisted(error)),
+                        Err(problem) => (unlisted(problem)),
                     }
                 }
                 a.history href="/history" { "History" }
@@ -226,10 +235,10 @@ fn series_name(names: &[String]) -> &str {
 }
 
 /// The sidebar without names: a signature for one table, for example, does not list the others.
-fn unlisted(error: &AnyError) -> Markup {
+fn unlisted(problem: &str) -> Markup {
     html! {
         h2 { "Tables" }
-        p.muted { "The tables cannot be listed: " (problem::text(error)) }
+        p.muted { "The tables cannot be listed: " (problem) }
         p.muted { "A table opens by its name in the field above." }
     }
 }

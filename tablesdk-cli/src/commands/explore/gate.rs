@@ -24,7 +24,7 @@ use crate::error::AnyError;
 
 /// The secrets of the page, and its address.
 pub(super) struct Gate {
-    /// The only `Host`: an address and a port.
+    /// The only `Host`: an address and a port, which a browser leaves out if it is 80.
     host: String,
     origin: String,
     cookie_name: String,
@@ -36,7 +36,10 @@ pub(super) struct Gate {
 
 impl Gate {
     pub(super) fn new(port: u16) -> Result<Self, AnyError> {
-        let host = format!("127.0.0.1:{port}");
+        let host = match port {
+            80 => "127.0.0.1".to_owned(),
+            _ => format!("127.0.0.1:{port}"),
+        };
         Ok(Self {
             origin: format!("http://{host}"),
             host,
@@ -179,3 +182,26 @@ const HEADERS: [(HeaderName, &str); 5] = [
         "same-origin",
     ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+
+    use super::*;
+
+    #[test]
+    fn a_browser_leaves_port_80_out() {
+        for (port, host) in [(80, "127.0.0.1"), (10010, "127.0.0.1:10010")] {
+            let gate = Gate::new(port).expect("there are random numbers");
+            let url = gate.opening_url().expect("it was not used");
+            assert!(url.starts_with(&format!("http://{host}/open?")), "{url}");
+            for named in ["127.0.0.1", "127.0.0.1:80", "127.0.0.1:10010"] {
+                let request = Request::get("/open").header(HOST, named);
+                let origin = format!("http://{named}");
+                let request = request.header(ORIGIN, origin).body(Body::empty());
+                let checked = gate.check(&request.expect("it is a request"));
+                assert_eq!(checked.is_ok(), named == host, "{port}: {named}");
+            }
+        }
+    }
+}

@@ -323,8 +323,8 @@ pub(super) struct Clock {
 pub(super) struct Snapshot {
     pub(super) id: u64,
     pub(super) time: String,
-    /// The number of the last request before it.
-    pub(super) last_request: u64,
+    /// How many requests came after it.
+    pub(super) requests_since: u64,
 }
 
 #[derive(Debug, Deserialize)]

@@ -12,6 +12,7 @@ mod found;
 mod frame;
 mod gate;
 mod grid;
+mod in_turn;
 mod kit;
 mod pages;
 mod posted;

@@ -1,5 +1,6 @@
 //! What is wrong, as a page or as a part of one, with what to do.
 
+use std::error::Error;
 use std::time::Duration;
 
 use axum::body::to_bytes;
@@ -9,7 +10,7 @@ use axum::response::{IntoResponse as _, Response};
 use maud::{DOCTYPE, Markup, html};
 
 use super::assets;
-use crate::error::{AnyError, without_remedy};
+use crate::error::without_remedy;
 use crate::escape::{harmless, shortened};
 
 /// Why a request is refused before a page looks at it.
@@ -135,7 +136,7 @@ fn bare(title: &str, content: Markup) -> Markup {
 }
 
 /// An error as the content of a page.
-pub(super) fn shown(error: &AnyError) -> Markup {
+pub(super) fn shown(error: &(dyn Error + 'static)) -> Markup {
     let known = error.downcast_ref::<tablesdk::Error>();
     if let Some(error) = known.filter(|error| error.is_throttled()) {
         return throttled(error);
@@ -150,8 +151,8 @@ pub(super) fn shown(error: &AnyError) -> Markup {
 }
 
 /// The text of an error, without what the page shows anyway: the operation, the table and the account.
-pub(super) fn text(error: &AnyError) -> String {
-    let text = without_remedy(&**error);
+pub(super) fn text(error: &(dyn Error + 'static)) -> String {
+    let text = without_remedy(error);
     let endpoint = error.downcast_ref().and_then(tablesdk::Error::endpoint);
     let place = endpoint.map(|it| it.as_str().split("://").last().unwrap_or_default());
     let place = place.map(|place| format!("{}: ", place.trim_end_matches('/')));

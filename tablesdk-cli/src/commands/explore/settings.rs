@@ -168,8 +168,9 @@ impl Settings {
 
     /// The queries, also those of other programs that run now. The newest is the first.
     pub(crate) fn history(&self) -> Vec<Entry> {
+        let read = self.file.as_deref().and_then(|file| read(file).ok());
         let mut state = self.state();
-        if let Some(content) = self.file.as_deref().and_then(|file| read(file).ok())
+        if let Some(content) = read
             && state.problem.is_none()
         {
             state.content = content;
@@ -195,12 +196,14 @@ impl Settings {
     /// Changes the content of the file, which another program may have changed meanwhile. If that is not possible, the change holds
     /// as long as this program runs.
     fn change(&self, change: impl Fn(&mut Content)) {
-        let mut state = self.state();
         let Some(file) = &self.file else {
-            change(&mut state.content);
+            change(&mut self.state().content);
             return;
         };
-        match changed(file, &change) {
+        // Pages read the state while this waits for the file.
+        let changed = changed(file, &change);
+        let mut state = self.state();
+        match changed {
             Ok(content) => {
                 state.content = content;
                 state.problem = None;

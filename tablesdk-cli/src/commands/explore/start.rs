@@ -43,9 +43,8 @@ pub(super) fn show(gate: &Gate, in_browser: bool) -> Result<Option<TempDir>, Any
     let Some(url) = gate.opening_url() else {
         return Ok(None);
     };
-    let mut out = io::stdout().lock();
-    writeln!(out, "{url}")?;
-    out.flush()?;
+    // Not as in other commands, for which nothing is left to do if no program reads what they print.
+    print(&url).map_err(|error| format!("the URL of the page cannot be printed: {error}"))?;
     if !in_browser {
         return Ok(None);
     }
@@ -58,6 +57,12 @@ pub(super) fn show(gate: &Gate, in_browser: bool) -> Result<Option<TempDir>, Any
         ));
     }
     Ok(Some(directory))
+}
+
+fn print(url: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{url}")?;
+    out.flush()
 }
 
 /// Writes a file that its owner alone reads. So the arguments of the browser, which all users see, have no token.

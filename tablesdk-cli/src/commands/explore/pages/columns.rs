@@ -10,6 +10,7 @@ use maud::{Markup, html};
 use super::super::app::App;
 use super::super::posted::Posted;
 use super::super::question::Question;
+use super::super::settings::Settings;
 use super::super::url;
 use crate::escape::harmless;
 use crate::output::counted;
@@ -76,9 +77,11 @@ pub(crate) async fn choose(
             .unwrap_or_default(),
         ..Question::of_form(&posted)
     };
-    app.settings.set_columns(&table, columns);
     let moved = [posted.get("first"), posted.get("up")].concat();
-    Redirect::to(&format!("{}#{}", question.url(&table), place(&moved)))
+    let target = format!("{}#{}", question.url(&table), place(&moved));
+    let set = move |it: &Settings| it.set_columns(&table, columns);
+    app.settings.run(set).await;
+    Redirect::to(&target)
 }
 
 /// The part of the menu that a fragment leads to. The browser opens the menu for it.
@@ -118,7 +121,8 @@ pub(crate) async fn resize(
     posted: Posted,
 ) -> StatusCode {
     let width = posted.get("width").parse().ok();
-    app.settings.set_width(&table, posted.get("column"), width);
+    let set = move |it: &Settings| it.set_width(&table, posted.get("column"), width);
+    app.settings.run(set).await;
     StatusCode::NO_CONTENT
 }
 

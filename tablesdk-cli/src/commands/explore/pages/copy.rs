@@ -61,7 +61,7 @@ pub(crate) async fn text(
     match read(&app, &table, &asked).await {
         Ok(text) => ([plain], text).into_response(),
         Err(error) => {
-            let text = super::super::problem::text(&error);
+            let text = super::super::problem::text(&*error);
             (StatusCode::BAD_GATEWAY, [plain], text).into_response()
         }
     }

@@ -96,7 +96,7 @@ fn access_line(
             span.pill.bad { "not valid" }
             @if let Some(field) = invalid.field {
                 span.long #problem data-field=(field) {
-                    (problem::text(&invalid.error)) ". "
+                    (problem::text(&*invalid.error)) ". "
                     @if let Some(advice) = &invalid.advice { strong { (shortened(&harmless(advice), REQUEST_CHARS_MAX)) } }
                 }
             }
@@ -142,7 +142,7 @@ async fn content(
                 let entry = Entry::new(&question.url(&table), access, now);
                 let entry =
                     entry.answered(found.entities.len(), found.requests.into(), found.elapsed);
-                app.settings.record(&entry);
+                app.settings.later(move |it| it.record(&entry));
             }
             if question.is_all() {
                 let mut entities = found.entities.iter();
@@ -157,7 +157,7 @@ async fn content(
             shown(&app, &table, &question, &found, marks)
         }
         Ok(Answer::Scan) => Content::of(scan_asked(&table, &question)),
-        Err(error) => Content::of(problem::shown(&error)),
+        Err(error) => Content::of(problem::shown(&*error)),
     }
 }
 
@@ -188,7 +188,7 @@ fn not_sent(invalid: &Invalid) -> Content {
         Some(_) => html! {
             section.card.notice { p.muted { "Nothing was sent: the query is not valid." } }
         },
-        None => problem::shown(&invalid.error),
+        None => problem::shown(&*invalid.error),
     })
 }
 

@@ -21,7 +21,7 @@ use super::super::staged::{
     mends, read_json, stored,
 };
 use super::super::url;
-use crate::error::{AnyError, with_causes};
+use crate::error::with_causes;
 use crate::escape::key;
 use crate::guard::Refusal;
 use crate::output::counted;
@@ -100,7 +100,7 @@ pub(crate) async fn stage_deletes(
     };
     let is_forced = posted.get("force") == "1";
     let problem = match kept(&app, &table, &rows).await {
-        Err(error) => problem::shown(&AnyError::from(error)),
+        Err(error) => problem::shown(&error),
         Ok(refusals) if !refusals.is_empty() && !is_forced => {
             to_force(&app, &table, &posted, &refusals)
         }
@@ -141,7 +141,7 @@ async fn of_entity(app: Arc<App>, table: String, asked: Asked) -> Markup {
     let keys = asked.into_keys();
     let entry = app.staged().of(&table, &keys.0, &keys.1).cloned();
     match stored(&app.service.table(&table), (&keys.0, &keys.1)).await {
-        Err(error) => problem::shown(&AnyError::from(error)),
+        Err(error) => problem::shown(&error),
         Ok(found) => match form(&app, &table, keys.clone(), found, entry, is_json) {
             Some(form) => form.show(),
             None => missing(&app, &table, &keys),
@@ -214,7 +214,7 @@ async fn of_new(app: Arc<App>, table: String, asked: Asked) -> Markup {
         Ok(None)
     };
     let source = match source {
-        Err(error) => return problem::shown(&AnyError::from(error)),
+        Err(error) => return problem::shown(&error),
         Ok(None) if is_clone => return missing(&app, &table, &keys),
         Ok(source) => source.map(|it| it.entity),
     };

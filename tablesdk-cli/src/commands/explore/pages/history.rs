@@ -12,7 +12,7 @@ use super::super::app::App;
 use super::super::frame::{Content, Frame, Tab};
 use super::super::posted::Posted;
 use super::super::question::Question;
-use super::super::settings::Entry;
+use super::super::settings::{Entry, Settings};
 use super::Search;
 use crate::escape::{harmless, shortened};
 use crate::output::counted;
@@ -29,7 +29,8 @@ pub(crate) async fn show(
         tools: tools(&find),
         query: html! {},
     };
-    let content = content(&app, &find);
+    let all = app.settings.run(Settings::history).await;
+    let content = content(&app, all, &find);
     frame.respond(app, async move { content }).await
 }
 
@@ -42,8 +43,7 @@ fn tools(find: &str) -> Markup {
     }
 }
 
-fn content(app: &App, find: &str) -> Content {
-    let all = app.settings.history();
+fn content(app: &App, all: Vec<Entry>, find: &str) -> Content {
     let count = all.len();
     let rows = all.into_iter().filter_map(Row::of);
     let found: Vec<_> = rows.filter(|row| row.has(find)).collect();
@@ -161,13 +161,14 @@ fn time(at: &str) -> String {
 
 /// `/history/forget`: removes a query.
 pub(crate) async fn forget(State(app): State<Arc<App>>, posted: Posted) -> Redirect {
-    app.settings.forget(posted.get("url"));
+    let forget = move |it: &Settings| it.forget(posted.get("url"));
+    app.settings.run(forget).await;
     Redirect::to(HISTORY)
 }
 
 /// `/history/clear`: removes all queries.
 pub(crate) async fn clear(State(app): State<Arc<App>>, _: Posted) -> Redirect {
-    app.settings.clear_history();
+    app.settings.run(Settings::clear_history).await;
     Redirect::to(HISTORY)
 }
 

@@ -6,12 +6,11 @@ use axum::extract::{Query, State};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use maud::html;
 
-use super::super::app::App;
+use super::super::app::{App, Names};
 use super::super::frame::{Content, Frame, Tab};
 use super::super::posted::Posted;
 use super::super::{problem, url};
 use super::Search;
-use crate::error::AnyError;
 use crate::escape::{harmless, shortened};
 use crate::output::counted;
 
@@ -33,16 +32,15 @@ pub(crate) async fn show(
         },
         query: html! {},
     };
-    let content = listed(Arc::clone(&app), find);
-    frame.respond(app, content).await
+    let names = app.names();
+    let content = listed(names.clone(), find);
+    frame.respond_with(names, app, content).await
 }
 
-async fn listed(app: Arc<App>, find: String) -> Content {
-    let names = match app.tables.names().await {
+async fn listed(names: Names, find: String) -> Content {
+    let names = match names.await {
         Ok(names) => names,
-        Err(error) => {
-            return Content::of(problem::shown(&AnyError::from(error)));
-        }
+        Err(error) => return Content::of(problem::shown(&*error)),
     };
     let wanted = find.to_ascii_lowercase();
     let found: Vec<_> = names

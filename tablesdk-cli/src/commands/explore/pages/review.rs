@@ -51,7 +51,7 @@ pub(crate) async fn send(State(app): State<Arc<App>>, Changes(posted): Changes) 
         Err(error) => {
             // All changes stay, and their conditions see to it that none is carried out twice.
             app.staged().finish(Report::default());
-            problem::shown(&error.into()).into_response()
+            problem::shown(&error).into_response()
         }
     }
 }

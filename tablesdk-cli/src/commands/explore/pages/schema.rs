@@ -83,7 +83,7 @@ async fn content(table: TableClient, asked: Asked) -> Content {
     let seen = match seen {
         Ok(seen) => seen,
         Err(error) => {
-            return Content::of(problem::shown(&error));
+            return Content::of(problem::shown(&*error));
         }
     };
     let foot = seen.foot(table.name());
@@ -158,7 +158,7 @@ impl Seen {
             div.cards {
                 @match &self.module {
                     Ok(module) => (kinds(module, schema.entities())),
-                    Err(error) => (card("No struct", &html! { (problem::text(error)) })),
+                    Err(error) => (card("No struct", &html! { (problem::text(&**error)) })),
                 }
                 (partitions(table, schema))
                 (sizes(table, schema))

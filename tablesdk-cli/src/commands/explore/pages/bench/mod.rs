@@ -24,7 +24,6 @@ use super::super::app::App;
 use super::super::frame::{Content, Frame, Tab, tab};
 use super::super::kit::{Clock, Kit, KitError, Lint, Rule};
 use super::super::problem;
-use crate::error::AnyError;
 
 pub(crate) fn routes() -> Router<Arc<App>> {
     Router::new()
@@ -207,7 +206,7 @@ const fn none(view: View) -> Tabs {
 }
 
 fn failure(error: &KitError) -> Content {
-    Content::of(problem::shown(&AnyError::from(error.to_string())))
+    Content::of(problem::shown(error))
 }
 
 /// The page of a program that was started without a kit.

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::super::super::app::App;
 use super::super::super::frame::Content;
-use super::super::super::kit::{Kit, KitError, Request, Rule};
+use super::super::super::kit::{Kit, KitError, Request, Rule, Snapshot};
 use super::super::super::posted::Posted;
 use super::super::super::url;
 use super::request_row::{COLUMNS, access, contains, gap, href, keys, operation, row, status};
@@ -71,16 +71,16 @@ pub(crate) async fn forget(State(app): State<Arc<App>>, _: Posted) -> Response {
 /// What the kit has seen.
 struct Seen {
     requests: Vec<Request>,
-    /// The id of the last snapshot, and the number of the last request before it.
-    snapshot: Option<(u64, u64)>,
+    /// The last snapshot.
+    snapshot: Option<Snapshot>,
 }
 
 impl Seen {
     async fn read(kit: &Kit) -> Result<Self, KitError> {
-        let (requests, snapshots) = try_join!(kit.requests_after(0), kit.snapshots())?;
+        let (requests, mut snapshots) = try_join!(kit.requests_after(0), kit.snapshots())?;
         Ok(Self {
             requests,
-            snapshot: snapshots.last().map(|it| (it.id, it.last_request)),
+            snapshot: snapshots.pop(),
         })
     }
 
@@ -95,15 +95,15 @@ impl Seen {
 
 /// The state of the view, and the search.
 fn bar(app: &App, watched: &Watched, seen: &Seen) -> Markup {
-    let (since, before) = match seen.snapshot {
-        Some((id, before)) => (format!("since snapshot {id}"), before),
-        None => ("since the start".to_owned(), 0),
+    let (since, count) = match &seen.snapshot {
+        Some(it) => (format!("since snapshot {}", it.id), it.requests_since),
+        None => ("since the start".to_owned(), seen.last()),
     };
     let counts = Counts::of(&seen.requests);
     html! {
         div.watch #watch {
             span.muted {
-                b data-count="requests" { (seen.last().saturating_sub(before)) } " requests " (since)
+                b data-count="requests" { (count) } " requests " (since)
                 " · table scans: " b data-count="scans" { (counts.scans) }
                 " · with a fault: " b data-count="faults" { (counts.faults) }
             }

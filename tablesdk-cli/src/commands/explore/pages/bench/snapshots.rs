@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{Query, State};
 use axum::response::Response;
-use futures::{join, try_join};
+use futures::join;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -58,17 +58,16 @@ pub(crate) async fn forget(State(app): State<Arc<App>>, posted: Posted) -> Respo
 }
 
 async fn content(app: &App, kit: &Kit, restore: &str) -> Result<Content, KitError> {
-    let (snapshots, newest) = try_join!(kit.snapshots(), kit.requests_after(0))?;
-    let last = newest.last().map_or(0, |request| request.number);
+    let snapshots = kit.snapshots().await?;
     let chosen = snapshots.iter().find(|it| it.id.to_string() == restore);
     Ok(Content::of(html! {
-            @if let Some(snapshot) = chosen { (confirm(app, snapshot, last)) }
+            @if let Some(snapshot) = chosen { (confirm(app, snapshot)) }
             div.sheet {
                 section {
                     h2 { "Snapshots" }
                     @if snapshots.is_empty() {
                         p.muted { "None. A snapshot keeps all tables of the server as they are, in no time and without a copy, until the server ends." }
-                    } @else { (list(app, &snapshots, last)) }
+                    } @else { (list(app, &snapshots)) }
                     form method="post" action="/bench/snapshots" {
                         (hidden(app, View::Snapshots))
                         button.button.primary { "Take a snapshot" }
@@ -78,7 +77,7 @@ async fn content(app: &App, kit: &Kit, restore: &str) -> Result<Content, KitErro
     }))
 }
 
-fn list(app: &App, snapshots: &[Snapshot], last: u64) -> Markup {
+fn list(app: &App, snapshots: &[Snapshot]) -> Markup {
     html! {
         table.list {
             thead { tr { th.number { "Snapshot" } th { "Time" } th { "Since then" } th { span.hidden { "Actions" } } } }
@@ -87,7 +86,7 @@ fn list(app: &App, snapshots: &[Snapshot], last: u64) -> Markup {
                     tr {
                         td.number { (snapshot.id) }
                         td.mono { (seconds(&snapshot.time)) }
-                        td { (since(snapshot, last)) }
+                        td { (since(snapshot)) }
                         td {
                             div.actions {
                                 @if app.rights.refusal().is_none() {
@@ -108,7 +107,7 @@ fn list(app: &App, snapshots: &[Snapshot], last: u64) -> Markup {
 }
 
 /// What a restore replaces.
-fn confirm(app: &App, snapshot: &Snapshot, last: u64) -> Markup {
+fn confirm(app: &App, snapshot: &Snapshot) -> Markup {
     if let Some(reason) = app.rights.refusal() {
         return problem::notice(
             "read only",
@@ -120,7 +119,7 @@ fn confirm(app: &App, snapshot: &Snapshot, last: u64) -> Markup {
     let question = html! {
         p {
             "All tables of the server become those of " (seconds(&snapshot.time)) ". What has changed since is lost: "
-            (since(snapshot, last)) ". Rules, the clock and the recorded requests stay as they are."
+            (since(snapshot)) ". Rules, the clock and the recorded requests stay as they are."
         }
         div.actions {
             form method="post" action="/bench/snapshots/restore" {
@@ -134,10 +133,7 @@ fn confirm(app: &App, snapshot: &Snapshot, last: u64) -> Markup {
     problem::notice("restore", &title, question)
 }
 
-/// How many requests came after a snapshot. The number of the last one is not known if all are forgotten.
-fn since(snapshot: &Snapshot, last: u64) -> String {
-    match last.checked_sub(snapshot.last_request) {
-        Some(count) => counted(count, "request", "requests"),
-        None => "no recorded request".to_owned(),
-    }
+/// How many requests came after a snapshot.
+fn since(snapshot: &Snapshot) -> String {
+    counted(snapshot.requests_since, "request", "requests")
 }
