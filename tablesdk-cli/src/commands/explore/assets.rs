@@ -16,9 +16,10 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 const KEPT: &str = "private, max-age=31536000, immutable";
 
 /// Each file with its type.
-const FILES: [(&str, &str, &str); 9] = [
+const FILES: [(&str, &str, &str); 10] = [
     ("style.css", CSS, include_str!("assets/style.css")),
     ("icon.svg", "image/svg+xml", include_str!("assets/icon.svg")),
+    ("again.js", SCRIPT, include_str!("assets/again.js")),
     ("copy.js", SCRIPT, include_str!("assets/copy.js")),
     ("edit.js", SCRIPT, include_str!("assets/edit.js")),
     ("bench.js", SCRIPT, include_str!("assets/bench.js")),

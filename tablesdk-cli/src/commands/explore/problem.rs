@@ -175,7 +175,7 @@ pub(super) fn notice(pill: &str, text: &str, rest: Markup) -> Markup {
     }
 }
 
-/// The service asks to wait. The page is loaded again then, also without the script.
+/// The service asks to wait. The script loads the page again then. A `meta` element for it is no way: assistive programs cannot stop it.
 fn throttled(error: &tablesdk::Error) -> Markup {
     let wait = error.retry_after().unwrap_or(WAIT);
     let seconds = wait.as_secs().clamp(1, 300);
@@ -183,11 +183,8 @@ fn throttled(error: &tablesdk::Error) -> Markup {
         "throttled",
         "The service is busy, and refuses requests for now.",
         html! {
-            p.muted {
-                "This page asks again in " (seconds) " seconds. "
-                a href="" { "Ask now" }
-            }
-            meta http-equiv="refresh" content=(seconds);
+            p.muted data-again=(seconds) hidden { "This page asks again in " (seconds) " seconds." }
+            p { a.button href="" { "Ask now" } }
         },
     )
 }
