@@ -124,10 +124,13 @@ async fn run(arguments: Arguments) -> ExitCode {
     }
     let output = Output::new(output, spreadsheet);
     // A read of a pipe waits for what comes, and would keep Ctrl-C waiting. There is no progress to save.
-    let is_streamed = match &command {
+    let has_own_end = match &command {
         Commands::Export(export) => export.is_streamed(),
         Commands::Import(import) => import.is_streamed(),
         Commands::Put(_) => true,
+        // It asks again if changes would be lost.
+        #[cfg(feature = "explore")]
+        Commands::Explore(_) => true,
         _ => false,
     };
     let run = async {
@@ -145,7 +148,10 @@ async fn run(arguments: Arguments) -> ExitCode {
             Commands::Copy(copy) => output.summary(copy.run().await),
             Commands::Sas(sas) => shown(sas.run(&output)),
             #[cfg(feature = "explore")]
-            Commands::Explore(explore) => shown(explore.run(&output).await),
+            Commands::Explore(explore) => match explore.run(&output).await {
+                Ok(()) => ExitCode::from(INTERRUPTED),
+                error => shown(error),
+            },
             Commands::Mcp(mcp) => shown(mcp.run(&output).await),
             Commands::Completions(completions) => {
                 shown(completions.run(Arguments::command(), &output))
@@ -156,7 +162,7 @@ async fn run(arguments: Arguments) -> ExitCode {
         // The signal is awaited before the command begins.
         biased;
         // The command is dropped, and saves how far it has come.
-        _ = tokio::signal::ctrl_c(), if !is_streamed => ExitCode::from(INTERRUPTED),
+        _ = tokio::signal::ctrl_c(), if !has_own_end => ExitCode::from(INTERRUPTED),
         code = run => code,
     }
 }

@@ -533,6 +533,25 @@ async fn deletes_of_rows_take_the_place_of_a_staged_change_only_after_a_question
     has_not(&review, "MERGE");
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn the_end_of_the_program_says_how_many_staged_changes_are_lost() {
+    let (_server, service, account) = server().await;
+    employees(&service).await;
+    let page = Page::open(&[], &account).await;
+    stage_salary(&page, "Sales", "000145", "1.0").await;
+    stage_salary(&page, "IT", "000007", "2.0").await;
+    let (code, said) = page.interrupt();
+    assert_eq!(code, Some(130), "{said}");
+    assert!(
+        said.ends_with("lost without being sent: 2 staged changes\n"),
+        "{said}"
+    );
+    let (code, said) = Page::open(&[], &account).await.interrupt();
+    assert_eq!(code, Some(130), "{said}");
+    assert!(!said.contains("lost"), "{said}");
+}
+
 #[tokio::test]
 async fn a_clone_is_a_new_entity_under_other_keys() {
     let (_server, service, account) = server().await;

@@ -247,6 +247,21 @@ impl Page {
         files
     }
 
+    /// Presses Ctrl-C. Returns the exit code, and what the program has said.
+    #[cfg(unix)]
+    pub(crate) fn interrupt(mut self) -> (Option<i32>, String) {
+        let id = self.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &id]).status().unwrap();
+        assert!(sent.success());
+        let code = self.program.wait().unwrap().code();
+        // Its last words may come after its end.
+        while Arc::strong_count(&self.log) > 1 {
+            thread::yield_now();
+        }
+        let log = String::from_utf8_lossy(&self.log.lock().unwrap()).into_owned();
+        (code, log)
+    }
+
     /// The number of its process.
     pub(crate) fn id(&self) -> u32 {
         self.program.id()

@@ -51,7 +51,7 @@ use crate::requests;
 ///   tables explore --emulator
 ///   tables explore --read-only
 ///
-/// Ctrl-C ends it.
+/// Ctrl-C ends it. If staged changes would be lost, a terminal asks for a second one.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Explore {
@@ -76,6 +76,7 @@ pub(crate) struct Explore {
 }
 
 impl Explore {
+    /// Serves the page until Ctrl-C.
     pub(crate) async fn run(self, output: &Output) -> Result<(), AnyError> {
         if output.has_form() {
             let problem = "explore prints the URL of a page: --output does not apply";
@@ -93,7 +94,11 @@ impl Explore {
             app.rights
         ));
         let opened = start::show(&app.gate, !self.no_open)?;
-        axum::serve(listener, router(app)).await?;
+        let served = axum::serve(listener, router(Arc::clone(&app)));
+        tokio::select! {
+            served = served.into_future() => served?,
+            () = start::interrupted(&app) => {}
+        }
         drop(opened);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! How the page gets into the browser: the port, the URL that is used once, and the file that opens it.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::app::App;
 use super::gate::Gate;
 use super::problem::{self, Refusal};
 use crate::error::{AnyError, UsageError};
-use crate::output::note;
+use crate::output::{counted, note};
 
 /// Listens on a port of this machine alone.
 pub(super) async fn listen(port: Option<u16>) -> Result<TcpListener, AnyError> {
@@ -111,6 +111,25 @@ pub(super) async fn open(
         return Redirect::to("/").into_response();
     }
     problem::refused(&Refusal::Opening)
+}
+
+/// Waits until Ctrl-C ends the page: in a terminal, only after it was said how many staged changes are lost.
+pub(super) async fn interrupted(app: &App) {
+    let mut told = 0;
+    while tokio::signal::ctrl_c().await.is_ok() {
+        let count = app.staged().len();
+        if count == told {
+            return;
+        }
+        let changes = counted(count as u64, "staged change", "staged changes");
+        if !io::stdin().is_terminal() {
+            return note(&format!("lost without being sent: {changes}"));
+        }
+        note(&format!(
+            "to end without sending {changes}, press Ctrl-C again"
+        ));
+        told = count;
+    }
 }
 
 const PORT: u16 = 10010;

@@ -142,6 +142,9 @@ impl Field {
             STRING => &*lines,
             _ => lines.trim(),
         };
+        if edm_type == DATE_TIME && is_cut(text) {
+            return Err(cut(text));
+        }
         typed_value(edm_type, text).map_err(|problem| {
             let known = edm_type.parse::<EdmType>().ok();
             let text = shortened(&harmless(text), SHOWN_MAX);
@@ -159,6 +162,19 @@ impl Field {
             }
         })
     }
+}
+
+/// Whether a time is more exact than one that is stored, which has seven digits of a second.
+fn is_cut(text: &str) -> bool {
+    let fraction = text.split_once('.').map_or("", |it| it.1);
+    let digits = fraction.chars().take_while(char::is_ascii_digit);
+    digits.skip(7).any(|digit| digit != '0')
+}
+
+fn cut(text: &str) -> String {
+    let text = shortened(&harmless(text), SHOWN_MAX);
+    let rule = rule(EdmType::DateTime);
+    format!("{text:?} has more than seven digits of a second. Edm.DateTime is {rule}")
 }
 
 /// What the texts of a type look like.
@@ -224,8 +240,24 @@ pub(crate) fn entity_of_json(table: &str, json: &str) -> Result<DynamicEntity, F
             FieldError::whole(problem)
         })?;
     }
+    check_times(json)?;
     check(&entity)?;
     Ok(entity)
+}
+
+/// Refuses times that would be cut.
+fn check_times(json: &str) -> Result<(), FieldError> {
+    let members = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(json);
+    let members = members.map_err(|error| FieldError::whole(error.to_string()))?;
+    let is_time =
+        |name: &str| members.get(&format!("{name}@odata.type")) == Some(&DATE_TIME.into());
+    for (name, value) in &members {
+        let time = value.as_str().filter(|text| is_time(name) && is_cut(text));
+        if let Some(time) = time {
+            return Err(FieldError::whole(format!("{name}: {}", cut(time))));
+        }
+    }
+    Ok(())
 }
 
 /// The entity of a JSON object, and its version, if the object has it.
@@ -283,6 +315,7 @@ impl Selected {
     }
 }
 
+const DATE_TIME: &str = "Edm.DateTime";
 const STRING: &str = "Edm.String";
 const ONE_OBJECT: &str =
     r#"the JSON of one entity is expected, such as {"PartitionKey":"Sales","RowKey":"1","Age":36}"#;
@@ -359,6 +392,26 @@ mod tests {
     }
 
     #[test]
+    fn no_time_of_the_json_is_cut() {
+        let json = |time: &str| {
+            let json = format!(
+                r#"{{"PartitionKey":"a","RowKey":"b","Note":"0.12345678","At@odata.type":"Edm.DateTime","At":"2024-02-29T12:34:56.{time}"}}"#
+            );
+            entity_of_json("Employees", &json)
+        };
+        for time in ["1234567Z", "123456700Z", "1234567+01:00"] {
+            json(time).expect(time);
+        }
+        let error = json("12345671+01:00").expect_err("it has eight digits");
+        assert!(
+            error.problem.starts_with(
+                "At: \"2024-02-29T12:34:56.12345671+01:00\" has more than seven digits"
+            ),
+            "{error:?}"
+        );
+    }
+
+    #[test]
     fn an_error_names_the_property_its_type_and_the_rule() {
         for (edm_type, text, expected) in [
             (
@@ -385,6 +438,11 @@ mod tests {
                 "Edm.DateTime",
                 "1500-01-01T00:00:00Z",
                 "\"1500-01-01T00:00:00Z\": the date lies outside the years 1601 to 9999. Edm.DateTime is a time in UTC from the year 1601 on, such as 2024-02-29T12:34:56.1234567Z",
+            ),
+            (
+                "Edm.DateTime",
+                "2024-02-29T12:34:56.12345678Z",
+                "\"2024-02-29T12:34:56.12345678Z\" has more than seven digits of a second. Edm.DateTime is a time in UTC from the year 1601 on, such as 2024-02-29T12:34:56.1234567Z",
             ),
             (
                 "Edm.Double",
