@@ -227,6 +227,10 @@ async fn changes_of_a_partition_are_one_transaction_and_a_conflict_stops_only_it
     has(&sent, "2 of 3 sent");
     has(
         &sent,
+        "sent Transaction · Employees · partition Sales · 2 changes",
+    );
+    has(
+        &sent,
         "partly sent: one request was carried out, one met another version",
     );
     has(&sent, "changed since");

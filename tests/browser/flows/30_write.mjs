@@ -130,6 +130,7 @@ flow("a person discards staged changes by mistake, and restores them", { ...BOTH
   // The page is still that of the table.
   await rows(page).first().waitFor();
   await screen("entities-discarded");
+  await page.locator("#bar button:focus", { hasText: "Restore" }).waitFor();
   await hand.press(button(page, "Restore"));
   await page.getByText("2 staged changes", { exact: true }).waitFor();
   await hand.press(page.getByRole("link", { name: "Review", exact: true }));

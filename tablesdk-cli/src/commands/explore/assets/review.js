@@ -16,7 +16,11 @@ document.addEventListener('submit', async (event) => {
   const { submitter } = event;
   const body = new URLSearchParams(new FormData(form, submitter));
   const answer = await fetch(submitter.getAttribute('formaction') ?? form.getAttribute('action'), { method: 'POST', redirect: 'manual', body }).catch(() => null);
-  if (answer?.type === 'opaqueredirect') location.reload();
   // Something else was staged since: the review shows it.
-  else location.assign('/review');
+  if (answer?.type !== 'opaqueredirect') return location.assign('/review');
+  sessionStorage.setItem('bar', 'changed');
+  location.reload();
 });
+// What was pressed is no longer there.
+if (sessionStorage.getItem('bar')) (document.querySelector('#bar .discarded button, #bar a') ?? document.getElementById('main'))?.focus();
+sessionStorage.removeItem('bar');

@@ -357,7 +357,7 @@ fn waiting(
         section.card {
             h2 tabindex="-1" autofocus[is_first] {
                 @if failed.is_some() { span.pill.bad { "failed" } } @else { span.pill.staged { "to send" } }
-                (title(transaction, &format!("{number} of {count} · ")))
+                (title(transaction, &format!(" {number} of {count}")))
             }
             @if let Some((entry, text)) = failed {
                 p.reason role="alert" {
@@ -373,10 +373,10 @@ fn waiting(
 fn title(transaction: &Transaction, number: &str) -> String {
     let partition = shortened(&harmless(&transaction.partition), KEY_MAX);
     let table = harmless(&transaction.table);
-    let place = format!("{number}{table} · partition {partition}");
+    let place = format!("{number} · {table} · partition {partition}");
     match transaction.entries.len() {
-        1 => format!("Request {place} · 1 change"),
-        changes => format!("Transaction {place} · {changes} changes, one request"),
+        1 => format!("Request{place} · 1 change"),
+        changes => format!("Transaction{place} · {changes} changes, one request"),
     }
 }
 
