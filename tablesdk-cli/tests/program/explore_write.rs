@@ -254,6 +254,14 @@ async fn changes_of_a_partition_are_one_transaction_and_a_conflict_stops_only_it
     has_not(&review, "Timestamp");
     // Of what was sent, the rest is no longer so.
     has(&review, "2 of 2 sent one request was carried out");
+    // The history keeps what was sent, without keys and values.
+    let history = page.get("/history").await;
+    has(&history, "Employees: 1 delete, 2 merges");
+    has(
+        &history,
+        "2 of 3 sent, partly sent: one request was carried out, one met another version",
+    );
+    has_not(&history, "75500");
     has_not(&review, "met another version");
     has(&send(&page).await, "1 of 1 sent");
     let grace = stored(&table, "IT", "000007").await;

@@ -44,6 +44,11 @@ flow("a person edits two properties, stages them, reviews the request and sends 
   await hand.press(button(page, "Send 1 change"));
   await page.getByText("1 of 1 sent").waitFor();
   await screen("review-sent");
+  const review = page.url();
+  await page.goto(`${explore.origin}/history`);
+  await page.getByRole("cell", { name: "Employees: 1 merge" }).waitFor();
+  await screen("history-sent");
+  await page.goto(review);
   const now = await entity(account, "Employees", "Sales", "000145");
   assert.deepEqual([now.Salary, now.LastName, now.BadgeId], [58500, "Kwok-Lee", "9007199254741392"]);
 });

@@ -68,15 +68,7 @@ fn summary(staged: &Staged) -> String {
 
 /// The changes of a plan, and how they are sent.
 pub(super) fn of_plan(plan: &Plan) -> String {
-    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
-    for entry in plan.transactions.iter().flat_map(|it| &it.entries) {
-        *counts.entry(entry.change.name()).or_default() += 1;
-    }
-    let counts: Vec<_> = counts
-        .into_iter()
-        .map(|(name, count)| counted(count, name, &format!("{name}s")))
-        .collect();
-    let counts = counts.join(", ");
+    let counts = counts(plan.transactions.iter().flat_map(|it| &it.entries));
     match &*plan.transactions {
         [] => "nothing can be sent yet".to_owned(),
         [one] => {
@@ -96,6 +88,17 @@ pub(super) fn of_plan(plan: &Plan) -> String {
             several.len()
         ),
     }
+}
+
+/// How many changes there are of each kind.
+pub(super) fn counts<'e>(entries: impl Iterator<Item = &'e Entry>) -> String {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for entry in entries {
+        *counts.entry(entry.change.name()).or_default() += 1;
+    }
+    let counts = counts.into_iter();
+    let counts = counts.map(|(name, count)| counted(count, name, &format!("{name}s")));
+    counts.collect::<Vec<_>>().join(", ")
 }
 
 /// What must be true of the entities of a transaction.

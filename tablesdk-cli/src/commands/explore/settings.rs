@@ -33,6 +33,7 @@ struct State {
 #[serde(default)]
 struct Content {
     history: Vec<Entry>,
+    sent: Vec<Sent>,
     tables: Vec<OfTable>,
 }
 
@@ -76,6 +77,26 @@ impl Entry {
     fn is_of_table(&self) -> bool {
         let is_short = self.url.len() <= URL_BYTES_MAX && self.access.len() <= WORD_BYTES_MAX;
         is_short && self.at.len() <= WORD_BYTES_MAX && self.url.starts_with("/t/")
+    }
+}
+
+/// Staged changes that were sent. It has no key and no value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Sent {
+    /// How many changes of each kind, by table.
+    pub(crate) changes: String,
+    /// What became of them.
+    pub(crate) outcome: String,
+    pub(crate) requests: u64,
+    pub(crate) milliseconds: u64,
+    /// When they were sent.
+    pub(crate) at: String,
+}
+
+impl Sent {
+    fn is_short(&self) -> bool {
+        let texts = [&self.changes, &self.outcome, &self.at];
+        texts.iter().all(|it| it.len() <= SENT_BYTES_MAX)
     }
 }
 
@@ -166,6 +187,22 @@ impl Settings {
         });
     }
 
+    /// Puts what was sent at the top of the history.
+    pub(crate) fn record_sent(&self, sent: &Sent) {
+        if !sent.is_short() {
+            return;
+        }
+        self.change(|content| {
+            content.sent.insert(0, sent.clone());
+            content.sent.truncate(ENTRIES_MAX);
+        });
+    }
+
+    /// What was sent, as [`history`](Self::history) has read it. The newest is the first.
+    pub(crate) fn sent(&self) -> Vec<Sent> {
+        self.state().content.sent.clone()
+    }
+
     /// The queries, also those of other programs that run now. The newest is the first.
     pub(crate) fn history(&self) -> Vec<Entry> {
         let read = self.file.as_deref().and_then(|file| read(file).ok());
@@ -183,9 +220,12 @@ impl Settings {
         self.change(|content| content.history.retain(|it| it.url != url));
     }
 
-    /// Removes all queries from the history.
+    /// Removes all queries from the history, and what was sent.
     pub(crate) fn clear_history(&self) {
-        self.change(|content| content.history.clear());
+        self.change(|content| {
+            content.history.clear();
+            content.sent.clear();
+        });
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -242,6 +282,8 @@ impl Content {
     fn bounded(mut self) -> Self {
         self.history.retain(Entry::is_of_table);
         self.history.truncate(ENTRIES_MAX);
+        self.sent.retain(Sent::is_short);
+        self.sent.truncate(ENTRIES_MAX);
         self.tables.truncate(TABLES_MAX);
         for table in &mut self.tables {
             for (_, width) in &mut table.widths {
@@ -255,11 +297,13 @@ impl Content {
     fn fitting(&mut self) -> serde_json::Result<Vec<u8>> {
         loop {
             let json = serde_json::to_vec(self)?;
-            let is_empty = self.history.is_empty() && self.tables.is_empty();
+            let is_empty =
+                self.history.is_empty() && self.tables.is_empty() && self.sent.is_empty();
             if json.len() <= FILE_BYTES_MAX || is_empty {
                 return Ok(json);
             }
             self.history.truncate(self.history.len() / 2);
+            self.sent.truncate(self.sent.len() / 2);
             self.tables.truncate(self.tables.len() / 2);
         }
     }
@@ -390,6 +434,7 @@ const COLUMNS_MAX: usize = 1000;
 const NAME_BYTES_MAX: usize = 4 * 255;
 /// Two keys of 1 KiB with an escape for each byte, and a filter.
 const URL_BYTES_MAX: usize = 16 * 1024;
+const SENT_BYTES_MAX: usize = 4 * 1024;
 const WORD_BYTES_MAX: usize = 64;
 const FILE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// File systems allow 255, and a draft has a longer name.
@@ -425,10 +470,19 @@ mod tests {
         let open = || Settings::in_folder(Some(place.path()), ACCOUNT);
         let first = open();
         first.record(&entry("/t/Employees?pk=Sales"));
+        let sent = Sent {
+            changes: "Employees: 2 merges".into(),
+            outcome: "2 of 2 sent".into(),
+            requests: 1,
+            milliseconds: 7,
+            at: "2026-11-28T01:02:03Z".into(),
+        };
+        first.record_sent(&sent);
         first.set_columns("Employees", Some(vec!["Age".into(), "Name".into()]));
         first.set_width("employees", "Age", Some(7));
         let second = open();
         assert_eq!(second.history(), [entry("/t/Employees?pk=Sales")]);
+        assert_eq!(second.sent(), [sent]);
         let columns = second.columns("EMPLOYEES").expect("they were set");
         assert_eq!(columns, ["Age", "Name"]);
         assert_eq!(second.width("Employees", "Age"), Some(WIDTH_MIN));

@@ -1,4 +1,4 @@
-//! `/history`: the queries that were run, to find one again.
+//! `/history`: the queries that were run, to find one again, and the changes that were sent.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::super::app::App;
 use super::super::frame::{Content, Frame, Tab};
 use super::super::posted::Posted;
 use super::super::question::Question;
-use super::super::settings::{Entry, Settings};
+use super::super::settings::{Entry, Sent, Settings};
 use super::Search;
 use crate::escape::{harmless, shortened};
 use crate::output::counted;
@@ -37,7 +37,7 @@ pub(crate) async fn show(
 fn tools(find: &str) -> Markup {
     html! {
         form.sample action="/history" method="get" role="search" aria-label="History" {
-            input type="search" name="find" value=(find) placeholder="Find a query" aria-label="Find a query" autocomplete="off" spellcheck="false";
+            input type="search" name="find" value=(find) placeholder="Query or change" aria-label="Find a query or a change" autocomplete="off" spellcheck="false";
             button.button { "Find" }
         }
     }
@@ -47,6 +47,9 @@ fn content(app: &App, all: Vec<Entry>, find: &str) -> Content {
     let count = all.len();
     let rows = all.into_iter().filter_map(Row::of);
     let found: Vec<_> = rows.filter(|row| row.has(find)).collect();
+    let sent = app.settings.sent();
+    let is_empty = count == 0 && sent.is_empty();
+    let sent: Vec<_> = sent.into_iter().filter(|it| has(it, find)).collect();
     let token = app.gate.token_field();
     Content {
         main: html! {
@@ -65,11 +68,12 @@ fn content(app: &App, all: Vec<Entry>, find: &str) -> Content {
             } @else {
                 (table(&found, &token))
             }
+            @if !sent.is_empty() { (of_sent(&sent)) }
         },
         panel: None,
         foot: html! {
             span { (found.len()) " of " (counted(count as u64, "query", "queries")) }
-            @if count > 0 {
+            @if !is_empty {
                 form.end method="post" action="/history/clear" {
                     (token)
                     button.button.danger { "Clear the history" }
@@ -89,6 +93,36 @@ fn table(rows: &[Row], token: &Markup) -> Markup {
             }
             thead { tr { @for name in HEADER { th scope="col" { (name) } } th scope="col" { span.hidden { "Remove" } } } }
             tbody { @for row in rows { (row.show(token)) } }
+        }
+    }
+}
+
+fn has(sent: &Sent, find: &str) -> bool {
+    let text = format!("{} {}", sent.changes, sent.outcome);
+    text.to_lowercase().contains(&find.trim().to_lowercase())
+}
+
+fn of_sent(sent: &[Sent]) -> Markup {
+    html! {
+        table.grid {
+            caption.hidden { "Changes that were sent, the newest first" }
+            colgroup {
+                @for width in SENT_WIDTHS { col width=(width); }
+                col;
+            }
+            thead { tr { @for name in SENT_HEADER { th scope="col" { (name) } } th aria-hidden="true" {} } }
+            tbody {
+                @for Sent { changes, outcome, requests, milliseconds, at } in sent {
+                    tr {
+                        td title=(shortened(&harmless(changes), TITLE_CHARS_MAX)) { (shortened(&harmless(changes), TEXT_CHARS_MAX)) }
+                        td { (shortened(&harmless(outcome), TEXT_CHARS_MAX)) }
+                        td.number { (requests) }
+                        td.number { (milliseconds) }
+                        td.mono { (time(at)) }
+                        td {}
+                    }
+                }
+            }
         }
     }
 }
@@ -184,4 +218,6 @@ const HEADER: [&str; 7] = [
     "ms",
     "Run at (UTC)",
 ];
+const SENT_HEADER: [&str; 5] = ["Changes", "Outcome", "Requests", "ms", "Sent at (UTC)"];
+const SENT_WIDTHS: [usize; 5] = [390, 370, 100, 70, 170];
 const WIDTHS: [usize; 7] = [150, 420, 100, 90, 100, 70, 170];

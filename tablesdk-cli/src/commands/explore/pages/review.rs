@@ -1,19 +1,20 @@
 //! `/review`: the staged changes as the requests that would be sent, and what became of those that were.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use maud::{Markup, html};
-use tablesdk::{DynamicEntity, Value};
+use tablesdk::{DynamicEntity, Timestamp, Value};
 
 use super::super::app::App;
-use super::super::bar::{self, of_plan};
+use super::super::bar::{self, counts, of_plan};
 use super::super::frame::{Content, Frame, Tab};
 use super::super::posted::Change as Changes;
 use super::super::problem;
+use super::super::settings::Sent;
 use super::super::staged::{
     Cell, Change, Entry, Now, Outcome, Plan, Refused, Report, Resolution, State as Became,
     Transaction, rows,
@@ -42,8 +43,11 @@ pub(crate) async fn send(State(app): State<Arc<App>>, Changes(posted): Changes) 
     let sending = tokio::spawn({
         let app = Arc::clone(&app);
         async move {
+            let at = app.service.now();
             let report = super::super::staged::send(&app.service, plan).await;
+            let record = of_history(&report, at);
             app.staged().finish(report);
+            app.settings.later(move |it| it.record_sent(&record));
         }
     });
     match sending.await {
@@ -241,6 +245,27 @@ impl Shown {
         html! {
             span { (counted(requests, "request", "requests")) " sent, " (report.elapsed.as_millis()) " ms" }
         }
+    }
+}
+
+/// A report for the history.
+fn of_history(report: &Report, at: Timestamp) -> Sent {
+    let mut tables: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
+    for (transaction, _) in &report.transactions {
+        let entries = tables.entry(&transaction.table).or_default();
+        entries.extend(&transaction.entries);
+    }
+    let changes = tables.iter().map(|(table, entries)| {
+        let counts = counts(entries.iter().copied());
+        format!("{table}: {counts}")
+    });
+    let (sent, all) = report.sent();
+    Sent {
+        changes: changes.collect::<Vec<_>>().join("; "),
+        outcome: format!("{sent} of {all} sent, {}", told(report)),
+        requests: report.requests as u64,
+        milliseconds: u64::try_from(report.elapsed.as_millis()).unwrap_or(u64::MAX),
+        at: at.to_string(),
     }
 }
 

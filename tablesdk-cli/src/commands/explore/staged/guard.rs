@@ -126,6 +126,7 @@ const PARTITION_MAX: usize = 80;
 mod tests {
     use tablesdk::TableServiceClient;
     use tablesdk_server::TableServer;
+    use tablesdk_server::testing::{Fault, Op};
 
     use super::*;
 
@@ -136,9 +137,11 @@ mod tests {
         let table = service.expect("it is valid").table("Employees");
         table.create_table().await.expect("it is new");
         let impatient = Keeper {
-            patience: Duration::ZERO,
+            patience: Duration::from_millis(1),
             ..Keeper::default()
         };
+        let silence = server.faults().on(Op::QueryEntities);
+        let silence = silence.inject(Fault::no_response());
         // Also when it is asked again, which sends nothing.
         for _ in 0..2 {
             let refusals = impatient.refusals(&table, "Sales", []).await;
@@ -149,6 +152,8 @@ mod tests {
             };
             assert!(problem.contains("in the partition Sales takes more than 10 seconds"));
         }
+        assert!(silence.hits() <= 1);
+        server.faults().clear();
         let patient = Keeper::default().refusals(&table, "Sales", []).await;
         assert_eq!(patient.expect("the table is there"), []);
     }
