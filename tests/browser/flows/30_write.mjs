@@ -264,3 +264,69 @@ flow("a person reads, and cannot change anything, with --read-only", { hands: 1,
   assert.equal(await page.getByRole("button", { name: /^Stage/u }).count(), 0);
   await screen("read-only-entity");
 });
+
+flow("a person opens another row while fields are changed, and loses none without a question", {}, async ({ page, hand, screen, explore }) => {
+  await opens(page, hand, explore, "Employees", "Sales", "000145");
+  const ask = page.locator("#panel .ask");
+  const heading = page.locator("#panel h2");
+  await hand.write(value(page, "Salary"), "1.5");
+  await rows(page).nth(1).locator("td").nth(4).click();
+  await ask.getByText("1 changed field is not staged").waitFor();
+  await screen("entity-ask");
+  assert.equal(await value(page, "Salary").inputValue(), "1.5");
+  // What is typed next takes the question back.
+  await hand.write(value(page, "Salary"), "2.5");
+  await ask.waitFor({ state: "detached" });
+  await value(page, "Salary").press("Escape");
+  await ask.waitFor();
+  let question;
+  page.once("dialog", (dialog) => {
+    question = dialog.type();
+  });
+  await page.reload({ timeout: 2000 }).catch(() => {});
+  assert.equal(question, "beforeunload");
+  assert.equal(await value(page, "Salary").inputValue(), "2.5");
+  await value(page, "Salary").press("Escape");
+  await page.locator("#panel").waitFor({ state: "detached" });
+  assert.equal(await page.evaluate(() => document.activeElement.tagName), "TD");
+  // Nothing is changed now: another row follows at once.
+  await rows(page).nth(0).locator("td").nth(4).dblclick();
+  await page.locator("#panel [name=value]:focus").waitFor();
+  const before = await heading.innerText();
+  await rows(page).nth(1).locator("td").nth(4).click();
+  await page.waitForFunction((text) => document.querySelector("#panel h2").innerText !== text, before);
+  // The menu closes first.
+  await page.locator("#panel .menu summary").click();
+  await page.keyboard.press("Escape");
+  assert.equal(await page.locator("#panel .menu[open]").count(), 0);
+  assert.equal(await page.locator("#panel").count(), 1);
+  await page.getByRole("link", { name: "Close", exact: true }).click();
+  await page.locator("#panel").waitFor({ state: "detached" });
+});
+
+flow("a person finds the keys, and a row that is changed off screen", { hands: 1 }, async ({ page, hand, screen, explore }) => {
+  await opens(page, hand, explore, "Employees", "Sales", "000145");
+  await page.getByRole("link", { name: "Clone", exact: true }).click();
+  await page.locator("#panel [name=rk]:focus").waitFor();
+  assert.equal(await page.evaluate(() => getSelection().toString()), "000145");
+  await page.getByRole("link", { name: "Close", exact: true }).click();
+  await opens(page, hand, explore, "Employees", "Sales", "000145");
+  await hand.write(value(page, "Salary"), "much");
+  await hand.press(button(page, "Stage merge"));
+  await page.locator("#panel [aria-invalid=true]:focus").waitFor();
+  const rule = await page.evaluate(() => document.getElementById(document.activeElement.getAttribute("aria-describedby")).textContent);
+  assert.match(rule, /\w/);
+  await hand.write(value(page, "Salary"), "3.5");
+  await hand.press(button(page, "Stage merge"));
+  await page.getByText("1 staged change", { exact: true }).waitFor();
+  await page.locator("#grid tr.changes").waitFor();
+  await page.reload();
+  await page.locator("#grid tr.changes").waitFor();
+  await page.keyboard.press("?");
+  await page.getByText("copy the row as JSON").waitFor();
+  await screen("keys");
+  await page.keyboard.press("Escape");
+  assert.equal(await page.locator("#keys[open]").count(), 0);
+  await page.goto(`${explore.origin}/t/Employees/new`);
+  await page.locator("[name=pk]:focus").waitFor();
+});

@@ -179,6 +179,7 @@ impl EntityForm<'_> {
                             a.button.quiet href=(url::clone_of(self.table, partition, row)) { "Clone" }
                         }
                         @if !self.is_new { (self.copies()) }
+                        a.button.quiet.close href=(self.app.tables.last(self.table)) aria-label="Close" title="Close (Escape)" { "✕" }
                     }
                 }
                 @if !self.is_new {
@@ -263,13 +264,19 @@ impl EntityForm<'_> {
 
     fn keys(&self) -> Markup {
         let (partition, row) = (&*self.keys.0, &*self.keys.1);
+        // A copy needs another row key. What is wrong goes first.
+        let first = match &self.base {
+            _ if !self.errors.is_empty() => "",
+            Some(_) => "rk",
+            None => "pk",
+        };
         html! {
             @if let Texts::Fields(_) = &self.texts {
                 @for (name, label, value) in [("pk", "PartitionKey", partition), ("rk", "RowKey", row)] {
                     label.property.of-key {
                         span.name { (label) }
                         span.type { "String" }
-                        input.key.mono name=(name) value=(value) spellcheck="false";
+                        input.key.mono name=(name) value=(value) spellcheck="false" autofocus[name == first];
                     }
                 }
             }
@@ -295,11 +302,11 @@ impl EntityForm<'_> {
         let new: Vec<_> = new.into_iter().filter(|it| !is_blank(it)).collect();
         let blank = Field::default();
         html! {
-            @for field in known { (self.property(field, &wanted)) }
+            @for (at, field) in known.into_iter().enumerate() { (self.property(at, field, &wanted)) }
             details.more open[self.is_new || !new.is_empty()] {
                 summary.link { "+ property" }
-                @for field in &new { (new_property(field, self.problem(field))) }
-                @for _ in 0..NEW_PROPERTIES { (new_property(&blank, None)) }
+                @for (at, field) in new.into_iter().enumerate() { (new_property(at, field, self.problem(field))) }
+                @for at in 0..NEW_PROPERTIES { (new_property(at, &blank, None)) }
             }
         }
     }
@@ -309,12 +316,13 @@ impl EntityForm<'_> {
         errors.find(|it| it.name.as_deref() == Some(&field.name))
     }
 
-    fn property(&self, field: &Field, wanted: &Wanted) -> Markup {
+    fn property(&self, at: usize, field: &Field, wanted: &Wanted) -> Markup {
         let base = self.base.as_ref().filter(|_| !self.is_new);
         let stored = base.and_then(|it| it.properties().get(&field.name));
         let fixed = stored.or_else(|| self.base.as_ref()?.properties().get(&field.name));
         let name = harmless(&field.name);
         let problem = self.problem(field);
+        let described = problem.map(|_| format!("wrong-{at}"));
         let is_staged = wanted.difference.of_property(&field.name).is_some();
         let value = wanted.entity.as_ref();
         let value = value.and_then(|it| it.properties().get(&field.name));
@@ -337,9 +345,9 @@ impl EntityForm<'_> {
                     input type="hidden" name="value" value="";
                     span.fixed.mono title=(why(reason)) { (shown) " " small { (why(reason)) } }
                 } @else {
-                    (text(field, &name))
+                    (text(field, &name, described.as_deref()))
                 }
-                @if let Some(problem) = problem { p.problem role="alert" { (problem.problem) } }
+                @if let Some(problem) = problem { p.problem id=[&described] role="alert" { (problem.problem) } }
             }
         }
     }
@@ -383,8 +391,10 @@ fn types(field: &Field, name: &str, fixed: Option<&Value>) -> Markup {
     }
 }
 
-fn text(field: &Field, name: &str) -> Markup {
+/// The text of a value; with the id of what is wrong with it.
+fn text(field: &Field, name: &str, problem: Option<&str>) -> Markup {
     let label = format!("Value of {name}");
+    let invalid = problem.map(|_| "true");
     let lines = field
         .text
         .lines()
@@ -393,14 +403,15 @@ fn text(field: &Field, name: &str) -> Markup {
     html! {
         @if lines > 1 || field.text.contains('\n') {
             // A browser leaves out the first end of a line.
-            textarea.mono name="value" aria-label=(label) rows=(lines.clamp(2, ROWS_MAX)) spellcheck="false" { "\n" (field.text) }
+            textarea.mono name="value" aria-label=(label) rows=(lines.clamp(2, ROWS_MAX)) spellcheck="false" aria-invalid=[invalid] aria-describedby=[problem] autofocus[problem.is_some()] { "\n" (field.text) }
         } @else {
-            input.mono name="value" value=(field.text) aria-label=(label) spellcheck="false";
+            input.mono name="value" value=(field.text) aria-label=(label) spellcheck="false" aria-invalid=[invalid] aria-describedby=[problem] autofocus[problem.is_some()];
         }
     }
 }
 
-fn new_property(field: &Field, problem: Option<&FieldError>) -> Markup {
+fn new_property(at: usize, field: &Field, problem: Option<&FieldError>) -> Markup {
+    let described = problem.map(|_| format!("wrong-new-{at}"));
     let chosen = match &*field.edm_type {
         "" => EdmType::String.as_str(),
         edm_type => edm_type,
@@ -413,8 +424,8 @@ fn new_property(field: &Field, problem: Option<&FieldError>) -> Markup {
                     option value=(edm_type.as_str()) selected[edm_type.as_str() == chosen] title=(rule(edm_type)) { (short(edm_type)) }
                 }
             }
-            (text(field, "the new property"))
-            @if let Some(problem) = problem { p.problem role="alert" { (problem.problem) } }
+            (text(field, "the new property", described.as_deref()))
+            @if let Some(problem) = problem { p.problem id=[&described] role="alert" { (problem.problem) } }
         }
     }
 }

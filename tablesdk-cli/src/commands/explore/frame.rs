@@ -17,6 +17,7 @@ use tokio::time::timeout;
 
 use super::app::{App, Names};
 use super::bar;
+use super::keys;
 use super::pages::bench;
 use super::url;
 use super::{assets, problem};
@@ -219,7 +220,7 @@ fn rest(content: Content, bar: &Markup) -> Markup {
         main #main tabindex="-1" { (content.main) }
         @if let Some(panel) = content.panel { aside.panel #panel aria-label="Details" { (panel) } }
         (bar)
-        @if !content.foot.0.is_empty() { footer.foot { (content.foot) } }
+        footer.foot { (content.foot) (keys::show()) }
         (PreEscaped("</body></html>"))
     }
 }

@@ -157,7 +157,7 @@ impl<'g> Grid<'g> {
         let mark = self.marks.of(partition, row);
         let is_deleted = mark.is_some_and(|it| it.is_delete);
         html! {
-            tr.kept[kept.is_some()].deleted[is_deleted] title=[kept.as_ref().map(ToString::to_string)] {
+            tr.kept[kept.is_some()].changes[mark.is_some()].deleted[is_deleted] title=[kept.as_ref().map(ToString::to_string)] {
                 td.pick { input type="checkbox" name="key" form="picked" value=(picked) aria-label={ "Select " (shown(row)) }; }
                 td.key { (shown(partition)) }
                 td.key { a href=(url::entity(self.table, partition, row)) { (shown(row)) } }

@@ -13,6 +13,7 @@ mod frame;
 mod gate;
 mod grid;
 mod in_turn;
+mod keys;
 mod kit;
 mod pages;
 mod posted;

@@ -3,7 +3,12 @@
 
 const page = (html) => new DOMParser().parseFromString(html, 'text/html');
 const grid = document.getElementById('grid');
+// The cell of the grid from which the panel was opened.
 let opener = null;
+// What drops the changed fields, once that is confirmed.
+let pending = null;
+const linkOf = (cell) => cell?.closest('tr').querySelector('td.key a');
+const headingOf = (cell) => grid.tHead.rows[0].cells[cell.cellIndex];
 
 const panel = () => {
   const known = document.getElementById('panel');
@@ -22,8 +27,54 @@ const close = () => {
   open.remove();
   for (const row of grid.querySelectorAll('tr.open')) row.classList.remove('open');
   // The grid focuses the cell that is pressed.
-  opener?.closest('td')?.dispatchEvent(new MouseEvent('mousedown', { bubbles: true }));
+  opener?.dispatchEvent(new MouseEvent('mousedown', { bubbles: true }));
 };
+
+// The fields that were changed and are not staged.
+const isChanged = (field) => {
+  if (field.type === 'checkbox') return field.checked !== field.defaultChecked;
+  if (field.options) return field.value !== ([...field.options].find((it) => it.defaultSelected) ?? field.options[0])?.value;
+  return field.value !== field.defaultValue;
+};
+const changed = () => [...document.querySelectorAll('#entity :is(input:not([type=hidden]), select, textarea)')].filter(isChanged);
+
+// Goes on at once if no field was changed. Otherwise the panel asks, and Escape or the button goes on.
+const leave = (next) => {
+  const count = changed().length;
+  if (!count) return next();
+  pending = next;
+  document.querySelector('.ask')?.remove();
+  const note = document.createElement('div');
+  note.className = 'note warn ask';
+  note.setAttribute('role', 'alert');
+  note.innerHTML = '<span></span> <button type="button" class="link">Drop</button>';
+  note.firstChild.textContent = `${count} changed ${count === 1 ? 'field is' : 'fields are'} not staged: Escape drops, Ctrl+Enter stages.`;
+  note.lastChild.addEventListener('click', drop);
+  document.getElementById('entity').prepend(note);
+};
+const drop = () => {
+  const next = pending;
+  pending = null;
+  document.querySelector('.ask')?.remove();
+  next();
+};
+// A form that leaves the page takes its fields with it.
+let isSent = false;
+addEventListener('submit', (event) => {
+  isSent ||= !event.defaultPrevented && Boolean(event.target.closest('#entity'));
+});
+addEventListener('beforeunload', (event) => {
+  if (!isSent && changed().length) event.preventDefault();
+});
+
+// The field to begin with: the one that is not valid, the first key of a new entity, or the heading.
+const begin = (name) => {
+  const known = [...document.querySelectorAll('#panel .property')].find((it) => name && it.dataset.name === name);
+  const field = document.querySelector('#entity [autofocus]') ?? known?.querySelector('input:not([type=hidden]), textarea');
+  (field ?? document.querySelector('#panel h2'))?.focus();
+  field?.select();
+};
+if (document.querySelector('main #entity [autofocus]')) begin();
 
 // The bar below the content, as the answer has it.
 const takeBar = (answer) => {
@@ -44,10 +95,12 @@ const take = (answer) => {
   const content = answer.getElementById('entity') ?? answer.querySelector('main .notice');
   if (!content) return false;
   panel().replaceChildren(content);
+  pending = null;
   takeBar(answer);
   const row = opener?.closest('tr');
   if (row && content.matches('#entity') && isOf(row, content)) {
     const columns = [...grid.tHead.rows[0].cells];
+    row.classList.toggle('changes', Boolean(content.dataset.staged));
     for (const cell of row.querySelectorAll('td.staged')) cell.classList.remove('staged');
     row.classList.toggle('deleted', content.dataset.staged === 'delete');
     for (const property of content.querySelectorAll('.property[data-shown]')) {
@@ -76,15 +129,30 @@ const load = async (url, options) => {
   }
 };
 
-grid?.addEventListener('click', async (event) => {
-  const link = event.target.closest('td.key a');
-  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
-  event.preventDefault();
+const open = async (cell, isEdit) => {
   for (const row of grid.querySelectorAll('tr.open')) row.classList.remove('open');
-  opener = link;
-  link.closest('tr').classList.add('open');
-  if (!(await load(link.href))) location.href = link.href;
-  else document.querySelector('#panel h2')?.focus();
+  opener = cell;
+  cell.parentElement.classList.add('open');
+  const { href } = linkOf(cell);
+  if (!(await load(href))) location.href = href;
+  else if (isEdit) begin(headingOf(cell).dataset.name);
+};
+
+// A click on a key opens its entity; while the panel is open, a click elsewhere in a row does, too.
+grid?.addEventListener('click', (event) => {
+  const cell = event.target.closest('tbody td');
+  const link = event.target.closest('td.key a');
+  if (!linkOf(cell) || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  const isOther = document.querySelector('#panel #entity') && !cell.matches('.pick') && !cell.parentElement.matches('.open');
+  if (!link && !isOther) return;
+  event.preventDefault();
+  leave(() => open(cell, Boolean(link)));
+});
+// A double click, or Enter.
+grid?.addEventListener('open', (event) => {
+  if (!linkOf(event.target)) return;
+  event.preventDefault();
+  leave(() => open(event.target, true));
 });
 
 // The forms and the links of the panel stay in it. A page of one entity works as it is.
@@ -98,25 +166,34 @@ document.addEventListener('submit', async (event) => {
   const url = event.submitter?.getAttribute('formaction') ?? action;
   const isDiscard = url !== action;
   const shown = await load(url, { method: 'POST', body: fields });
-  if (isDiscard && opener) await load(opener.href);
+  if (isDiscard && opener) await load(linkOf(opener).href);
   else if (!shown) {
     // As without this script, with the button that was pressed.
     form.dataset.plain = '';
     form.requestSubmit(event.submitter);
   }
   // What was focused is no longer there.
-  document.querySelector('#panel h2')?.focus();
+  begin();
   document.querySelector('#panel .problem, #panel .note.bad')?.scrollIntoView({ block: 'nearest' });
 });
 document.addEventListener('click', (event) => {
   const link = event.target.closest('#panel .title a.button');
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   event.preventDefault();
-  load(link.href);
+  leave(link.matches('.close') ? close : () => load(link.href).then(() => begin()));
 });
 document.addEventListener('keydown', (event) => {
   const inPanel = event.target.closest('#panel, #entity');
-  if (event.key === 'Escape' && !event.target.closest('.query')) close();
+  if (event.key === 'Escape') {
+    const menu = event.target.closest('.menu[open]') ?? document.querySelector('.menu[open]');
+    if (menu) {
+      menu.open = false;
+      menu.querySelector('summary').focus();
+    } else if (!event.repeat && grid && document.getElementById('panel') && !event.target.closest('.query')) {
+      if (pending) drop();
+      else leave(close);
+    }
+  }
   if (inPanel && event.ctrlKey && event.key === 'Enter') {
     event.preventDefault();
     event.stopImmediatePropagation();
@@ -127,7 +204,10 @@ document.addEventListener('keydown', (event) => {
 // What was typed and not staged yet.
 document.addEventListener('input', (event) => {
   const field = event.target;
-  if (field.closest('#entity') && field.matches('[name=value]')) field.classList.toggle('changed', field.value !== field.defaultValue);
+  if (!field.closest('#entity')) return;
+  pending = null;
+  document.querySelector('.ask')?.remove();
+  if (field.matches('[name=value]')) field.classList.toggle('changed', field.value !== field.defaultValue);
 });
 
 // The button for the selected rows is there while some are.

@@ -84,6 +84,10 @@ if (grid) {
     setTimeout(() => copied.forEach((it) => it.classList.remove('copied')), 600);
   };
 
+  // The panel knows the cell from which it is opened; another grid has links alone.
+  const open = (cell) => {
+    if (cell.dispatchEvent(new Event('open', { bubbles: true, cancelable: true }))) cell.parentElement.querySelector('a')?.click();
+  };
   const first = at(0, 2);
   if (first) {
     first.tabIndex = 0;
@@ -103,7 +107,8 @@ if (grid) {
     lastBox = box;
   });
   grid.addEventListener('dblclick', (event) => {
-    event.target.closest('tbody tr')?.querySelector('a')?.click();
+    const cell = event.target.closest('tbody td:not(.pick)');
+    if (cell) open(cell);
   });
   grid.addEventListener('keydown', (event) => {
     const cell = event.target.closest('tbody td');
@@ -124,7 +129,7 @@ if (grid) {
     if (move) {
       focus(move(row.sectionRowIndex, cell.cellIndex, event.ctrlKey));
     } else if (event.key === 'Enter' && event.target === cell && !event.ctrlKey) {
-      row.querySelector('a')?.click();
+      open(cell);
     } else if (event.key === ' ' && event.target === cell) {
       const { shiftKey } = event;
       row.querySelector('input')?.dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true, shiftKey }));

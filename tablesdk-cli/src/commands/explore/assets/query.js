@@ -12,6 +12,11 @@ document.addEventListener('keydown', (event) => {
     form.requestSubmit();
   }
   if (event.ctrlKey || event.altKey || event.metaKey || isTyping(event.target)) return;
+  if (event.key === '?') {
+    const keys = document.getElementById('keys');
+    keys.open = true;
+    keys.querySelector('summary').focus();
+  }
   const target = { '/': '.find', f: '#filter' }[event.key];
   const field = target && document.querySelector(target);
   if (field) {
