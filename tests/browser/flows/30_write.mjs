@@ -322,6 +322,17 @@ flow("a person finds the keys, and a row that is changed off screen", { hands: 1
   await page.locator("#grid tr.changes").waitFor();
   await page.reload();
   await page.locator("#grid tr.changes").waitFor();
+  // The keys stay while the last column is looked at.
+  await page.setViewportSize({ width: 900, height: 900 });
+  const places = () => page.locator("#grid tr.changes td").evaluateAll((cells) => cells.slice(0, 4).map((it) => Math.round(it.getBoundingClientRect().left)));
+  const before = await places();
+  await page.evaluate(() => document.querySelector("main").scrollTo(300, 0));
+  await page.locator("#grid.aside").waitFor();
+  const scrolled = await places();
+  assert.deepEqual(scrolled.slice(0, 3), before.slice(0, 3));
+  assert.equal(scrolled[3], before[3] - 300);
+  await screen("entities-aside");
+  await page.setViewportSize({ width: 1440, height: 900 });
   await page.keyboard.press("?");
   await page.getByText("copy the row as JSON").waitFor();
   await screen("keys");

@@ -40,9 +40,16 @@ if (grid) {
 
   const headings = grid.tHead.rows[0].cells;
   const columns = grid.querySelectorAll('col');
+  // Where the row key stays while the other columns scroll.
+  const stick = () => grid.style.setProperty('--second', `${Number(columns[0]?.width) + Number(columns[1]?.width)}px`);
+  if (grid.dataset.table) {
+    stick();
+    grid.parentElement.addEventListener('scroll', ({ target }) => grid.classList.toggle('aside', target.scrollLeft > 0));
+  }
   const resize = (heading, width, isLast) => {
     const pixels = Math.round(Math.max(40, Math.min(1200, width)));
     columns[heading.cellIndex].width = pixels;
+    stick();
     if (isLast) post(`/t/${encodeURIComponent(grid.dataset.table)}/width`, { column: heading.dataset.name, width: pixels });
   };
   for (const heading of headings) {
