@@ -340,4 +340,8 @@ flow("a person finds the keys, and a row that is changed off screen", { hands: 1
   assert.equal(await page.locator("#keys[open]").count(), 0);
   await page.goto(`${explore.origin}/t/Employees/new`);
   await page.locator("[name=pk]:focus").waitFor();
+  // The Tab key stops once in a long grid, also when all of its rows are there.
+  await page.goto(`${explore.origin}/t/Big`);
+  await page.locator("#grid[data-complete]").waitFor();
+  assert.equal(await page.evaluate(() => [...document.querySelectorAll("#grid tbody *")].filter((it) => it.tabIndex >= 0).length), 1);
 });
