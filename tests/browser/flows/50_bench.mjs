@@ -44,6 +44,15 @@ flow("a person waits until the service is no longer busy", { ...KIT, hands: 1 },
   await screen("throttled");
 });
 
+flow("a person sees that the page waits for the service", { ...KIT, hands: 1 }, async ({ page, screen, explore, service }) => {
+  await service.kit.inject({ kind: "delay", seconds: 60 }, { operations: ["QueryEntities"] });
+  await page.goto(`${explore.origin}/t/Employees?pk=Legal`, { waitUntil: "commit" });
+  await page.getByText("Waiting for the service…").waitFor();
+  await screen("loading");
+  await service.kit.clearFaults();
+  await rows(page).first().waitFor();
+});
+
 flow("a person injects a fault by one press", KIT, async ({ page, hand, explore, service }) => {
   await page.goto(`${explore.origin}/bench/requests`);
   const sent = page.waitForResponse((response) => response.request().method() === "POST");

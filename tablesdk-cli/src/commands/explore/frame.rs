@@ -118,6 +118,7 @@ impl Frame {
                 (self.side(app, names))
         (self.head(app))
         @if !self.query.0.is_empty() { section.query aria-label="Query" { (self.query) } }
+                (PreEscaped("<main id=\"main\" tabindex=\"-1\">"))
                 p.loading role="status" { span.spinner {} "Waiting for the service…" }
             }
     }
@@ -217,7 +218,8 @@ impl Frame {
 
 fn rest(content: Content, bar: &Markup) -> Markup {
     html! {
-        main #main tabindex="-1" { (content.main) }
+        (content.main)
+        (PreEscaped("</main>"))
         @if let Some(panel) = content.panel { aside.panel #panel aria-label="Details" { (panel) } }
         (bar)
         footer.foot { (content.foot) (keys::show()) }

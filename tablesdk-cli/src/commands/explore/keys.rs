@@ -2,11 +2,15 @@
 
 use maud::{Markup, html};
 
-const KEYS: [(&str, &str); 13] = [
+const KEYS: [(&str, &str); 14] = [
     ("?", "these keys"),
     ("/", "find a table"),
     ("f", "the filter of the query"),
-    ("Ctrl+Enter", "run the query; in an entity, stage it"),
+    ("r", "review the staged changes"),
+    (
+        "Ctrl+Enter",
+        "run the query; in an entity, stage it; in the review, send the changes",
+    ),
     (
         "arrows, Page Up and Down, Home, End",
         "another cell; with Ctrl, Home and End go to the first and the last row",

@@ -1,4 +1,4 @@
-// Loads the page again when the service may have time for it.
+// Loads the page again after some seconds, when the service may have time, or changes may be sent.
 
 const again = document.querySelector('[data-again]');
 if (again) {

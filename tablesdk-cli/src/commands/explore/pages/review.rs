@@ -203,8 +203,10 @@ impl Shown {
     fn main(&self, app: &App, refused: Option<&Refused>) -> Markup {
         if self.is_sending {
             return html! {
-                meta http-equiv="refresh" content="1";
-                p.sending role="status" { span.spinner {} "The changes are being sent…" }
+                p.sending role="status" data-again="1" {
+                    span.spinner {} "The changes are being sent…"
+                    noscript { a.button href="/review" { "Look again" } }
+                }
             };
         }
         let token = app.gate.token_field();
