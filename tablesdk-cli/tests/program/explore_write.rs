@@ -184,7 +184,7 @@ async fn a_change_is_stored_only_after_the_review() {
         r#"{"PartitionKey":"Sales","RowKey":"000145","Salary@odata.type":"Edm.Double","Salary":58500.0}"#,
     );
     let sent = send(&page).await;
-    has(&sent, "1 of 1 sent");
+    has(&sent, "1 of 1 stored");
     let entity = stored(&table, "Sales", "000145").await;
     assert_eq!(entity.properties().get("Salary"), Some(&58_500.0.into()));
     assert_eq!(
@@ -224,7 +224,7 @@ async fn changes_of_a_partition_are_one_transaction_and_a_conflict_stops_only_it
         "Request 2 of 2 · Employees · partition IT · 1 change",
     );
     let sent = send(&page).await;
-    has(&sent, "2 of 3 sent");
+    has(&sent, "2 of 3 stored");
     has(
         &sent,
         "sent Transaction · Employees · partition Sales · 2 changes",
@@ -252,18 +252,22 @@ async fn changes_of_a_partition_are_one_transaction_and_a_conflict_stops_only_it
     has(&review, r#""Salary":75500.0}"#);
     has(&review, "Salary: 74000.0 → 75500.0");
     has_not(&review, "Timestamp");
-    // Of what was sent, the rest is no longer so.
-    has(&review, "2 of 2 sent one request was carried out");
+    // What was sent is below the plan, and the rest is no longer so.
+    has_not(&review, "of 3 stored");
+    has(
+        &review,
+        "Send 1 change sent Transaction · Employees · partition Sales · 2 changes",
+    );
     // The history keeps what was sent, without keys and values.
     let history = page.get("/history").await;
     has(&history, "Employees: 1 delete, 2 merges");
     has(
         &history,
-        "2 of 3 sent, partly sent: one request was carried out, one met another version",
+        "2 of 3 stored, partly sent: one request was carried out, one met another version",
     );
     has_not(&history, "75500");
     has_not(&review, "met another version");
-    has(&send(&page).await, "1 of 1 sent");
+    has(&send(&page).await, "1 of 1 stored");
     let grace = stored(&table, "IT", "000007").await;
     assert_eq!(grace.properties().get("Salary"), Some(&75_500.0.into()));
     assert_eq!(
@@ -289,13 +293,13 @@ async fn a_conflict_is_resolved_for_the_stored_version_or_for_all_of_mine() {
         let other = DynamicEntity::new("Sales", "000145").with("Email", "other@contoso.com");
         table.upsert_merge(&other).await.unwrap();
         let sent = send(&page).await;
-        has(&sent, "0 of 1 sent");
+        has(&sent, "0 of 1 stored");
         let resolve = fields(&sent.body, "/review/resolve");
         press(&page, "/review/resolve", &resolve, &[("how", how)]).await;
         has_not(&page.get("/review").await, "of 1 sent");
         if how == "replace" {
             has(&page.get("/review").await, "PUT Employees(");
-            has(&send(&page).await, "1 of 1 sent");
+            has(&send(&page).await, "1 of 1 stored");
         }
         let entity = stored(&table, "Sales", "000145").await;
         assert_eq!(
@@ -309,7 +313,7 @@ async fn a_conflict_is_resolved_for_the_stored_version_or_for_all_of_mine() {
             "{how}"
         );
     }
-    has(&page.get("/review").await, "1 of 1 sent");
+    has(&page.get("/review").await, "1 of 1 stored");
 }
 
 #[tokio::test]
@@ -368,7 +372,7 @@ async fn a_transaction_with_one_change_that_fails_stores_nothing() {
     stage_salary(&page, "Sales", "000145", "1.0").await;
     table.delete(("Sales", "000145")).await.unwrap();
     let sent = send(&page).await;
-    has(&sent, "0 of 5 sent");
+    has(&sent, "0 of 5 stored");
     has(&sent, "nothing was stored: one met another version");
     has(
         &sent,
@@ -382,7 +386,7 @@ async fn a_transaction_with_one_change_that_fails_stores_nothing() {
     assert_eq!(inserted, None);
     let resolve = fields(&sent.body, "/review/resolve");
     press(&page, "/review/resolve", &resolve, &[("how", "keep")]).await;
-    has(&send(&page).await, "4 of 4 sent");
+    has(&send(&page).await, "4 of 4 stored");
     assert_eq!(salary(&table, "Sales", "000903").await, 1.5.into());
 }
 
@@ -470,7 +474,7 @@ async fn values_that_a_form_cannot_hold_come_back_to_the_bit() {
         .collect();
     press(&page, &url, &form, &[("action", "replace")]).await;
     has(&page.get("/review").await, "PUT Employees(");
-    has(&send(&page).await, "1 of 1 sent");
+    has(&send(&page).await, "1 of 1 stored");
     let stored = stored(&table, "Odd", "1").await;
     for name in ["Long", "Acts", "Lines", "Photo", "Low"] {
         assert_eq!(
@@ -499,7 +503,7 @@ async fn selected_rows_are_deleted_unless_they_changed() {
     let other = DynamicEntity::new("IT", "000007").with("Salary", 1.0);
     table.upsert_merge(&other).await.unwrap();
     let sent = send(&page).await;
-    has(&sent, "2 of 3 sent");
+    has(&sent, "2 of 3 stored");
     has(&sent, "Stage delete of the stored version");
     let left = table.query::<DynamicEntity>().count().await.unwrap();
     assert_eq!(left, 1);
@@ -584,7 +588,7 @@ async fn a_clone_is_a_new_entity_under_other_keys() {
         &shown,
         "1 insert — sent as one request, if no entity has its keys",
     );
-    has(&send(&page).await, "1 of 1 sent");
+    has(&send(&page).await, "1 of 1 stored");
     let [original, copy] = [
         stored(&table, "Sales", "000145").await,
         stored(&table, "Sales", "000146").await,
@@ -641,7 +645,7 @@ async fn an_insert_that_meets_an_entity_is_written_nowhere_without_a_decision() 
             .status,
         303
     );
-    has(&send(&page).await, "1 of 1 sent");
+    has(&send(&page).await, "1 of 1 stored");
     assert_eq!(*stored(&table, "IT", "000007").await.etag(), etag);
     assert_eq!(salary(&table, "000008", "000008").await, 1.5.into());
 }
@@ -813,7 +817,7 @@ async fn conflicts_of_large_entities_are_shown_as_far_as_memory_has_room() {
     let staged = page.post("/t/Large/delete", &rows).await;
     assert_eq!(staged.status, 303, "{}", texts(&staged.body));
     let sent = send(&page).await;
-    has(&sent, "0 of 28 sent");
+    has(&sent, "0 of 28 stored");
     has(&sent, "met another version");
     has(&sent, "not sent");
 }
@@ -879,7 +883,7 @@ async fn nothing_is_sent_after_an_outcome_that_is_unknown() {
     let rule = server.faults().on(Op::MergeEntity).partition_key("Sales");
     rule.inject(Fault::lost_response());
     let sent = send(&page).await;
-    has(&sent, "0 of 2 sent");
+    has(&sent, "0 of 2 stored");
     has(&sent, "one has an unknown outcome, one was not sent");
     has(&sent, "outcome unknown");
     has(&sent, "what is stored now is what you sent");
@@ -888,7 +892,7 @@ async fn nothing_is_sent_after_an_outcome_that_is_unknown() {
     server.faults().clear();
     let resolve = fields(&sent.body, "/review/resolve");
     press(&page, "/review/resolve", &resolve, &[("how", "keep")]).await;
-    has(&send(&page).await, "1 of 1 sent");
+    has(&send(&page).await, "1 of 1 stored");
     assert_eq!(salary(&table, "Sales", "000145").await, 58_500.0.into());
 }
 
@@ -908,7 +912,7 @@ async fn a_change_that_may_have_been_lost_is_sent_again_and_carried_out_once() {
     server.faults().clear();
     let resolve = fields(&sent.body, "/review/resolve");
     press(&page, "/review/resolve", &resolve, &[("how", "again")]).await;
-    has(&send(&page).await, "1 of 1 sent");
+    has(&send(&page).await, "1 of 1 stored");
     assert_eq!(salary(&table, "Sales", "000145").await, 58_500.0.into());
 }
 
@@ -929,7 +933,7 @@ async fn a_busy_service_leaves_all_changes_staged() {
     has(&sent, "503 ServerBusy");
     has(&sent, "Send 2 changes");
     server.faults().clear();
-    has(&send(&page).await, "2 of 2 sent");
+    has(&send(&page).await, "2 of 2 stored");
     assert_eq!(salary(&table, "IT", "000007").await, 75_500.0.into());
 }
 

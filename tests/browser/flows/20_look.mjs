@@ -81,7 +81,7 @@ flow("a person copies the query as Rust and as curl, and the program runs", { az
   };
   const rust = await copied("copy as Rust");
   const curl = await copied("curl");
-  const link = await copied("link");
+  const link = await copied("link for this browser");
   assert.equal(link, `${explore.origin}/t/Employees?pk=Sales&rk=00010%2A&filter=Age%20ge%201`);
   await hand.press(page.getByText("show", { exact: true }));
   await screen("recipes");

@@ -42,7 +42,7 @@ flow("a person edits two properties, stages them, reviews the request and sends 
   await page.getByText("MERGE Employees(PartitionKey='Sales',RowKey='000145')").waitFor();
   await screen("review");
   await hand.press(button(page, "Send 1 change"));
-  await page.getByText("1 of 1 sent").waitFor();
+  await page.getByText("1 of 1 stored").waitFor();
   await screen("review-sent");
   const review = page.url();
   await page.goto(`${explore.origin}/history`);
@@ -70,7 +70,7 @@ flow("a person meets a newer version and applies the change to it", { ...BOTH, q
   assert.equal(await page.getByText(/of 1 sent/u).count(), 0);
   await screen("review-decided");
   await hand.press(button(page, "Send 1 change"));
-  await page.locator("[role=status]:focus", { hasText: "1 of 1 sent" }).waitFor();
+  await page.locator("[role=status]:focus", { hasText: "1 of 1 stored" }).waitFor();
   const now = await entity(account, "Employees", "IT", "000106");
   assert.deepEqual([now.Salary, now.LastName], [75500, "Changed"]);
 });
@@ -87,7 +87,7 @@ flow("a person meets a newer version and keeps it, or replaces it", { ...BOTH, h
     await hand.press(button(page, decision));
     if (salary === 2) {
       await hand.press(button(page, "Send 1 change"));
-      await page.getByText("1 of 1 sent").waitFor();
+      await page.getByText("1 of 1 stored").waitFor();
     } else {
       await page.getByText("changed since").waitFor({ state: "detached" });
     }
@@ -115,7 +115,7 @@ flow("a person inserts an entity whose keys are taken, and changes the keys", { 
   await hand.press(button(page, "Stage insert"));
   await hand.press(page.getByRole("link", { name: "Review", exact: true }));
   await hand.press(button(page, "Send 1 change"));
-  await page.getByText("1 of 1 sent").waitFor();
+  await page.getByText("1 of 1 stored").waitFor();
   assert.deepEqual(await entity(account, "Employees", "Sales", "000151"), before);
   assert.equal((await entity(account, "Employees", "Sales", "900001")).RowKey, "900001");
 });
@@ -167,7 +167,7 @@ flow("a person sends five changes of which one fails, and nothing is stored", { 
   // Without the one that fails, the others are sent.
   await hand.press(button(page, "Leave it deleted"));
   await hand.press(button(page, "Send 4 changes"));
-  await page.getByText("4 of 4 sent").waitFor();
+  await page.getByText("4 of 4 stored").waitFor();
   assert.equal((await stored(account, "Employees", "Finance")).filter((each) => each.Age === 99).length, 4);
 });
 
@@ -188,7 +188,7 @@ flow("a person deletes many entities", { ...BOTH }, async ({ page, hand, screen,
   await page.getByText("7 changes, one request").waitFor();
   assert.equal((await stored(account, "Reviews", "mgr_000100")).length, 12);
   await hand.press(button(page, "Send 7 changes"));
-  await page.getByText("7 of 7 sent").waitFor();
+  await page.getByText("7 of 7 stored").waitFor();
   assert.equal((await stored(account, "Reviews", "mgr_000100")).length, 5);
 });
 
@@ -201,7 +201,7 @@ flow("a person clones an entity under another key", { ...BOTH }, async ({ page, 
   await hand.press(button(page, "Stage insert"));
   await hand.press(page.getByRole("link", { name: "Review", exact: true }));
   await hand.press(button(page, "Send 1 change"));
-  await page.getByText("1 of 1 sent").waitFor();
+  await page.getByText("1 of 1 stored").waitFor();
   const [from, to] = [await entity(account, "Employees", "Sales", "000148"), await entity(account, "Employees", "Sales", "900000")];
   for (const each of [from, to]) for (const name of ["odata.etag", "Timestamp", "RowKey"]) delete each[name];
   assert.deepEqual(to, from);
@@ -224,7 +224,7 @@ flow("a person edits an entity as JSON without scripts", { quick: true, hands: 1
   await button(page, "Stage merge").click();
   await page.getByRole("link", { name: "Review", exact: true }).click();
   await button(page, "Send 1 change").click();
-  await page.getByText("1 of 1 sent").waitFor();
+  await page.getByText("1 of 1 stored").waitFor();
   assert.equal((await entity(account, "Employees", "Sales", "000151")).Note, "by hand");
 });
 

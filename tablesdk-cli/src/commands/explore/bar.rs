@@ -13,7 +13,7 @@ use crate::output::counted;
 /// The bar below the content. Nothing if nothing is staged.
 pub(super) fn show(app: &App) -> Markup {
     let staged = app.staged();
-    let discarded = staged.discarded();
+    let discarded = staged.discarded().len();
     if staged.is_empty() && discarded == 0 {
         return html! {};
     }

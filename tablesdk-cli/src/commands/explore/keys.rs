@@ -6,7 +6,7 @@ const KEYS: [(&str, &str); 14] = [
     ("?", "these keys"),
     ("/", "find a table"),
     ("f", "the filter of the query"),
-    ("r", "review the staged changes"),
+    ("r", "open the review"),
     (
         "Ctrl+Enter",
         "run the query; in an entity, stage it; in the review, send the changes",

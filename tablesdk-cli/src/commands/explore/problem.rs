@@ -45,7 +45,9 @@ impl Refusal {
         match self {
             Self::Host => "This address is not that of the page.",
             Self::Origin => "The request comes from another page, and was refused.",
-            Self::Cookie(_) => "This browser has not opened the page.",
+            Self::Cookie(_) => {
+                "This browser has not opened the page. If `tables explore` was started again, open the URL that it has printed."
+            }
             Self::Opening => "This URL was used before: it opens the page once.",
             Self::Method => "The page takes GET and POST.",
             Self::Form => {

@@ -472,7 +472,7 @@ mod tests {
         first.record(&entry("/t/Employees?pk=Sales"));
         let sent = Sent {
             changes: "Employees: 2 merges".into(),
-            outcome: "2 of 2 sent".into(),
+            outcome: "2 of 2 stored".into(),
             requests: 1,
             milliseconds: 7,
             at: "2026-11-28T01:02:03Z".into(),

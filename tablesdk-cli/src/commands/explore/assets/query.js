@@ -37,6 +37,7 @@ find?.addEventListener('input', () => {
     series.hidden = !series.querySelector('.table:not([hidden])');
     if (text) series.open = !series.hidden;
   }
+  opens(text !== '');
 });
 find?.addEventListener('keydown', (event) => {
   if (event.key === 'ArrowDown') {
@@ -49,9 +50,12 @@ const all = document.querySelector('.side .all');
 all?.addEventListener('click', (event) => {
   if (!document.querySelector('.names .table')) return;
   event.preventDefault();
-  const isOpen = all.parentElement.classList.toggle('open');
-  all.setAttribute('aria-expanded', String(isOpen));
+  opens(!all.parentElement.matches('.open'));
 });
+function opens(isOpen) {
+  all.parentElement.classList.toggle('open', isOpen);
+  all.setAttribute('aria-expanded', String(isOpen));
+}
 all?.parentElement.addEventListener('keydown', (event) => {
   if (event.key !== 'Escape' || !all.parentElement.matches('.open')) return;
   all.click();

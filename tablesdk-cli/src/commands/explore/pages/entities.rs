@@ -89,7 +89,7 @@ fn access_line(
                 span class=(tone(explained, question)) { (name(explained, question)) }
                 span { (price(explained, question)) }
                 code.request { (shortened(&harmless(&request), REQUEST_CHARS_MAX)) }
-                span.end { (recipes(&[("Rust", &rust), ("curl", &curl), ("link", link)])) }
+                span.end { (recipes(&[("Rust", &rust), ("curl", &curl), ("link for this browser", link)])) }
             }
         }
         Err(invalid) => html! {

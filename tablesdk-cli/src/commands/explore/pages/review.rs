@@ -142,7 +142,7 @@ struct Shown {
     /// How many changes can be restored.
     discarded: usize,
     is_sending: bool,
-    /// The table of the first change.
+    /// The table of the first change, also if that was discarded or sent.
     table: Option<String>,
 }
 
@@ -156,11 +156,12 @@ impl Shown {
         let sent = sent
             .map(|(transaction, _)| transaction.table.clone())
             .next();
-        let first = entries.first().map(|it| it.change.target.table.clone());
+        let first = entries.first().or_else(|| staged.discarded().first());
+        let first = first.map(|it| it.change.target.table.clone());
         Self {
             plan: staged.plan(),
             open: open.cloned().collect(),
-            discarded: staged.discarded(),
+            discarded: staged.discarded().len(),
             is_sending: staged.is_sending(),
             table: first.or(sent),
             report,
@@ -182,6 +183,10 @@ impl Shown {
             return html! {};
         };
         let (sent, all) = report.sent();
+        // What is below is another plan.
+        if sent == all && !self.is_done() {
+            return html! {};
+        }
         let tone = if sent == all {
             "pill good"
         } else {
@@ -190,7 +195,7 @@ impl Shown {
         html! {
             // After the result, the focus is on what has to be decided or sent, if there is any.
             div.access role="status" tabindex="-1" autofocus[self.is_done()] {
-                span class=(tone) { (sent) " of " (all) " sent" }
+                span class=(tone) { (sent) " of " (all) " stored" }
                 span { (told(report)) }
                 form.end method="post" action="/review/dismiss" {
                     (token)
@@ -228,8 +233,8 @@ impl Shown {
                         p.muted { "A change of an entity is collected here, and sent from here alone." }
                     }
                 }
-                @if let Some(report) = &self.report { (sent(report)) }
                 @if app.rights.refusal().is_none() && !self.plan.transactions.is_empty() { (send_form(&self.plan, &token)) }
+                @if let Some(report) = &self.report { (sent(report)) }
             }
         }
     }
@@ -264,7 +269,7 @@ fn of_history(report: &Report, at: Timestamp) -> Sent {
     let (sent, all) = report.sent();
     Sent {
         changes: changes.collect::<Vec<_>>().join("; "),
-        outcome: format!("{sent} of {all} sent, {}", told(report)),
+        outcome: format!("{sent} of {all} stored, {}", told(report)),
         requests: report.requests as u64,
         milliseconds: u64::try_from(report.elapsed.as_millis()).unwrap_or(u64::MAX),
         at: at.to_string(),
@@ -418,7 +423,7 @@ fn requests(transaction: &Transaction, token: Option<&Markup>) -> Markup {
                         code {
                             span { (request.line) }
                             @if let Some(etag) = &request.if_match { span.muted { "If-Match: " (etag) } }
-                            @if let Some(body) = &request.body { span { (body) } }
+                            @if let Some(body) = &request.body { span.body { (body) } }
                         }
                         (becomes(&entry.change))
                     }

@@ -220,9 +220,9 @@ impl Staged {
         Ok(())
     }
 
-    /// The number of changes that can be restored.
-    pub(crate) const fn discarded(&self) -> usize {
-        self.discarded.len()
+    /// The changes that can be restored.
+    pub(crate) fn discarded(&self) -> &[Entry] {
+        &self.discarded
     }
 
     pub(crate) fn forget_discarded(&mut self) {
@@ -480,17 +480,17 @@ mod tests {
         staged
             .discard_all(staged.number())
             .expect("nothing is being sent");
-        assert_eq!((staged.len(), staged.discarded()), (0, 2));
+        assert_eq!((staged.len(), staged.discarded().len()), (0, 2));
         staged.stage(delete(1)).expect("there is room");
-        assert_eq!(staged.discarded(), 1);
+        assert_eq!(staged.discarded().len(), 1);
         staged.restore().expect("there is room");
         let verbs: Vec<_> = staged.entries().iter().map(|it| it.change.verb()).collect();
         assert_eq!(verbs, ["DELETE", "MERGE"]);
         let bytes = staged.entries().iter().map(|it| it.bytes).sum::<usize>();
-        assert_eq!((staged.discarded(), staged.bytes), (0, bytes));
+        assert_eq!((staged.discarded().len(), staged.bytes), (0, bytes));
         staged.discard(id).expect("it is staged");
         staged.begin(staged.plan().number).expect("it is the plan");
-        assert_eq!(staged.discarded(), 0);
+        assert_eq!(staged.discarded().len(), 0);
     }
 
     #[test]
@@ -500,12 +500,12 @@ mod tests {
             let id = staged.stage(delete(row)).expect("there is room");
             staged.discard(id).expect("it is staged");
         }
-        assert_eq!(staged.discarded(), CHANGES_MAX);
+        assert_eq!(staged.discarded().len(), CHANGES_MAX);
         staged
             .stage(delete(CHANGES_MAX + 10))
             .expect("there is room");
         assert_eq!(staged.restore(), Err(Refused::Count));
-        assert_eq!((staged.len(), staged.discarded()), (1, CHANGES_MAX));
+        assert_eq!((staged.len(), staged.discarded().len()), (1, CHANGES_MAX));
     }
 
     #[test]
