@@ -27,15 +27,15 @@ pub(super) fn show(app: &App) -> Markup {
 
 fn of_staged(app: &App, staged: &Staged) -> Markup {
     html! {
-            strong { (counted(staged.len() as u64, "staged change", "staged changes")) }
-            span { (summary(staged)) }
-            span.end {}
-            form method="post" action="/review/discard" {
-                (app.gate.token_field())
-                input type="hidden" name="plan" value=(staged.number());
-                button.button.quiet name="id" value="all" { "Discard" }
-            }
-            a.button.staged href="/review" title="R" aria-keyshortcuts="r" { "Review" }
+        strong { (counted(staged.len() as u64, "staged change", "staged changes")) }
+        span { (summary(staged)) }
+        span.end {}
+        form method="post" action="/review/discard" {
+            (app.gate.token_field())
+            input type="hidden" name="plan" value=(staged.number());
+            button.button.quiet name="id" value="all" { "Discard" }
+        }
+        a.button.staged href="/review" title="R" aria-keyshortcuts="r" { "Review" }
     }
 }
 

@@ -110,17 +110,17 @@ impl Frame {
 
     fn begin(&self, app: &App, names: &Result<Vec<String>, String>) -> Markup {
         html! {
-                (PreEscaped("<!DOCTYPE html><html lang=\"en\"><head>"))
-                (assets::head(&self.title))
-                meta name="token" content=(app.gate.form_token());
-                (PreEscaped("</head><body>"))
-                a.skip href="#main" { "Skip to the content" }
-                (self.side(app, names))
-        (self.head(app))
-        @if !self.query.0.is_empty() { section.query aria-label="Query" { (self.query) } }
-                (PreEscaped("<main id=\"main\" tabindex=\"-1\">"))
-                p.loading role="status" { span.spinner {} "Waiting for the service…" }
-            }
+            (PreEscaped("<!DOCTYPE html><html lang=\"en\"><head>"))
+            (assets::head(&self.title))
+            meta name="token" content=(app.gate.form_token());
+            (PreEscaped("</head><body>"))
+            a.skip href="#main" { "Skip to the content" }
+            (self.side(app, names))
+            (self.head(app))
+            @if !self.query.0.is_empty() { section.query aria-label="Query" { (self.query) } }
+            (PreEscaped("<main id=\"main\" tabindex=\"-1\">"))
+            p.loading role="status" { span.spinner {} "Waiting for the service…" }
+        }
     }
 
     fn side(&self, app: &App, names: &Result<Vec<String>, String>) -> Markup {
