@@ -23,6 +23,21 @@ check_features() {
 # shellcheck disable=SC2034 # both scripts use it
 published=(tablesdk-protocol tablesdk-derive tablesdk tablesdk-server tablesdk-cli)
 
+# beside NAME COMMAND...: starts a command beside the steps. joined NAME waits for it, and prints what it has printed.
+declare -A started=()
+beside() {
+    local name=$1
+    shift
+    "$@" >"$tools/$name.log" 2>&1 &
+    started[$name]=$!
+}
+joined() {
+    local status=0
+    wait "${started[$1]}" || status=$?
+    cat "$tools/$1.log"
+    return "$status"
+}
+
 step_name=
 step_began=0
 step_table=()

@@ -70,16 +70,12 @@ impl Tables {
     }
 
     pub(super) fn is_kept(&self, table: &str) -> bool {
-        let seen = self.seen();
-        let seen = seen.get(&table.to_ascii_lowercase());
-        seen.is_some_and(|it| it.is_kept)
+        self.of(table, |it| it.is_kept)
     }
 
     /// Whether one response had the whole table, when it was read last.
     pub(super) fn is_small(&self, table: &str) -> bool {
-        let seen = self.seen();
-        let seen = seen.get(&table.to_ascii_lowercase());
-        seen.is_some_and(|it| it.is_small)
+        self.of(table, |it| it.is_small)
     }
 
     /// Notes the URL of a query which the service has answered.
@@ -92,10 +88,15 @@ impl Tables {
 
     /// The URL of the entities of a table: those of the last query.
     pub(super) fn last(&self, table: &str) -> String {
-        let seen = self.seen();
-        let last = seen.get(&table.to_ascii_lowercase());
-        let last = last.and_then(|it| it.last.clone());
+        let last = self.of(table, |it| it.last.clone());
         last.unwrap_or_else(|| url::table(table))
+    }
+
+    /// What was seen of a table; as of one that no page has shown, nothing.
+    fn of<R: Default>(&self, table: &str, read: impl FnOnce(&Seen) -> R) -> R {
+        let seen = self.seen();
+        let seen = seen.get(&table.to_ascii_lowercase());
+        seen.map(read).unwrap_or_default()
     }
 
     fn seen(&self) -> MutexGuard<'_, HashMap<String, Seen>> {

@@ -21,11 +21,14 @@ const panel = () => {
   return made;
 };
 
+const unmark = () => {
+  for (const row of grid.querySelectorAll('tr.open')) row.classList.remove('open');
+};
 const close = () => {
   const open = document.getElementById('panel');
   if (!open || !grid) return;
   open.remove();
-  for (const row of grid.querySelectorAll('tr.open')) row.classList.remove('open');
+  unmark();
   // The grid focuses the cell that is pressed.
   opener?.dispatchEvent(new MouseEvent('mousedown', { bubbles: true }));
 };
@@ -38,12 +41,16 @@ const isChanged = (field) => {
 };
 const changed = () => [...document.querySelectorAll('#entity :is(input:not([type=hidden]), select, textarea)')].filter(isChanged);
 
+const unask = () => {
+  pending = null;
+  document.querySelector('.ask')?.remove();
+};
 // Goes on at once if no field was changed. Otherwise the panel asks, and Escape or the button goes on.
 const leave = (next) => {
   const count = changed().length;
   if (!count) return next();
+  unask();
   pending = next;
-  document.querySelector('.ask')?.remove();
   const note = document.createElement('div');
   note.className = 'note warn ask';
   note.setAttribute('role', 'alert');
@@ -54,8 +61,7 @@ const leave = (next) => {
 };
 const drop = () => {
   const next = pending;
-  pending = null;
-  document.querySelector('.ask')?.remove();
+  unask();
   next();
 };
 // A form that leaves the page takes its fields with it.
@@ -130,7 +136,7 @@ const load = async (url, options) => {
 };
 
 const open = async (cell, isEdit) => {
-  for (const row of grid.querySelectorAll('tr.open')) row.classList.remove('open');
+  unmark();
   opener = cell;
   cell.parentElement.classList.add('open');
   const { href } = linkOf(cell);
@@ -205,8 +211,7 @@ document.addEventListener('keydown', (event) => {
 document.addEventListener('input', (event) => {
   const field = event.target;
   if (!field.closest('#entity')) return;
-  pending = null;
-  document.querySelector('.ask')?.remove();
+  unask();
   if (field.matches('[name=value]')) field.classList.toggle('changed', field.value !== field.defaultValue);
 });
 

@@ -4,7 +4,7 @@
 const form = document.getElementById('query');
 const access = document.getElementById('access');
 
-const isTyping = (element) => element.matches('input:not([type=checkbox]), textarea, select');
+export const isTyping = (element) => element.matches('input:not([type=checkbox]), textarea, select');
 
 document.addEventListener('keydown', (event) => {
   if (event.ctrlKey && event.key === 'Enter' && form) {

@@ -1,10 +1,12 @@
 // The staged changes: keys to review and to send them. The bar below a page leaves the page where it is.
 
+import { isTyping } from './query.js';
+
 document.addEventListener('keydown', (event) => {
   if (event.altKey || event.metaKey || event.repeat) return;
   if (event.ctrlKey && event.key === 'Enter') {
     document.querySelector('.send .staged')?.click();
-  } else if (!event.ctrlKey && event.key === 'r' && !event.target.matches('input:not([type=checkbox]), textarea, select')) {
+  } else if (!event.ctrlKey && event.key === 'r' && !isTyping(event.target)) {
     document.querySelector('#bar a.staged')?.click();
   }
 });

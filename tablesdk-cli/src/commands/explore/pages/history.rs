@@ -97,9 +97,14 @@ fn table(rows: &[Row], token: &Markup) -> Markup {
     }
 }
 
+/// Whether a text has what is looked for, in any case of its letters.
+fn contains(text: &str, find: &str) -> bool {
+    text.to_lowercase().contains(&find.trim().to_lowercase())
+}
+
 fn has(sent: &Sent, find: &str) -> bool {
     let text = format!("{} {}", sent.changes, sent.outcome);
-    text.to_lowercase().contains(&find.trim().to_lowercase())
+    contains(&text, find)
 }
 
 fn of_sent(sent: &[Sent]) -> Markup {
@@ -159,7 +164,7 @@ impl Row {
 
     fn has(&self, find: &str) -> bool {
         let text = format!("{} {} {}", self.table, self.conditions(), self.entry.access);
-        text.to_lowercase().contains(&find.trim().to_lowercase())
+        contains(&text, find)
     }
 
     fn show(&self, token: &Markup) -> Markup {

@@ -1,8 +1,9 @@
-//! The pages, one file each.
+//! The pages, one file each, and parts of them.
 
 pub(super) mod bench;
 pub(super) mod columns;
 pub(super) mod copy;
+mod decision;
 pub(super) mod entities;
 pub(super) mod entity;
 pub(super) mod history;

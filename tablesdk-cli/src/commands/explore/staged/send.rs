@@ -71,6 +71,10 @@ impl Outcome {
 }
 
 impl Outcome {
+    pub(crate) const fn is_sent(&self) -> bool {
+        matches!(self, Self::Sent)
+    }
+
     /// About as many bytes as the stored version takes in memory.
     fn bytes(&self) -> usize {
         match self {
@@ -84,15 +88,15 @@ impl Report {
     /// How many changes were sent, of how many.
     pub(crate) fn sent(&self) -> (usize, usize) {
         let count = |it: &(Transaction, Outcome)| it.0.entries.len();
-        let is_sent = |it: &&(Transaction, Outcome)| matches!(it.1, Outcome::Sent);
-        let sent = self.transactions.iter().filter(is_sent).map(count).sum();
+        let sent = self.transactions.iter().filter(|it| it.1.is_sent());
+        let sent = sent.map(count).sum();
         (sent, self.transactions.iter().map(count).sum())
     }
 
     /// The report of what was sent alone; `None` if nothing was.
     pub(super) fn of_sent(&self) -> Option<Self> {
         let transactions = self.transactions.iter();
-        let sent = transactions.filter(|it| matches!(it.1, Outcome::Sent));
+        let sent = transactions.filter(|it| it.1.is_sent());
         let transactions: Vec<_> = sent.cloned().collect();
         (!transactions.is_empty()).then_some(Self {
             transactions,
