@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Builds the book into `book/html` of the target directory: the guides, and the API documentation to which they lead. It needs Python
+# 3, and installs mdBook into the target directory if it is missing.
+#
+#   docs/book/build.sh [--open]
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+version=0.5.4
+target=${CARGO_TARGET_DIR:-target}
+mkdir -p "$target"
+target=$(cd "$target" && pwd)
+tools=$target/tools
+book=$target/book
+mdbook=$tools/bin/mdbook
+if command -v mdbook >/dev/null; then
+    mdbook=$(command -v mdbook)
+elif [ ! -x "$mdbook" ]; then
+    cargo install --quiet --locked --root "$tools" "mdbook@$version"
+fi
+
+# Nothing is linked: an empty file stands for the library of the feature `jemalloc`.
+mkdir -p "$tools"
+: >"$tools/libjemalloc.a"
+JEMALLOC_OVERRIDE=$(cd "$tools" && pwd)/libjemalloc.a \
+    cargo doc --locked --no-deps --all-features -p tablesdk -p tablesdk-derive -p tablesdk-server -p tablesdk-protocol -p tablesdk-cli
+
+rm -rf "$book"
+mkdir -p "$book"
+python3 docs/book/assemble.py "$target/doc" "$book"
+cp docs/book/book.toml docs/book/book.css "$book"
+"$mdbook" build --dest-dir "$book/html" "$book"
+cp -r "$target/doc" "$book/html/api"
+python3 docs/book/links.py "$book/html"
+echo "The book: $book/html/index.html"
+if [ "${1:-}" = --open ]; then
+    "$mdbook" build --dest-dir "$book/html" --open "$book"
+fi
