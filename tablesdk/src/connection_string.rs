@@ -153,7 +153,7 @@ fn is_http(scheme: &str) -> bool {
     scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
 }
 
-/// Whether the key is for a storage service other than tables, such as `BlobEndpoint`.
+/// Returns true if the key is for a storage service other than tables, such as `BlobEndpoint`.
 fn is_of_another_service(key: &str) -> bool {
     OTHER_SERVICES.iter().any(|service| {
         ["Endpoint", "SecondaryEndpoint"]

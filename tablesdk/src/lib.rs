@@ -81,7 +81,7 @@ pub use tablesdk_protocol::{ETag, EdmType, ErrorCode, Guid, Timestamp, Value};
 /// ```
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What the code that the derive generates is made of. Not part of the interface.
+/// The items that the code of the derive uses. Not part of the interface.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::__stub as stub;

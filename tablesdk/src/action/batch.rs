@@ -76,7 +76,7 @@ pub struct Batch<'e> {
     added: usize,
     /// The first error of a change.
     refused_change: Option<Error>,
-    /// What goes along with all changes.
+    /// The riders of the batch as a whole.
     riders: Riders,
     exactly_once: Option<KeepMarker>,
 }
@@ -86,7 +86,7 @@ struct Item<'e> {
     kind: ChangeKind,
     entity: EncodedEntity,
     written: Option<Written<'e>>,
-    /// Of a patch: the type that its entity must have.
+    /// The type that the entity of a patch must have; `None` for other changes.
     owner: Option<ColumnOwner>,
 }
 
@@ -122,7 +122,7 @@ impl<'e> Batch<'e> {
         self.items.len()
     }
 
-    /// Whether the batch has no changes and no steps.
+    /// Returns true if the batch has no changes and no steps.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty() && !self.riders.are_committed_alone()
     }

@@ -31,7 +31,7 @@ pub struct DeleteEntity {
     table: Table,
     entity: Result<EncodedEntity, Arc<Error>>,
     if_match: IfMatch,
-    /// Whether the ETag is not that of the entity that was read.
+    /// True if the caller gave an ETag, and it is not that of the entity that was read.
     is_of_other_version: bool,
     exactly_once: Option<KeepMarker>,
 }

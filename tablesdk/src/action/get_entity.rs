@@ -155,7 +155,7 @@ async fn read<E: TableEntity>(
     Ok((key, run.end(found)?))
 }
 
-/// Whether an entity that was just read counts as missing.
+/// Returns true if an entity that was just read counts as missing.
 pub(crate) fn is_hidden(run: &OperationRun<'_>, extensions: &Extensions, content: &Bytes) -> bool {
     let now = run.pipeline().service_now();
     read_entity(content).is_ok_and(|entity| extensions.hides(&entity, now))

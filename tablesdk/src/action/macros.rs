@@ -1,4 +1,5 @@
-//! What actions have in common, as macros: `.await`, the options of a single call, of `exactly_once` and of bulk runs, and `Debug`.
+//! Macros for the common parts of actions: `.await`, the options of a single call, of
+//! `exactly_once` and of bulk runs, and `Debug`.
 
 /// Makes an action awaitable: `.await` calls its method `run`. Adds the options of a single call.
 macro_rules! action {

@@ -197,7 +197,8 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
         }
     }
 
-    /// Whether the error shows that another client has written the entity since it was read.
+    /// Returns true if the error shows that another client has written the entity since it was
+    /// read.
     fn is_rival(&self, error: &Error) -> bool {
         // A conflict of what goes along with the entity is not a rival write.
         let is_inserted = error.is_conflict() && !error.has_details();
@@ -282,7 +283,7 @@ struct OtherKey {
 /// A round that was refused because of its condition, and what it sent.
 type Refused = (Error, EntityChange);
 
-/// What was read of an entity; an error if it does not exist.
+/// The entity that a round has read; an error if it does not exist.
 type Read = Result<RawEntity, Error>;
 
 /// Reads the entity after a refused round. Fails where the refusal may be that of a copy of the round's own request.

@@ -280,7 +280,7 @@ impl<E: TableEntity> PatchProperties<E> {
         self
     }
 
-    /// What is sent, and whose properties it has.
+    /// The entity that is sent, and the type to which its properties belong.
     pub(crate) fn encode(self, key: &EntityKey) -> Result<(EncodedEntity, ColumnOwner), Error> {
         let values = self.values.map_err(Error::input)?;
         let owner = self

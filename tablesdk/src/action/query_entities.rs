@@ -413,7 +413,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         })
     }
 
-    /// What stays the same from page to page, if it may be sent.
+    /// The part of the query that is the same for each page, and its pages, if it may be sent.
     pub(crate) fn into_paged(self) -> Result<(Arc<PagedQuery<S>>, Pages), Error> {
         const { check_verified::<E>(S::IS_UNVERIFIED) }
         let pipeline = self.table.pipeline.clone();
@@ -466,11 +466,11 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         }
     }
 
-    /// Whether there is any item.
+    /// Returns true if there is any item.
     ///
     /// # Errors
     ///
-    /// Those of the service, such as `TableNotFound`.
+    /// The errors of the service, such as `TableNotFound`.
     pub async fn exists(self) -> Result<bool, Error> {
         const { check_verified::<E>(S::IS_UNVERIFIED) }
         let mut items = self.at_most(1).presence().stream();
@@ -481,7 +481,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     ///
     /// # Errors
     ///
-    /// Those of the service, such as `TableNotFound`.
+    /// The errors of the service, such as `TableNotFound`.
     pub async fn count(self) -> Result<usize, Error> {
         const { check_verified::<E>(S::IS_UNVERIFIED) }
         let items = self.presence().stream();
@@ -594,7 +594,8 @@ impl<E, S> QueryEntities<E, S> {
 
 #[cfg(feature = "object-store")]
 impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
-    /// What reads all entities of the query, expired ones included, from the start each time.
+    /// A function that reads all entities of the query, expired ones included, from the start each
+    /// time.
     pub(crate) fn repeated(
         mut self,
     ) -> Result<impl Fn() -> EntityStream<S::Item> + Send + Sync + 'static, Error> {

@@ -87,7 +87,7 @@ impl QueryTables {
     ///
     /// # Errors
     ///
-    /// Those of the service, such as `AuthenticationFailed`.
+    /// The errors of the service, such as `AuthenticationFailed`.
     pub async fn collect(self) -> Result<Vec<String>, Error> {
         self.stream().try_collect().await
     }
@@ -214,7 +214,7 @@ impl QueryTables {
 
 call_options!(impl[] QueryTables, pipeline);
 
-/// What the pages of one list have in common.
+/// The operation of a list, which all its pages share.
 struct Scan {
     operation: PagedOperation,
     continuations: Continuations<String>,

@@ -1,4 +1,4 @@
-//! What is refused before anything is sent, and responses that cannot be read.
+//! Errors of input, which is refused before anything is sent, and of responses that cannot be read.
 
 use std::error::Error as StdError;
 

@@ -143,7 +143,8 @@ impl TableServiceClient {
     ///
     /// # Errors
     ///
-    /// Those of the service, such as `AuthenticationFailed`; a shared access signature needs the permission to list.
+    /// The errors of the service, such as `AuthenticationFailed`; a shared access signature needs
+    /// the permission to list.
     pub fn tables(&self) -> QueryTables {
         QueryTables::new(self.pipeline.clone())
     }
@@ -254,7 +255,7 @@ impl TableServiceClient {
     ///
     /// # Errors
     ///
-    /// Those of [`sign`](AccountSasBuilder::sign).
+    /// The errors of [`sign`](AccountSasBuilder::sign).
     pub fn sas(&self) -> AccountSasBuilder {
         AccountSasBuilder::new(self.pipeline.clone())
     }

@@ -165,7 +165,7 @@ impl TableClient {
         Action::of_table(&self.table, delete_table)
     }
 
-    /// Whether the table exists. A table that is being deleted does not exist.
+    /// Returns true if the table exists. A table that is being deleted does not exist.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -280,7 +280,7 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// Those of [`sign`](TableSasBuilder::sign).
+    /// The errors of [`sign`](TableSasBuilder::sign).
     pub fn sas(&self) -> TableSasBuilder {
         TableSasBuilder::new(self.table.clone())
     }
@@ -720,7 +720,7 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// Those of a [`Batch`].
+    /// The errors of a [`Batch`].
     pub fn batch<'e>(&self, partition: impl IntoPartitionKey) -> Batch<'e> {
         Batch::new(self.table.clone(), partition.into_partition_key())
     }

@@ -35,8 +35,8 @@ pub(super) fn scope(audience: &str) -> String {
     }
 }
 
-/// Whether a token may be requested for an audience that a response of the service names. A token for any other audience could be
-/// misused elsewhere by the server that responded.
+/// Returns true if a token may be requested for an audience that a response of the service names. A
+/// token for any other audience could be misused elsewhere by the server that responded.
 // The next request would carry that token. Other audiences, and login pages that are not Microsoft's, leave the response a plain 401.
 pub(super) fn is_trusted(audience: &str, endpoint: &Endpoint) -> bool {
     let Some(host) = host_of(audience) else {
@@ -45,7 +45,7 @@ pub(super) fn is_trusted(audience: &str, endpoint: &Endpoint) -> bool {
     AUDIENCES.contains(&host) || host.eq_ignore_ascii_case(endpoint.host())
 }
 
-/// Whether a login page is Microsoft's.
+/// Returns true if a login page is Microsoft's.
 pub(super) fn is_login_page(url: &str) -> bool {
     host_of(url).is_some_and(|host| LOGIN_HOSTS.contains(&host))
 }

@@ -125,7 +125,8 @@ impl TokenCache {
         renewal.await.map_err(Error::credential)
     }
 
-    /// Whether to retry with another token, after the service refused this one with 401 and that challenge.
+    /// Learns from the challenge of a response with status 401, by which the service refused this
+    /// token. Returns true if a retry with another token may succeed.
     pub(crate) fn learn(&self, refused: &Arc<Bearer>, challenge: Option<&str>) -> bool {
         let Some(challenge) = challenge.and_then(Challenge::parse) else {
             return false;

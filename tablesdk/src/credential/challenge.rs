@@ -52,7 +52,7 @@ impl Challenge {
         (!tenant.is_empty() && !is_any && tenant.bytes().all(is_name)).then_some(tenant)
     }
 
-    /// Whether the challenge has a login page that is not Microsoft's.
+    /// Returns true if the challenge has a login page that is not Microsoft's.
     pub(super) fn has_untrusted_login_page(&self) -> bool {
         let page = self.authorization.as_deref();
         page.is_some_and(|page| !audience::is_login_page(page))

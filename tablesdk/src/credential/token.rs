@@ -53,7 +53,7 @@ where
     }
 }
 
-/// What [`TokenCredential::token`] returns.
+/// The future that [`TokenCredential::token`] returns.
 ///
 /// ```
 /// use std::path::PathBuf;
@@ -102,7 +102,7 @@ pub struct TokenRequest {
 }
 
 impl TokenRequest {
-    /// What the token is for, such as `https://storage.azure.com/.default`: one scope.
+    /// The scopes of the token: one, such as `https://storage.azure.com/.default`.
     pub fn scopes(&self) -> &[String] {
         &self.scopes
     }

@@ -1,12 +1,14 @@
-//! What the derive adds to an entity for the patterns that take part in its reads and writes. Opaque here: a pattern makes it, the verbs
-//! carry it, and the same pattern opens it.
+//! The hooks that the derive adds to an entity for the patterns that take part in its reads and
+//! writes. Opaque here: a pattern makes the parts, the verbs carry them, and the same pattern opens
+//! them.
 
 use std::any::{Any, TypeId};
 use std::fmt;
 
 use super::{EntityError, EntityProblem, Schema, TableEntity};
 
-/// What is known of a type at compile time. For a plain type, the verbs contain no code of any pattern.
+/// The facts about a type that are known at compile time. For a plain type, the verbs contain no
+/// code of any pattern.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
     pub(crate) is_entry: bool,
@@ -43,19 +45,19 @@ impl Facts {
         self
     }
 
-    /// Those of a type with that schema, which may encrypt properties.
+    /// Adds the facts of a schema, which may encrypt properties.
     #[must_use]
     pub const fn of_schema(mut self, schema: &Schema) -> Self {
         self.is_extended |= schema.encrypts();
         self
     }
 
-    /// Whether each write of an entity is complete by itself.
+    /// Returns true if each write of an entity is complete by itself.
     pub(crate) const fn is_standalone(self) -> bool {
         !self.is_entry && !self.has_riders
     }
 
-    /// Of an enum, one of whose variants has these.
+    /// Adds the facts of a variant to those of its enum.
     #[must_use]
     pub const fn or(mut self, variant: Self) -> Self {
         self.is_entry |= variant.is_entry;
@@ -65,22 +67,22 @@ impl Facts {
     }
 }
 
-/// What a write does to the entity.
+/// The kind of write for which riders are collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Attached {
     Insert,
     /// The value replaces what was read.
     Replace,
-    /// What was read is deleted.
+    /// The entity that was read is deleted.
     Delete,
 }
 
 /// Collects what goes along with a write of an entity.
 pub struct Attach<'a> {
     pub(crate) change: Attached,
-    /// What is known of the stored entity.
+    /// The notes of patterns about the stored entity.
     pub(crate) memory: &'a Memory,
-    /// What [`extend`](crate::action::extend) collects.
+    /// The collection of [`extend`](crate::action::extend), which gets the riders.
     pub(crate) sink: &'a mut dyn Any,
 }
 
@@ -114,7 +116,7 @@ impl fmt::Debug for Attach<'_> {
 pub struct Extensions<'a> {
     /// The schema of the type, of an enum that of the enum.
     pub(crate) schema: &'static Schema,
-    /// What [`extend`](crate::action::extend) collects.
+    /// The collection of [`extend`](crate::action::extend), which gets the extensions.
     pub(crate) sink: &'a mut dyn Any,
 }
 
@@ -134,7 +136,7 @@ pub enum Remembered {
     Written,
 }
 
-/// What patterns keep with a value that is stored. Each has at most one note.
+/// The notes of patterns about a stored value. Each pattern has at most one note.
 #[derive(Clone, Default)]
 pub struct Memory(Option<Box<Kept<dyn Note>>>);
 
@@ -170,7 +172,7 @@ impl Clone for Box<Kept<dyn Note>> {
 impl Memory {
     pub(crate) const NONE: Self = Self(None);
 
-    /// Of a value that was read or written.
+    /// The notes about a value that was read or written.
     pub(crate) fn of<E: TableEntity>(value: &E, how: Remembered) -> Self {
         let mut memory = Self::NONE;
         if const { E::FACTS.has_riders } {

@@ -15,13 +15,13 @@ pub struct ColumnScope {
 }
 
 impl ColumnScope {
-    /// Of what is not flattened.
+    /// The scope of a column that is not flattened.
     pub const ROOT: Self = Self {
         texts: [""; DEPTH_MAX],
         rows: None,
     };
 
-    /// Of these rows alone, in place of those that it was of.
+    /// Restricts the scope to these rows, in place of the rows that it had.
     #[must_use]
     pub const fn of_rows(mut self, rows: Option<VariantRows>) -> Self {
         self.rows = rows;
@@ -69,7 +69,7 @@ impl ColumnScope {
         &self.texts
     }
 
-    /// Whether names stand as they are.
+    /// Returns true if names have no prefix.
     pub(crate) const fn is_empty(&self) -> bool {
         let [outermost, ..] = self.texts;
         outermost.is_empty()

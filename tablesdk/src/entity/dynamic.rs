@@ -149,7 +149,7 @@ impl DynamicEntity {
         self.properties.note_decrypted(schema);
     }
 
-    /// What a struct is stored as.
+    /// The entity as which a struct is stored.
     ///
     /// ```
     /// use tablesdk::{DynamicEntity, TableEntity, Value};
@@ -251,8 +251,8 @@ impl WritableEntity for DynamicEntity {
     }
 }
 
-/// What filters and projections of [`DynamicEntity`] are written with: any column, by its name. As those of an enum of entities,
-/// `E`, they are columns of the rows that its variant marked `other` takes.
+/// The columns of filters and projections of [`DynamicEntity`]: any column, by its name. As columns
+/// of an enum of entities, `E`, they belong to the rows that its variant marked `other` takes.
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]

@@ -9,7 +9,7 @@ use super::entity_type::refuse;
 use super::schema::{PropertySchema, SchemaPart, hash_of, hash_on};
 use super::{EntityError, EntityProblem, Schema, TableEntity};
 
-/// Whether the values of a property are encrypted.
+/// The encryption of a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Encryption {
     No,
@@ -103,7 +103,8 @@ impl Schema {
         }
     }
 
-    /// Whether a property is encrypted: of an enum in any variant, and of a struct with older versions in any of them.
+    /// Returns true if a property is encrypted. The properties of an enum are those of all
+    /// variants, and the properties of a struct with older versions are those of all versions.
     pub(crate) const fn encrypts(&self) -> bool {
         let mut index = 0;
         while index < self.parts.len() {
@@ -232,7 +233,7 @@ impl Schema {
         }
     }
 
-    /// Whether the property of that name is encrypted.
+    /// Returns true if the property of that name is encrypted.
     pub(crate) fn encrypts_as(&self, name: &str) -> bool {
         let names = self.encrypted_names();
         names.iter().any(|known| known.name == name)

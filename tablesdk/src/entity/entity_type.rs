@@ -76,12 +76,12 @@ impl EntityType {
         self.older
     }
 
-    /// Whether that name is this struct's, of this version.
+    /// Returns true if the name is the name of this struct, in this version.
     pub(super) const fn is_own(&self, name: &str) -> bool {
         equal(self.name, name) || contains(self.aliases, name)
     }
 
-    /// Whether that name is read, an older version's included.
+    /// Returns true if entities with that name are read, those of older versions included.
     #[expect(
         clippy::indexing_slicing,
         reason = "at compile time, too, and within the bounds by the condition of the loop"
@@ -205,7 +205,7 @@ impl EntityType {
         }
     }
 
-    /// What is true of the entities with one of the names.
+    /// The condition for entities with one of the names.
     pub(super) fn condition(property: &str, names: &[&str]) -> Option<Tree> {
         let names = names.iter();
         let conditions =
@@ -250,7 +250,7 @@ impl Schema {
     }
 }
 
-/// What an entity of an older version becomes.
+/// Converts an entity of an older version.
 #[doc(hidden)]
 pub fn upgrade<Old, New>(old: Old, schema: &Schema) -> Result<New, EntityError>
 where
@@ -265,7 +265,7 @@ where
     })
 }
 
-/// What the code of a struct with an entity type calls before it reads a property.
+/// Reads the entity type for the code of a struct, before it reads a property.
 impl PropertyReader<'_, '_> {
     /// Which of the older versions the entity is of; `None` when of none.
     #[doc(hidden)]
@@ -299,12 +299,12 @@ impl PropertyReader<'_, '_> {
     }
 }
 
-/// Whether two texts are the same; for constants.
+/// Returns true if two strings are equal; for constants.
 pub(super) const fn equal(a: &str, b: &str) -> bool {
     a.len() == b.len() && begins_with(a, b)
 }
 
-/// Whether a text begins with another; for constants.
+/// Returns true if a string begins with another; for constants.
 #[expect(
     clippy::indexing_slicing,
     reason = "at compile time, too, and within the bounds by the condition of the loop"

@@ -1,4 +1,5 @@
-//! What can be wrong between a struct and its entity: which property, what was wanted and what was found.
+//! Errors of the conversion between a struct and its entity: the property, the expected and the
+//! found.
 
 use std::fmt::{self, Display};
 
@@ -27,7 +28,7 @@ use crate::value_error::{ValueError, shortened};
 pub struct EntityError(Box<EntityProblem>);
 
 impl EntityError {
-    /// What is wrong.
+    /// The reason of the error.
     pub const fn problem(&self) -> &EntityProblem {
         &self.0
     }
@@ -39,7 +40,8 @@ impl<P: Into<EntityProblem>> From<P> for EntityError {
     }
 }
 
-/// What is wrong between a struct and its entity.
+/// The reason why a struct cannot be written as an entity, or an entity cannot be read as the
+/// struct.
 ///
 /// ```
 /// # use tablesdk::{DynamicEntity, TableEntity};
@@ -62,7 +64,7 @@ pub enum EntityProblem {
     Chunks {
         /// The name of the property with the first chunk.
         property: String,
-        /// What is wrong with the chunks.
+        /// The reason why the chunks cannot be joined.
         problem: String,
     },
     /// A copy is in another partition than its source.
@@ -78,7 +80,7 @@ pub enum EntityProblem {
     CopyRefused {
         /// The name of the type of the copy.
         copy: &'static str,
-        /// What is wrong with the copy.
+        /// The rule that the copy breaks.
         problem: Box<Self>,
     },
     /// Properties by name, in which an encrypted property was decrypted: those of a [`DynamicEntity`](crate::DynamicEntity) that a closure of
@@ -109,7 +111,7 @@ pub enum EntityProblem {
     Entry {
         /// The name of the type of the entries.
         index: &'static str,
-        /// What is wrong with the entry.
+        /// The rule that the entry breaks.
         problem: Box<Self>,
     },
     /// The entity exceeds 1 MiB as the service counts it.
@@ -156,7 +158,7 @@ pub enum EntityProblem {
         template: &'static str,
         /// The field.
         field: &'static str,
-        /// What is wrong with its value.
+        /// The error of the value.
         error: ValueError,
     },
     /// A sibling of a wide entity does not exist, though its head names it.
@@ -187,7 +189,7 @@ pub enum EntityProblem {
     Payload {
         /// The type of the field, where there is one.
         wanted: Option<EdmType>,
-        /// What is wrong with the value.
+        /// The error of the value.
         error: PropertyError,
     },
     /// More than 252 properties.
@@ -244,7 +246,7 @@ pub enum EntityProblem {
     /// A part of an entity, which cannot be written.
     #[error("a projection is a part of an entity, and to write it would lose the rest")]
     Unwritable,
-    /// What was written cannot be read back.
+    /// The entity that was written could not be read back.
     #[error("the entity cannot be read back: {reason}")]
     Unreadable {
         /// Why not.
@@ -263,7 +265,7 @@ pub enum EntityProblem {
     Value {
         /// The name of the property.
         property: String,
-        /// What is wrong with its value.
+        /// The error of the value.
         error: ValueError,
     },
     /// The entity has another type, or none.
@@ -279,7 +281,8 @@ pub enum EntityProblem {
 }
 
 impl EntityProblem {
-    /// Whether it is about the key or the version, which every entity of the service has, whatever its type.
+    /// Returns true if the error is about the key or the version, which every entity of the service
+    /// has, whatever its type.
     pub(crate) fn is_of_response(&self) -> bool {
         let property = match self {
             Self::NoETag => return true,
@@ -292,7 +295,7 @@ impl EntityProblem {
         ["PartitionKey", "RowKey", "Timestamp"].contains(&property)
     }
 
-    /// What is wrong with the entry of an entity in an index.
+    /// The error of the entry that an entity has in an index.
     pub(crate) fn of_entry(index: &'static str, error: EntityError) -> Self {
         Self::Entry {
             index,
@@ -300,7 +303,7 @@ impl EntityProblem {
         }
     }
 
-    /// What is wrong with a copy of an entity.
+    /// The error of a copy of an entity.
     pub(crate) fn of_copy(copy: &'static str, error: EntityError) -> Self {
         Self::CopyRefused {
             copy,

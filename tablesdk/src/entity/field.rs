@@ -1,4 +1,4 @@
-//! What a field of an entity may be: a property, or an `Option` of one.
+//! The types of the fields of an entity: a property, or an `Option` of one.
 
 use tablesdk_protocol::wire::json::RawProperty;
 use tablesdk_protocol::{EdmType, Value, ValueRef};
@@ -24,7 +24,7 @@ pub trait Field: Sized + Send + 'static {
     /// The type it is stored as.
     const EDM_TYPE: EdmType;
 
-    /// Whether the property may be absent.
+    /// True if the property may be absent.
     const OPTIONAL: bool;
 
     /// The value to store; `None` to store none.

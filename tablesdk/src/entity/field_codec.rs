@@ -1,4 +1,4 @@
-//! What generated code does with a field, behind one function for each kind of field.
+//! Access of generated code to a field, behind one function for each kind of field.
 //!
 //! All that a derive asks of a field's type it asks by way of [`field`], [`key_part`](super::key_part) and their like. A type that does not
 //! fit is then refused in the same words at the same place each time, which the compiler reports once.
@@ -22,7 +22,7 @@ type ToValue<F> = fn(&F) -> Result<Option<ValueRef<'_>>, ValueError>;
 type FromValue<F> = fn(Option<Value>) -> Result<Option<F>, ValueError>;
 type FromJson<F> = fn(&RawProperty<'_>) -> Option<F>;
 
-/// What can be done with a field that is a property.
+/// Access to a field that is a property.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldAccess<F> {
     edm_type: EdmType,
@@ -58,7 +58,7 @@ pub const fn with_field<F, P: Field>(
     }
 }
 
-/// What a function of the user's made of a field, as the value to store.
+/// The value to store for a field that a function of the program has converted.
 pub fn with_to_value<P: Field>(
     property: Result<P, ValueError>,
 ) -> Result<Option<ValueRef<'static>>, ValueError> {
@@ -247,7 +247,7 @@ pub trait ETagField: From<Option<ETag>> {}
 
 impl ETagField for Option<ETag> {}
 
-/// What can be done with a field marked `etag`.
+/// Access to a field marked `etag`.
 #[derive(Clone, Copy, Debug)]
 pub struct ETagAccess<F> {
     make: fn(Option<ETag>) -> F,
@@ -265,7 +265,7 @@ impl<F> ETagAccess<F> {
     }
 }
 
-/// What can be done with a field marked `rest`.
+/// Access to a field marked `rest`.
 #[derive(Clone, Copy, Debug)]
 pub struct RestAccess<F> {
     empty: fn(Option<&'static Schema>) -> F,
@@ -314,7 +314,7 @@ pub trait DefaultField: Default {}
 
 impl<F: Default> DefaultField for F {}
 
-/// What makes the value of a field that is not stored, or was absent.
+/// A function that makes the default of a field that is not stored, or was absent.
 pub const fn default_of<F: DefaultField>() -> fn() -> F {
     F::default
 }

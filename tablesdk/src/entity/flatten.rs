@@ -44,7 +44,7 @@ pub trait TableProperties: Sized + Send + 'static {
     /// A struct with one [`Column`](crate::query::Column) of the entity `E` for each field.
     type Columns<E>: Copy;
 
-    /// What collects the values while the properties pass by.
+    /// The slots that collect the values while the properties are read.
     #[doc(hidden)]
     // A property that no field has is offered to each flattened struct, without the prefix, and is collected in slots of that struct.
     // So a flattened field is read in the one pass over the JSON too. Names with a prefix are built only for columns
@@ -82,7 +82,7 @@ pub trait TableProperties: Sized + Send + 'static {
 
 impl<T: TableProperties> TableProperties for Option<T> {
     type Columns<E> = T::Columns<E>;
-    /// Whether any property was there, and those of `T`.
+    /// True if any property was there, and the slots of `T`.
     type Slots = (bool, T::Slots);
 
     const SCHEMA: Schema = T::SCHEMA;

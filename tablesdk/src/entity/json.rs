@@ -1,7 +1,7 @@
 //! Fields of `#[table(json)]`: whatever serde knows, as one property of text.
 //!
-//! What is `null` in JSON is an absent property, hence `None` is, and is read so. Without the feature there is nothing but
-//! the message that names it.
+//! A value that is `null` in JSON, such as `None`, is an absent property, and is read so. Without
+//! the feature there is nothing but the message that names it.
 
 use super::FieldAccess;
 use crate::sealed::Seal;

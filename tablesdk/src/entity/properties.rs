@@ -152,7 +152,7 @@ impl Properties {
         self.entries.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no properties.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

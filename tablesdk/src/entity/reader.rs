@@ -15,13 +15,14 @@ use super::{EntityError, EntityProblem, STEP_OF, Schema, ValueError};
 pub struct PropertyReader<'e, 'a> {
     entity: EntityCursor<'e, 'a>,
     etag: Option<&'e ETag>,
-    /// Whether the ETag or the time in it was asked for.
+    /// True if the ETag, or the time in it, was read.
     has_given_etag: Cell<bool>,
     /// The type whose encrypted properties were decrypted.
     decrypted_by: Option<&'static Schema>,
     /// The property that says of which type the entity is, and its text, once it was asked for.
     entity_type: Option<(&'static str, Option<&'e str>)>,
-    /// Whether an enum has found the type to be right, by a name that the struct itself does not know.
+    /// True if an enum has accepted the entity type, by a name that the struct itself does not
+    /// know.
     accepted: bool,
     /// The stamp of a step that came among the properties.
     step_of: Option<Box<str>>,
@@ -32,7 +33,7 @@ impl<'e, 'a> PropertyReader<'e, 'a> {
         Self::of(EntityCursor::new(entity), etag)
     }
 
-    /// Of an entity that is read as that schema says.
+    /// A reader for an entity that is read by that schema.
     pub(crate) fn with_schema(
         entity: EntityCursor<'e, 'a>,
         schema: &'static Schema,
@@ -83,7 +84,7 @@ impl<'e, 'a> PropertyReader<'e, 'a> {
         self.entity.expected_properties()
     }
 
-    /// Whether the value that was read may depend on the ETag.
+    /// Returns true if the value that was read may depend on the ETag.
     pub(crate) const fn has_given_etag(&self) -> bool {
         self.has_given_etag.get()
     }

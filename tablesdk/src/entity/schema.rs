@@ -1,4 +1,4 @@
-//! What is known of an entity's properties at compile time.
+//! The facts about the properties of an entity that are known at compile time.
 
 use std::borrow::Cow;
 
@@ -42,17 +42,18 @@ pub struct Schema {
     partition_key: Option<KeyTemplate>,
     row_key: Option<KeyTemplate>,
     pub(super) entity_type: Option<EntityType>,
-    /// Of an enum.
+    /// The variants of an enum.
     pub(super) dispatch: Option<Dispatch>,
     /// The property with the instant at which an entity expires.
     pub(crate) expires: Option<&'static str>,
-    /// Of the entries of an index.
+    /// The place of the entries of an index.
     pub(super) entry: Option<EntryPlace>,
     /// With what the row keys of its entries in indexes begin.
     pub(super) row_keys_of_entries: &'static [&'static str],
-    /// Of a type with a mistake, of which nothing is known.
+    /// True for a type with a mistake, of which nothing is known.
     pub(super) stub: bool,
-    /// Of a flattened struct without `rename_all`: the set of the rules that its names do not follow.
+    /// For a flattened struct without `rename_all`, the set of the rules that its names do not
+    /// follow.
     unrenamed: u8,
 }
 
@@ -64,7 +65,7 @@ pub(super) enum EntryPlace {
     Elsewhere,
 }
 
-/// What a field is stored as.
+/// The properties of a field.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "made by generated code alone")]
@@ -167,7 +168,7 @@ impl Schema {
         self
     }
 
-    /// Whether it is that of entries in other partitions than their entities.
+    /// Returns true if the schema is that of entries in other partitions than their entities.
     pub(crate) const fn is_elsewhere(&self) -> bool {
         matches!(self.entry, Some(EntryPlace::Elsewhere))
     }
@@ -177,7 +178,8 @@ impl Schema {
         self.entity
     }
 
-    /// Whether the struct is a part of what is stored, which can only be read.
+    /// Returns true if the struct is a projection: a part of a stored entity, which can only be
+    /// read.
     pub const fn is_projection(&self) -> bool {
         self.projection
     }
@@ -224,7 +226,7 @@ impl Schema {
         }
     }
 
-    /// What the query asks for; everything when `None`.
+    /// The names that a query selects; `None` selects all properties.
     pub(crate) fn select(&self) -> Option<Vec<String>> {
         if !self.projection {
             return None;
@@ -456,7 +458,7 @@ impl PropertySchema {
         self
     }
 
-    /// Whether its values are encrypted before they are sent.
+    /// Returns true if the values are encrypted before they are sent.
     pub const fn is_encrypted(&self) -> bool {
         !matches!(self.encryption, Encryption::No)
     }
@@ -476,7 +478,7 @@ impl PropertySchema {
         self
     }
 
-    /// Of a field that has a value when the property is absent.
+    /// Marks a property whose field has a default value when the property is absent.
     #[doc(hidden)]
     #[must_use]
     pub const fn with_default(mut self) -> Self {
@@ -484,7 +486,7 @@ impl PropertySchema {
         self
     }
 
-    /// Whether it is also read under that name.
+    /// Returns true if the property is also read under that name.
     pub(crate) fn is_alias(&self, name: &str) -> bool {
         let mut aliases = self.aliases.iter();
         aliases.any(|alias| self.scope.name(alias) == name)
@@ -500,7 +502,7 @@ impl PropertySchema {
         self.edm_type
     }
 
-    /// Whether the property may be absent: its field is an `Option`, or has a default.
+    /// Returns true if the property may be absent: its field is an `Option`, or has a default.
     pub const fn is_optional(&self) -> bool {
         self.optional
     }

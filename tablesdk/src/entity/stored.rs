@@ -40,12 +40,13 @@ pub struct Stored<E> {
     known: Known,
 }
 
-/// What is known of the stored entity beside the value. No part of the value: all of them are equal.
+/// The facts about the stored entity beside its value. They are no part of the value: all of them
+/// are equal.
 #[derive(Clone, Default)]
 struct Known {
     /// Its content, where it is kept to be compared with.
     content: Option<Bytes>,
-    /// What patterns have noted.
+    /// The notes of patterns.
     memory: Memory,
     /// The step of an outbox that has written it.
     step_of: Option<Box<str>>,
@@ -101,7 +102,7 @@ impl<E> Stored<E> {
         self.known.content = Some(content);
     }
 
-    /// What is stored, where it was kept and not written since in another way.
+    /// The stored content, if it was kept and was not written since in another way.
     pub(crate) const fn tracked(&self) -> Option<&Bytes> {
         self.known.content.as_ref()
     }
@@ -111,7 +112,7 @@ impl<E> Stored<E> {
         self.known.step_of.as_deref()
     }
 
-    /// What patterns have noted of the stored entity.
+    /// The notes of patterns about the stored entity.
     pub(crate) const fn memory(&self) -> &Memory {
         &self.known.memory
     }

@@ -37,12 +37,13 @@ pub trait TableEntity: Sized + Send + 'static {
     /// The names and types of the properties.
     const SCHEMA: Schema;
 
-    /// What is known of the type at compile time.
+    /// The facts about the type that are known at compile time.
     #[doc(hidden)]
     const FACTS: Facts = Facts::PLAIN;
 
-    /// Whether a value is any entity, exactly as it is stored. Queries return what the client stores for purposes of its own, too, and a write
-    /// keeps which step of an outbox has written the entity: for exports and copies of whole tables.
+    /// True if a value is any entity, exactly as it is stored, for exports and copies of whole
+    /// tables. Queries then also return entities that the client stores for its own purposes, and a
+    /// write keeps the step of an outbox that has written the entity.
     #[doc(hidden)]
     const IS_VERBATIM: bool = false;
 

@@ -1,5 +1,5 @@
-//! What an entity is as a variant of an enum. All that an enum asks of the type in a variant it asks of one trait, so that a type
-//! that is no entity is refused once.
+//! Entities as variants of an enum. An enum uses the type of a variant through one trait, so that
+//! the compiler reports a type that is no entity once.
 
 use std::any::TypeId;
 
@@ -25,7 +25,7 @@ pub trait EntityVariant: Sized {
     /// The columns, as those of `E`.
     type ColumnsOf<E>: Copy;
 
-    /// What can be done with it.
+    /// Access to the value of a variant.
     #[doc(hidden)]
     const ACCESS: VariantAccess<Self>;
 
@@ -34,7 +34,7 @@ pub trait EntityVariant: Sized {
     fn columns_of<E>(scope: ColumnScope) -> Self::ColumnsOf<E>;
 }
 
-/// What can be done with what a variant holds.
+/// Access to the value of a variant.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct VariantAccess<V> {
@@ -91,7 +91,7 @@ impl<V> VariantAccess<V> {
         self.schema
     }
 
-    /// Whether it can be written.
+    /// Returns true if the value can be written.
     pub const fn is_writable(&self) -> bool {
         self.write.is_some()
     }
@@ -106,7 +106,7 @@ impl<V> VariantAccess<V> {
         (self.written_as)(value, etag);
     }
 
-    /// What is known of the type at compile time.
+    /// The facts about the type that are known at compile time.
     pub const fn facts(&self) -> Facts {
         self.facts
     }
@@ -177,7 +177,7 @@ pub const fn schema_of<V: EntityVariant>() -> &'static Schema {
 #[doc(hidden)]
 pub const fn check_other<V: OtherVariant>() {}
 
-/// What a variant marked `other` holds.
+/// The value of a variant marked `other`.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot hold an entity of any type",

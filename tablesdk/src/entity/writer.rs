@@ -14,7 +14,7 @@ use super::{EntityError, EntityProblem, Schema, ValueError, WritableEntity};
 #[derive(Debug)]
 pub struct PropertyWriter<'a> {
     sink: &'a mut Sink,
-    /// What stands in front of the names at the moment.
+    /// The prefix of the names at the moment.
     prefix: String,
     count: usize,
     bytes: usize,
@@ -23,7 +23,8 @@ pub struct PropertyWriter<'a> {
     pub(super) encrypts: Option<&'static Schema>,
 }
 
-/// What an entity carries that a step of an outbox wrote: the id of the outbox, and the number of the step.
+/// The property with the stamp of a step of an outbox, in an entity that the step has written: the
+/// id of the outbox, and the number of the step.
 pub(crate) const STEP_OF: &str = "TablesdkStepOf";
 
 /// Whose stamp of a step may be written. A worker takes an entity with the stamp of another one for one that came back after a delete step.
@@ -57,8 +58,8 @@ impl<'a> PropertyWriter<'a> {
         }
     }
 
-    /// Whether the stamp of a step is that of this entity. An entity that was read keeps it, and no other gets it with the properties of one
-    /// that was read.
+    /// Returns true if the stamp of a step is that of this entity. An entity that was read keeps
+    /// its stamp. No other entity gets the stamp with the properties of an entity that was read.
     pub(super) fn is_stamped(&self, stamp: &Value) -> bool {
         match self.step_of {
             StepOf::Known(known) => {
@@ -105,7 +106,7 @@ impl<'a> PropertyWriter<'a> {
         written
     }
 
-    /// What is wrong with the value of a property.
+    /// The error of the value of a property.
     pub(crate) fn refused(&self, name: &str, error: ValueError) -> EntityError {
         EntityProblem::value(&format!("{}{name}", self.prefix), error).into()
     }

@@ -86,7 +86,7 @@ impl Error {
     }
 }
 
-/// Whether the next response to the same request may be another one.
+/// Returns true if the next response to the same request may be different.
 fn may_pass(status: StatusCode) -> bool {
     matches!(
         status,

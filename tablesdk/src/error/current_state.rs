@@ -94,7 +94,8 @@ impl CurrentEntity {
         &self.etag
     }
 
-    /// Whether it equals what was sent: all of it after an insert or a replace, the properties that were sent after a merge.
+    /// Returns true if the entity has the content that was sent: all of it after an insert or a
+    /// replace, the properties that were sent after a merge.
     pub const fn equals_sent(&self) -> bool {
         self.equals_sent
     }
@@ -151,7 +152,7 @@ impl fmt::Debug for CurrentEntity {
 }
 
 impl CurrentState {
-    /// Whether the entity is there as it was sent.
+    /// Returns true if the entity exists, with the content that was sent.
     pub(crate) fn equals_sent(&self) -> bool {
         matches!(self, Self::Present(entity) if entity.equals_sent)
     }

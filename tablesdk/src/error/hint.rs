@@ -1,4 +1,5 @@
-//! What a caller can do about a failure that has one usual cause: the end of the message. Never contains a key or a signature.
+//! Hints for callers about a failure that has one usual cause: the end of the message. They never
+//! contain a key or a signature.
 
 use std::error::Error as StdError;
 use std::io;
@@ -16,7 +17,7 @@ impl Error {
         self
     }
 
-    /// What to do, or to look at.
+    /// The hint about the failure, if it has one usual cause.
     pub(super) fn hint(&self) -> Option<String> {
         let Inner {
             kind,
@@ -49,7 +50,7 @@ fn of_response(error: &ServiceError, account: Option<&str>) -> Option<String> {
     }
 }
 
-/// What only Azure Cosmos DB responds.
+/// The hint for an error that only Azure Cosmos DB sends.
 fn of_cosmos_db(error: &ServiceError, operation: &str) -> Option<String> {
     let is_setting = || {
         let mut settings = ["properties", "stats", "policy"].iter();
@@ -68,7 +69,7 @@ fn of_cosmos_db(error: &ServiceError, operation: &str) -> Option<String> {
     }
 }
 
-/// Whether the peer refused the connection.
+/// Returns true if the peer refused the connection.
 fn is_refused(error: &(dyn StdError + 'static)) -> bool {
     let cause: Option<&io::Error> = find_cause(error);
     cause.is_some_and(|cause| cause.kind() == io::ErrorKind::ConnectionRefused)

@@ -169,7 +169,8 @@ pub(crate) fn push_causes(text: &mut String, error: &(dyn StdError + 'static)) {
     text.push_str(&one_line(&causes));
 }
 
-/// Whether a message contains that of a cause. An [`Error`] has it in one line, and a hint after it replaces its full stop.
+/// Returns true if a message contains the message of a cause. An [`Error`] has it in one line, and
+/// a hint after it replaces its full stop.
 fn is_in(cause: &str, message: &str) -> bool {
     one_line(message).contains(one_line(cause).trim_end_matches('.'))
 }

@@ -69,7 +69,7 @@ struct Inner {
     batch_index: Option<usize>,
     next_page: Option<String>,
     batch_size: Option<usize>,
-    /// What a pattern says about what goes along with a change.
+    /// The error of a pattern about a rider of a change.
     details: Option<Arc<dyn StdError + Send + Sync>>,
     /// The account whose key was not accepted.
     account: Option<String>,
@@ -88,7 +88,7 @@ enum Source {
     Other(Arc<dyn StdError + Send + Sync>),
 }
 
-/// What kind of failure an [`Error`] is.
+/// The kind of failure of an [`Error`].
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -164,7 +164,8 @@ impl Error {
         Self::new(ErrorKind::Response, Source::Other(Arc::from(source.into())))
     }
 
-    /// What is wrong with an entity of a response. Without a key or a version it is no entity of the service.
+    /// The error of an entity in a response. An entity without a key or a version is not an entity
+    /// of the service.
     pub(crate) fn entity(error: EntityError) -> Self {
         let kind = if error.problem().is_of_response() {
             ErrorKind::Response
@@ -174,7 +175,7 @@ impl Error {
         Self::new(kind, Source::Other(Arc::new(error)))
     }
 
-    /// What is wrong with an entity of the client's own, which a pattern stores.
+    /// The error of an entity that a pattern of the client stores.
     pub(crate) fn data(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self::new(ErrorKind::Data, Source::Other(Arc::from(source.into())))
     }
@@ -202,7 +203,7 @@ impl Error {
         )
     }
 
-    /// What a closure of the caller returned.
+    /// The error that a closure of the caller returned.
     pub(crate) fn aborted(source: Box<dyn StdError + Send + Sync>) -> Self {
         Self::new(ErrorKind::Aborted, Source::Other(Arc::from(source)))
     }
@@ -240,7 +241,7 @@ impl Error {
         self
     }
 
-    /// Whether an attempt may have been carried out.
+    /// Returns true if an attempt may have been carried out.
     pub(crate) fn is_ambiguous(&self) -> bool {
         self.0.ambiguous
     }
@@ -315,12 +316,12 @@ impl Error {
         self
     }
 
-    /// Whether it is about what goes along with a change, and not about the entity.
+    /// Returns true if the error is about a rider of the change, and not about the entity.
     pub(crate) fn has_details(&self) -> bool {
         self.0.details.is_some()
     }
 
-    /// What a pattern says about what goes along with a change.
+    /// The error of a pattern about a rider of the change.
     pub(crate) fn details<D: StdError + 'static>(&self) -> Option<&D> {
         self.0.details.as_ref()?.downcast_ref()
     }
@@ -362,7 +363,7 @@ impl Error {
         }))
     }
 
-    /// What kind of failure it is.
+    /// The kind of the failure.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
@@ -406,7 +407,8 @@ impl Error {
         self.0.next_page.as_deref()
     }
 
-    /// Whether the error is about one entity of a response, and says nothing about the others.
+    /// Returns true if the error is about one entity of a response, and says nothing about the
+    /// others.
     pub(crate) fn is_about_one_entity(&self) -> bool {
         matches!(self.kind(), ErrorKind::Aborted | ErrorKind::Data)
     }
@@ -572,12 +574,13 @@ impl Error {
         })
     }
 
-    /// Whether the error is the result of the operation. When the outcome is unknown, no response is the result.
+    /// Returns true if the response with that status is the result of the operation. When the
+    /// outcome is unknown, no response is the result.
     fn has_status(&self, status: StatusCode) -> bool {
         self.kind() == ErrorKind::Service && self.status() == Some(status)
     }
 
-    /// Whether the service itself responded with that status.
+    /// Returns true if the service itself responded with that status.
     fn is_service_response(&self, status: StatusCode) -> bool {
         self.has_status(status) && self.service_error().is_some()
     }

@@ -3,12 +3,12 @@
 use tablesdk_protocol::KeyKind;
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 
-/// What is true of the row keys that begin with the text.
+/// The condition for row keys that begin with the string.
 pub(crate) fn row_key_range(beginning: &str) -> Tree {
     starting_with(KeyKind::RowKey.property(), beginning)
 }
 
-/// What is true of the values of a property that begin with the text.
+/// The condition for values of a property that begin with the string.
 pub(crate) fn starting_with(name: &str, beginning: &str) -> Tree {
     let from = Tree::comparison(name, ComparisonOperator::GreaterThanOrEqual, beginning);
     match end_of_prefix(beginning) {
@@ -17,7 +17,7 @@ pub(crate) fn starting_with(name: &str, beginning: &str) -> Tree {
     }
 }
 
-/// What is true of the entities of a partition from one row key to another, which is not one of them.
+/// The condition for the entities of a partition from one row key (included) to another (excluded).
 pub(crate) fn rows_in_partition(partition: &str, from: &str, to: &str) -> Tree {
     let row_key = |operator, text| Tree::comparison(KeyKind::RowKey.property(), operator, text);
     let partition_key = KeyKind::PartitionKey.property();

@@ -73,7 +73,7 @@ impl<T: sealed::Key> BulkKey for T {}
     reason = "what cannot be named cannot be implemented"
 )]
 pub trait BulkInput {
-    /// What the stream returns.
+    /// The items of the stream.
     type Item;
     /// The stream.
     type Stream: Stream<Item = Self::Item>;

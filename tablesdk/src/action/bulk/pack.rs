@@ -25,7 +25,7 @@ pub(crate) struct Item {
     /// Empty for a delete.
     pub(crate) body: Bytes,
     pub(crate) if_match: Option<IfMatch>,
-    /// What goes along with it.
+    /// The riders of the change.
     pub(crate) riders: Riders,
 }
 
@@ -148,7 +148,7 @@ impl<M: Measure> Packer<M> {
         }
     }
 
-    /// Whether a change may join the open batch of its partition, if there is one.
+    /// Returns true if a change may join the open batch of its partition, if there is one.
     fn fits(&mut self, item: &Item, key: u64) -> bool {
         let Some(open) = self.open.get_mut(item.key.partition_key()) else {
             return true;

@@ -82,7 +82,7 @@ impl BulkReport {
         &self.failures
     }
 
-    /// Whether nothing failed.
+    /// Returns true if nothing failed.
     pub fn is_success(&self) -> bool {
         self.failures.is_empty()
     }
@@ -110,8 +110,8 @@ pub struct BulkFailure {
     pub(crate) index: u64,
     pub(crate) key: Option<EntityKey>,
     pub(crate) error: Arc<Error>,
-    /// Whether the entity itself was rejected. A retry would be rejected again: nothing was written, and a run that resumes can
-    /// skip it.
+    /// True if the entity itself was rejected. A retry would be rejected again: nothing was
+    /// written, and a run that resumes can skip it.
     pub(crate) is_rejected: bool,
 }
 
@@ -132,9 +132,9 @@ impl BulkFailure {
         &self.error
     }
 
-    /// Whether the entity may still have been written: the change was sent, and no response arrived, or the response does not show
-    /// the outcome. After a batch of deletes whose response was lost, this stays true when the single delete that follows fails in
-    /// another way.
+    /// Returns true if the entity may still have been written: the change was sent, and no response
+    /// arrived, or the response does not show the outcome. After a batch of deletes whose response
+    /// was lost, this stays true when the single delete that follows fails in another way.
     pub fn is_outcome_unknown(&self) -> bool {
         self.error.is_outcome_unknown()
     }

@@ -235,7 +235,7 @@ async fn transformed(table: &Table, verb: Verb, input: Input) -> Input {
     Ok((transformed, if_match))
 }
 
-/// What a run waits for.
+/// The next event of a run.
 enum Event {
     Idle,
     Read(Option<Result<Input, SourceError>>),

@@ -248,7 +248,8 @@ async fn delete_batch(table: Table, items: Vec<Item>) -> Result<Vec<u64>, Error>
     Ok(changed.map(|(index, _)| index).collect())
 }
 
-/// Whether a delete failed because the entity does not exist, perhaps since an attempt whose response was lost.
+/// Returns true if a delete failed because the entity does not exist, perhaps since an attempt
+/// whose response was lost.
 pub(crate) fn is_missing(error: &Error) -> bool {
     error.is_not_found() || is_gone(error)
 }
@@ -284,7 +285,8 @@ pub(crate) fn batch(
     })
 }
 
-/// Whether the client or the service rejected this entity. Every other error says nothing about the entity.
+/// Returns true if the client or the service rejected this entity. Every other error says nothing
+/// about the entity.
 pub(crate) fn is_rejection(error: &Error) -> bool {
     let is_final = |status: StatusCode| {
         status.is_client_error()
@@ -299,7 +301,8 @@ pub(crate) fn is_rejection(error: &Error) -> bool {
     }
 }
 
-/// Whether the error is about the table or the credential: every other entity would fail, too.
+/// Returns true if the error is about the table or the credential: every other entity would fail,
+/// too.
 fn is_fatal(error: &Error) -> bool {
     let code = error.code().map(ErrorCode::as_str);
     // A signature may cover some keys and not others. Then a batch is rejected for one of its changes.
@@ -310,12 +313,13 @@ fn is_fatal(error: &Error) -> bool {
         || error.kind() == ErrorKind::Configuration
 }
 
-/// Whether the credential allows the operation, but perhaps not for an entity with this key.
+/// Returns true if the credential allows the operation, but perhaps not for an entity with this
+/// key.
 fn is_out_of_range(error: &Error) -> bool {
     error.is_denied() && error.code() == Some(&ErrorCode::AuthorizationFailure)
 }
 
-/// Whether a response was lost, and the retry finds the entity missing.
+/// Returns true if a response was lost, and the retry finds the entity missing.
 fn is_gone(error: &Error) -> bool {
     error.is_outcome_unknown() && matches!(error.current(), Some(CurrentState::Missing))
 }

@@ -1,4 +1,4 @@
-//! What a pattern does with all reads and writes of a type, whatever the value.
+//! The interface by which a pattern takes part in all reads and writes of a type.
 
 use std::any::Any;
 
@@ -15,12 +15,14 @@ use crate::error::Error;
 use crate::pipeline::Table;
 use crate::query::Advice;
 
-/// What a pattern does with all reads and writes of a type. All that is asked of it is asked with the schema of the type.
+/// The part of a pattern in all reads and writes of a type, whatever the value. Each method gets
+/// the schema of the type.
 pub(crate) trait Extend: Any + Sync {
     /// The place among the extensions of a type, by which a verb leaves it out. Several of one place are those of the variants of an enum.
     fn order(&self) -> u8;
 
-    /// Whether it only [advises](Self::advise), and takes no part in reads and writes.
+    /// Returns true if the pattern only [advises](Self::advise), and takes no part in reads and
+    /// writes.
     fn only_advises(&self) -> bool {
         false
     }
@@ -58,7 +60,7 @@ pub(crate) trait Extend: Any + Sync {
         Ok(None)
     }
 
-    /// What reads the entities of a response; `None` where they are read as they are.
+    /// The reader of the entities of a response; `None` where they are read as they are.
     fn open<'r>(
         &self,
         _schema: &'static Schema,
@@ -68,12 +70,13 @@ pub(crate) trait Extend: Any + Sync {
         None
     }
 
-    /// Whether [`hides`](Self::hides) and [`shape`](Self::shape) hide entities.
+    /// Returns true if [`hides`](Self::hides) and [`shape`](Self::shape) hide entities.
     fn can_hide(&self) -> bool {
         false
     }
 
-    /// Whether an entity counts as missing: reads do not find it, and an insert replaces it.
+    /// Returns true if an entity counts as missing: reads do not find it, and an insert replaces
+    /// it.
     fn hides(&self, _schema: &'static Schema, _entity: &JsonEntity<'_>, _now: Timestamp) -> bool {
         false
     }
@@ -83,13 +86,13 @@ pub(crate) trait Extend: Any + Sync {
         None
     }
 
-    /// What goes along with each write.
+    /// The rider of each write.
     fn rider(&self, _schema: &'static Schema) -> Option<Box<dyn Ride>> {
         None
     }
 }
 
-/// What a query asks for.
+/// The filter and the selection of a query.
 pub(crate) struct Shape {
     pub(crate) filter: Option<Tree>,
     pub(crate) select: Option<Vec<String>>,
@@ -120,7 +123,7 @@ pub(crate) trait Open: Send + Sync {
     ) -> Result<Bytes, EntityError>;
 }
 
-/// What a pattern does with a type.
+/// A pattern that takes part in the reads and writes of a type, and the schema of the type.
 #[derive(Clone, Copy)]
 pub(crate) struct Extension {
     pub(crate) schema: &'static Schema,
@@ -134,7 +137,7 @@ impl Extension {
     }
 }
 
-/// What patterns do with a type, in their order: nothing, for most types.
+/// The extensions of a type, in their order: none for most types.
 #[derive(Clone)]
 pub(crate) struct Extensions(Vec<Extension>);
 
@@ -249,7 +252,7 @@ impl Extensions {
         Ok(None)
     }
 
-    /// What reads the entities of a response.
+    /// The readers of the entities of a response.
     pub(crate) async fn open(
         &self,
         table: &Table,

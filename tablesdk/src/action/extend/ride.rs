@@ -1,4 +1,5 @@
-//! What goes along with a change: made by a pattern, carried by the verbs, and opened by the same pattern.
+//! Riders, which go along with a change: made by a pattern, carried by the verbs, and opened by the
+//! same pattern.
 
 use std::any::Any;
 use std::fmt;
@@ -14,21 +15,22 @@ use crate::entity::attached::Attach;
 use crate::error::Error;
 use crate::pipeline::{Deadline, OperationRun, Table};
 
-/// What goes along with the change of an entity, or with a batch.
+/// A rider, which goes along with the change of an entity, or with a batch.
 pub(crate) trait Ride: Any + Send + Sync + fmt::Debug {
     fn clone_box(&self) -> Box<dyn Ride>;
 
-    /// What wraps the request with the change; `None` if nothing does.
+    /// The layer that wraps the request with the change; `None` if none does.
     fn layer(&self) -> Option<&'static Layer> {
         None
     }
 
-    /// Whether it also writes the entity with that key, so that no other change of the request may be one of it.
+    /// Returns true if the rider also writes the entity with that key, so that no other change of
+    /// the request may write it.
     fn also_writes(&self, _key: &EntityKey) -> bool {
         false
     }
 
-    /// Whether a batch is committed for it alone.
+    /// Returns true if a batch is committed for the rider alone.
     fn is_committed_alone(&self) -> bool {
         false
     }
@@ -48,7 +50,7 @@ pub(crate) trait Ride: Any + Send + Sync + fmt::Debug {
         Ok(None)
     }
 
-    /// What follows a batch that was committed.
+    /// Runs after the batch was committed.
     fn follow_up<'r>(
         &'r self,
         _table: &'r Table,
@@ -59,7 +61,7 @@ pub(crate) trait Ride: Any + Send + Sync + fmt::Debug {
     }
 }
 
-/// What goes along with a change or with a batch: nothing, for most.
+/// The riders of a change or of a batch: none for most.
 #[derive(Default)]
 pub(crate) struct Riders(Vec<Box<dyn Ride>>);
 
@@ -105,17 +107,17 @@ impl Riders {
         self.find_mut().expect("it is there, or was added")
     }
 
-    /// What wraps the request.
+    /// The layers that wrap the request.
     pub(crate) fn layers(&self) -> impl Iterator<Item = &'static Layer> {
         self.iter().filter_map(Ride::layer)
     }
 
-    /// Whether the request is wrapped.
+    /// Returns true if a layer wraps the request.
     pub(crate) fn has_layers(&self) -> bool {
         self.layers().next().is_some()
     }
 
-    /// Whether a batch without changes is committed.
+    /// Returns true if a batch without changes is committed.
     pub(crate) fn are_committed_alone(&self) -> bool {
         self.iter().any(Ride::is_committed_alone)
     }
@@ -141,7 +143,7 @@ impl Riders {
         Ok(content)
     }
 
-    /// What is stored, as the program wrote it; `None` where that is the same.
+    /// The stored content, as the program wrote it; `None` where it is the same.
     pub(crate) fn restore(&self, key: &EntityKey, stored: &Bytes) -> Result<Option<Bytes>, Error> {
         let mut restored = None;
         for rider in self.iter() {
@@ -151,7 +153,7 @@ impl Riders {
         Ok(restored)
     }
 
-    /// What follows a batch that was committed.
+    /// Runs the work of the riders after a batch was committed.
     pub(crate) async fn follow_up(
         &self,
         table: &Table,
@@ -207,7 +209,7 @@ pub(crate) struct Commit<'r> {
     pub(crate) table: &'r TableName,
     pub(crate) partition: &'r PartitionKey,
     pub(crate) changes: &'r [EntityChange],
-    /// What goes along with all of them.
+    /// The riders of the batch as a whole.
     pub(crate) riders: &'r Riders,
     pub(crate) exactly_once: Option<KeepMarker>,
 }

@@ -8,7 +8,7 @@ use tablesdk_protocol::filter::Filter as Tree;
 
 use crate::error::Error;
 
-/// What makes a condition, in the order in which conditions are sent.
+/// The origins of conditions, in the order in which conditions are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Condition {
     /// The type of the entities.

@@ -249,7 +249,7 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S, Merged> {
     }
 }
 
-/// What follows a position in that partition.
+/// The condition for the rows of that partition that follow a position.
 fn rows_after(after: &EntityContinuation, partition: &PartitionKey) -> Result<Tree, Error> {
     let last = PartitionKey::new(after.next_partition_key.as_str()).map_err(Error::input)?;
     let row_key = after.next_row_key.clone().unwrap_or_default();

@@ -63,7 +63,8 @@ impl<S> PagedQuery<S> {
         }
     }
 
-    /// What identifies the query in its page tokens; the first one is that of new tokens.
+    /// The fingerprints of the query, by which its page tokens are recognized; the first one is
+    /// that of new tokens.
     pub(crate) fn fingerprints(&self) -> Result<Vec<u64>, Error> {
         let prints = self.request.fingerprints(&self.table, &self.extensions);
         prints.map_err(|error| self.locate(error.with_operation(OPERATION)))
@@ -236,7 +237,7 @@ impl<S> PagedQuery<S> {
         self.request.shaped(&self.table, &self.extensions)
     }
 
-    /// What reads the entities of a response.
+    /// The readers of the entities of a response.
     async fn opens(&self, content: &Bytes) -> Result<Vec<Box<dyn Open>>, Error>
     where
         S: Sync,

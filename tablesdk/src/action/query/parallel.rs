@@ -186,7 +186,7 @@ impl<E: TableEntity, S: Selection<E>, O> ParallelQuery<E, S, O> {
     ///
     /// # Errors
     ///
-    /// Those of the service, such as `TableNotFound`.
+    /// The errors of the service, such as `TableNotFound`.
     pub async fn count(self) -> Result<usize, Error> {
         let items = self.ordered::<()>().map(QueryEntities::presence).stream();
         items.try_fold(0, |count, ()| ready(Ok(count + 1))).await

@@ -29,11 +29,11 @@ use crate::pipeline::OperationRun;
 pub(super) struct Round {
     /// As they are sent.
     changes: Vec<EntityChange>,
-    /// Of each change.
+    /// The origin of each change.
     origins: Vec<Origin>,
     /// The number of changes of the closure.
     of_closure: usize,
-    /// What goes along with all changes.
+    /// The riders of the batch as a whole.
     riders: Riders,
     exactly_once: Option<KeepMarker>,
 }
@@ -54,11 +54,12 @@ pub(super) struct RoundFailure {
     pub(super) sent: Sent,
 }
 
-/// What a round sent.
+/// The changes that a round sent.
 pub(super) struct Sent(Vec<EntityChange>);
 
 impl Sent {
-    /// Whether those of its entities that the next round has read are as it sent them.
+    /// Returns true if the next round has read entities of these changes, and all of them are as
+    /// they were sent.
     pub(super) fn is_stored(&self, reads: &[Read]) -> bool {
         let compared = self.0.iter().filter_map(|change| {
             let read = reads.iter().find(|read| read.key == change.key)?;
@@ -204,7 +205,7 @@ impl Round {
         })
     }
 
-    /// Whether the rejection shows that another client has written what was read.
+    /// Returns true if the rejection shows that another client has written an entity that was read.
     fn is_conflict(&self, error: &Error) -> bool {
         let may_cause: fn(&EntityChange) -> bool = if error.is_precondition_failed() {
             |change| matches!(change.condition(), Some(IfMatch::ETag(_)))
@@ -309,7 +310,8 @@ fn check(table: &TableName, key: &EntityKey, etag: &ETag) -> Result<EntityChange
     })
 }
 
-/// Whether checks of all that was read are accepted; `None` if that cannot be established.
+/// Sends checks of all entities that were read. Returns true if they are accepted; `None` if that
+/// cannot be established.
 pub(super) async fn probe(
     run: &mut OperationRun<'_>,
     table: &TableName,

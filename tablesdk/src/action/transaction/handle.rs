@@ -58,7 +58,7 @@ pub(super) struct Changes(Arc<Mutex<Option<Batch<'static>>>>);
 /// A request of the closure for an entity.
 pub(super) struct ReadRequest {
     pub(super) key: EntityKey,
-    /// Those of the type.
+    /// The extensions of the type of the entity.
     pub(super) extensions: Extensions,
     pub(super) respond: Respond,
 }

@@ -56,7 +56,7 @@ pub struct RunTransaction<'a, T> {
     partition: Result<PartitionKey, EntityError>,
     decide: Decide<'a, T>,
     rounds: u32,
-    /// What goes along with the changes of each round.
+    /// The riders of the batch of each round.
     pub(crate) riders: Riders,
     exactly_once: Option<KeepMarker>,
 }

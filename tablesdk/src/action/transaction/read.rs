@@ -1,4 +1,4 @@
-//! What a transaction has read: entities by their keys, and keys without an entity.
+//! The reads of a transaction: entities by their keys, and keys without an entity.
 
 use tablesdk_protocol::{ETag, EntityKey};
 
@@ -8,7 +8,7 @@ use crate::action::write::change::EntityChange;
 use crate::entity::{Stored, TableEntity};
 use crate::error::{CurrentState, Error};
 
-/// What was read under a key.
+/// The result of a read by a key.
 pub(super) struct Read {
     pub(super) key: EntityKey,
     /// `None` if no entity has the key.

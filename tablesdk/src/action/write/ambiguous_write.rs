@@ -65,7 +65,8 @@ pub(crate) async fn read_current(
     }
 }
 
-/// What was read of the entity of a change, compared with what was sent, and shown as it was written.
+/// The state of the entity of a change that was read: compared with the content that was sent, and
+/// shown as the program wrote it.
 pub(crate) fn compare(change: &EntityChange, content: Bytes, etag: Option<ETag>) -> CurrentState {
     match CurrentEntity::new(content, etag, change.body(), change.is_whole()) {
         Ok(Some(entity)) => entity

@@ -11,7 +11,7 @@ use crate::action::extend::ride::Riders;
 use crate::action::refusal::check_condition;
 use crate::error::Error;
 
-/// What a change does to its entity.
+/// The kind of a change, with its condition.
 #[derive(Clone, Debug)]
 pub(crate) enum ChangeKind {
     Delete(IfMatch),
@@ -51,7 +51,7 @@ pub(crate) struct EntityChange {
     pub(crate) change: Change,
     /// The operation that carries it out alone.
     pub(crate) operation: &'static str,
-    /// What goes along with it.
+    /// The riders of the change.
     pub(crate) riders: Riders,
 }
 
@@ -87,7 +87,7 @@ impl EntityChange {
         }
     }
 
-    /// Whether the entity has no other content after the change.
+    /// Returns true if the entity has no other content after the change.
     pub(crate) const fn is_whole(&self) -> bool {
         !matches!(&self.change, Change::Update(request) if matches!(request.mode, Mode::Merge))
     }

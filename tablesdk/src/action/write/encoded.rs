@@ -65,7 +65,8 @@ impl EncodedEntity {
         }
     }
 
-    /// What was read, to be deleted. Refuses a value that has become another variant of its enum.
+    /// The delete of an entity that was read. Refuses a value that has become another variant of
+    /// its enum.
     pub(crate) fn deleted<E: TableEntity>(
         operation: &'static str,
         entity: &Stored<E>,
@@ -199,8 +200,9 @@ impl EntityChange {
     }
 }
 
-/// What goes along with a value that is written over a stored one, which counts as missing. The value may be another variant of an enum: then
-/// what is `removed` with the one goes along, and what is added with the other.
+/// The riders of a value that is written over a stored one, which counts as missing. If the value
+/// has become another variant of an enum, they are the riders that are `removed` with the stored
+/// variant, and those that are added with the new one.
 pub(crate) fn riders_instead<E: WritableEntity>(
     stored: &Stored<E>,
     mut removed: Riders,
@@ -214,12 +216,12 @@ pub(crate) fn riders_instead<E: WritableEntity>(
     }
 }
 
-/// What is removed with a stored value.
+/// The riders that are removed with a stored value.
 pub(crate) fn riders_removed<E: TableEntity>(stored: &Stored<E>) -> Result<Riders, EntityError> {
     riders(&**stored, Attached::Delete, stored.memory())
 }
 
-/// What goes along with a change of an entity.
+/// The riders of a change of an entity.
 pub(crate) fn riders<E: TableEntity>(
     entity: &E,
     change: Attached,
@@ -240,7 +242,7 @@ pub(crate) fn riders<E: TableEntity>(
     Ok(riders)
 }
 
-/// What goes along with each write of a type.
+/// The riders of each write of a type.
 fn riders_of_type<E: TableEntity>() -> Riders {
     let mut riders = Riders::NONE;
     let extensions = Extensions::of::<E>(LeftOut::NONE);

@@ -44,7 +44,7 @@ impl KeepMarker {
     }
 }
 
-/// Whether an entity with this row key is a marker.
+/// Returns true if an entity with this row key is a marker.
 pub(crate) fn is_marker(row_key: &str) -> bool {
     row_key
         .strip_prefix(PREFIX)

@@ -1,4 +1,5 @@
-//! What writes have in common: one change, an entity group transaction, ambiguous outcomes, and markers.
+//! The common parts of writes: one change, an entity group transaction, ambiguous outcomes, and
+//! markers.
 
 pub(crate) mod ambiguous_write;
 pub(crate) mod batch_request;

@@ -12,7 +12,7 @@ use crate::error::Error;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, TableName};
 
-/// What is known of the last writes of a loop, which were refused because of their conditions.
+/// The last writes of a loop that were refused because of their conditions.
 #[derive(Default)]
 pub(crate) struct OwnCopies {
     /// How many in a row left what they sent.
@@ -21,7 +21,7 @@ pub(crate) struct OwnCopies {
     probes: u32,
 }
 
-/// What follows a refused write.
+/// The next step of a loop after a refused write.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Another round: another client has written.

@@ -1,4 +1,4 @@
-//! Whether a success response is one of the service.
+//! Checks that a success response is a response of the service.
 
 use std::error::Error as StdError;
 
@@ -13,7 +13,7 @@ pub(crate) fn malformed_success(problem: impl Into<Box<dyn StdError + Send + Syn
     Error::response(problem).with_ambiguous(true)
 }
 
-/// Whether a success has a status that the service sends for it.
+/// Checks that a success has a status that the service sends for it.
 pub(crate) fn check_status(
     response: &HttpResponse<Bytes>,
     statuses: &[StatusCode],

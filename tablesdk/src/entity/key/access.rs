@@ -1,4 +1,5 @@
-//! What generated code does with a field that is a part of a key, behind one function for each way in which it is written.
+//! Access of generated code to a field that is a part of a key, behind one function for each way in
+//! which the part is written.
 
 #![expect(clippy::missing_errors_doc, reason = "called by generated code alone")]
 
@@ -9,7 +10,7 @@ use super::escaped::{escape, unescaped};
 use super::part::{KeyNumber, KeyPart};
 use crate::entity::{EntityError, ValueError};
 
-/// What can be done with a field that is a part of a key.
+/// Access to a field that is a part of a key.
 #[derive(Debug)]
 pub struct KeyAccess<P> {
     digits: usize,

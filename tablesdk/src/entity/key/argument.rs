@@ -1,11 +1,11 @@
-//! What stands for a part of a key where one is given: a value of its type, or what is surely meant for one.
+//! Arguments for a part of a key: a value of its type, or a value that certainly stands for it.
 
 use super::desc::Desc;
 use super::escaped::Escaped;
 use super::part::KeyPart;
 use crate::sealed::Seal;
 
-/// What can be given for a part of a key of type `P`.
+/// An argument for a part of a key of type `P`.
 ///
 /// A `&str` is given for a `String`, and the value within for [`Desc`] and [`Escaped`].
 ///

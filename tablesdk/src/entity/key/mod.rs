@@ -198,7 +198,8 @@ impl<E> fmt::Debug for Partition<E> {
     }
 }
 
-/// What names an entity: a typed [`Key`], an [`EntityKey`], or the texts of partition key and row key as they are stored.
+/// The name of an entity: a typed [`Key`], an [`EntityKey`], or the strings of partition key and
+/// row key as they are stored.
 ///
 /// ```
 #[doc = include_str!("../../docs/employees.md")]
@@ -273,7 +274,7 @@ entity_key! {
     [P: Into<String>, R: Into<String>] (P, R), self => Ok(EntityKey::new(self.0, self.1)?);
 }
 
-/// What names the partition of a batch: [`Partition`], or the text as it is stored.
+/// The name of the partition of a batch: [`Partition`], or the partition key as it is stored.
 ///
 /// ```
 #[doc = include_str!("../../docs/employees.md")]

@@ -1,4 +1,4 @@
-//! What a part of a key may be, and its text: the types of Rust and of the calendar libraries.
+//! The types of a part of a key, and their texts: the types of Rust and of the calendar libraries.
 //!
 //! Other programs read the same keys, so that every text is one that a person can read, too. What stands around a part in a
 //! key is the template's business.
@@ -61,7 +61,7 @@ pub trait KeyPart: Sized {
     /// a part of variable width that is not the last needs a separator behind it.
     const WIDTH: Option<usize> = None;
 
-    /// Whether the texts order the other way round: the greatest value has the least text.
+    /// True if the texts order the other way round: the greatest value has the least text.
     const DESCENDING: bool = false;
 
     /// The text of the key.
@@ -426,7 +426,8 @@ fn fixed(timestamp: Timestamp) -> String {
     format!("{seconds}.{fraction:0<7}Z")
 }
 
-/// What the types in this file do not do: they are stored as what their texts are made from.
+/// The error of storing a key part of this file as a property: such a part is stored as the value
+/// from which its text is made.
 fn not_own(value: &ValueRef<'_>) -> ValueError {
     ValueError::unwritable(format_args!("{} is no key", value.edm_type()))
 }

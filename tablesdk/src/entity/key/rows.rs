@@ -61,7 +61,7 @@ impl<E> RowRange<E> {
         Self::new(checked((Bound::Included(text.to_owned()), to)))
     }
 
-    /// Whether all keys in the range begin with the text.
+    /// Returns true if all keys in the range begin with the text.
     pub(crate) fn begins_with(&self, text: &str) -> bool {
         let Ok((from, to)) = &self.ends else {
             return false;
@@ -265,7 +265,7 @@ pub trait PartsBefore<const PARTS: usize> {}
 
 impl<const PARTS: usize> PartsBefore<PARTS> for Given<PARTS> {}
 
-/// What a part of a key of type `P` may be in a range of rows: one value, or any of Rust's ranges of values.
+/// A part of a key of type `P` in a range of rows: one value, or any of Rust's ranges of values.
 ///
 /// ```
 /// use tablesdk::TableEntity;
@@ -290,7 +290,8 @@ pub trait KeyRange<P> {
     #[doc(hidden)]
     const SEAL: Seal;
 
-    /// What comes of it: with one value the next part may be given, after a range nothing more.
+    /// The rows after this part: with one value the next part may be given, after a range nothing
+    /// more.
     type Rows<E, Next>;
 
     /// Narrows the rows.

@@ -9,9 +9,10 @@ use crate::sealed::Derived;
 
 /// One of `N` shards, as a part of a partition key.
 ///
-/// What is written under ever growing keys, such as by the hour, goes to one partition, and a partition has its limit: about
-/// 2,000 entities a second. With a shard at the beginning of its key there are `N` partitions, which are not neighbors. A reader asks all of them:
-/// [`Shard::all`], and [`merged`](crate::action::ParallelQuery::merged) for one order.
+/// Entities with ever growing keys, such as the hour, are all written to one partition, and a
+/// partition has its limit: about 2,000 entities a second. With a shard at the beginning of its key
+/// there are `N` partitions, which are not neighbors. A reader queries all of them: [`Shard::all`],
+/// and [`merged`](crate::action::ParallelQuery::merged) for one order.
 ///
 /// The text is the number, from 0, in as many digits as `N - 1` has.
 ///

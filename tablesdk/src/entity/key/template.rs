@@ -173,17 +173,17 @@ impl KeyWriter {
         }
     }
 
-    /// What there is so far.
+    /// The text of the pieces so far.
     pub(super) fn into_text(self) -> Result<String, EntityError> {
         self.text
     }
 
-    /// Whether nothing is missing.
+    /// Returns true if no piece is missing.
     pub(super) const fn is_complete(&self) -> bool {
         self.next >= self.template.pieces.len()
     }
 
-    /// Whether the piece that comes next is the last.
+    /// Returns true if the next piece is the last.
     pub(super) const fn is_at_last(&self) -> bool {
         self.next + 1 == self.template.pieces.len()
     }
@@ -196,7 +196,7 @@ impl KeyWriter {
         }
     }
 
-    /// Whether the part that comes next has a fixed width.
+    /// Returns true if the next part has a fixed width.
     pub(super) fn is_fixed(&self) -> bool {
         let piece = self.template.pieces.get(self.next);
         matches!(piece, Some(KeyPiece::Part(_, Some(_))))

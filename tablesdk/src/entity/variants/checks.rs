@@ -152,7 +152,7 @@ impl Schema {
 #[derive(Clone, Copy)]
 struct Beginning {
     text: &'static str,
-    /// Those of entries in an index.
+    /// True for the row keys of entries in an index.
     is_of_entries: bool,
 }
 

@@ -14,7 +14,7 @@ use super::entity_type::{contains, wrong_type};
 use super::{EntityError, EntityProblem, EntityType, PropertyReader, Schema};
 use crate::filter::{Filter, row_key_range};
 
-/// What distinguishes the variants of an enum.
+/// The property or key that distinguishes the variants of an enum.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "made by generated code alone")]
@@ -167,8 +167,8 @@ impl Schema {
         (is_told_by_key && !beginning.is_empty()).then_some(beginning)
     }
 
-    /// What is true of the rows of known types, and of no others; `None` where no type is known. Of a struct without an entity
-    /// type, the beginning of its row keys says it.
+    /// The condition for rows of known types; `None` where no type is known. A struct without an
+    /// entity type is known by the beginning of its row keys.
     pub(crate) fn known_rows(&self) -> Option<Tree> {
         if let Some(dispatch) = &self.dispatch
             && dispatch.by == Discriminator::RowKey
@@ -183,7 +183,7 @@ impl Schema {
         }
     }
 
-    /// What is true of the rows of all variants, unless one takes all others.
+    /// The condition for the rows of all variants; `None` if one variant takes all other rows.
     pub(crate) fn rows_of_variants(&self) -> Option<Tree> {
         let dispatch = self.dispatch.as_ref()?;
         if dispatch.has_other {
@@ -192,7 +192,7 @@ impl Schema {
         self.known_rows()
     }
 
-    /// What is true of the rows of a variant, and of no others.
+    /// The condition for the rows of a variant.
     fn is_variant(&self, variant: &VariantSchema) -> Option<Tree> {
         match self.dispatch.as_ref()?.by {
             Discriminator::EntityType => {
@@ -208,12 +208,12 @@ impl Schema {
         variants.map(|variant| (variant.schema, self.is_variant(variant)))
     }
 
-    /// Whether it is that of an enum.
+    /// Returns true if the schema is that of an enum.
     pub(crate) const fn has_variants(&self) -> bool {
         self.dispatch.is_some()
     }
 
-    /// Whether the property is one of those that the entity has, or had in an older version.
+    /// Returns true if the entity has the property, or had it in an older version.
     pub(crate) fn models(&self, name: &str) -> bool {
         let mut own = self.properties().into_iter();
         let older = self.entity_type.iter().flat_map(EntityType::older);
@@ -222,7 +222,8 @@ impl Schema {
             || older.into_iter().any(|older| older.models(name))
     }
 
-    /// What a projection of several kinds of rows asks for: what each of them does. Everything, if one does.
+    /// The names that a projection of several kinds of rows selects: those of each kind. If one
+    /// kind selects all properties, the projection does, too.
     pub(super) fn select_of_variants(&self) -> Option<Vec<String>> {
         let dispatch = self.dispatch.as_ref().filter(|one| !one.has_other)?;
         let mut names: Vec<String> = Vec::new();
@@ -247,7 +248,7 @@ pub struct VariantRows {
 }
 
 impl VariantRows {
-    /// Those of one variant; of an enum without a mistake it is there.
+    /// The rows of one variant. An enum without a mistake has this variant.
     pub fn of_variant(schema: &'static Schema, index: usize) -> Option<Self> {
         let variant = schema.dispatch.as_ref()?.variants.get(index)?;
         Some(Self {
@@ -256,7 +257,7 @@ impl VariantRows {
         })
     }
 
-    /// Those of no known variant.
+    /// The rows of no known variant.
     pub const fn of_other(schema: &'static Schema) -> Option<Self> {
         Some(Self {
             schema,
@@ -264,7 +265,7 @@ impl VariantRows {
         })
     }
 
-    /// What is true of these rows, and of no others.
+    /// The condition for these rows.
     pub(crate) fn condition(&self) -> Option<Tree> {
         let Some(variant) = self.variant else {
             return self.schema.known_rows().map(|known| !known);
@@ -288,7 +289,7 @@ impl VariantRows {
     }
 }
 
-/// What an enum calls before it reads a variant.
+/// Finds the variant for an enum, before it reads a variant.
 impl PropertyReader<'_, '_> {
     /// Which variant the entity is of; `None` for the one that takes all others.
     #[doc(hidden)]
