@@ -1,4 +1,4 @@
-//! What keeps other crates from implementing a trait.
+//! Seals, which keep other crates from implementing a trait.
 
 /// The type of a constant that each implementation of a sealed trait has. Other crates cannot name it.
 #[derive(Clone, Copy, Debug)]

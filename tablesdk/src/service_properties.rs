@@ -1,4 +1,5 @@
-//! What an account keeps beside its tables: logging, metrics, CORS rules, and how far its secondary is.
+//! Properties of an account beside its tables: logging, metrics, CORS rules, and the state of its
+//! secondary.
 //!
 //! Read and set with [`properties`](crate::TableServiceClient::properties),
 //! [`set_properties`](crate::TableServiceClient::set_properties) and [`stats`](crate::TableServiceClient::stats). Cosmos DB has none of it.

@@ -15,7 +15,7 @@ pub(crate) struct SharedCall<T: Clone>(Mutex<Option<WeakShared<Call<T>>>>);
 
 type Call<T> = BoxFuture<'static, Result<T, Arc<Panic>>>;
 
-/// What a call panicked with, until one of its callers has taken it.
+/// The panic of a call, until one of its callers has taken it.
 type Panic = Mutex<Option<Box<dyn Any + Send>>>;
 
 impl<T: Clone> SharedCall<T> {

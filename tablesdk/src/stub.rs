@@ -3,7 +3,7 @@
 
 use crate::entity::EntityError;
 
-/// What the stubs of functions that read or write return.
+/// The result of the stubs of functions that read or write.
 pub type Stub<T> = Result<T, EntityError>;
 
 /// After the name of the stub come the beginning of an `impl`, its type and its `where`. Items begin with tokens of the derive, so that

@@ -1,10 +1,10 @@
-//! What is wrong with the value of a property: the error of conversions and of literals.
+//! Errors of property values: of conversions and of literals.
 
 use std::fmt::{Debug, Display};
 
 use tablesdk_protocol::EdmType;
 
-/// What is wrong with the value of a property.
+/// The error of the value of a property.
 ///
 /// ```
 /// use tablesdk::entity::ValueError;

@@ -110,7 +110,7 @@ impl Period {
         digits.take(self.digits()).collect()
     }
 
-    /// Whether digits are those of a period.
+    /// Returns true if digits are those of a period.
     fn has(self, digits: &str) -> bool {
         let start = digits.get(..4).and_then(|year| {
             let part = |at: usize, first| digits.get(at..at + 2).unwrap_or(first);
@@ -178,7 +178,7 @@ impl RollingTable {
     ///
     /// # Errors
     ///
-    /// Those of the queries. A shared access signature needs the permission to list tables.
+    /// The errors of the queries. A shared access signature needs the permission to list tables.
     pub fn stream<I, T: Send + 'static>(
         &self,
         range: impl RangeBounds<I>,
@@ -224,7 +224,8 @@ impl RollingTable {
     ///
     /// # Errors
     ///
-    /// Those of the service. A shared access signature needs the permissions to list and to delete tables.
+    /// The errors of the service. A shared access signature needs the permissions to list and to
+    /// delete tables.
     pub fn drop_before<T>(&self, instant: T) -> Action<Vec<String>>
     where
         T: TryInto<Timestamp, Error: Into<Box<dyn StdError + Send + Sync>>>,

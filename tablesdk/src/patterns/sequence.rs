@@ -55,7 +55,7 @@ pub struct Sequence {
     block: u32,
 }
 
-/// What the callers of a sequence share.
+/// The state that the callers of a sequence share.
 struct Source {
     table: TableClient,
     key: Result<EntityKey, EntityError>,
@@ -101,8 +101,9 @@ impl Sequence {
     ///
     /// # Errors
     ///
-    /// Those of [`modify`](TableClient::modify). [`ErrorKind::Data`](crate::ErrorKind::Data) when the entity under the key is not that of a
-    /// sequence, or has no more numbers. After an error, numbers may be left out, and the call can be made again.
+    /// The errors of [`modify`](TableClient::modify); [`ErrorKind::Data`](crate::ErrorKind::Data)
+    /// when the entity under the key is not that of a sequence, or has no more numbers. After an
+    /// error, numbers may be left out, and the call can be made again.
     pub async fn next(&self) -> Result<u64, Error> {
         // A loop over the numbers of a block lets other tasks run, too.
         consume_budget().await;
@@ -232,7 +233,7 @@ struct Block {
 }
 
 impl Block {
-    /// Whether the error shows that the block is taken all the same.
+    /// Returns true if the error shows that the block is taken all the same.
     fn is_taken(&self, error: &Error) -> bool {
         match error.current() {
             Some(CurrentState::Present(now)) => now.read().is_ok_and(|now| self.is_in(&now)),
@@ -240,7 +241,7 @@ impl Block {
         }
     }
 
-    /// Whether the entity shows that the block is taken. A later one hides it.
+    /// Returns true if the entity shows that the block is taken. A later block hides it.
     fn is_in(&self, entity: &DynamicEntity) -> bool {
         entity
             .properties()

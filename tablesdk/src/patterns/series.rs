@@ -412,7 +412,8 @@ impl<T, const N: usize> Default for Series<T, N> {
     }
 }
 
-/// Of several values for one slot, the last one counts. A slot that does not exist is an error when the series is written.
+/// If there are several values for one slot, the last one counts. A slot that does not exist is an
+/// error when the series is written.
 impl<T, const N: usize> FromIterator<(usize, T)> for Series<T, N> {
     fn from_iter<I: IntoIterator<Item = (usize, T)>>(values: I) -> Self {
         let mut series = Self::new();

@@ -17,7 +17,7 @@ use crate::transport::Backend;
 /// Looks into a response of success for what makes it none.
 pub(crate) type Inspect<'i> = &'i (dyn Fn(&Response<Bytes>) -> Option<NoSuccess> + Sync);
 
-/// What a response with a status of success is instead.
+/// The failure that a response with a status of success contains.
 #[derive(Debug)]
 pub(crate) enum NoSuccess {
     /// An error of the service, such as that of a batch.
@@ -26,7 +26,7 @@ pub(crate) enum NoSuccess {
     OfOtherEntity,
 }
 
-/// Whether a request changes anything, and which location may respond to it.
+/// The effect of a request: it reads or writes, and one location or both may respond to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// It reads, and the secondary may respond, where the client allows that.
@@ -110,7 +110,7 @@ impl Attempt<'_> {
     }
 }
 
-/// What may make the same request succeed.
+/// The change that may let the same request succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RetryClass {
     None,
@@ -228,7 +228,7 @@ impl AttemptFailure {
     }
 }
 
-/// Whether a response returns the client request id of another request.
+/// Returns true if a response returns the client request id of another request.
 ///
 /// SERVICE: Table storage and emulators return the id as it was sent. Cosmos DB returns none.
 fn is_of_other_request(headers: &HeaderMap, client_request_id: &str) -> bool {
@@ -239,7 +239,7 @@ fn is_of_other_request(headers: &HeaderMap, client_request_id: &str) -> bool {
     })
 }
 
-/// What shows that a response is that to another request.
+/// The evidence that a response belongs to another request.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 enum Misdirected {
     #[error(
@@ -276,7 +276,7 @@ struct NotTheService {
     header: HeaderName,
 }
 
-/// Whether another attempt may succeed, by the response.
+/// The retry class of an error of the service, by its response.
 fn retry_class(error: &Error) -> RetryClass {
     if error.is_unavailable() {
         RetryClass::Time
@@ -285,7 +285,8 @@ fn retry_class(error: &Error) -> RetryClass {
     }
 }
 
-/// Whether the error is about the content that all attempts share, so that none of them was carried out.
+/// Returns true if the error is about the content that all attempts share, so that none of them was
+/// carried out.
 ///
 /// `TooManyProperties` and `EntityTooLarge` do not count: for a merge they depend on the stored entity, which may have grown since
 /// an earlier attempt. Errors about headers and checksums do not count either: one attempt may have been damaged in transit.

@@ -1,4 +1,5 @@
-//! What the operations of a client share: a retry budget, and permits for requests in flight.
+//! Limits that the operations of a client share: a retry budget, and permits for requests in
+//! flight.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -44,7 +44,7 @@ impl Deadline {
         self.began.elapsed()
     }
 
-    /// Whether a pause that begins now ends before the deadline.
+    /// Returns true if a pause that begins now ends before the deadline.
     pub(super) fn allows(self, pause: Duration) -> bool {
         self.end.is_none_or(|end| {
             let next = Instant::now().checked_add(pause);

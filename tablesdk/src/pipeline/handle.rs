@@ -21,7 +21,7 @@ pub(crate) struct PipelineHandle {
     pipeline: Arc<Pipeline>,
     /// The table that the call is about.
     table: Option<Arc<str>>,
-    /// What a pattern was given for its calls.
+    /// The data of a pattern for its calls, such as a keyring.
     #[cfg_attr(
         not(feature = "encryption"),
         expect(dead_code, reason = "no other pattern needs it")
@@ -31,7 +31,7 @@ pub(crate) struct PipelineHandle {
     pub(crate) retry: Option<RetryPolicy>,
     /// Instead of the deadline of either policy.
     pub(crate) deadline: Option<Duration>,
-    /// Whether all reads are for a write, or must show what was written before.
+    /// True if all reads belong to a write, or must show earlier writes.
     pub(super) reads_now: bool,
 }
 
@@ -74,7 +74,7 @@ impl PipelineHandle {
         self.deadline.unwrap_or_else(|| self.policy().deadline)
     }
 
-    /// Whether the options of the call allow a request.
+    /// Checks that the options of the call allow a request.
     pub(super) fn check(&self) -> Result<(), Error> {
         let policy = self.policy().clone().deadline(self.time_limit());
         policy.check().map_err(Error::input)

@@ -1,5 +1,6 @@
-//! What happens to every request, in order: a permit among the requests in flight, date and version, authentication, sending within
-//! a time limit, a first check of the response, and another attempt where that helps.
+//! The steps of every request, in order: a permit among the requests in flight, date and version,
+//! authentication, sending within a time limit, a first check of the response, and another attempt
+//! where that helps.
 //!
 //! Knows nothing of what an operation means.
 
@@ -66,7 +67,7 @@ pub(crate) struct PipelineOptions {
     pub(crate) endpoint: Endpoint,
     /// Where the account can be read when it is replicated, if that is known.
     pub(crate) secondary: Option<Endpoint>,
-    /// Whether reads are retried at the secondary.
+    /// True if reads are retried at the secondary.
     pub(crate) reads_secondary: bool,
     /// Queries that read whole tables are refused.
     pub(crate) denies_scans: bool,
@@ -131,7 +132,7 @@ impl Pipeline {
         self.service_time.watch();
     }
 
-    /// Whether a response has shown the time of the service.
+    /// Returns true if a response has shown the time of the service.
     pub(crate) fn knows_service_time(&self) -> bool {
         self.service_time.is_known()
     }
@@ -155,22 +156,23 @@ impl Pipeline {
         batch::encode_changes(changes, &self.endpoint, random_guid(), self.merge_method())
     }
 
-    /// Whether the name of a table consists of letters and digits, and is compared without regard to case.
+    /// Returns true if the name of a table consists of letters and digits, and is compared without
+    /// regard to case.
     pub(crate) const fn has_plain_table_names(&self) -> bool {
         matches!(self.options.backend, Backend::Storage)
     }
 
-    /// Whether a shared access signature may have a range of keys.
+    /// Returns true if a shared access signature may have a range of keys.
     pub(crate) const fn has_sas_keys(&self) -> bool {
         matches!(self.options.backend, Backend::Storage)
     }
 
-    /// Whether the entities of several partitions are in the order of their keys.
+    /// Returns true if the entities of several partitions are in the order of their keys.
     pub(crate) const fn orders_partitions(&self) -> bool {
         matches!(self.options.backend, Backend::Storage)
     }
 
-    /// What reads the refusal of a batch.
+    /// The function that reads the refusal of a batch.
     pub(crate) fn refusal_reader(&self) -> fn(&Response<Bytes>) -> Refusal {
         match self.options.backend {
             Backend::Cosmos => Refusal::read_from_cosmos_db,

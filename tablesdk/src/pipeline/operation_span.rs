@@ -19,7 +19,8 @@ use super::span::Span;
 use crate::error::Error;
 use crate::filter::AccessClass;
 
-/// What an operation took. See [`TableServiceClientBuilder::on_operation`](crate::TableServiceClientBuilder::on_operation).
+/// The report of an operation: its requests, bytes, time and error. See
+/// [`TableServiceClientBuilder::on_operation`](crate::TableServiceClientBuilder::on_operation).
 ///
 /// A query is one operation, however many pages it reads. It is reported when its last page was read, when it failed, or when its
 /// stream ended or was dropped. Each part that [`partitions`](crate::action::QueryEntities::partitions) and similar methods read is
@@ -78,7 +79,7 @@ pub struct OperationReport {
     pub error: Option<String>,
 }
 
-/// What is called with the report of each operation.
+/// The function that is called with the report of each operation.
 #[derive(Clone)]
 pub(crate) struct Hook(Arc<dyn Fn(&OperationReport) + Send + Sync>);
 

@@ -66,8 +66,9 @@ impl Pipeline {
         Ok(RequestAuth { signer, bearer })
     }
 
-    /// Whether a request with this response may be signed and sent once more: the credential was replaced since, or the service
-    /// asks for another token. The request was not carried out.
+    /// Returns true if a request with this response may be signed and sent once more: the
+    /// credential was replaced since, or the service asks for another token. The request was not
+    /// carried out.
     pub(super) fn can_reauthenticate(
         &self,
         auth: &RequestAuth,

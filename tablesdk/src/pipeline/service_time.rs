@@ -24,7 +24,7 @@ impl ServiceTime {
         }
     }
 
-    /// Whether a response has shown it.
+    /// Returns true if a response has shown the time of the service.
     pub(super) fn is_known(&self) -> bool {
         self.ahead().load(Ordering::Relaxed) != UNKNOWN
     }

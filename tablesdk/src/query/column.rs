@@ -67,7 +67,7 @@ pub struct Column<E, F> {
     name: &'static str,
     aliases: &'static [&'static str],
     mixed_integers: bool,
-    /// What makes the key of the field, where the column is one.
+    /// The template and the access of the key, where the column is a key.
     key: Option<(KeyTemplate, KeyAccess<F>)>,
     part_of_key: bool,
     /// The column is that of a slot which the series does not have. Each use of it is an error.
@@ -142,7 +142,7 @@ impl<E, F> Column<E, F> {
         self.missing
     }
 
-    /// Whether writing the column would change the identity of the entity.
+    /// Returns true if writing the column would change the identity of the entity.
     pub(crate) const fn is_of_key(self) -> bool {
         self.key.is_some() || self.part_of_key
     }

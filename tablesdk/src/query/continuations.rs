@@ -1,4 +1,5 @@
-//! Whether the continuation tokens of a scan advance. Knows nothing of what is scanned.
+//! The check that the continuation tokens of a scan advance. Knows nothing of the items of the
+//! scan.
 //!
 //! A token says where the next page starts. A scan that meets a token again would read the same pages for ever. Tokens are
 //! opaque, on Cosmos DB more than on Azure, so their order says nothing: only equal ones prove a cycle.

@@ -1,10 +1,11 @@
-//! What a query would send, for people to read. Holds nothing secret.
+//! Explanations of queries, for people to read. They contain nothing secret.
 
 use std::fmt;
 
 use crate::filter::AccessClass;
 
-/// What a query sends first, and how the service finds what it asks for. Printed, it is a line for each.
+/// The first request of a query, and the way in which the service finds its entities. `Display`
+/// writes a line for each fact.
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -23,7 +24,7 @@ pub struct Explanation {
     pub(crate) filter: Option<String>,
     pub(crate) access: AccessClass,
     pub(crate) advice: Option<Advice>,
-    /// Whether the entities come in the order of their keys.
+    /// True if the entities come in the order of their keys.
     pub(crate) is_ordered: bool,
 }
 
@@ -38,13 +39,13 @@ impl Explanation {
         self.filter.as_deref()
     }
 
-    /// What it costs.
+    /// The class of the access, which determines the cost.
     pub const fn access(&self) -> AccessClass {
         self.access
     }
 
-    /// Whether the entities come in the order of their keys. On [Cosmos DB](crate::guide::cosmos_db), those of several partitions are in no
-    /// order.
+    /// Returns true if the entities come in the order of their keys. On [Cosmos
+    /// DB](crate::guide::cosmos_db), the entities of several partitions are in no order.
     pub const fn is_ordered(&self) -> bool {
         self.is_ordered
     }
@@ -76,7 +77,7 @@ impl fmt::Display for Explanation {
 /// Another query that would answer one that reads more entities than it returns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Advice {
-    /// What a line of an explanation calls it.
+    /// The noun of the advice in a line of an explanation.
     pub(crate) noun: &'static str,
     pub(crate) name: &'static str,
     pub(crate) text: String,

@@ -1,4 +1,5 @@
-//! What the closure of `filter` returns, and the message for a comparison by an operator, which returns a `bool`.
+//! Results of the closure of `filter`, and the message for a comparison by an operator, which
+//! returns a `bool`.
 
 use std::cmp::Ordering;
 
@@ -7,7 +8,7 @@ use crate::entity::DynamicColumn;
 use crate::filter::Filter;
 use crate::sealed::Seal;
 
-/// What the closure of [`filter`](crate::action::QueryEntities::filter) returns: a [`Filter`].
+/// The result of the closure of [`filter`](crate::action::QueryEntities::filter): a [`Filter`].
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]

@@ -45,7 +45,8 @@ impl<E, F: JsonField> JsonColumn<E, F> {
 
 opaque_column!(impl[E, F] JsonColumn<E, F>);
 
-/// What a column would need to be compared with. None that is stored as JSON has it; the methods are there to say so.
+/// Never implemented. The comparison methods exist so that the compiler can explain why a column
+/// that is stored as JSON cannot be compared.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "a column that is stored as JSON cannot be compared",

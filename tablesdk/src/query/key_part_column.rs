@@ -78,7 +78,8 @@ impl<E, F> KeyPartColumn<E, F> {
     }
 }
 
-/// What a part of a key would need to be compared with. None has it; the methods are there to say so.
+/// Never implemented. The comparison methods exist so that the compiler can explain why a part of a
+/// key cannot be compared.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "a part of a key has no column to compare with",

@@ -1,4 +1,5 @@
-//! What a column can be compared with: values of its own type, and texts and bytes without a copy.
+//! Literals that a column can be compared with: values of its own type, and strings and bytes
+//! without a copy.
 
 use tablesdk_protocol::Value;
 

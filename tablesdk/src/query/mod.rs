@@ -1,4 +1,4 @@
-//! What a query is made of: columns, filters, projections, and the streams it is read through.
+//! The parts of a query: columns, filters, projections, and the streams of its results.
 //!
 //! Queries begin with [`TableClient::query`](crate::TableClient::query), and their options are methods of
 //! [`QueryEntities`](crate::action::QueryEntities). The guides to [queries](crate::guide::queries) and [paging](crate::guide::paging)

@@ -1,6 +1,7 @@
-//! What the columns have in common whose values the service cannot compare.
+//! Columns whose values the service cannot compare.
 
-/// What a column of one property has that wraps a [`Column`](super::Column).
+/// Implements the common methods of a column of one property that wraps a
+/// [`Column`](super::Column).
 macro_rules! opaque_column {
     (impl[$($generics:tt)*] $name:ident<$($argument:ident),+>) => {
         impl<$($generics)*> $name<$($argument),+> {

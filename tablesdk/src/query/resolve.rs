@@ -1,4 +1,5 @@
-//! What a closure makes of each row, whatever it is: the form for those who do not want a type for every kind of row.
+//! The selection by a closure, which converts each row, whatever its type: for programs that do not
+//! want a type for every kind of row.
 
 use std::fmt;
 
@@ -8,7 +9,7 @@ use super::{Selection, SelectionError};
 use crate::entity::{DynamicEntity, Schema, Stored};
 use crate::error::ClosureError;
 
-/// What a closure makes of each row: the query yields it.
+/// A selection by a closure: the query yields the result of the closure for each row.
 pub struct Resolve<F> {
     closure: F,
     names: Option<Vec<String>>,
@@ -17,7 +18,7 @@ pub struct Resolve<F> {
 }
 
 impl<F> Resolve<F> {
-    /// Of whole entities without encrypted properties.
+    /// Selects whole entities without encrypted properties.
     pub(crate) const fn new(closure: F) -> Self {
         Self {
             closure,
@@ -26,7 +27,7 @@ impl<F> Resolve<F> {
         }
     }
 
-    /// Of entities of a type.
+    /// Selects entities of a type.
     pub(crate) fn of(schema: &'static Schema, closure: F) -> Self {
         Self {
             closure,

@@ -1,4 +1,4 @@
-//! What a query reads of each entity: all of it, or some columns.
+//! The selection of a query: whole entities, or some of their columns.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,7 +14,7 @@ use crate::entity::{
 };
 use crate::error::ClosureError;
 
-/// What is read of each entity of type `E`: one column, or a tuple of up to eight.
+/// The columns that are read of each entity of type `E`: one column, or a tuple of up to eight.
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -42,24 +42,24 @@ use crate::error::ClosureError;
     note = "`select` takes a column, or a tuple of up to eight, as its closure gets them: `.select(|e| (e.id, e.name))`"
 )]
 pub trait Selection<E>: sealed::Sealed + Send + Sync + 'static {
-    /// What the query yields.
+    /// The items of the query.
     type Item: Send + 'static;
 
     /// The names to ask for; all when `None`.
     #[doc(hidden)]
     fn names(&self) -> Option<Vec<String>>;
 
-    /// What the selection asks of the rows: that they have the columns, where not all do.
+    /// The condition of the selection on the rows: that they have the columns, where not all do.
     #[doc(hidden)]
     fn condition(&self) -> Result<Option<Tree>, SelectionError> {
         Ok(None)
     }
 
-    /// Whether it looks for properties by name, so that it needs the list of all.
+    /// True if the selection looks for properties by name, so that it needs the list of all.
     #[doc(hidden)]
     const LISTS: bool = false;
 
-    /// Whether the entries of an index may be read as they are.
+    /// True if the entries of an index may be read as they are.
     #[doc(hidden)]
     const IS_UNVERIFIED: bool = false;
 

@@ -37,7 +37,7 @@ use crate::pipeline::{in_current_span, joined_of, read_ahead};
 /// # }
 /// ```
 pub struct EntityStream<T> {
-    /// What is left of the current page.
+    /// The rest of the current page.
     page: vec::IntoIter<Result<T, Error>>,
     rest: Rest<T>,
 }

@@ -27,7 +27,7 @@ pub struct StoredAccessPolicy {
     start: Option<Timestamp>,
     expiry: Option<Timestamp>,
     permissions: Option<Permissions>,
-    /// What was wrong with the input first.
+    /// The first mistake in the input.
     problem: Option<String>,
 }
 
@@ -80,12 +80,12 @@ impl StoredAccessPolicy {
         }
     }
 
-    /// What signatures name it by.
+    /// The id by which signatures name the policy.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// What it allows; `None` where the signature says it.
+    /// The permissions of the policy; `None` where the signature has them.
     pub const fn permissions(&self) -> Option<Permissions> {
         self.permissions
     }

@@ -107,7 +107,8 @@ impl<E, F> fmt::Debug for ChunkedColumn<E, F> {
     }
 }
 
-/// What a column would need to be compared with. None in chunks has it; the methods are there to say so.
+/// Never implemented. The comparison methods exist so that the compiler can explain why a column in
+/// chunks cannot be compared.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "a value in chunks cannot be compared",

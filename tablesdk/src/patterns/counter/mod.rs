@@ -59,11 +59,11 @@ pub struct Counter {
     shards: u8,
 }
 
-/// What the callers of a counter share.
+/// The state that the callers of a counter share.
 struct Client {
     table: TableClient,
     key: Result<EntityKey, EntityError>,
-    /// What the next request writes.
+    /// The sum that the next request writes.
     next: Mutex<Option<Sum>>,
     session: tokio::sync::Mutex<Session>,
     /// The write of one sum, and of another one that dropped callers have left.
@@ -87,11 +87,11 @@ struct Session {
     shard: Option<u8>,
     /// The shard as it is stored, if it is known.
     stored: Option<Shard>,
-    /// What is being written. A caller that is dropped leaves it to the next one.
+    /// The sum that is being written. A caller that is dropped leaves it to the next one.
     sum: Option<Sum>,
     /// The writers of the shard when the sum was sent.
     sent_over: Option<Vec<Writer>>,
-    /// Whether a request of the sum can still be carried out.
+    /// True if a request of the sum can still be carried out.
     is_in_flight: bool,
 }
 
@@ -165,8 +165,8 @@ impl Counter {
     ///
     /// # Errors
     ///
-    /// Those of a query. [`ErrorKind::Data`](crate::ErrorKind::Data) when the entity of a shard is not that of a counter, or the sum exceeds
-    /// 64 bits.
+    /// The errors of a query; [`ErrorKind::Data`](crate::ErrorKind::Data) when the entity of a
+    /// shard is not that of a counter, or the sum exceeds 64 bits.
     pub async fn value(&self) -> Result<i64, Error> {
         let operation = "read counter";
         let key = self.client.checked_key(operation, self.shards)?;
@@ -338,7 +338,7 @@ impl Session {
         }
     }
 
-    /// Whether the shard has counted the sum; `None` if it does not show it.
+    /// Returns true if the shard has counted the sum; `None` if the shard does not show it.
     fn is_counted_in(&self, shard: &Shard) -> Option<bool> {
         match &self.sent_over {
             Some(before) => shard.has(self.writer(), before),

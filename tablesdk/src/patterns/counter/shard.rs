@@ -41,13 +41,14 @@ impl Shard {
         })
     }
 
-    /// What the shard has counted.
+    /// The count of the shard.
     pub(super) fn count(entity: &DynamicEntity) -> Result<i64, NotAShard> {
         let count = entity.properties().read(COUNT);
         count.map_err(|_| NotAShard { property: COUNT })
     }
 
-    /// Whether a write is counted, which was sent when the shard had been written by these clients. `None` if the shard no longer shows it.
+    /// Returns true if the shard has counted the write, which was sent when the shard had the
+    /// writers `before`. `None` if the shard no longer shows it.
     pub(super) fn has(&self, write: Writer, before: &[Writer]) -> Option<bool> {
         let last = self.writers.iter().find(|writer| writer.id == write.id);
         if let Some(last) = last {

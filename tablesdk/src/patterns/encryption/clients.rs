@@ -1,4 +1,4 @@
-//! What clients take a keyring for.
+//! Clients with a keyring.
 
 use std::sync::Arc;
 

@@ -70,7 +70,8 @@ impl<E, F: Field, const EQ: bool> SetColumn<E> for EncryptedColumn<E, F, EQ> {
     }
 }
 
-/// What a column would need to be compared with. None that is encrypted has it; the methods are there to say so.
+/// Never implemented. The comparison methods exist so that the compiler can explain why an
+/// encrypted column cannot be compared.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "a column that is encrypted cannot be compared",

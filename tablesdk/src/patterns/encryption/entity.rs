@@ -60,7 +60,7 @@ impl Cipher {
         self.keys.current()
     }
 
-    /// What a key stores for a value.
+    /// The lookup of a value under a key.
     pub(super) fn lookup_of(&self, key: &DataKey, property: &str, value: &ValueRef<'_>) -> Vec<u8> {
         lookup(key, &self.table, property, value).to_vec()
     }
@@ -202,7 +202,7 @@ impl Cipher {
 }
 
 impl Schema {
-    /// Whether a filter compares an encrypted property.
+    /// Returns true if a filter compares an encrypted property.
     pub(super) fn has_lookup_in(&self, filter: &Filter) -> bool {
         let names = self.encrypted_names();
         filter.fold(|filter, terms: Vec<bool>| match filter {

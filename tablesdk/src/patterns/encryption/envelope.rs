@@ -181,7 +181,8 @@ pub(super) fn decrypt(
     parse(&plain).ok_or_else(undecryptable)
 }
 
-/// What is stored beside an envelope, so that the service can find equal values.
+/// The lookup of a value, which is stored beside its envelope, so that the service can find equal
+/// values.
 pub(super) fn lookup(
     key: &DataKey,
     table: &str,
@@ -192,7 +193,8 @@ pub(super) fn lookup(
     mac.finalize().into_bytes().into()
 }
 
-/// Whether those bytes are the lookup of that value. The time does not depend on where they differ.
+/// Returns true if the bytes are the lookup of that value. The time does not depend on where they
+/// differ.
 pub(super) fn is_lookup(
     key: &DataKey,
     table: &str,
@@ -232,7 +234,7 @@ pub(super) fn derive(secret: &[u8; 32], info: &[&[u8]]) -> Secret {
     derived
 }
 
-/// What shows that a content key is the one of that id: only who has the key can make it.
+/// The proof that a content key belongs to that id: only a program with the key can make it.
 pub(super) fn proof(key: &Secret, id: Guid) -> Secret {
     derive(key, &[b"tablesdk.key-id.1", &id.to_bytes()])
 }
@@ -307,7 +309,7 @@ const HEADER_BYTES: usize = 2 + 16;
 const NONCE_BYTES: usize = 12;
 const TAG_BYTES: usize = 16;
 const LOOKUP_BYTES: usize = 32;
-/// What an envelope has more than the value and its type.
+/// The number of bytes of an envelope beside the value and its type.
 const OVERHEAD: usize = HEADER_BYTES + NONCE_BYTES + TAG_BYTES;
 /// The type takes one byte.
 const VALUE_BYTES_MAX: usize = BINARY_BYTES_MAX - OVERHEAD - 1;

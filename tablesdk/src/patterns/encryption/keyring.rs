@@ -70,7 +70,7 @@ pub(crate) type SourceFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Erro
 /// The keys of a keyring at one time.
 #[derive(Clone, Debug)]
 pub(crate) struct Keys {
-    /// What encrypts.
+    /// The key that encrypts.
     pub(crate) current: DataKey,
     /// All, the current one included.
     pub(crate) all: Vec<DataKey>,
@@ -155,7 +155,8 @@ impl Keyring {
     ///
     /// # Errors
     ///
-    /// Those of [`rotate`](Self::rotate). What was wrapped before stays so, and the next call continues.
+    /// The errors of [`rotate`](Self::rotate). A key that was wrapped before the error stays so,
+    /// and the next call continues.
     pub async fn rewrap(&self) -> Result<usize, Error> {
         self.source()?.rewrap().await
     }

@@ -1,4 +1,4 @@
-//! What wraps and unwraps the keys that encrypt.
+//! Providers, which wrap and unwrap the content keys.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -70,7 +70,7 @@ pub trait KeyProvider: Send + Sync + 'static {
     fn unwrap<'a>(&'a self, wrapped: &'a WrappedKey) -> ProviderFuture<'a, ContentKey>;
 }
 
-/// What the functions of a [`KeyProvider`] return. The trait has an example.
+/// The future that the functions of a [`KeyProvider`] return. The trait has an example.
 pub type ProviderFuture<'a, T> =
     Pin<Box<dyn Future<Output = Result<T, Box<dyn StdError + Send + Sync>>> + Send + 'a>>;
 
@@ -96,7 +96,7 @@ impl ContentKey {
         &self.0
     }
 
-    /// What shows that it is the key of that id.
+    /// The proof that the key belongs to that id.
     pub(crate) fn proof_of(&self, id: Guid) -> Vec<u8> {
         proof(&self.0, id).to_vec()
     }
@@ -121,7 +121,7 @@ impl WrappedKey {
         &self.key_id
     }
 
-    /// What the provider has made of the key.
+    /// The content key in the form in which the provider has wrapped it.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }

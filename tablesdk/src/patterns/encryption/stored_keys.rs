@@ -38,8 +38,10 @@ impl Keyring {
     ///
     /// # Errors
     ///
-    /// Those of the service, such as `TableNotFound`; [`ErrorKind::Credential`](crate::ErrorKind::Credential) when the provider does not wrap
-    /// or unwrap a key; [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) when the table has entities that are no keys.
+    /// The errors of the service, such as `TableNotFound`;
+    /// [`ErrorKind::Credential`](crate::ErrorKind::Credential) when the provider does not wrap or
+    /// unwrap a key; [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) when the table
+    /// has entities that are no keys.
     pub async fn open(table: &TableClient, provider: impl KeyProvider) -> Result<Self, Error> {
         table.table().pipeline.watch_service_time();
         let source = StoredKeys {

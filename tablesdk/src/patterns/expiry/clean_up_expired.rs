@@ -75,7 +75,7 @@ impl TableClient {
     }
 }
 
-/// What [`clean_up_expired`](crate::TableClient::clean_up_expired) has done.
+/// The result of [`clean_up_expired`](crate::TableClient::clean_up_expired).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExpiryReport {
@@ -83,9 +83,11 @@ pub struct ExpiryReport {
     pub removed: u64,
     /// The number of entities that were found as expired, and were prolonged meanwhile. They are left as they are.
     pub postponed: u64,
-    /// Whether the call ended at its [`max`](CleanUpExpired::max), so that another call may find more.
+    /// True if the call ended at its [`max`](CleanUpExpired::max), so that another call may find
+    /// more.
     pub has_more: bool,
-    /// What cannot be read as an entity of this type. It is left as it is.
+    /// The errors of entities that cannot be read as this type. These entities are left as they
+    /// are.
     pub unreadable: Vec<String>,
 }
 
@@ -106,7 +108,7 @@ struct Candidate<E> {
 
 type Candidates<E> = BoxStream<'static, Result<Candidate<E>, Error>>;
 
-/// What is deleted together. The values of the entities are not kept.
+/// Entities that are deleted together. Their values are not kept.
 #[derive(Default)]
 struct Chunk {
     /// Entities that have no other entry than the one by which they were found.
@@ -259,7 +261,7 @@ impl<'a, E: Expires> CleanUpExpired<'a, E> {
     }
 }
 
-/// What the requests of a call have in common.
+/// The options that the requests of a call share.
 struct Removal<E> {
     table: Table,
     name: TableName,
@@ -402,7 +404,7 @@ impl<E: Expires> Removal<E> {
     }
 }
 
-/// Whether an entity has no entry but the one by which it was found.
+/// Returns true if an entity has no entry but the one by which it was found.
 fn is_alone<E: Expires>(entity: &Stored<E>, entry: Option<&Version>) -> bool {
     let is_found = |key: &EntityKey| entry.is_some_and(|entry| entry.key == *key);
     let entries = entity.memory().get::<EntryKeys>();
@@ -460,7 +462,7 @@ async fn read_candidate<E: Expires>(table: &Table, entry: Version) -> Result<Can
     })
 }
 
-/// Whether an entity has expired so long ago that it is removed.
+/// Returns true if an entity has expired so long ago that it is deleted.
 fn is_over<E: Expires>(entity: &E, now: Timestamp) -> bool {
     entity
         .expires_at()

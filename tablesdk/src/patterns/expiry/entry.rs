@@ -21,7 +21,7 @@ pub trait Expires: WritableEntity {
     #[doc(hidden)]
     const BUCKET: Option<i64> = None;
 
-    /// What the entries are stored under.
+    /// The name under which the entries are stored.
     #[doc(hidden)]
     const NAME: &'static str;
 
@@ -37,7 +37,7 @@ impl Schema {
         self
     }
 
-    /// What is true of expired entities, and of no others. An absent property satisfies no comparison.
+    /// The condition for expired entities. An absent property satisfies no comparison.
     pub(crate) fn expired(&self, now: Timestamp) -> Option<Tree> {
         let compare = |property, operator, instant| {
             Tree::comparison(property, operator, Value::DateTime(instant))
@@ -62,7 +62,7 @@ impl Schema {
         own.chain(of_variants).reduce(Tree::or)
     }
 
-    /// Whether an entity that was read is expired. One that cannot be read is not.
+    /// Returns true if an entity that was read is expired. An entity that cannot be read is not.
     pub(crate) fn is_expired(&self, entity: &JsonEntity<'_>, now: Timestamp) -> bool {
         if let Some(property) = self.expires {
             return instant_of(entity, property).is_some_and(|at| at <= now);

@@ -54,10 +54,10 @@ struct Pending {
     /// The entity that has or had it, and the position of its change.
     entity: EntityKey,
     position: usize,
-    /// What it has to be; `None` where the entity no longer has it.
+    /// The content that the entry must have; `None` where the entity no longer has the entry.
     body: Option<Bytes>,
     is_gained: bool,
-    /// Whether the entity is inserted.
+    /// True if the change inserts the entity.
     is_of_insert: bool,
     before: Before,
 }
@@ -72,7 +72,7 @@ enum Before {
     Present(ETag),
 }
 
-/// What is done with each entry, before or after the entities are written.
+/// The work on each entry, before or after the entities are written.
 #[derive(Clone, Copy)]
 enum Step {
     Prepare,
@@ -117,7 +117,8 @@ impl Elsewhere {
         self.entries.is_empty()
     }
 
-    /// What comes before the entities are written. After an error, nothing is left of it where the service accepts that.
+    /// Writes the entries that must exist before the entities are written. After an error, none of
+    /// these writes remains where the service accepts that.
     pub(super) async fn prepare(&mut self, run: &mut OperationRun<'_>) -> Result<(), Error> {
         // A commit may be sent again until the deadline.
         if run.pipeline().time_limit() > GRACE / 2 {
@@ -134,12 +135,14 @@ impl Elsewhere {
         prepared.map_err(Error::into_not_done)
     }
 
-    /// Whether the entities may not be written any more. The time that a computer sleeps does not count for a deadline.
+    /// Returns true if it is too late to write the entities. The time that a computer sleeps does
+    /// not count for a deadline.
     fn has_waited(&self, run: &OperationRun<'_>) -> bool {
         run.pipeline().now().abs_diff(self.began) > GRACE / 2
     }
 
-    /// What comes after the entities were written. The writes have succeeded whatever becomes of it.
+    /// Completes the entries after the entities were written. An error here does not change the
+    /// result of the writes.
     pub(super) async fn complete(&mut self, run: &OperationRun<'_>) {
         // After a longer pause, a repair may have deleted what was inserted.
         let step = if self.has_waited(run) {
@@ -271,7 +274,7 @@ impl Pending {
         }
     }
 
-    /// Whether another program stores something else under the key. It is left as it is.
+    /// Returns true if another program stores something else under the key. It is left as it is.
     fn is_of_other_type(&self, found: &DatedEntity) -> bool {
         matches!(self.index.owner_of(&found.content), Owner::NoEntry)
     }

@@ -1,4 +1,4 @@
-//! What the derive calls for an entity with indexes or copies.
+//! Functions that the derive calls for an entity with indexes or copies.
 
 use super::entries::LAYER;
 use super::entry::{EntryKeys, Indexed};

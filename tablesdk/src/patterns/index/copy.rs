@@ -12,7 +12,7 @@ use crate::entity::{
     WritableEntity, write, write_entity,
 };
 
-/// What is computed from an entity of type `Source`, and written together with it:
+/// A copy that is computed from an entity of type `Source`, and written together with it:
 /// [`#[table(copy(…))]`](derive@crate::TableEntity#copy) of the source names it.
 ///
 /// Where the implementing type is a whole struct, each copy is an entity of its own, which the program reads, and does not write. Where it is
@@ -82,14 +82,14 @@ pub trait CopyOf<Source>: Copied {
     fn copies_of(source: &Source) -> impl IntoIterator<Item = Self>;
 }
 
-/// What can be a copy: an entity without indexes and copies, or a projection with both keys.
+/// A type that can be a copy: an entity without indexes and copies, or a projection with both keys.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a copy",
     label = "neither an entity without indexes and copies, nor a projection with both keys",
     note = "a copy is written under its key: give the projection both keys of the entity that it is a part of"
 )]
 pub trait Copied: TableEntity {
-    /// Whether it is a part of an entity.
+    /// True if the copy is a part of an entity.
     #[doc(hidden)]
     const IS_PART: bool;
 

@@ -99,7 +99,7 @@ async fn has_entry(
     Ok(has_entry.then_some(entity))
 }
 
-/// What an entry is that was compared with its entity.
+/// The result of comparing an entry with its entity.
 pub(crate) enum Compared {
     Right,
     /// Its entity does not exist, or does not have it.
@@ -286,11 +286,11 @@ struct Slot {
     stored: StoredEntry,
 }
 
-/// What is known of the entry under a key.
+/// The stored entry under a key, as far as it is known.
 enum StoredEntry {
     Unread,
     Missing,
-    /// Of another entity than the one that gives it up or keeps it.
+    /// The entry belongs to another entity than the one that gives it up or keeps it.
     Foreign,
     Present(ETag),
     /// The entity that a part goes into has to be replaced by this content.
@@ -355,7 +355,8 @@ fn slots_of(changes: &[EntityChange]) -> Result<Vec<Slot>, Error> {
 }
 
 impl Slot {
-    /// Whether the entry may belong to another entity than expected.
+    /// Returns true if the entry may belong to another entity than expected, so that it is read
+    /// first.
     fn is_read_first(&self) -> bool {
         let has_absent = |(_, after): &(usize, Entry)| !after.absent.is_empty();
         self.index.is_unique() && self.before.is_some()
@@ -448,7 +449,7 @@ impl Slot {
     }
 }
 
-/// Whether the changes write the entries of an entity.
+/// Returns true if the changes write the entries of an entity.
 fn is_changed(changes: &[EntityChange], entity: &EntityKey) -> bool {
     let mut changes = changes.iter();
     changes.any(|change| change.key == *entity && change.riders.find::<EntryRider>().is_some())

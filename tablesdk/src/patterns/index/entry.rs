@@ -54,9 +54,9 @@ pub trait IndexEntry: TableEntity {
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct EntryKeyPart {
-    /// What holds its value in the entity: a property, or the key that the value is a part of.
+    /// The source of its value in the entity: a property, or the key that the value is a part of.
     pub(crate) property: &'static str,
-    /// Whether it can be given as a range.
+    /// True if the part can be given as a range.
     pub(crate) has_ranges: bool,
 }
 
@@ -82,7 +82,7 @@ pub trait Indexed: TableEntity {
 pub struct Index<E> {
     schema: &'static Schema,
     kind: Kind,
-    /// What the copies are stored under.
+    /// The name under which the copies are stored.
     mark: &'static str,
     keys: fn(&E) -> Vec<EntityKey>,
     entries: fn(&E, &str) -> Result<Vec<Entry>, EntityError>,
@@ -91,7 +91,7 @@ pub struct Index<E> {
     as_stored: fn(&E) -> Option<E>,
 }
 
-/// What is derived from an entity.
+/// The kind of entities that are derived from an entity.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     /// Entries of an index.
@@ -189,7 +189,7 @@ fn owner<I: IndexEntry>(entry: &JsonEntity<'_>) -> Owner {
     key.map_or(Owner::Damaged, Owner::Entity)
 }
 
-/// What an entity under a key of an index is.
+/// The owner of an entity that is stored under a key of an index.
 pub(crate) enum Owner {
     /// The entry of this entity.
     Entity(EntityKey),
@@ -219,7 +219,7 @@ pub(crate) trait AnyIndex: Send + Sync {
 
     fn kind(&self) -> Kind;
 
-    /// What messages call it.
+    /// The noun for the index in messages.
     fn noun(&self) -> &'static str {
         match self.kind() {
             Kind::Index { .. } | Kind::Expiry => "index",
@@ -227,7 +227,7 @@ pub(crate) trait AnyIndex: Send + Sync {
         }
     }
 
-    /// What messages call one of its entries.
+    /// The name of one of its entries in messages.
     fn label(&self) -> String {
         match self.kind() {
             Kind::Index { .. } | Kind::Expiry => format!("entry in the index {}", self.name()),
@@ -235,7 +235,7 @@ pub(crate) trait AnyIndex: Send + Sync {
         }
     }
 
-    /// Whether an entry may belong to another entity than the one that should have it.
+    /// Returns true if an entry may belong to another entity than the one that should have it.
     fn is_unique(&self) -> bool {
         match self.kind() {
             Kind::Index { is_unique, .. } => is_unique,
@@ -244,12 +244,13 @@ pub(crate) trait AnyIndex: Send + Sync {
         }
     }
 
-    /// Whether what is derived is a part of an entity that belongs to no other.
+    /// Returns true if the derived copy is a part of an entity that belongs to no other.
     fn is_part(&self) -> bool {
         matches!(self.kind(), Kind::Part)
     }
 
-    /// Whether expired entities are found by its entries. They are not read by queries.
+    /// Returns true if expired entities are found by the entries. Queries do not read these
+    /// entries.
     fn is_expiry(&self) -> bool {
         matches!(self.kind(), Kind::Expiry)
     }
@@ -265,12 +266,12 @@ pub(crate) trait AnyIndex: Send + Sync {
     /// The filter for the copies among the entities of their type.
     fn marked(&self) -> Option<String>;
 
-    /// Whether the entries are in other partitions than their entities.
+    /// Returns true if the entries are in other partitions than their entities.
     fn is_elsewhere(&self) -> bool {
         self.schema().is_elsewhere()
     }
 
-    /// What an entity under a key of this index is.
+    /// The owner of an entity that is stored under a key of this index.
     fn owner_of(&self, entry: &Bytes) -> Owner;
 
     /// The entry with that key of an entity.
@@ -321,7 +322,7 @@ impl<E: TableEntity> AnyIndex for Index<E> {
     }
 }
 
-/// Whether the stored entity has the entry with that key.
+/// Returns true if the stored entity has the entry with that key.
 pub(crate) fn has_entry<E>(entity: &Stored<E>, entry: &EntityKey) -> bool {
     let entries = entity.memory().get::<EntryKeys>();
     entries.is_some_and(|entries| entries.iter().any(|key| key == entry))
@@ -332,12 +333,12 @@ pub(crate) fn has_entry<E>(entity: &Stored<E>, entry: &EntityKey) -> bool {
 pub(crate) struct EntryKeys(Vec<(usize, EntityKey)>);
 
 impl EntryKeys {
-    /// Of an entity that was read.
+    /// The keys of the entries of an entity that was read.
     pub(crate) fn of<E: Indexed>(entity: &E) -> Self {
         Self::all(|index: &Index<E>| (index.keys)(entity))
     }
 
-    /// Of an entity that was written.
+    /// The keys of the entries of an entity that was written.
     pub(crate) fn of_written<E: Indexed>(entity: &E) -> Self {
         Self::all(|index: &Index<E>| {
             let stored = (index.as_stored)(entity);

@@ -130,7 +130,7 @@ fn answer(index: &dyn AnyIndex, terms: &[&Tree]) -> Option<(usize, Advice)> {
     (given > 0).then_some((given, Advice { noun, name, text }))
 }
 
-/// What the conditions say of a property.
+/// The statement of the conditions about a property.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Stated {
     Nothing,
@@ -150,7 +150,7 @@ fn stated(terms: &[&Tree], property: &str) -> Stated {
     terms.iter().map(of_term).max().unwrap_or(Stated::Nothing)
 }
 
-/// What must all be true.
+/// The conditions that must all be true.
 fn terms(filter: &Tree) -> &[Tree] {
     match filter {
         Tree::And(terms) => terms,

@@ -63,7 +63,8 @@ pub(super) fn values_in(entity: &Bytes) -> Result<Vec<(String, Value)>, Cause> {
     Ok(values)
 }
 
-/// Whether an entity has the properties of the part, and none of those that the part does not have.
+/// Returns true if an entity has the properties of the part, and none of those that the part does
+/// not have.
 pub(super) fn is_merged(entity: &Bytes, part: &Entry) -> bool {
     let (Ok(entity), Ok(part_of)) = (read_entity(entity), read_entity(&part.body)) else {
         return false;

@@ -23,7 +23,8 @@ pub(super) struct DatedEntity {
 }
 
 impl DatedEntity {
-    /// Whether it has the properties that were sent, and no others but the id of a write.
+    /// Returns true if the entity has the properties that were sent, and no others but the id of a
+    /// write.
     pub(super) fn equals(&self, body: &Bytes) -> bool {
         let (Ok(mut found), Ok(sent)) = (values_in(&self.content), values_in(body)) else {
             return false;
@@ -32,13 +33,14 @@ impl DatedEntity {
         found.len() == sent.len() && sent.iter().all(|property| found.contains(property))
     }
 
-    /// Whether the last write of it had that id: it was carried out, whatever its response was.
+    /// Returns true if the last write of the entity had that id: the write was carried out,
+    /// whatever its response was.
     pub(super) fn was_written_by(&self, id: &Guid) -> bool {
         let values = values_in(&self.content).unwrap_or_default();
         values.contains(&(WRITE_ID.to_owned(), Value::Guid(*id)))
     }
 
-    /// Whether no write that began with it is still under way.
+    /// Returns true if no write that depends on this entity can still be in flight.
     pub(super) fn is_old(&self) -> bool {
         let entity = read_entity(&self.content).ok();
         let written = entity.and_then(|entity| entity.timestamp().ok().flatten());

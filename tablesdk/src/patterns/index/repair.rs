@@ -45,7 +45,8 @@ pub struct Repair<'a, E> {
     entity: PhantomData<fn() -> E>,
 }
 
-/// What [`repair`](crate::TableClient::repair) has found, and mended unless it was a dry run. An entry is one of an index, or a copy.
+/// The entries that [`repair`](crate::TableClient::repair) has found, and mended unless it was a
+/// dry run. An entry is an entry of an index, or a copy.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RepairReport {
@@ -65,8 +66,8 @@ pub struct RepairReport {
     /// Entities that do not have their entry in a unique index, because another entity has it. A repair leaves them as they are: which
     /// of the two is to change is for the program to decide.
     pub conflicts: Vec<IndexConflict>,
-    /// What cannot be read as an entity of this type, or as an entry of its indexes, and entities whose entries cannot be written. They
-    /// are left as they are.
+    /// The errors of entities that cannot be read as this type, or as an entry of its indexes, and
+    /// of entities whose entries cannot be written. These entities are left as they are.
     pub unreadable: Vec<String>,
     /// In the report of [`progress`](Repair::progress), where another repair can [resume](Repair::resume_at) if this one does not end;
     /// `None` when it has ended.
@@ -125,7 +126,8 @@ impl TableClient {
 }
 
 impl RepairReport {
-    /// Whether each entity has its entries now, and there are no other entries: nothing was found, or all of it has been mended.
+    /// Returns true if each entity has its entries now, and there are no other entries: nothing was
+    /// found, or all of it has been mended.
     pub const fn is_right(&self) -> bool {
         let is_mended = !self.is_dry || self.mended() == 0;
         self.recent == 0 && self.conflicts.is_empty() && self.unreadable.is_empty() && is_mended
@@ -358,7 +360,7 @@ impl RepairReport {
         self.unreadable.extend(unreadable);
     }
 
-    /// Of an entity that is as it should be.
+    /// The report about an entity whose entries are right.
     fn of_entity() -> Self {
         Self {
             entities: 1,

@@ -1,4 +1,4 @@
-//! What the change of an entity does to its entries in indexes.
+//! The rider that writes the entries of a changed entity in indexes.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::action::write::change::EntityChange;
 use crate::entity::EntityError;
 use crate::entity::attached::{Attached, Memory};
 
-/// What the change of an entity does to its entries.
+/// The changes of the entries of an entity that its own change requires.
 #[derive(Clone)]
 pub(crate) struct EntryRider {
     /// Writes the entries.
@@ -18,7 +18,7 @@ pub(crate) struct EntryRider {
     changes: Vec<EntryChange>,
 }
 
-/// What a change of an entity does to one of its entries in an index.
+/// The change of one entry in an index: its key before, and the entry after.
 #[derive(Clone)]
 pub(crate) struct EntryChange {
     pub(super) index: &'static dyn AnyIndex,
@@ -76,7 +76,7 @@ impl EntryRider {
     }
 }
 
-/// What a change does to the entries of its entity.
+/// The changes of the entries of an entity.
 pub(super) fn entries_of(change: &EntityChange) -> impl Iterator<Item = &EntryChange> {
     change.riders.all::<EntryRider>().flat_map(EntryRider::iter)
 }

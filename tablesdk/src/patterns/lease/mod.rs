@@ -138,7 +138,8 @@ impl Lease {
         self.entity.key()
     }
 
-    /// Whether no other client can hold the lease at this moment. It sends nothing. See [what it guarantees](Self#what-it-guarantees).
+    /// Returns true if no other client can hold the lease at this moment. It sends nothing. See
+    /// [what it guarantees](Self#what-it-guarantees).
     pub fn is_held(&self) -> bool {
         !self.remaining().is_zero()
     }

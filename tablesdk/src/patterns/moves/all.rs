@@ -48,7 +48,7 @@ use crate::query::{Keys, Resolve, Selection};
 #[must_use = "actions do nothing until awaited"]
 pub struct MoveAll<'a> {
     table: Table,
-    /// Of the target.
+    /// The bulk run into the target.
     bulk: BulkRun<'a>,
     /// The query; the argument says whether only keys are needed.
     find: Box<dyn FnOnce(Table, bool) -> Inputs<'a> + Send + 'a>,
@@ -112,7 +112,7 @@ impl MoveAll<'_> {
     }
 }
 
-/// What is written into the target, and the ETag under which it is deleted.
+/// The content that is written into the target, and the ETag under which the entity is deleted.
 fn encode(entity: &Stored<DynamicEntity>) -> Input {
     let key = entity.key().clone();
     match write_stamped(&**entity, &key, None) {

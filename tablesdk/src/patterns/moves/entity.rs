@@ -96,13 +96,13 @@ debug_by_fields!(MoveEntity<E> { table, target, overwrite });
 pub(super) struct Moving {
     /// The condition that it is still that version.
     pub(super) if_match: IfMatch,
-    /// What is written into the target.
+    /// The entity that is written into the target.
     pub(super) inserted: EncodedEntity,
-    /// What is deleted at the source.
+    /// The entity that is deleted at the source.
     pub(super) deleted: EncodedEntity,
 }
 
-/// What goes along with the write over an entity of the target.
+/// The riders of the write over an entity of the target.
 type RidersOver<'a> = &'a (dyn Fn(&CurrentEntity) -> Result<Riders, Error> + Send + Sync);
 
 /// Refuses to move an entity to where it is.
@@ -153,7 +153,7 @@ pub(super) async fn move_version(
     }
 }
 
-/// What the target had before the version was written into it.
+/// The content of the target before the version was written into it.
 #[derive(Clone, Copy)]
 enum Before {
     Nothing,
@@ -168,7 +168,8 @@ pub(super) async fn remove_copy(target: &Table, deleted: EncodedEntity, etag: ET
     drop(write(target, kind, deleted, None, |_| true).await);
 }
 
-/// Whether the entity is no longer at the source: deleted by this move, or by another client. The target has it in either case.
+/// Returns true if the entity is no longer at the source: deleted by this move, or by another
+/// client. The target has it in either case.
 fn is_gone(error: &Error) -> bool {
     match error.current() {
         Some(current) => matches!(current, CurrentState::Missing),
@@ -176,7 +177,7 @@ fn is_gone(error: &Error) -> bool {
     }
 }
 
-/// Whether the target has an entity under the key.
+/// Returns true if the target has an entity under the key.
 fn is_there(error: &Error) -> bool {
     match error.current() {
         Some(current) => matches!(current, CurrentState::Present(_)),
@@ -184,7 +185,7 @@ fn is_there(error: &Error) -> bool {
     }
 }
 
-/// Whether the entity of the target was written since it was read, perhaps by this move.
+/// Returns true if the entity of the target was written since it was read, perhaps by this move.
 fn is_written_since(error: &Error) -> bool {
     error.is_precondition_failed() || error.is_not_found() || is_there(error)
 }
@@ -291,8 +292,8 @@ async fn write(
     run.end(written)
 }
 
-/// Whether two ETags are of one version. An ETag of a page may be made of the timestamp, and have another spelling than that of an
-/// entity that was read alone.
+/// Returns true if two ETags are of one version. An ETag of a page may be made of the timestamp,
+/// and have another spelling than the ETag of an entity that was read alone.
 pub(crate) fn is_same_version(one: &ETag, other: &ETag) -> bool {
     one == other
         || one

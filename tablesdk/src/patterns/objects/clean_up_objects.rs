@@ -46,10 +46,10 @@ pub struct CleanUpObjects<'a> {
 /// Starts to read all entities of a query.
 type Read = Box<dyn Fn() -> Named + Send + Sync>;
 
-/// What each entity names.
+/// The ids of the objects that each entity names.
 type Named = stream::BoxStream<'static, Result<Vec<Guid>, Error>>;
 
-/// What a clean-up has found, and deleted unless it was a dry run.
+/// The objects that a clean-up has found, and deleted unless it was a dry run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CleanUpReport {

@@ -1,9 +1,10 @@
-//! What a query selects that names objects.
+//! Selections of a query that name objects.
 
 use super::ObjectRef;
 use crate::sealed::Seal;
 
-/// What a [clean-up](super::Objects::clean_up_objects) reads of an entity: references, `Option`s and `Vec`s of them, and tuples of up to four.
+/// The references that a [clean-up](super::Objects::clean_up_objects) reads of an entity:
+/// references, `Option`s and `Vec`s of them, and tuples of up to four.
 ///
 /// ```
 /// use tablesdk::objects::{NamesObjects, ObjectRef};

@@ -25,7 +25,7 @@ pub(super) static LAYER: Layer = Layer {
     commit: |run, commit, next| Box::pin(commit_steps(run, commit, next)),
 };
 
-/// What is committed together.
+/// The changes and the steps that are committed together.
 #[derive(Clone, Copy)]
 struct WithSteps<'r> {
     commit: Commit<'r>,
@@ -137,7 +137,7 @@ async fn commit_steps(
     }
 }
 
-/// What the head shows of a commit whose response says that it was refused.
+/// The outcome of a commit by the head, after a response that says that the commit was refused.
 enum Shown {
     Done,
     NotDone {

@@ -76,8 +76,8 @@ impl Outbox {
     ///
     /// # Errors
     ///
-    /// Those of the service about the outbox itself, such as `TableNotFound`. What fails for one step is counted in the report, and logged
-    /// as a warning.
+    /// The errors of the service about the outbox itself, such as `TableNotFound`. The error of one
+    /// step is counted in the report, and logged as a warning.
     pub fn drain(&self) -> DrainOutbox {
         DrainOutbox {
             table: self.table.clone(),
@@ -91,7 +91,7 @@ impl Outbox {
     ///
     /// # Errors
     ///
-    /// Those of the service, such as `TableNotFound`.
+    /// The errors of the service, such as `TableNotFound`.
     pub fn poisoned(&self) -> Action<Vec<PoisonedStep>> {
         Action::of_table(&self.table, poisoned)
     }

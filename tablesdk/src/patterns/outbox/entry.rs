@@ -15,14 +15,14 @@ use crate::pipeline::OperationRun;
 /// An entity of an outbox as it is stored.
 pub(super) type Row = Stored<DynamicEntity>;
 
-/// What an entry asks for.
+/// The effect of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Delete,
     Merge,
     Message,
     Replace,
-    /// Of a later version of this client.
+    /// An effect that a later version of this client has stored.
     Unknown,
 }
 
@@ -134,7 +134,8 @@ impl Entry {
         Some((table, key))
     }
 
-    /// Whether both change the same entity. Names of tables are compared without regard to case.
+    /// Returns true if both entries change the same entity. Names of tables are compared without
+    /// regard to case.
     pub(super) fn meets(&self, other: &Self) -> bool {
         let key = |entry: &Self| {
             let (table, key) = entry.target()?;
@@ -194,7 +195,7 @@ impl Entry {
         self.row.written(etag);
     }
 
-    /// Whether the last attempt is the one with that id.
+    /// Returns true if the last attempt is the one with that id.
     pub(super) fn is_of_attempt(&self, id: &str) -> bool {
         self.text(ATTEMPT) == Some(id)
     }
@@ -286,13 +287,15 @@ pub(super) fn text<'r>(row: &'r DynamicEntity, name: &str) -> Option<&'r str> {
     }
 }
 
-/// What an entity carries that a step wrote: the id of the outbox, and the number of the step. No number of an outbox is used twice, and
-/// a head that is made anew is another outbox. It has no character that keys cannot have.
+/// The stamp of an entity that a step has written: the id of the outbox, and the number of the
+/// step. No number of an outbox is used twice, and a head that is made anew is another outbox. The
+/// stamp has no character that keys cannot have.
 pub(super) fn stamp(stream: &str, number: u64) -> String {
     format!("{stream}.{number:020}")
 }
 
-/// Whether a property of an entry is not one of its entity.
+/// Returns true if the client stores the property in an entry, and it is not a property of the
+/// entity.
 pub(super) fn is_own(name: &str) -> bool {
     OWN.contains(&name)
 }
@@ -314,7 +317,8 @@ const OWN: [&str; 11] = [
 pub(super) const ATTEMPT: &str = "TablesdkAttempt";
 pub(super) const ATTEMPTS: &str = "TablesdkAttempts";
 pub(super) const BODY: &str = "TablesdkBody";
-/// Of the last attempt. Empty while it lasts, so that an attempt which its worker does not survive is known.
+/// The error of the last attempt. It is empty during an attempt, so that an attempt which its
+/// worker does not survive is known.
 pub(super) const ERROR: &str = "TablesdkError";
 pub(super) const MESSAGE: &str = "TablesdkMessage";
 pub(super) const PARTITION_KEY: &str = "TablesdkPartitionKey";

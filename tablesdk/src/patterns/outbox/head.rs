@@ -84,8 +84,8 @@ impl Head {
         self
     }
 
-    /// Whether a write was carried out, which rested on the head `before`. `None` if so many others were since that the head no longer shows
-    /// it.
+    /// Returns true if a write that depended on the head `before` was carried out. `None` if so
+    /// many other writes followed that the head no longer shows it.
     pub(super) fn has(&self, write: &str, before: &Self) -> Option<bool> {
         if self.writes.iter().any(|known| known == write) {
             return Some(true);

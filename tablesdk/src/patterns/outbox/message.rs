@@ -12,7 +12,7 @@ use super::entry::BODY;
 use super::step::Step;
 use crate::error::ClosureError;
 
-/// What a transaction sends to a function of the program: see [`Outbox::on`].
+/// A message that a transaction sends to a function of the program: see [`Outbox::on`].
 pub trait Message: Serialize + DeserializeOwned + Send + 'static {
     /// Identifies the type of the message in the table, for all versions of the program.
     const NAME: &'static str;

@@ -45,7 +45,7 @@ impl PoisonedStep {
     ///
     /// # Errors
     ///
-    /// Those of the service. The steps that were not put back are still poisoned.
+    /// The errors of the service. The steps that were not put back are still poisoned.
     pub fn retry(&self) -> Action<()> {
         self.change("retry step", true)
     }
@@ -55,7 +55,7 @@ impl PoisonedStep {
     ///
     /// # Errors
     ///
-    /// Those of the service.
+    /// The errors of the service.
     pub fn discard(&self) -> Action<()> {
         self.change("discard step", false)
     }

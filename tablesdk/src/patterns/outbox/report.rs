@@ -1,4 +1,4 @@
-//! What a worker has done, and what it calls for messages.
+//! The report of a worker, and its handlers of messages.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::entry::Entry;
 use crate::error::ClosureError;
 
-/// What [`Outbox::drain`](crate::outbox::Outbox::drain) has done.
+/// The result of [`Outbox::drain`](crate::outbox::Outbox::drain).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DrainReport {

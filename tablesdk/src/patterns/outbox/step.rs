@@ -21,8 +21,9 @@ use crate::entity::{
 use crate::error::Error;
 use crate::pipeline::Table;
 
-/// What follows a transaction: a change of an entity in any partition and any table of the account, or a message. See
-/// [`Batch::step`](crate::action::Batch::step) and [the guide](crate::guide::outbox).
+/// A step that follows a transaction: a change of an entity in any partition and any table of the
+/// account, or a message. See [`Batch::step`](crate::action::Batch::step) and [the
+/// guide](crate::guide::outbox).
 ///
 /// There is no insert: a step may be tried several times, and an insert that fails could be its own repetition.
 #[must_use = "a step does nothing until a batch or a transaction has it"]

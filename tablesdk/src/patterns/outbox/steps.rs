@@ -19,7 +19,7 @@ pub(super) struct Steps {
     pub(super) prepared: Vec<Prepared>,
     /// The id of their pointer, and of their entries.
     pub(super) pointer: String,
-    /// Whether they are left to workers.
+    /// True if the steps are left to workers.
     is_later: bool,
     /// Known only with a step.
     by: Option<By>,

@@ -16,7 +16,7 @@ use crate::pipeline::{Effect, OperationRun, date_of};
 /// Entities of one partition, in the order of their row keys.
 pub(super) struct Rows {
     pub(super) found: Vec<Row>,
-    /// Whether there are no others.
+    /// True if there are no other entities.
     is_complete: bool,
     /// The time of the service.
     now: Timestamp,
@@ -30,7 +30,7 @@ pub(super) struct View {
     pub(super) removed: Vec<Entry>,
     /// All that were set aside.
     pub(super) dead: Vec<Entry>,
-    /// Whether nothing of the outbox is missing here.
+    /// True if this is the whole outbox.
     pub(super) is_complete: bool,
     pub(super) now: Timestamp,
 }
@@ -90,7 +90,7 @@ impl View {
         })
     }
 
-    /// Whether an entry of that write is left.
+    /// Returns true if an entry of that write is left.
     pub(super) fn has(&self, pointer: &str) -> bool {
         self.pointers().any(|of_entry| of_entry == pointer)
     }

@@ -48,7 +48,7 @@ impl<'w> Role<'w> {
     }
 }
 
-/// What came of an entry.
+/// The outcome of the work on an entry.
 enum EntryOutcome {
     /// It was applied, and is still in the log.
     Applied,
@@ -161,7 +161,8 @@ impl<'w> Worker<'w> {
         Ok(true)
     }
 
-    /// Whether the rest of the log is for others: a writer does not pay for what others have left, and returns when its own steps are applied.
+    /// Returns true if the rest of the log is left to others: a writer does not pay for the steps
+    /// that others have left, and returns when its own steps are applied.
     fn leaves(&self, view: &View, applied: usize) -> bool {
         let Role::Writer(pointer) = self.role else {
             return false;

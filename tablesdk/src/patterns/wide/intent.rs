@@ -197,7 +197,7 @@ pub(super) async fn clean_up(
     Ok(removed)
 }
 
-/// Whether the service has responded to the write.
+/// Returns true if the service has responded to the write.
 pub(super) fn responds(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Response | ErrorKind::Service)
 }

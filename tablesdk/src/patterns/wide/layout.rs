@@ -32,7 +32,7 @@ pub(super) struct Encoded {
     pub(super) version: String,
 }
 
-/// What the head says of the siblings.
+/// The head as it is known: its ETag, its version, and its siblings.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Head {
     pub(super) etag: ETag,
@@ -141,7 +141,7 @@ impl Parts {
         WideContent::new(row, head)
     }
 
-    /// What the head of that version says.
+    /// The head of that version.
     pub(super) fn head(&self, encoded: &Encoded, etag: ETag) -> Head {
         let siblings = encoded.siblings.iter().map(|(key, _)| key.clone());
         Head {
@@ -255,7 +255,7 @@ impl Head {
 }
 
 impl Row {
-    /// Whether it is a sibling, of whichever version.
+    /// Returns true if the entity is a sibling, of any version.
     pub(super) fn is_sibling(&self) -> bool {
         let version = self.values.iter().find(|(name, _)| name == VERSION);
         let Some((_, Value::String(version))) = version else {
@@ -283,7 +283,7 @@ pub(super) fn sibling_start(row_key: &str, version: &str) -> String {
     format!("{row_key}{SEPARATOR}{version}{SEPARATOR}")
 }
 
-/// Whether the client stores a property of its own under the name.
+/// Returns true if the client itself stores a property under the name.
 pub(super) fn is_own(name: &str) -> bool {
     name == VERSION || name == PARTS
 }
@@ -314,5 +314,6 @@ pub(super) const SEPARATOR: char = '!';
 /// Sorts after the separator.
 pub(super) const AFTER_SEPARATOR: char = '"';
 const VERSION_UNITS: usize = 16;
-/// Of a row key, after that of the head: two separators, the version and two digits.
+/// The length of the end of a sibling's row key, after the row key of the head: two separators, the
+/// version and two digits.
 const SUFFIX_UNITS: usize = 1 + VERSION_UNITS + 1 + 2;

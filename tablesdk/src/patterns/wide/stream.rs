@@ -105,7 +105,8 @@ impl Assembly {
 }
 
 impl Open {
-    /// Whether all siblings sort before an entity. Only row keys that go on with a space or with the separator are among them.
+    /// Returns true if all siblings sort before an entity. Only row keys that go on with a space or
+    /// with the separator are among them.
     fn is_before(&self, row: &Row) -> bool {
         let rest = row.key.row_key().as_str();
         let rest = rest.strip_prefix(self.head.key.row_key().as_str());

@@ -170,8 +170,8 @@ impl<E: WideEntity> WideTable<E> {
     ///
     /// # Errors
     ///
-    /// Those of [`insert`](Self::insert), without the conflict; `UpdateConditionNotSatisfied` when other clients write the entity again and
-    /// again.
+    /// The errors of [`insert`](Self::insert), without the conflict; `UpdateConditionNotSatisfied`
+    /// when other clients write the entity again and again.
     pub fn upsert_replace(&self, entity: &E) -> WideAction<'static, ETag> {
         let parts = Parts::of(entity);
         self.action(
@@ -291,7 +291,7 @@ impl<E: WideEntity> WideTable<E> {
     ///
     /// # Errors
     ///
-    /// Those of [`query`](crate::TableClient::query) and of [`get`](Self::get).
+    /// The errors of [`query`](crate::TableClient::query) and of [`get`](Self::get).
     pub fn stream(&self, partition: impl Into<Partition<E>>) -> EntityStream<StoredWide<E>> {
         let partition = partition.into().into_partition_key();
         super::stream::stream(self.table.clone(), partition)

@@ -45,7 +45,7 @@ impl From<Error> for WriteFailure {
     }
 }
 
-/// What becomes of an entity.
+/// The write of a wide entity.
 #[derive(Clone, Copy)]
 enum WideWrite<'w> {
     Delete(&'w EntityKey),
@@ -301,7 +301,7 @@ impl Writer<'_, '_> {
         siblings.iter().map(delete).collect()
     }
 
-    /// Whether one transaction can have the changes.
+    /// Returns true if one transaction can have the changes.
     fn fits(&self, changes: &[EntityChange]) -> bool {
         let bytes = changes
             .iter()
