@@ -61,15 +61,19 @@
 //!
 //! # Features
 //!
+//! <!-- features -->
+//!
 //! | feature | default | adds |
 //! |---|---|---|
-//! | `cli` | yes | the program `tablesdk-server`; a test depends on the library with `default-features = false` |
-//! | `durable` | with `cli` | tables in a data directory: `TableServerBuilder::data`, `DataDirectory` |
-//! | `jemalloc` | no | for the program on Linux and macOS, instead of `mimalloc`: takes less memory; needs `make` to build |
-//! | `mimalloc` | yes | for the program: an allocator that is faster than the system's |
-//! | `network` | with `cli` | the defence against a hostile network: budgets for the memory of requests and responses, and connections that are closed for others when there are too many |
-//! | `postgres` | with `cli` | tables in a PostgreSQL database that several servers share: `TableServerBuilder::postgres` |
-//! | `tls` | with `cli` | HTTPS: `TableServerBuilder::tls` |
+//! | `cli` | yes | The program `tablesdk-server`. A test depends on the library with `default-features = false`. |
+//! | `mimalloc` | yes | For the program: an allocator that is faster than the system's. |
+//! | `durable` | with `cli` | Tables in a data directory: `TableServerBuilder::data`, `DataDirectory`. |
+//! | `network` | with `cli` | The defence against a hostile network: budgets for the memory of requests and responses, and idle connections that are closed when new ones need their slots. A server of a test needs none. |
+//! | `postgres` | with `cli` | Tables in a PostgreSQL database that several servers share: `TableServerBuilder::postgres`. |
+//! | `tls` | with `cli` | HTTPS: `TableServerBuilder::tls`. |
+//! | `jemalloc` | no | For the program on Linux and macOS, instead of `mimalloc`: an allocator that takes less memory. It needs `make` to build. |
+//!
+//! <!-- end of features -->
 //!
 //! # Standalone
 //!

@@ -1,32 +1,52 @@
-//! Guides: one page for each subject that is too large for the documentation of one item. Tests run every program in them.
+//! Guides: one page for each subject that is too large for the documentation of one item. Tests run
+//! every program in them.
 //!
 //! In reading order:
 //!
-//! 1. [Entities](entities): the two keys, which properties a struct stores, how to change a struct over the years.
-//! 2. [Queries](queries): what a filter can express, what a query costs, how to read faster.
+//! <!-- guides -->
+//! 1. [Entities](entities): the two keys, the properties that a struct stores, and how to change a
+//!    struct over the years.
+//! 2. [Queries](queries): what they read, what that costs, and how to see the cost before a request
+//!    is sent.
 //! 3. [Paging](paging): streams, pages and continuation tokens.
-//! 4. [Batches and bulk](batches_and_bulk): several changes in one transaction, or many changes without one.
-//! 5. [Choosing a pattern](choosing): from what a program needs to the pattern, its cost and its alternative.
-//! 6. [Patterns](patterns): what there is for each section of the table design guide, and what each way costs.
-//! 7. [Relationships](relationships): one-to-many, one-to-one, joins in the client, inheritance.
-//! 8. [Indexes](indexes): entities by other properties than their row key.
-//! 9. [Outbox](outbox): changes in several partitions and messages, which follow a transaction for certain.
-//! 10. [Encryption](encryption): properties that only clients with a key can read.
-//! 11. [Stored forms](stored_forms): what the client stores beside the entities of a program.
-//! 12. [Concurrency](concurrency): several clients that write the same entity.
-//! 13. [Errors and retries](errors_and_retries): what an error contains, which requests are retried, what is known when responses
-//!     are lost.
-//! 14. [Credentials](credentials): connection strings, keys, signatures, tokens, transports.
-//! 15. [Observability](observability): logs, spans, reports, request ids.
-//! 16. [Web services](web_services): statuses for errors, versions and page tokens over HTTP, a repository behind a trait.
-//! 17. [Testing](testing): a table service in the process of the test.
+//! 4. [Batches and bulk](batches_and_bulk): several changes in one transaction, or many changes
+//!    without one.
+//! 5. [Concurrency](concurrency): what each verb does when another client writes the same entity,
+//!    and how to change an entity without losing updates.
+//! 6. [Errors and retries](errors_and_retries): what an error contains, which requests the client
+//!    retries, and what is known when responses are lost.
+//! 7. [Choosing a pattern](choosing): from what a program needs to the pattern, its cost and its
+//!    alternative.
+//! 8. [Patterns](patterns): what this client has for each section of the table design guide, and
+//!    what each way costs.
+//! 9. [Relationships](relationships): one-to-many, one-to-one, joins in the client and inheritance,
+//!    in the terms of the table design guide.
+//! 10. [Indexes](indexes): finding entities by other properties than their key, in a partition or
+//!     in the whole table.
+//! 11. [Outbox](outbox): changes in several partitions and messages, which follow a transaction for
+//!     certain.
+//! 12. [Encryption](encryption): properties that neither the service nor its operators can read.
+//! 13. [Stored forms](stored_forms): what the client stores beside the entities of a program, for
+//!     programs in other languages and for operators.
+//! 14. [Testing](testing): the real protocol and the rules of the service, in the process of the
+//!     test.
+//! 15. [Credentials](credentials): how a client authenticates, and how to replace a credential
+//!     while the client runs.
+//! 16. [Observability](observability): logs, spans, reports, request ids.
+//! 17. [Web services](web_services): a client in the state of a program, statuses for errors,
+//!     versions and page tokens over HTTP, a repository behind a trait.
 //! 18. [Cosmos DB](cosmos_db): how Azure Cosmos DB for Table differs from Azure Table storage.
-//! 19. [Emulators](emulators): how Azurite differs from the service.
-//!
-//! For users of other libraries: [the official SDKs](official_sdks) for .NET, Python, JavaScript, Go and Java, and
-//! [`azure_data_tables`](moving_from_the_old_crate), the unofficial Rust crate.
+//! 19. [Emulators](emulators): how Azurite, the emulator of the Azure tools, differs from the
+//!     service.
+//! 20. [Official SDKs](official_sdks): the verbs of .NET, Python, JavaScript, Go and Java beside
+//!     ours, and how to share tables with programs that use them.
+//! 21. [Moving from `azure_data_tables`](moving_from_the_old_crate): the verbs and types of version
+//!     0.21 of the unofficial crate, which is no longer updated, beside ours.
+//! <!-- end of guides -->
 
-// In reading order. Each guide ends with links to the previous and the next one.
+// In reading order. A page begins with its title, a colon, and its subject in one sentence. The list
+// above, the lines with the previous and the next page, and the table of the front page are generated
+// from both: see `tests/tidy/lists.rs`.
 
 #[doc = include_str!("entities.md")]
 #[doc = "\n\n---\n\n[All guides](crate::guide) · Next: [Queries](crate::guide::queries)"]
@@ -41,11 +61,19 @@ pub mod queries {}
 pub mod paging {}
 
 #[doc = include_str!("batches_and_bulk.md")]
-#[doc = "\n\n---\n\nBefore: [Paging](crate::guide::paging) · [All guides](crate::guide) · Next: [Choosing a pattern](crate::guide::choosing)"]
+#[doc = "\n\n---\n\nBefore: [Paging](crate::guide::paging) · [All guides](crate::guide) · Next: [Concurrency](crate::guide::concurrency)"]
 pub mod batches_and_bulk {}
 
+#[doc = include_str!("concurrency.md")]
+#[doc = "\n\n---\n\nBefore: [Batches and bulk](crate::guide::batches_and_bulk) · [All guides](crate::guide) · Next: [Errors and retries](crate::guide::errors_and_retries)"]
+pub mod concurrency {}
+
+#[doc = include_str!("errors_and_retries.md")]
+#[doc = "\n\n---\n\nBefore: [Concurrency](crate::guide::concurrency) · [All guides](crate::guide) · Next: [Choosing a pattern](crate::guide::choosing)"]
+pub mod errors_and_retries {}
+
 #[doc = include_str!("choosing.md")]
-#[doc = "\n\n---\n\nBefore: [Batches and bulk](crate::guide::batches_and_bulk) · [All guides](crate::guide) · Next: [Patterns](crate::guide::patterns)"]
+#[doc = "\n\n---\n\nBefore: [Errors and retries](crate::guide::errors_and_retries) · [All guides](crate::guide) · Next: [Patterns](crate::guide::patterns)"]
 pub mod choosing {}
 
 #[doc = include_str!("patterns.md")]
@@ -74,19 +102,15 @@ pub mod outbox {}
 pub mod encryption {}
 
 #[doc = include_str!("stored_forms.md")]
-#[doc = "\n\n---\n\nBefore: [Encryption](crate::guide::encryption) · [All guides](crate::guide) · Next: [Concurrency](crate::guide::concurrency)"]
+#[doc = "\n\n---\n\nBefore: [Encryption](crate::guide::encryption) · [All guides](crate::guide) · Next: [Testing](crate::guide::testing)"]
 pub mod stored_forms {}
 
-#[doc = include_str!("concurrency.md")]
-#[doc = "\n\n---\n\nBefore: [Stored forms](crate::guide::stored_forms) · [All guides](crate::guide) · Next: [Errors and retries](crate::guide::errors_and_retries)"]
-pub mod concurrency {}
-
-#[doc = include_str!("errors_and_retries.md")]
-#[doc = "\n\n---\n\nBefore: [Concurrency](crate::guide::concurrency) · [All guides](crate::guide) · Next: [Credentials](crate::guide::credentials)"]
-pub mod errors_and_retries {}
+#[doc = include_str!("testing.md")]
+#[doc = "\n\n---\n\nBefore: [Stored forms](crate::guide::stored_forms) · [All guides](crate::guide) · Next: [Credentials](crate::guide::credentials)"]
+pub mod testing {}
 
 #[doc = include_str!("credentials.md")]
-#[doc = "\n\n---\n\nBefore: [Errors and retries](crate::guide::errors_and_retries) · [All guides](crate::guide) · Next: [Observability](crate::guide::observability)"]
+#[doc = "\n\n---\n\nBefore: [Testing](crate::guide::testing) · [All guides](crate::guide) · Next: [Observability](crate::guide::observability)"]
 pub mod credentials {}
 
 #[doc = include_str!("observability.md")]
@@ -94,19 +118,15 @@ pub mod credentials {}
 pub mod observability {}
 
 #[doc = include_str!("web_services.md")]
-#[doc = "\n\n---\n\nBefore: [Observability](crate::guide::observability) · [All guides](crate::guide) · Next: [Testing](crate::guide::testing)"]
+#[doc = "\n\n---\n\nBefore: [Observability](crate::guide::observability) · [All guides](crate::guide) · Next: [Cosmos DB](crate::guide::cosmos_db)"]
 pub mod web_services {}
 
-#[doc = include_str!("testing.md")]
-#[doc = "\n\n---\n\nBefore: [Web services](crate::guide::web_services) · [All guides](crate::guide) · Next: [Cosmos DB](crate::guide::cosmos_db)"]
-pub mod testing {}
-
 #[doc = include_str!("cosmos_db.md")]
-#[doc = "\n\n---\n\nBefore: [Testing](crate::guide::testing) · [All guides](crate::guide) · Next: [Emulators](crate::guide::emulators)"]
+#[doc = "\n\n---\n\nBefore: [Web services](crate::guide::web_services) · [All guides](crate::guide) · Next: [Emulators](crate::guide::emulators)"]
 pub mod cosmos_db {}
 
 #[doc = include_str!("emulators.md")]
-#[doc = "\n\n---\n\nBefore: [Cosmos DB](crate::guide::cosmos_db) · [All guides](crate::guide) · Next: [Compared with the official SDKs](crate::guide::official_sdks)"]
+#[doc = "\n\n---\n\nBefore: [Cosmos DB](crate::guide::cosmos_db) · [All guides](crate::guide) · Next: [Official SDKs](crate::guide::official_sdks)"]
 pub mod emulators {}
 
 #[doc = include_str!("official_sdks.md")]
@@ -114,5 +134,5 @@ pub mod emulators {}
 pub mod official_sdks {}
 
 #[doc = include_str!("moving_from_the_old_crate.md")]
-#[doc = "\n\n---\n\nBefore: [Compared with the official SDKs](crate::guide::official_sdks) · [All guides](crate::guide)"]
+#[doc = "\n\n---\n\nBefore: [Official SDKs](crate::guide::official_sdks) · [All guides](crate::guide)"]
 pub mod moving_from_the_old_crate {}
