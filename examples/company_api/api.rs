@@ -11,7 +11,7 @@ use serde::Deserialize;
 use tablesdk::entity::EntityError;
 use tablesdk::{ETag, Error, ErrorKind, Stored, TableClient};
 
-use crate::model::{self, Department, EmailEntry, Employee, Refusal};
+use crate::model::{self, ByEmail, Department, Employee, Refusal};
 
 pub fn routes(table: TableClient) -> Router {
     Router::new()
@@ -19,7 +19,7 @@ pub fn routes(table: TableClient) -> Router {
         .route("/departments/{department}/employees", get(list).post(hire))
         .route(
             "/departments/{department}/employees/{id}",
-            get(read).patch(raise).delete(dismiss),
+            get(read).patch(change).delete(dismiss),
         )
         .route("/departments/{department}/emails/{email}", get(find))
         .with_state(table)
@@ -35,8 +35,9 @@ struct Start {
 }
 
 #[derive(Deserialize)]
-struct Raise {
-    salary: f64,
+struct Change {
+    email: Option<String>,
+    salary: Option<f64>,
 }
 
 async fn create(table: Table, Json(department): Json<Department>) -> Reply {
@@ -62,16 +63,24 @@ async fn read(table: Table, Path((department, id)): Key) -> Reply {
 }
 
 async fn find(table: Table, Path((department, email)): Key) -> Reply {
-    let entry = table.get(EmailEntry::key(&department, email)).await?;
-    let id = entry.ok_or(Refusal::NoEmployee)?.into_inner().employee;
-    read(table, Path((department, id))).await
+    // The ETag of an entry is not that of its employee.
+    let entry = table.get(ByEmail::key(department, email)).follow();
+    Ok(with_etag(&entry.await?.ok_or(Refusal::NoEmployee)?))
 }
 
-async fn raise(table: Table, id: Key, headers: HeaderMap, raise: Json<Raise>) -> Reply {
-    let patch = table.patch(Employee::key(&id.0.0, &id.0.1));
-    let patch = patch.set(|e| e.salary, raise.salary);
-    let etag = patch.if_match(if_match(&headers)?).await?;
-    Ok([(header::ETAG, etag.to_string())].into_response())
+async fn change(table: Table, id: Key, headers: HeaderMap, change: Json<Change>) -> Reply {
+    let etag = if_match(&headers)?;
+    let employee = table.get(Employee::key(&id.0.0, &id.0.1)).await?;
+    let mut employee = employee.ok_or(Refusal::NoEmployee)?;
+    if *employee.etag() != etag {
+        return Err(Refusal::Changed.into());
+    }
+    let Json(Change { email, salary }) = change;
+    employee.email = email.unwrap_or_else(|| employee.email.clone());
+    employee.salary = salary.unwrap_or(employee.salary);
+    // The index needs what was stored, so a `patch` does not compile. The replace fails if the employee has changed since the read.
+    table.replace(&mut employee).await?;
+    Ok([(header::ETAG, employee.etag().to_string())].into_response())
 }
 
 async fn dismiss(table: Table, Path((department, id)): Key, headers: HeaderMap) -> Reply {
@@ -102,7 +111,6 @@ impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
         let status = match refusal {
             Refusal::NoDepartment | Refusal::NoEmployee => StatusCode::NOT_FOUND,
-            Refusal::EmailTaken => StatusCode::CONFLICT,
             Refusal::Changed => StatusCode::PRECONDITION_FAILED,
         };
         problem(status, &refusal)
@@ -123,6 +131,9 @@ impl From<Error> for Problem {
                 None => (StatusCode::BAD_REQUEST, "the request is not valid"),
             },
             _ if error.is_not_found() => (StatusCode::NOT_FOUND, "there is no such entity"),
+            _ if error.index() == Some("ByEmail") => {
+                (StatusCode::CONFLICT, "the e-mail address is taken")
+            }
             _ if error.is_conflict() => (StatusCode::CONFLICT, "it exists already"),
             _ if error.is_precondition_failed() => {
                 (StatusCode::PRECONDITION_FAILED, "it has changed")

@@ -1,5 +1,5 @@
-//! The entities, and the changes of several of them. A department, its employees and their e-mail addresses share a partition, so
-//! that they change together or not at all.
+//! The entities, and the changes of several of them. A department and its employees share a partition, so that they change
+//! together or not at all.
 
 use serde::{Deserialize, Serialize};
 use tablesdk::{ETag, Result, TableClient, TableEntity};
@@ -13,9 +13,11 @@ pub struct Department {
     pub headcount: i32,
 }
 
-#[derive(Deserialize, Serialize, TableEntity)]
+/// An employee. The index finds one by the e-mail address, and makes the address unique in the department.
+#[derive(Clone, Debug, Deserialize, Serialize, TableEntity)]
 #[table(entity_type = "Employee", rename_all = "PascalCase")]
 #[table(partition_key = "{department}", row_key = "employee_{id}")]
+#[table(index(ByEmail, row_key = "email_{email:escaped}", unique))]
 pub struct Employee {
     #[serde(default)]
     pub department: String,
@@ -26,16 +28,6 @@ pub struct Employee {
     pub salary: f64,
 }
 
-/// An entry of the index by e-mail address. It makes an address unique in its department.
-#[derive(TableEntity)]
-#[table(entity_type = "Email", rename_all = "PascalCase")]
-#[table(partition_key = "{department}", row_key = "email_{email:escaped}")]
-pub struct EmailEntry {
-    pub department: String,
-    pub email: String,
-    pub employee: String,
-}
-
 /// Why a change was aborted.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 pub enum Refusal {
@@ -43,29 +35,18 @@ pub enum Refusal {
     NoDepartment,
     #[error("there is no such employee")]
     NoEmployee,
-    #[error("the e-mail address is taken")]
-    EmailTaken,
     #[error("the employee has changed")]
     Changed,
 }
 
-/// Adds an employee and the entry of the index, and one to the headcount.
+/// Adds an employee, and one to the headcount. A taken e-mail address is a conflict in the index.
 pub async fn hire(table: &TableClient, employee: &Employee) -> Result<()> {
     let department = &employee.department;
-    let entry = EmailEntry {
-        department: department.clone(),
-        email: employee.email.clone(),
-        employee: employee.id.clone(),
-    };
     let hire = table.transaction(department, async |tx| {
         let found = tx.get(Department::key(department)).await?;
         let mut found = found.ok_or(Refusal::NoDepartment)?;
-        let email = EmailEntry::key(department, &entry.email);
-        if tx.get(email).await?.is_some() {
-            return Err(Refusal::EmailTaken.into());
-        }
         found.headcount += 1;
-        tx.replace(found).insert(employee).insert(&entry);
+        tx.replace(found).insert(employee);
         Ok(())
     });
     hire.await
@@ -82,8 +63,7 @@ pub async fn dismiss(table: &TableClient, department: &str, id: &str, etag: &ETa
         let found = tx.get(Department::key(department)).await?;
         let mut found = found.ok_or(Refusal::NoDepartment)?;
         found.headcount -= 1;
-        let email = EmailEntry::key(department, &employee.email);
-        tx.replace(found).delete_stored(&employee).delete(email);
+        tx.replace(found).delete_stored(&employee);
         Ok(())
     });
     dismiss.await

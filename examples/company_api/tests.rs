@@ -90,7 +90,12 @@ async fn a_taken_email_address_changes_nothing() {
     let (api, table) = api().await;
     hire(&api, "1", "ada@contoso.com").await;
     let second = hire(&api, "2", "ada@contoso.com").await;
-    assert_eq!(second.status, 409, "{}", second.body);
+    assert_eq!(
+        (second.status, &*second.body),
+        (409, "the e-mail address is taken")
+    );
+    let same_id = hire(&api, "1", "grace@contoso.com").await;
+    assert_eq!((same_id.status, &*same_id.body), (409, "it exists already"));
     assert_eq!(headcount(&table).await, 1);
     assert_eq!(
         fetch(&api, "/departments/Sales/employees/2").await.status,
@@ -125,6 +130,33 @@ async fn a_change_needs_the_current_version() {
     assert_eq!(delete(&new.etag).await.status, 204);
     assert_eq!(headcount(&table).await, 0);
     assert_eq!(hire(&api, "2", "ada@contoso.com").await.status, 201);
+}
+
+#[tokio::test]
+async fn the_index_follows_a_changed_email_address() {
+    let (api, _) = api().await;
+    hire(&api, "1", "ada@contoso.com").await;
+    hire(&api, "2", "grace@contoso.com").await;
+    let change = async |email: &str| {
+        let etag = fetch(&api, FIRST).await.etag;
+        call(&api, "PATCH", FIRST, &etag, json!({ "email": email })).await
+    };
+    let taken = change("grace@contoso.com").await;
+    assert_eq!(
+        (taken.status, &*taken.body),
+        (409, "the e-mail address is taken")
+    );
+    let changed = change("lovelace@contoso.com").await;
+    assert_eq!(changed.status, 200, "{}", changed.body);
+    let find = async |email: &str| {
+        let uri = format!("/departments/Sales/emails/{email}");
+        fetch(&api, &uri).await
+    };
+    let found = find("lovelace@contoso.com").await;
+    assert_eq!((found.status, found.etag), (200, changed.etag));
+    assert_eq!(find("ada@contoso.com").await.status, 404);
+    // It is free again.
+    assert_eq!(hire(&api, "3", "ada@contoso.com").await.status, 201);
 }
 
 #[tokio::test]
