@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-unset AZURE_STORAGE_CONNECTION_STRING
+unset AZURE_STORAGE_ACCOUNT AZURE_STORAGE_CONNECTION_STRING
 target=${CARGO_TARGET_DIR:-target}
 cargo build --locked --quiet --workspace --examples
 
@@ -121,6 +121,11 @@ check sessions \
     'her sessions: new phone, desk' \
     '1 removed, more: false' \
     '2 are stored'
+
+check managed_identity \
+    'stand-ins for the account and its identity' \
+    'The last runs of daily-report:' \
+    'by process '
 
 check message_year \
     '2 years are 4 entities of the service' \
