@@ -423,6 +423,33 @@ fn operators_are_told_and_web_pages_are_not() {
 }
 
 #[test]
+fn check_reports_whether_a_server_is_ready() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path().join("tables");
+    let program = Program::start(&["--data", shown(&directory), "--admin-port", "0"]);
+    let admin = program.admin.clone().unwrap();
+    let check = ["check", "--admin-port", admin.rsplit(':').next().unwrap()];
+    let ready = format!("the server on {admin} is ready\n");
+    assert_eq!(tool(&check), (true, ready));
+
+    // A storage that takes no writes.
+    std::fs::rename(&directory, place.path().join("elsewhere")).unwrap();
+    let refused = ask(&program, "POST", "/Tables", r#"{"TableName":"people"}"#);
+    assert_eq!(refused.0, 500, "{}", refused.1);
+    let (is_ready, text) = tool(&check);
+    assert!(!is_ready);
+    let reason = format!("the server on {admin} is not ready: nothing can be written: ");
+    assert!(text.contains(&reason), "{text}");
+
+    program.signal("TERM");
+    program.ended();
+    let (is_ready, text) = tool(&check);
+    assert!(!is_ready);
+    assert!(text.contains("no server responds on "), "{text}");
+    assert!(!tool(&["check"]).0, "neither a directory nor a port");
+}
+
+#[test]
 fn accounts_and_the_port_come_from_files_and_go_to_them() {
     let place = tempfile::tempdir().unwrap();
     let (accounts, port) = (place.path().join("accounts"), place.path().join("port"));

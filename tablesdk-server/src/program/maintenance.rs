@@ -1,4 +1,4 @@
-//! The subcommands check, backup and restore, for the data directory of a stopped server or for a running server.
+//! The subcommands check, backup and restore: for the data directory of a stopped server, and the first two for a running server.
 
 use std::error::Error;
 use std::fs::{self, File, OpenOptions};
@@ -9,13 +9,16 @@ use std::time::Duration;
 
 use tablesdk_server::{DataDirectory, Progress};
 
-use super::options::{BackupSource, Command};
+use super::options::{Command, Source};
 use super::progress;
 
 /// Runs a subcommand. An error ends the program with exit code 1.
 pub(crate) fn run(command: Command) -> Result<(), Box<dyn Error>> {
     match command {
-        Command::Check { data } => check(&DataDirectory::new(data)),
+        Command::Check { source } => match source.data {
+            Some(data) => check(&DataDirectory::new(data)),
+            None => check_server(admin_port(&source)),
+        },
         Command::Backup {
             source,
             force,
@@ -43,7 +46,21 @@ fn check(directory: &DataDirectory) -> Result<(), Box<dyn Error>> {
     ))
 }
 
-fn back_up(source: &BackupSource, file: &Path, replaces: bool) -> Result<(), Box<dyn Error>> {
+/// Succeeds if the server responds and its storage takes writes.
+fn check_server(port: u16) -> Result<(), Box<dyn Error>> {
+    let response = request(port, "GET /ready", READY_WAIT_MAX)?;
+    let address = response.address;
+    match response.into_body() {
+        Ok(_) => say(&format!("the server on {address} is ready")),
+        Err(reason) => Err(format!("the server on {address} is not ready: {reason}").into()),
+    }
+}
+
+fn admin_port(source: &Source) -> u16 {
+    source.admin_port.expect("clap requires one of both")
+}
+
+fn back_up(source: &Source, file: &Path, replaces: bool) -> Result<(), Box<dyn Error>> {
     if is_standard(file) {
         let records = write_backup(source, &mut io::stdout().lock())?;
         writeln!(io::stderr(), "the backup contains {records} records")?;
@@ -96,51 +113,71 @@ fn beside(file: &Path, ending: &str) -> PathBuf {
     PathBuf::from(path)
 }
 
-fn write_backup(source: &BackupSource, to: &mut impl Write) -> Result<u64, Box<dyn Error>> {
+fn write_backup(source: &Source, to: &mut impl Write) -> Result<u64, Box<dyn Error>> {
     let bar = progress::records("backing up");
     if let Some(directory) = &source.data {
         return Ok(DataDirectory::new(directory).backup(to, progress::show(&bar))?);
     }
-    let port = source.admin_port.expect("clap requires one of both");
-    let from = request_backup(port)?;
+    let response = request(admin_port(source), "POST /backup", RESPONSE_WAIT_MAX)?;
+    let address = response.address;
+    let from = response
+        .into_body()
+        .map_err(|reason| format!("the server on {address} refused the backup: {reason}"))?;
     // Everything that is verified is also written.
     let records = tablesdk_server::verify_backup(Tee { from, to }, progress::show(&bar));
     Ok(records.map_err(|error| format!("the server aborted the backup: {error}"))?)
 }
 
-/// Requests a backup from a server on this machine. The returned reader is at its start.
-fn request_backup(port: u16) -> Result<BufReader<TcpStream>, Box<dyn Error>> {
+/// The response of a server on this machine.
+struct Response {
+    address: SocketAddr,
+    is_success: bool,
+    body: BufReader<TcpStream>,
+}
+
+impl Response {
+    /// The body at its start, or the reason of a refusal.
+    fn into_body(self) -> Result<BufReader<TcpStream>, String> {
+        if self.is_success {
+            return Ok(self.body);
+        }
+        let mut text = String::new();
+        match self.body.take(1000).read_to_string(&mut text) {
+            Ok(_) => Err(text.trim().to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+/// Sends a request without a body to the --admin-port of a server on this machine.
+fn request(port: u16, method_and_path: &str, wait: Duration) -> Result<Response, Box<dyn Error>> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let mut stream = TcpStream::connect(address).map_err(|error| {
+    let mut stream = TcpStream::connect_timeout(&address, wait).map_err(|error| {
         format!(
             "no server responds on {address}: {error}; start the server with --admin-port {port}"
         )
     })?;
-    stream.set_read_timeout(Some(RESPONSE_WAIT_MAX))?;
+    stream.set_read_timeout(Some(wait))?;
     write!(
         stream,
-        "POST /backup HTTP/1.0\r\nHost: {address}\r\nContent-Length: 0\r\n\r\n"
+        "{method_and_path} HTTP/1.0\r\nHost: {address}\r\nContent-Length: 0\r\n\r\n"
     )?;
-    let mut response = BufReader::with_capacity(1 << 20, stream);
+    let mut body = BufReader::with_capacity(1 << 20, stream);
+    let silent = |error| format!("the server on {address} sends no response: {error}");
     let mut status = String::new();
-    response.read_line(&mut status)?;
+    body.read_line(&mut status).map_err(silent)?;
     let mut line = String::new();
     while line != "\r\n" {
         line.clear();
-        if response.read_line(&mut line)? == 0 {
+        if body.read_line(&mut line).map_err(silent)? == 0 {
             return Err(format!("the server on {address} is not a tablesdk-server").into());
         }
     }
-    if status.split(' ').nth(1) == Some("200") {
-        return Ok(response);
-    }
-    let mut text = String::new();
-    response.take(1000).read_to_string(&mut text)?;
-    Err(format!(
-        "the server on {address} refused the backup: {}",
-        text.trim()
-    )
-    .into())
+    Ok(Response {
+        address,
+        is_success: status.split(' ').nth(1) == Some("200"),
+        body,
+    })
 }
 
 /// Writes to `to` everything that is read.
@@ -186,3 +223,6 @@ fn say(text: &str) -> Result<(), Box<dyn Error>> {
 
 /// The time limit for the next part of a backup.
 const RESPONSE_WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// The time limit for a response about readiness, which waits for a database for up to 5 seconds.
+const READY_WAIT_MAX: Duration = Duration::from_secs(10);

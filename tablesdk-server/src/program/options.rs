@@ -36,8 +36,8 @@ pub(crate) struct ServeOptions {
         help = "Serve the accounts in this file, one NAME:KEY on each line. Alternative: set TABLESDK_SERVER_ACCOUNTS to NAME:KEY,NAME:KEY"
     )]
     pub(crate) account_file: Option<PathBuf>,
-    /// Serve /health, /ready, /metrics and the subcommand `backup` on this port of 127.0.0.1, to all clients on this machine,
-    /// without authentication; 0 selects a free port
+    /// Serve /health, /ready, /metrics and the subcommands `backup` and `check` on this port of 127.0.0.1, to all clients on this
+    /// machine, without authentication; 0 selects a free port
     #[arg(long, value_name = "PORT")]
     pub(crate) admin_port: Option<u16>,
     /// Open the kit for tests to other languages, next to /health on the port for operators, which is a free port unless it is set:
@@ -145,18 +145,17 @@ pub(crate) enum LogFormat {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Read a data directory completely, and report damage
+    /// Read a data directory completely, and report damage; or ask a server that runs whether it is ready
     #[command(long_about = CHECK)]
     Check {
-        /// The data directory to check
-        #[arg(long, value_name = "DIRECTORY")]
-        data: PathBuf,
+        #[command(flatten)]
+        source: Source,
     },
     /// Write all data to one file, from a server that runs or from a data directory
     #[command(long_about = BACKUP)]
     Backup {
         #[command(flatten)]
-        source: BackupSource,
+        source: Source,
         /// Replace the file if it exists
         #[arg(long)]
         force: bool,
@@ -176,7 +175,7 @@ pub(crate) enum Command {
 
 #[derive(Args)]
 #[group(required = true, multiple = false)]
-pub(crate) struct BackupSource {
+pub(crate) struct Source {
     /// The data directory of a stopped server
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) data: Option<PathBuf>,
@@ -283,13 +282,20 @@ const EXAMPLES: &str = r#"Examples:
     tablesdk-server --log info"#;
 
 const CHECK: &str = "\
-Read a data directory completely, and report damage
+Read a data directory completely, and report damage; or ask a server that runs
+whether it is ready
 
-No server may have the data directory open. The command reads every record, whose
+With --data, no server may have the data directory open. The command reads every record, whose
 checksum the store verifies, and compares data that is stored twice. It reports each
 damage on one line, and exits with 1 if there is damage, else with 0. Incomplete
 writes of a crash that were never acknowledged are not damage, and are cut off: copy
-a damaged directory before you check it.";
+a damaged directory before you check it.
+
+With --admin-port, the command asks a server on this machine, and exits with 0 if the
+server takes requests and its storage takes writes, else with 1 and the reason. It is
+the health check of the container image. It waits up to 10 seconds for the response.
+
+  tablesdk-server check --admin-port 10012";
 
 const BACKUP: &str = "\
 Write all data to one file, from a server that runs or from a data directory
