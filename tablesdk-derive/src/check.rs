@@ -35,14 +35,14 @@ pub(crate) struct Model<'a> {
     pub(crate) keys: Keys,
     /// The type that has the functions of the keys, if they are not on the struct itself.
     pub(crate) keys_type: Option<Ident>,
-    /// Of the entries of an index: what they are entries of.
+    /// The index and the entity of the entries, if the struct is the entries of an index.
     pub(crate) index_of: Option<IndexOf>,
     /// The position among `parts` of the field with the instant at which the entity expires.
     pub(crate) expires: Option<usize>,
     /// The types that are computed from it and written with it.
     pub(crate) copies: Vec<CopyAttribute>,
     pub(crate) lints: Vec<TokenStream>,
-    /// Whether it is stored as several entities.
+    /// True if the struct is stored as several entities.
     pub(crate) wide: bool,
 }
 
@@ -252,7 +252,7 @@ fn check_wide(
     }
 }
 
-/// What is encrypted is so in one entity only.
+/// Checks that encrypted properties are stored in one entity only.
 fn check_encrypted_alone(
     attributes: &StructAttributes,
     fields: &[InputField<'_>],

@@ -231,7 +231,8 @@ fn stub_columns(
     )
 }
 
-/// Whether the field has `flatten` among its attributes, even if another attribute is malformed.
+/// Returns true if the field has `flatten` among its attributes, even if another attribute is
+/// malformed.
 fn is_flattened(field: &Field) -> bool {
     let attributes = field
         .attrs

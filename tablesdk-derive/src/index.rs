@@ -75,7 +75,7 @@ fn problem_of_older(entity: &Model<'_>) -> Option<String> {
     has_older.then(|| format!("`{name}` reads older versions with `from`, which the entries of an index do not: remove one of the two"))
 }
 
-/// What the entries of an index are stored under.
+/// The name under which the entries of an index are stored.
 fn stored_name(entity: &Model<'_>, index: &IndexAttribute) -> String {
     let ident = index.ident.unraw();
     match &index.name {

@@ -20,7 +20,7 @@ pub(crate) struct Input<'a> {
     pub(crate) generics: &'a Generics,
     pub(crate) attributes: StructAttributes,
     pub(crate) fields: Vec<InputField<'a>>,
-    /// Of the entries of an index: what they are entries of.
+    /// The index and the entity of the entries, if the struct is the entries of an index.
     pub(crate) index_of: Option<IndexOf>,
     /// The lints that the struct or a field allows, for the code that repeats their names and types.
     pub(crate) lints: Vec<TokenStream>,
@@ -58,7 +58,7 @@ impl InputField<'_> {
         self.attributes.partition_key.is_some() || self.attributes.row_key.is_some()
     }
 
-    /// Whether the field is marked as both keys, which is a mistake.
+    /// Returns true if the field is marked as both keys, which is a mistake.
     pub(crate) fn is_both_keys(&self) -> bool {
         self.attributes.partition_key.is_some() && self.attributes.row_key.is_some()
     }
@@ -69,17 +69,17 @@ impl InputField<'_> {
     }
 }
 
-/// What the entries of an index are entries of.
+/// The entity to which the entries of an index belong, and their place.
 pub(crate) struct IndexOf {
     pub(crate) entity: Ident,
-    /// Whether the entries are in other partitions than their entities.
+    /// True if the entries are in other partitions than their entities.
     pub(crate) is_elsewhere: bool,
     pub(crate) is_unique: bool,
     /// The fields that are an `Option` in the entity and not in the entry: without a value there is no entry.
     pub(crate) required: Vec<Ident>,
 }
 
-/// What the derive makes of a struct.
+/// The item that the derive generates for a struct.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Target {
     Entity,

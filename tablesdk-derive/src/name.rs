@@ -173,14 +173,14 @@ pub(crate) fn problem_of(name: &str) -> Option<String> {
     }
 }
 
-/// Whether a name may start with this character, as an identifier of C#.
+/// Returns true if a name may start with this character, as an identifier of C#.
 fn starts_name(character: char) -> bool {
     character == '_'
         || character.general_category_group() == GeneralCategoryGroup::Letter
         || character.general_category() == GeneralCategory::LetterNumber
 }
 
-/// Whether this character may follow in a name, as in an identifier of C#.
+/// Returns true if this character may follow in a name, as in an identifier of C#.
 fn continues_name(character: char) -> bool {
     starts_name(character)
         || matches!(

@@ -106,7 +106,7 @@ impl Template {
         }
     }
 
-    /// Whether two parts follow each other without a string between them.
+    /// Returns true if two parts follow each other without a string between them.
     pub(crate) fn has_neighbours(&self) -> bool {
         self.pieces
             .iter()

@@ -102,7 +102,7 @@ fn normalized(messages: &str, file: &str) -> String {
     normalized
 }
 
-/// Whether a line is a summary, a path of an installation, or a number of types.
+/// Returns true if a line is a summary, a path of an installation, or a number of types.
 fn is_left_out(line: &str) -> bool {
     let starts = [
         "error: aborting",

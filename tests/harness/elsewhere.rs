@@ -51,7 +51,7 @@ pub enum Known {
 pub struct Differences {
     /// The start of the header.
     pub server: &'static str,
-    /// What the client takes it for.
+    /// The backend that the client assumes.
     pub backend: Backend,
     /// The differences.
     pub list: &'static [Difference],

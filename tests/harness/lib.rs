@@ -126,11 +126,11 @@ fn builder() -> (TableServerBuilder, Option<Database>) {
 pub struct Subject {
     /// `None` at an endpoint that is not ours.
     server: Option<TableServer>,
-    /// Of the server. After it: it is dropped later.
+    /// The database of the server. It stands after the server, and so is dropped later.
     _database: Option<Database>,
     /// A client with the server's key.
     pub service: TableServiceClient,
-    /// What the service at an endpoint is taken for.
+    /// The backend that the client assumes at an endpoint.
     backend: Option<Backend>,
 }
 

@@ -1,5 +1,5 @@
-//! What the program logs while a test runs: the spans and events of `tracing`, and the records of the crate `log`, each of the test's
-//! own thread.
+//! The log of the program while a test runs: the spans and events of `tracing`, and the records of
+//! the crate `log`, each of the test's own thread.
 
 use std::cell::RefCell;
 use std::io::{Result, Write};

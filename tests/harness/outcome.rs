@@ -1,4 +1,4 @@
-//! What an error says about an ambiguous outcome.
+//! The state of an entity that an error reports after an ambiguous outcome.
 
 use tablesdk::Error;
 use tablesdk::action::CurrentState;
@@ -16,7 +16,7 @@ pub enum Found {
     Unread,
 }
 
-/// What the client found after an ambiguous outcome.
+/// The state that the client found after an ambiguous outcome.
 ///
 /// # Panics
 ///

@@ -1,5 +1,6 @@
-//! What a server cannot do, and its faults (`tablesdk_server::testing`) therefore cannot: a client that cannot connect, responses that
-//! are not the service's, and the requests exactly as the client sent them.
+//! A proxy for faults that a server, and its faults (`tablesdk_server::testing`), cannot inject: a
+//! client that cannot connect, responses that are not the service's, and the requests exactly as
+//! the client sent them.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +10,7 @@ use http::{HeaderMap, Method, Request, Response, header, response};
 use tablesdk::transport::{Transport, TransportError, TransportFuture};
 use tablesdk_server::testing::Op;
 
-/// What a proxy does with a request.
+/// The action of a proxy on a request.
 #[derive(Clone, Debug)]
 pub enum Reply {
     /// The request reaches the server, and its response the client.

@@ -21,7 +21,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// What an insert or a replace writes.
+    /// The entity that an insert or a replace writes.
     pub fn whole(partition: &str, row: &str, token: i64) -> Self {
         Self {
             partition: partition.to_owned(),
@@ -32,7 +32,7 @@ impl Row {
         }
     }
 
-    /// What a merge writes.
+    /// The properties that a merge writes.
     pub fn part(partition: &str, row: &str, token: i64) -> Self {
         Self {
             a: None,

@@ -53,7 +53,7 @@ impl Subject {
         table
     }
 
-    /// Whether the usual entity is stored. Injects no faults.
+    /// Returns true if the usual entity is stored. Injects no faults.
     pub(crate) async fn has_ada(&self) -> bool {
         self.server.faults().clear();
         let table = harness::client(&self.server).table("People");

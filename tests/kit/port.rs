@@ -356,7 +356,7 @@ async fn a_throttle_is_set() {
     assert_eq!(requests[0]["fault"]["rule"], json!(null));
 }
 
-/// What is sent, and what is wrong with it: the lines of a text.
+/// The rows of a text: the input that is sent, and the message about its mistake.
 fn rows(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let lines = text.trim().lines().map(str::trim);
     lines.map(|line| line.split_once(" | ").unwrap())

@@ -17,7 +17,7 @@ pub(crate) struct ExpiresAttribute {
 #[derive(Clone)]
 pub(crate) struct Bucket {
     pub(crate) seconds: i64,
-    /// What the entries are stored under, where it is not the name of the struct.
+    /// The name under which the entries are stored, where it is not the name of the struct.
     pub(crate) name: Option<LitStr>,
 }
 

@@ -14,9 +14,9 @@ pub(crate) struct IndexAttribute {
     /// `None` where the entries are in the partition of their entity.
     pub(crate) partition_key: Option<LitStr>,
     pub(crate) row_key: LitStr,
-    /// Whether no two entities of a partition have an entry with the same row key.
+    /// True if no two entities of a partition may have an entry with the same row key.
     pub(crate) is_unique: bool,
-    /// What the entries are stored under, where it is not the name of the type.
+    /// The name under which the entries are stored, where it is not the name of the type.
     pub(crate) name: Option<LitStr>,
 }
 
@@ -24,7 +24,8 @@ pub(crate) struct IndexAttribute {
 #[derive(Clone)]
 pub(crate) struct CopyAttribute {
     pub(crate) path: Path,
-    /// What the copies are stored under, where it is not the names of both structs.
+    /// The name under which the copies are stored, where it is not made of the names of both
+    /// structs.
     pub(crate) name: Option<LitStr>,
 }
 
@@ -117,7 +118,7 @@ impl CopyAttribute {
         })
     }
 
-    /// What the copies of that entity are stored under.
+    /// The name under which the copies of that entity are stored.
     pub(crate) fn stored_name(&self, entity: &Ident) -> String {
         let last = self.path.segments.last();
         let copy = last.map_or_else(String::new, |last| last.ident.unraw().to_string());

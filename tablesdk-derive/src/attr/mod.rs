@@ -33,7 +33,7 @@ pub(crate) struct StructAttributes {
     pub(crate) projection: Option<Span>,
     pub(crate) rename_all: Option<RenameRule>,
     pub(crate) row_key: Option<LitStr>,
-    /// Whether an item that was refused may have been meant to mark a key.
+    /// True if an item that was refused may have been meant to mark a key.
     pub(crate) unclear: bool,
     pub(crate) wide: Option<Span>,
 }
@@ -90,7 +90,7 @@ pub(crate) struct FieldAttributes {
     pub(crate) store: Option<Span>,
     pub(crate) timestamp: Option<Span>,
     pub(crate) with: Option<(Span, Path)>,
-    /// Whether an item that was refused may have been meant to mark a key.
+    /// True if an item that was refused may have been meant to mark a key.
     pub(crate) unclear: bool,
 }
 
@@ -98,7 +98,7 @@ pub(crate) struct FieldAttributes {
 #[derive(Clone, Copy)]
 pub(crate) struct Encrypt {
     pub(crate) span: Span,
-    /// Whether a second property shows which values are equal.
+    /// True if a second property shows which values are equal.
     pub(crate) has_lookup: bool,
 }
 

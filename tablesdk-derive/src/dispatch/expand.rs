@@ -158,7 +158,7 @@ fn impl_entity(rows: &Rows<'_>) -> TokenStream {
     }
 }
 
-/// What patterns do with the entities of each variant.
+/// The items by which patterns take part in reads and writes of each variant.
 fn attached(rows: &Rows<'_>) -> TokenStream {
     let private = rows.private();
     let (held, attach, memory) = (local("held"), local("attach"), local("memory"));

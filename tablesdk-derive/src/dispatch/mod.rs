@@ -134,7 +134,7 @@ struct Rows<'a> {
     /// In the order in which they were written, without the variant that reads all others.
     known: Vec<Known<'a>>,
     other: Option<Known<'a>>,
-    /// Whether two variants have columns with one name, so that a struct of columns is impossible.
+    /// True if two variants have columns with one name, so that a struct of columns is impossible.
     columns_meet: bool,
     lints: Vec<TokenStream>,
 }

@@ -61,7 +61,8 @@ pub(super) fn attached(model: &Model<'_>, indexes: &[Model<'_>]) -> TokenStream 
     }
 }
 
-/// Whether it has encrypted properties. Those of a flattened struct and of an older version are known to the compiler alone.
+/// Returns true if the struct may have encrypted properties. Those of a flattened struct and of an
+/// older version are known to the compiler alone.
 fn may_encrypt(model: &Model<'_>) -> bool {
     model
         .properties()

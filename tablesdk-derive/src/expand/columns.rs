@@ -81,8 +81,9 @@ pub(super) fn columns_value(model: &Model<'_>, scope: &TokenStream) -> TokenStre
     }
 }
 
-/// Whether the columns end in a field that is not a column: to use the parameter for the entity, and after flattened fields. If the type
-/// of the last field has an error, the compiler reports the whole struct in many messages.
+/// Returns true if the columns end in a field that is not a column: to use the parameter for the
+/// entity, and after flattened fields. If the type of the last field has an error, the compiler
+/// reports the whole struct in many messages.
 fn needs_marker(model: &Model<'_>) -> bool {
     let is_column = |part: &Part<'_>| {
         !matches!(

@@ -18,7 +18,7 @@ use crate::check::Model;
 use crate::tokens::{columns_ident, entity_param, local, with_entity_param};
 
 impl Model<'_> {
-    /// Whether no other entity is written together with it.
+    /// Returns true if no other entity is written together with the entity.
     pub(super) fn is_standalone(&self, indexes: &[Model<'_>]) -> bool {
         let has_others = !indexes.is_empty() || !self.copies.is_empty() || self.bucket().is_some();
         !has_others && self.index_of.is_none()

@@ -1,4 +1,4 @@
-//! What the code is made of: questions about the model that several kinds of code ask.
+//! The model of generated code: the questions that several kinds of code ask about it.
 //!
 //! Knows no code but the paths of the library and of the trait with the schema.
 
@@ -24,7 +24,7 @@ impl Model<'_> {
         }
     }
 
-    /// Whether it is an entity as a whole, and is written by itself.
+    /// Returns true if the model is a whole entity, and is written by itself.
     pub(super) fn is_writable(&self) -> bool {
         !self.projection && self.index_of.is_none()
     }

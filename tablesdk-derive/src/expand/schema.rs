@@ -82,7 +82,7 @@ pub(super) fn row_keys_of_entries(indexes: &[Model<'_>]) -> Option<TokenStream> 
     (!prefixes.is_empty()).then(|| quote! { .row_keys_of_entries(&[#(#prefixes),*]) })
 }
 
-/// Of a flattened struct without `rename_all`: the rules that its names do not follow.
+/// For a flattened struct without `rename_all`, the rules that its names do not follow.
 fn unrenamed(model: &Model<'_>) -> Option<TokenStream> {
     if !matches!(model.target, Target::Group) || model.rename_all.is_some() {
         return None;

@@ -1,4 +1,4 @@
-//! What a web handler returns: entities, pages, keys and ETags as JSON, by serde.
+//! Results of a web handler: entities, pages, keys and ETags as JSON, by serde.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;

@@ -24,7 +24,7 @@ async fn fill(table: &TableClient, partitions: &[&str]) {
     }
 }
 
-/// What a stream yields: `Ok` or `Err` with the row key.
+/// The outcomes of a stream: `Ok` or `Err`, each with the row key.
 async fn outcomes(stream: EntityStream<Stored<Employee>>) -> Vec<Result<String, String>> {
     let outcomes = stream.map(|item| match item {
         Ok(employee) => Ok(employee.id.clone()),

@@ -1,4 +1,4 @@
-//! What an error says: the verb that was called, where, and why; all of it once.
+//! Messages of errors: the verb that was called, where, and why; all of it once.
 
 use std::error::Error as StdError;
 use std::sync::Mutex;

@@ -1,4 +1,5 @@
-//! What a fake of a program's own trait returns in place of a table: the guide to testing has such a trait, and runs it.
+//! Results of a fake of a program's own trait, in place of a table: the guide to testing has such a
+//! trait, and runs it.
 
 use http::StatusCode;
 use tablesdk::action::CurrentState;

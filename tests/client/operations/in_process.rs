@@ -10,7 +10,7 @@ use tablesdk::{
 };
 use tablesdk_server::TableServer;
 
-/// What a test's helper may look like: the server is dropped when it returns.
+/// A helper as a test may have it: the server is dropped when it returns.
 async fn employees() -> TableClient {
     let server = TableServer::in_process();
     let table = TableServiceClient::in_process(&server).table("Employees");

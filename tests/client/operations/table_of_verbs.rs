@@ -59,7 +59,7 @@ async fn write(verb: &str, table: &TableClient, mut ada: Stored<Employee>) -> Re
     }
 }
 
-/// What happened to an entity that was missing.
+/// The outcome of a verb for an entity that was missing.
 async fn missing(verb: &str) -> String {
     let (table, _, ada) = start().await;
     assert!(table.delete(ada.key()).await.unwrap());
@@ -70,7 +70,8 @@ async fn missing(verb: &str) -> String {
     "creates it".to_owned()
 }
 
-/// What happened to an entity that another client replaced, by one with another name and age, and with a badge.
+/// The outcome of a verb for an entity that another client replaced, by one with another name and
+/// age, and with a badge.
 async fn changed(verb: &str) -> String {
     let (table, _, ada) = start().await;
     let grace = DynamicEntity::from_entity(&Employee::grace()).unwrap();

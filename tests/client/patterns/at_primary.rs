@@ -1,4 +1,5 @@
-//! What an operation reads for a write, or must be as it is now, is read at the primary, also by a client that reads the secondary.
+//! Reads for a write, and reads of the current state, go to the primary, also by a client that
+//! reads the secondary.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +24,7 @@ use super::test_store::TestStore;
 #[derive(Clone, Debug)]
 struct Replicated {
     primary: Arc<dyn Transport>,
-    /// Whether the primary responds to no read.
+    /// True if the primary responds to no read.
     is_silent: Arc<AtomicBool>,
 }
 

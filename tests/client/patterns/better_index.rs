@@ -106,7 +106,7 @@ async fn explain_names_the_index_that_narrows_the_query_most() {
     }
 }
 
-/// What is advised is a query of the same entities, and reads no others.
+/// The advised query returns the same entities, and reads no others.
 #[tokio::test]
 async fn the_query_that_explain_advises_reads_a_range() {
     let subject = Subject::in_process();

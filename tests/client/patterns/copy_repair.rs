@@ -1,4 +1,4 @@
-//! What a repair of copies finds and mends, and what it reports.
+//! Copies that a repair finds and mends, and its reports.
 
 use std::time::Duration;
 

@@ -21,7 +21,7 @@ struct Session {
     until: Option<Timestamp>,
 }
 
-/// What other programs may still show.
+/// The properties that other programs may still show.
 #[derive(Debug, TableEntity)]
 #[table(projection)]
 struct Device {

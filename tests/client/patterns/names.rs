@@ -1,4 +1,5 @@
-//! What entries and copies are stored under: a struct can be renamed, and the entities that are stored stay as they are.
+//! The names under which entries and copies are stored: a struct can be renamed, and the entities
+//! that are stored stay as they are.
 
 use tablesdk::index::CopyOf;
 use tablesdk::{DynamicEntity, Properties, TableClient, TableEntity};

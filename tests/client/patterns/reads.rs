@@ -1,4 +1,4 @@
-//! What a write with entries or copies reads before it writes.
+//! The reads of a write with entries or copies before it writes.
 
 use std::ops::Range;
 use std::time::Duration;

@@ -30,7 +30,7 @@ pub(crate) fn foreign(id: u32, name: &str, email: &str) -> DynamicEntity {
         .with("Age", 36)
 }
 
-/// What is missing, stale and without its entity.
+/// The numbers of entries that are missing, stale and without their entity.
 pub(crate) fn counts(report: &RepairReport) -> (u64, u64, u64) {
     (report.missing, report.stale, report.orphaned)
 }

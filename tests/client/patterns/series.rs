@@ -415,7 +415,8 @@ async fn merges_of_different_slots_never_disturb_each_other() {
     }
 }
 
-/// What the documentation says of a slot that is written twice: a late duplicate brings the first value back.
+/// A slot that is written twice, as the documentation says: a late duplicate brings the first value
+/// back.
 #[tokio::test(start_paused = true)]
 async fn a_late_duplicate_brings_the_first_value_of_a_slot_back() {
     let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;

@@ -17,7 +17,7 @@ use object_store::{
 };
 use tokio::time::{Instant, sleep};
 
-/// What happens to a request.
+/// The fault of a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum StoreFault {
     NotSent,
@@ -78,7 +78,7 @@ impl TestStore {
         (state.requests, state.fault) = (0, Some((nth, fault)));
     }
 
-    /// Whether the request that was to fail was sent.
+    /// Returns true if the request that was to fail was sent.
     pub(crate) fn has_failed(&self) -> bool {
         self.state().fault.is_none()
     }

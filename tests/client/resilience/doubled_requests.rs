@@ -233,7 +233,7 @@ async fn two_clients_that_increment_in_every_order_both_succeed() {
     assert_eq!(orders, 70);
 }
 
-/// What each client finds is often what it has sent itself: others have written the same.
+/// A client often finds the content that it has sent itself, because others have written the same.
 #[tokio::test(start_paused = true)]
 async fn many_clients_that_increment_in_random_orders_all_succeed() {
     for seed in seeds("TABLESDK_DOUBLED_SEED", 40) {

@@ -138,7 +138,7 @@ async fn without_retries_one_lost_response_is_ambiguous() {
     assert_eq!(journal.requests().count(), 2);
 }
 
-/// What a rejection says that follows a lost response to the same write.
+/// The meaning of a rejection that follows a lost response to the same write.
 #[tokio::test(start_paused = true)]
 async fn only_a_rejection_of_the_request_itself_is_definitive_after_a_lost_response() {
     let codes = [

@@ -40,7 +40,7 @@ impl TlsServer {
         }
     }
 
-    /// What a client of a program's own is made of, each for one library for TLS.
+    /// The builders of a program's own clients, each for one library for TLS.
     fn clients(&self) -> Vec<(&'static str, reqwest::ClientBuilder)> {
         let builder = || {
             let certificate = reqwest::Certificate::from_der(&self.certificate).unwrap();

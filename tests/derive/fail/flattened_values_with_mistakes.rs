@@ -1,4 +1,4 @@
-//! What the compiler evaluates: the names, the number and the types of the properties of flattened values.
+//! Mistakes that the compiler finds in the names, the number and the types of flattened properties.
 use tablesdk::chunked::Chunked;
 use tablesdk::series::Series;
 use tablesdk::{TableEntity, TableProperties};

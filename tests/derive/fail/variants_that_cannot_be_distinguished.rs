@@ -1,4 +1,4 @@
-//! What the compiler evaluates: an entity belongs to one variant, and all variants treat it alike.
+//! Mistakes that the compiler finds: an entity belongs to one variant; all variants treat it alike.
 use tablesdk::{TableEntity, TableProperties};
 
 #[derive(TableEntity)]

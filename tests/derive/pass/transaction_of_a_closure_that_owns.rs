@@ -1,4 +1,4 @@
-//! What the message about a closure of a transaction that moves advises.
+//! The code that the message about a closure of a transaction that moves advises.
 use tablesdk::action::Transaction;
 use tablesdk::{TableClient, TableEntity};
 

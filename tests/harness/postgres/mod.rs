@@ -27,7 +27,7 @@ const ELSEWHERE: &str = "TABLESDK_TEST_POSTGRES";
 pub struct Database {
     name: String,
     url: String,
-    /// Of another database of the same system.
+    /// The URL of another database of the same system.
     administrator: String,
 }
 

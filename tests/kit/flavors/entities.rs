@@ -16,7 +16,7 @@ async fn insert_large(subject: &Subject, halves: usize) -> String {
     outcome(&subject.send("POST /People", &[], &body).await)
 }
 
-/// Whether a filter is true of the entity, or the error.
+/// Evaluates a filter: `true` if it selects the entity, `false` if it does not, or the error.
 async fn filtered(subject: &Subject, filter: &str) -> String {
     let filter = filter.replace(' ', "%20");
     let response = subject

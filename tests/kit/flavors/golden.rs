@@ -14,7 +14,7 @@ const VARYING: [&str; 5] = [
     "server",
     "x-ms-request-id",
 ];
-/// What the gateway adds to its messages.
+/// The text that the gateway adds to its messages.
 const GATEWAY: &str =
     r"\r\nActivityId: ID, documentdb-dotnet-sdk/2.11.0 Host/64-bit MicrosoftWindowsNT/6.2.9200.0";
 

@@ -30,7 +30,8 @@ struct Difference {
     matter: &'static str,
     /// Sends a request, and describes the response.
     observe: for<'a> fn(&'a Subject) -> LocalBoxFuture<'a, String>,
-    /// What Azure Table storage and Cosmos DB respond, and Azurite, if its flavor has the difference or is as Azure Table storage there.
+    /// The responses of Azure Table storage and Cosmos DB, and of Azurite, if its flavor has the
+    /// difference or is as Azure Table storage there.
     expected: &'static [&'static str],
 }
 
@@ -55,7 +56,7 @@ macro_rules! differences {
 }
 use differences;
 
-/// What an observation needs: a server, and a client of strings.
+/// The subject of an observation: a server, and a client of strings.
 struct Subject {
     client: RawClient,
     /// `None` at Azurite itself.

@@ -1,4 +1,4 @@
-//! What it costs that properties are encrypted.
+//! The costs of encrypted properties.
 
 use tablesdk::TableEntity;
 use tablesdk::encryption::{Keyring, LocalKey};

@@ -1,4 +1,4 @@
-//! What it costs that entities expire.
+//! The costs of entities that expire.
 
 use tablesdk::{DynamicEntity, TableEntity, Timestamp};
 

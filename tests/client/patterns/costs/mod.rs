@@ -1,5 +1,5 @@
-//! What each way to do the tasks of the design guide costs, as the server counts it, for the tables in the guides `patterns` and
-//! `indexes`.
+//! The costs of each way to do the tasks of the design guide, as the server counts them, for the
+//! tables in the guides `patterns` and `indexes`.
 //!
 //! With `TABLESDK_WRITE_COSTS=1` the tests rewrite the tables.
 
@@ -123,7 +123,7 @@ impl Costs {
         (result, cost)
     }
 
-    /// What a way costs that succeeds.
+    /// The costs of a way that succeeds.
     fn cost<T, E: Debug>(&self, run: impl IntoFuture<Output = Result<T, E>>) -> Cost {
         let (result, cost) = self.measure(run);
         result.unwrap();

@@ -1,4 +1,5 @@
-//! What verbs cost with indexes: requests, and entities that are written or, by a read, examined.
+//! The costs of verbs with indexes: requests, and entities that are written or, by a read,
+//! examined.
 
 use tablesdk::{DynamicEntity, TableEntity};
 

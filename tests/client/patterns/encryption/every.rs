@@ -81,7 +81,7 @@ pub(super) struct Every {
     pub(super) rest: Properties,
 }
 
-/// Of [`every`], the properties that are encrypted, and those that are compared.
+/// The properties of [`every`] that are encrypted, and those that are compared.
 pub(super) const ENCRYPTED: [&str; 21] = [
     "address",
     "at",

@@ -148,7 +148,8 @@ async fn a_key_that_another_client_made_since_is_loaded() {
     assert_eq!(get(&reader, "1").await, Patient::ada());
 }
 
-/// What a client does at the keys ends before each of its requests, or its response is lost: the next client goes on.
+/// Each request of a client for its keys may be its last, or its response is lost: the next client
+/// goes on.
 #[tokio::test]
 async fn each_request_for_keys_may_be_the_last() {
     for is_rotation in [false, true] {

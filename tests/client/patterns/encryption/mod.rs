@@ -114,7 +114,7 @@ fn binary(entity: &DynamicEntity, name: &str) -> Vec<u8> {
     }
 }
 
-/// Whether a key or a value of the tests is in a text, in any of its forms.
+/// Asserts that a text contains no key and no value of the tests, in any of their forms.
 fn assert_no_secret(text: &str) {
     for secret in ["Lovelace", "contoso", "1815", "0707", "7, 7", "BwcH"] {
         assert!(!text.contains(secret), "{secret} is in {text}");

@@ -1,4 +1,5 @@
-//! What was decrypted for an enum is not stored in plain text by way of a variant or a field that holds any property.
+//! Properties that were decrypted for an enum are not stored in plain text by way of a variant or a
+//! field that holds any property.
 
 use tablesdk::{DynamicEntity, Error, ErrorKind, Properties, TableClient, TableEntity};
 
@@ -12,7 +13,7 @@ struct Patient {
     number: String,
 }
 
-/// Of a newer program.
+/// An entity of a newer program.
 #[derive(Clone, Debug, TableEntity)]
 #[table(entity_type = "Newborn", partition_key = "Ward", row_key = "{id}")]
 struct Newborn {

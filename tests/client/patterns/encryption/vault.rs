@@ -20,7 +20,7 @@ pub(super) struct State {
     pub(super) wrapped: Vec<[u8; 32]>,
     pub(super) unwrapped: usize,
     pub(super) refuses: bool,
-    /// Whether the next call panics.
+    /// True if the next call panics.
     pub(super) panics: bool,
     rival: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }

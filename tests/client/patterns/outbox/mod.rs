@@ -66,7 +66,7 @@ async fn leave(table: &TableClient, steps: impl IntoIterator<Item = Step>) {
     write(table, steps).leave_steps().await.unwrap();
 }
 
-/// What a worker without handlers does.
+/// The report of a worker without handlers.
 async fn drain(table: &TableClient) -> DrainReport {
     Outbox::new(table).drain().await.unwrap()
 }

@@ -9,7 +9,8 @@ use tablesdk_server::TableServer;
 
 use super::{Before, Outcome, Scenario, Write, done};
 
-/// What became of each amount. An amount is a power of 4, so that a digit of the count shows how often it was counted.
+/// The outcome of each amount. An amount is a power of 4, so that a digit of the count shows how
+/// often it was counted.
 #[derive(Default)]
 pub(super) struct Counters {
     amounts: RefCell<Vec<Counted>>,

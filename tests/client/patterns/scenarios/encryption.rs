@@ -148,7 +148,7 @@ impl Scenario for Patients {
         Some(found.is_some_and(|found| found.name == "zwozwozwozwozwo"))
     }
 
-    /// What a client reads was written, and is what it has asked for.
+    /// A client reads only values that were written, and only those that it has asked for.
     async fn check(&self, table: &mut TableClient) {
         for number in 0..EMAILS {
             let email = email(number);

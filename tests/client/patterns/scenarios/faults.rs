@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 use super::{Before, Ends, Outcome, Scenario, Write, is_expected};
 
-/// What a fault does to one request.
+/// The effect of a fault on one request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Effect {
     /// The request is not carried out.
@@ -134,7 +134,7 @@ fn expect(write: &Write, effect: Option<Effect>, result: &Outcome) {
     }
 }
 
-/// What was returned is true, and the pattern is right, at once and after it was mended.
+/// The results of the step are true, and the pattern is right, at once and after it was mended.
 async fn judge<S: Scenario>(
     scenario: &S,
     server: &TableServer,

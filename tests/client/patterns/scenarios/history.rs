@@ -26,7 +26,7 @@ pub(super) struct History {
     pub(super) spared: BTreeSet<u64>,
 }
 
-/// What a history came to.
+/// The counts of a history.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) steps: u64,
@@ -92,7 +92,7 @@ fn report(name: &str, all: Counts, began: Instant) {
     );
 }
 
-/// What a history came to, or with what it failed and which faults there were.
+/// Runs a history. Returns its counts, or its failure and the faults that there were.
 pub(super) fn run<S: Scenario>(history: &History) -> Result<Counts, (String, Vec<(u64, String)>)> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_all().start_paused(true).build();

@@ -136,7 +136,8 @@ impl Scenario for Index {
         assert_eq!(checked(table).await, before);
     }
 
-    /// Of two entities that were read one after the other, both may have an email that a third client has passed on.
+    /// If two entities are read one after the other, both may have an email that a third client has
+    /// passed on.
     fn is_expected(failure: &Failure) -> bool {
         super::is_expected(failure) || failure.kind == ErrorKind::Input
     }

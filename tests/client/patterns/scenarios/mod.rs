@@ -1,5 +1,5 @@
-//! What each pattern must survive, and the plain verbs: a [`Scenario`] says what its clients do and what holds afterwards, and the suites
-//! do it under every fault.
+//! The scenarios that each pattern must survive, and the plain verbs: a [`Scenario`] defines what
+//! its clients do and what holds afterwards, and the suites do it under every fault.
 
 /// The suites, for a scenario.
 macro_rules! suites {
@@ -56,7 +56,7 @@ use tablesdk_server::testing::{Fault, Faults};
 
 /// The clients of one pattern: what they write, and what holds whatever becomes of their requests.
 pub(crate) trait Scenario: Sized {
-    /// What a client has and keeps between its writes.
+    /// The state of a client, which it keeps between its writes.
     type Client;
 
     /// The writes that get each fault at each of their requests.
@@ -91,15 +91,16 @@ pub(crate) trait Scenario: Sized {
     /// One of the [`WRITES`](Self::WRITES).
     async fn write(&self, client: &mut Self::Client, name: &str) -> Outcome;
 
-    /// Whether the write is stored. `None` if that cannot be seen.
+    /// Returns true if the write is stored; `None` if the tables do not show it.
     async fn is_done(&self, _client: &mut Self::Client, _name: &str) -> Option<bool> {
         None
     }
 
-    /// What holds at any time.
+    /// Checks the facts that hold at any time.
     async fn check(&self, _client: &mut Self::Client) {}
 
-    /// What mends the pattern, such as a repair or a clean-up. It may run at any time and as often as one likes.
+    /// Mends the pattern, such as by a repair or a clean-up. It may run at any time, and
+    /// repeatedly.
     async fn mend(&self, _client: &mut Self::Client) -> Outcome {
         Ok(())
     }
@@ -122,10 +123,11 @@ pub(crate) trait Scenario: Sized {
     /// Between two epochs, no request is on its way, and hours pass.
     const EPOCHS: u32 = 1;
 
-    /// Whether the future of a step may be dropped.
+    /// True if the future of a step may be dropped.
     const DROPS: bool = true;
 
-    /// Of its requests, every so many-th gets each fault. `TABLESDK_SCENARIO_ALL` selects all.
+    /// The step from one request to the next that gets each fault. `TABLESDK_SCENARIO_ALL` selects
+    /// all requests.
     const EVERY: u64 = 1;
 
     /// How late a request is carried out that is late.
@@ -147,13 +149,13 @@ pub(crate) trait Scenario: Sized {
     /// One random step of a client that shares the tables with others.
     async fn step(&self, client: &mut Self::Client, rng: &mut Rng) -> Outcome;
 
-    /// Whether a rival or a fault may be the reason of this error.
+    /// Returns true if a rival or a fault may be the reason of this error.
     fn is_expected(failure: &Failure) -> bool {
         is_expected(failure)
     }
 }
 
-/// What a scenario begins with.
+/// The entities with which a scenario begins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Before {
     Write(&'static str),
@@ -167,7 +169,7 @@ pub(crate) struct Write {
     pub(crate) ends: Ends,
 }
 
-/// What a write returns that meets one fault, with a client that tries again.
+/// The result of a write after one fault, with a client that retries.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Ends {
     /// It succeeds, even if the response of any of its requests is lost.

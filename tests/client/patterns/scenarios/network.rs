@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::history::{Drawn, History};
 
-/// What the network does with a request.
+/// The treatment of a request by the network.
 #[derive(Clone, Copy)]
 enum Deed {
     Forward,

@@ -17,7 +17,7 @@ use super::{Before, Failure, Outcome, Scenario, Write, done, or_unknown};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// What clients have written, and what handlers have got.
+/// The transactions that clients have written, and the messages that handlers have got.
 #[derive(Default)]
 pub(super) struct Transactions {
     written: RefCell<Vec<Written>>,
@@ -30,11 +30,11 @@ pub(super) struct Transactions {
 struct Written {
     row: String,
     steps: Vec<(Effect, u8)>,
-    /// Whether it was committed, as the client knows.
+    /// True if the client knows that it was committed, false if it knows that it was not.
     is_committed: Option<bool>,
 }
 
-/// What a step does to a target.
+/// The effect of a step on a target.
 #[derive(Clone, Copy, Debug)]
 enum Effect {
     Replace,
@@ -43,7 +43,7 @@ enum Effect {
     Message,
 }
 
-/// What is stored of a target: the last value, and the value that was merged since.
+/// The stored values of a target: the last value, and the value that was merged since.
 type Target = BTreeMap<String, String>;
 
 pub(super) struct Client {
@@ -95,7 +95,8 @@ impl Transactions {
         result
     }
 
-    /// What is stored of the targets is what the committed writes say, in the order of their commits.
+    /// The expected content of the targets, after the committed writes in the order of their
+    /// commits.
     fn expected(&self, committed: &[String]) -> (BTreeMap<String, Target>, Vec<String>) {
         let written = self.written.borrow();
         let mut targets = BTreeMap::<String, Target>::new();

@@ -18,7 +18,7 @@ struct Failing<S> {
     scenario: PhantomData<S>,
 }
 
-/// What is left of a history that has failed, for people.
+/// Shrinks a history that has failed, and describes the rest for people.
 pub(super) fn shrunk<S: Scenario>(history: History) -> String {
     let Err((panic, faults)) = run::<S>(&history) else {
         return "It did not fail again: it depends on keys that are random in each run.".to_owned();

@@ -11,12 +11,13 @@ use super::super::moves::Plain;
 use super::history::patient;
 use super::{Before, Failure, Outcome, Scenario, Write, done, or_unknown};
 
-/// What clients know of the counters, and of the transfers between two accounts.
+/// The counters, and the transfers between two accounts, as the clients know them.
 #[derive(Default)]
 pub(super) struct Verbs {
     counters: RefCell<[Known; 3]>,
     transferred: RefCell<Known>,
-    /// What was inserted exactly once, and then deleted: no late attempt of the insert brings it back.
+    /// The entities that were inserted exactly once, and then deleted: no late attempt of the
+    /// insert brings them back.
     deleted: RefCell<BTreeSet<String>>,
 }
 
@@ -275,7 +276,8 @@ impl Scenario for Verbs {
     }
 }
 
-/// What starts over without limit and is carried out exactly once is never refused because of another client.
+/// An operation that starts over without limit and is carried out exactly once is never refused
+/// because of another client.
 fn assert_no_rival(result: &Outcome, is_exactly_once: bool) {
     let is_of_rival = result.as_ref().is_err_and(|error| error.is_of_rival);
     assert!(!is_exactly_once || !is_of_rival, "{result:?}");

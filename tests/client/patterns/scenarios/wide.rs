@@ -18,14 +18,14 @@ type Maps = WideTable<DynamicEntity>;
 
 #[derive(Default)]
 pub(super) struct Reports {
-    /// Of the counter: the additions that were acknowledged, those that were tried, of which a modification makes several if it starts
-    /// over, and the greatest number that was read.
+    /// The additions to the counter: those that were acknowledged, those that were tried, of which
+    /// a modification makes several if it starts over, and the greatest number that was read.
     added: Cell<i32>,
     tried: AtomicI32,
     read: Cell<i32>,
-    /// Whether there is a counter.
+    /// True if there is a counter.
     counts: Cell<bool>,
-    /// Of the report, what it may be, and what it was when it was checked.
+    /// The versions that the report may have, and the one that it had when it was checked.
     versions: RefCell<Vec<Option<i32>>>,
     checked: Cell<Option<i32>>,
 }

@@ -18,7 +18,7 @@ use super::verb::{Class, Verb};
 use super::{Trace, applied, direct, judge, prepare};
 use crate::with_header;
 
-/// What causes a fault.
+/// The cause of a fault.
 #[derive(Clone, Debug)]
 enum Cause {
     Server(Fault),
@@ -197,7 +197,7 @@ impl Case {
     }
 }
 
-/// What a verb returns.
+/// The result of a verb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ends {
     Done,
@@ -214,7 +214,7 @@ impl Ends {
         }
     }
 
-    /// What a verb returns if that many of its requests meet the fault.
+    /// The result of a verb if that many of its requests meet the fault.
     fn expected(verb: Verb, case: &Case, times: usize) -> Self {
         let gets_through = case.is_retried && times == 1;
         let is_read = verb.class() == Class::Read;

@@ -99,7 +99,7 @@ impl Verb {
         self.name == "delete"
     }
 
-    /// Whether a read that gets no fault comes before the write.
+    /// Returns true if a read that gets no fault comes before the write.
     pub(super) fn reads_first(self) -> bool {
         matches!(self.name, "modify" | "transaction")
     }

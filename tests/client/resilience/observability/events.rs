@@ -101,7 +101,7 @@ fn retries() -> RetryPolicy {
     RetryPolicy::exponential().delay(Duration::ZERO)
 }
 
-/// What an operator gets who logs warnings only: no span is enabled.
+/// The log of an operator who logs warnings only: no span is enabled.
 #[tokio::test(start_paused = true)]
 async fn a_warning_has_all_facts_of_a_retry_without_spans() {
     let (_subject, table, proxy) = Subject::behind_proxy(RetryPolicy::exponential()).await;

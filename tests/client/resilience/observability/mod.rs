@@ -1,5 +1,5 @@
-//! What an operation reports: a span that contains its attempts, events for a log without spans, and a report to the hook. None
-//! contains a secret.
+//! The reports of an operation: a span that contains its attempts, events for a log without spans,
+//! and a report to the hook. None contains a secret.
 
 mod events;
 mod incident;

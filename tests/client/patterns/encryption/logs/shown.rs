@@ -1,4 +1,4 @@
-//! What a program can write to a log itself.
+//! Text that a program itself can write to a log.
 
 use std::collections::BTreeSet;
 use std::error::Error as _;
@@ -6,7 +6,7 @@ use std::fmt::{Debug, Display};
 
 use tablesdk::{Error, ErrorKind};
 
-/// What a program can show of the things that it has.
+/// The values of a program that it can show.
 #[derive(Default)]
 pub(super) struct Shown {
     /// Once each.
