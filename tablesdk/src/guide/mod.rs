@@ -40,7 +40,11 @@
 //!     service.
 //! 20. [Official SDKs](official_sdks): the verbs of .NET, Python, JavaScript, Go and Java beside
 //!     ours, and how to share tables with programs that use them.
-//! 21. [Moving from `azure_data_tables`](moving_from_the_old_crate): the verbs and types of version
+//! 21. [Moving from .NET](moving_from_dotnet): ten tasks with `Azure.Data.Tables` and here, the
+//!     names of the older SDK, and differences that change what is stored.
+//! 22. [Moving from Python and JavaScript](moving_from_python_and_javascript): one program in three
+//!     languages, and what `azure-data-tables` and `@azure/data-tables` have stored.
+//! 23. [Moving from `azure_data_tables`](moving_from_the_old_crate): the verbs and types of version
 //!     0.21 of the unofficial crate, which is no longer updated, beside ours.
 //! <!-- end of guides -->
 
@@ -130,9 +134,17 @@ pub mod cosmos_db {}
 pub mod emulators {}
 
 #[doc = include_str!("official_sdks.md")]
-#[doc = "\n\n---\n\nBefore: [Emulators](crate::guide::emulators) · [All guides](crate::guide) · Next: [Moving from `azure_data_tables`](crate::guide::moving_from_the_old_crate)"]
+#[doc = "\n\n---\n\nBefore: [Emulators](crate::guide::emulators) · [All guides](crate::guide) · Next: [Moving from .NET](crate::guide::moving_from_dotnet)"]
 pub mod official_sdks {}
 
+#[doc = include_str!("moving_from_dotnet.md")]
+#[doc = "\n\n---\n\nBefore: [Official SDKs](crate::guide::official_sdks) · [All guides](crate::guide) · Next: [Moving from Python and JavaScript](crate::guide::moving_from_python_and_javascript)"]
+pub mod moving_from_dotnet {}
+
+#[doc = include_str!("moving_from_python_and_javascript.md")]
+#[doc = "\n\n---\n\nBefore: [Moving from .NET](crate::guide::moving_from_dotnet) · [All guides](crate::guide) · Next: [Moving from `azure_data_tables`](crate::guide::moving_from_the_old_crate)"]
+pub mod moving_from_python_and_javascript {}
+
 #[doc = include_str!("moving_from_the_old_crate.md")]
-#[doc = "\n\n---\n\nBefore: [Official SDKs](crate::guide::official_sdks) · [All guides](crate::guide)"]
+#[doc = "\n\n---\n\nBefore: [Moving from Python and JavaScript](crate::guide::moving_from_python_and_javascript) · [All guides](crate::guide)"]
 pub mod moving_from_the_old_crate {}
