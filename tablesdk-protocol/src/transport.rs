@@ -14,7 +14,7 @@ use crate::auth::SharedKey;
 use crate::path::Endpoint;
 use crate::types::Clock;
 
-/// What [`Transport::send`] returns: a response of any status, or the reason why there is no response.
+/// The future of [`Transport::send`]: a response of any status, or the reason why there is none.
 pub type TransportFuture<'a> =
     Pin<Box<dyn Future<Output = Result<Response<Bytes>, TransportError>> + Send + 'a>>;
 
@@ -68,7 +68,8 @@ pub trait InProcessServer {
     /// The clock of the server, by which its client dates and signs requests.
     fn clock(&self) -> Arc<dyn Clock>;
 
-    /// Whether the server behaves like Azure Cosmos DB for Table, which needs some requests in another form.
+    /// Returns true if the server behaves like Azure Cosmos DB for Table, which needs some requests
+    /// in another form.
     fn is_cosmos_db(&self) -> bool {
         false
     }
@@ -107,7 +108,7 @@ impl TransportError {
         }
     }
 
-    /// Whether the service may have seen the request.
+    /// The delivery of the request: certainly not sent, or possibly sent.
     pub const fn delivery(&self) -> Delivery {
         self.delivery
     }
@@ -128,7 +129,7 @@ impl Error for TransportError {
     }
 }
 
-/// Whether a request without a response may have reached the service.
+/// The delivery of a request without a response: certainly not sent, or possibly sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,

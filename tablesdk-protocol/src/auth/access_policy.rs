@@ -13,13 +13,15 @@ use crate::types::limits::{POLICIES_MAX, POLICY_ID_LENGTH_MAX};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "the service has these two")]
 pub struct SignedIdentifier {
-    /// What a shared access signature names it by, as its `si`: 1 to 64 characters.
+    /// The id by which a shared access signature names the policy, in its field `si`: 1 to 64
+    /// characters.
     pub id: String,
-    /// What it grants.
+    /// The policy.
     pub policy: AccessPolicy,
 }
 
-/// What a stored access policy says. What it leaves open, the shared access signature has to say, and nothing else.
+/// A stored access policy. `None` leaves a field to the shared access signature that names the
+/// policy; a field that is set here must be absent there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "the service has these three")]
 pub struct AccessPolicy {
@@ -27,12 +29,12 @@ pub struct AccessPolicy {
     pub start: Option<Timestamp>,
     /// Until when.
     pub expiry: Option<Timestamp>,
-    /// What it allows.
+    /// The permissions that it grants.
     pub permissions: Option<SasLetters<Permissions>>,
 }
 
 impl AccessPolicy {
-    /// Whether it says nothing at all.
+    /// Returns true if no field is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -63,7 +65,7 @@ pub fn check_signed_identifiers(
     Ok(())
 }
 
-/// What is wrong with the stored access policies of a table.
+/// An error in the stored access policies of a table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SignedIdentifierError {

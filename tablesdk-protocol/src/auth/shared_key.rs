@@ -72,8 +72,9 @@ impl SharedKey {
         Signature(STANDARD.encode(mac.finalize().into_bytes()))
     }
 
-    /// Whether a string from the wire is the signature that this key gives a request: of its
-    /// [`string_to_sign`](super::string_to_sign()), which is not built. The time taken does not reveal where they differ.
+    /// Returns true if a string from the wire is the signature that this key gives a request. The
+    /// [`string_to_sign`](super::string_to_sign()) of the request is not built. The time taken does
+    /// not reveal where the strings differ.
     #[doc(hidden)]
     pub fn has_signed(
         &self,
@@ -145,7 +146,8 @@ impl Signature {
         &self.0
     }
 
-    /// Whether a string from the wire is this signature. The time taken does not reveal where they differ.
+    /// Returns true if a string from the wire is this signature. The time taken does not reveal
+    /// where the strings differ.
     pub fn matches(&self, text: &str) -> bool {
         self.0.as_bytes().ct_eq(text.as_bytes()).into()
     }

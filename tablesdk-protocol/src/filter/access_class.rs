@@ -99,7 +99,7 @@ impl fmt::Display for AccessClass {
     }
 }
 
-/// What must all be true.
+/// The terms of a conjunction; any other filter is the only term.
 fn conjuncts(filter: &Filter) -> &[Filter] {
     match filter {
         Filter::And(terms) => terms,
@@ -107,7 +107,8 @@ fn conjuncts(filter: &Filter) -> &[Filter] {
     }
 }
 
-/// Whether a condition bounds that key, and then, whether to one value.
+/// Returns `None` if a condition does not bound that key; otherwise, true if it bounds the key to
+/// one value.
 fn key_term(term: &Filter, name: &str) -> Option<bool> {
     match term {
         Filter::Comparison(comparison)

@@ -20,12 +20,12 @@ impl ParseFilterError {
         self.offset
     }
 
-    /// What is wrong there.
+    /// The kind of the error.
     pub const fn kind(&self) -> ParseFilterErrorKind {
         self.kind
     }
 
-    /// Whether the service would answer `NotImplemented` instead of `InvalidInput`.
+    /// Returns true if the service would respond with `NotImplemented` instead of `InvalidInput`.
     pub const fn is_unsupported(&self) -> bool {
         matches!(self.kind, ParseFilterErrorKind::Unsupported { .. })
     }
@@ -202,7 +202,7 @@ pub enum ParseFilterErrorKind {
     /// A literal with the right form and the wrong content, such as `guid'xyz'`.
     #[error("the literal is not {what}")]
     Literal {
-        /// What the literal should be.
+        /// A description of a valid literal.
         what: &'static str,
         /// The type that it should have.
         type_name: &'static str,
@@ -214,22 +214,22 @@ pub enum ParseFilterErrorKind {
     Symbol {
         /// The symbol.
         symbol: &'static str,
-        /// What stands for it.
+        /// The word or sign to write instead.
         instead: &'static str,
     },
     /// The string is not of the language.
     #[error("expected {expected}")]
     Syntax {
-        /// What should stand there.
+        /// A description of the expected part.
         expected: &'static str,
     },
     /// A string of more than [`FILTER_BYTES_MAX`] bytes.
     #[error("longer than {FILTER_BYTES_MAX} bytes")]
     TooLong,
-    /// Of the language, but nothing the service implements.
+    /// A part of the language that the service does not implement.
     #[error("{what}")]
     Unsupported {
-        /// What the service does not implement.
+        /// A description of that part.
         what: &'static str,
     },
 }
@@ -256,7 +256,8 @@ fn syntax_error(offset: usize, text: &str) -> String {
     format!("Syntax error at position {offset} in '{text}'.")
 }
 
-/// Whether a character begins or continues a token of OData, which has more of them than the filters of the service.
+/// Returns true if a character begins or continues a token of OData. OData has more tokens than the
+/// filters of the service.
 fn is_of_the_language(character: char) -> bool {
     character.is_whitespace()
         || continues_property_name(character)
@@ -266,7 +267,7 @@ fn is_of_the_language(character: char) -> bool {
         )
 }
 
-/// What other languages write, the longer ones first, and what stands for it here.
+/// Symbols of other languages, the longer ones first, each with the word or sign to write instead.
 const SYMBOLS: [(&str, &str); 12] = [
     ("==", "eq"),
     ("!=", "ne"),

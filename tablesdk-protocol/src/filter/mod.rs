@@ -121,7 +121,7 @@ pub struct Comparison {
     pub property: String,
     /// How the two are compared.
     pub operator: ComparisonOperator,
-    /// What the property is compared with.
+    /// The value with which the property is compared.
     pub literal: Value,
 }
 
@@ -184,7 +184,8 @@ impl ComparisonOperator {
         }
     }
 
-    /// Whether the comparison is true of a property that orders so against the literal.
+    /// Returns true if the operator holds for a property with this ordering relative to the
+    /// literal.
     pub const fn matches(self, ordering: Ordering) -> bool {
         match self {
             Self::Equal => ordering.is_eq(),

@@ -71,7 +71,7 @@ enum Term {
     Property(String, usize),
 }
 
-/// What was begun and waits for a term.
+/// An expression that was begun and waits for a term.
 enum Open {
     /// The terms in front of an `and`.
     And(VecDeque<Filter>),

@@ -59,14 +59,15 @@ impl fmt::Display for ComparisonOperator {
     }
 }
 
-/// What joins terms, the loosest first.
+/// The operators that join terms, the loosest first.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Binding {
     Or,
     And,
 }
 
-/// What is still to be written; the last of a list comes first.
+/// A part of the filter that is still to be written. The parts are a stack: the last of a list is
+/// written first.
 enum Piece<'f> {
     Filter(&'f Filter, Binding),
     /// The terms after the first.

@@ -9,7 +9,8 @@ use std::slice;
 use super::{Comparison, Filter};
 
 impl Filter {
-    /// What the filter joins or negates, in order; nothing for a comparison, a constant or a property.
+    /// The terms that the filter joins or negates, in order; none for a comparison, a constant or a
+    /// property.
     pub const fn terms(&self) -> &[Self] {
         match self {
             Self::And(terms) | Self::Or(terms) => terms.as_slice(),

@@ -45,7 +45,7 @@ impl EntityBody {
     ///
     /// # Errors
     ///
-    /// Those of [`read`](Self::read).
+    /// The errors of [`read`](Self::read).
     pub fn read_as(&self, style: EntityStyle) -> Result<EntityInput<'_>, ServiceError> {
         if self.0.is_empty() {
             return Ok(EntityInput::new(style));
@@ -59,8 +59,9 @@ impl EntityBody {
     }
 }
 
-/// What a request to write an entity says: its keys and its properties, nulls left out. Names and strings without escapes are
-/// borrowed from the body. In the style of Cosmos DB, the keys are properties, too, without their values.
+/// The content of a request to write an entity: its keys and its properties, without nulls. Names
+/// and strings without escapes are borrowed from the body. In the style of Cosmos DB, the keys are
+/// properties, too, without their values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EntityInput<'a> {
     style: EntityStyle,
@@ -190,7 +191,7 @@ impl<'a> EntityInput<'a> {
     }
 }
 
-/// Whether a value exceeds the 64 KiB that one property may hold.
+/// Returns true if a value exceeds the 64 KiB that one property may hold.
 pub(crate) fn is_too_large(value: &ValueRef<'_>) -> bool {
     match value {
         ValueRef::Binary(bytes) => bytes.len() > BINARY_BYTES_MAX,

@@ -12,7 +12,7 @@ use crate::types::{EntityKey, IfMatch, TableName};
 use crate::wire::http_message;
 use crate::wire::json::MetadataLevel;
 
-/// What a request consists of that changes an entity.
+/// The parts of a request that changes an entity.
 #[derive(Clone, Debug)]
 pub(super) struct EntityChange<'c> {
     pub(super) method: Method,
@@ -101,7 +101,7 @@ impl EntityChange<'_> {
     }
 }
 
-/// What the texts of changes have in common.
+/// The parts that the texts of all changes share.
 pub(super) struct ChangeText<'c> {
     endpoint: &'c Endpoint,
     merge: MergeMethod,
@@ -109,7 +109,7 @@ pub(super) struct ChangeText<'c> {
     url: String,
     /// The headers that every change has.
     lines: Vec<u8>,
-    /// Those of a change with a body.
+    /// The headers of a change with a body.
     lines_of_body: Vec<u8>,
 }
 

@@ -15,7 +15,7 @@ use crate::wire::json::{self, MetadataLevel, TableJsonError};
 pub struct Request {
     /// The name of the new table.
     pub name: TableName,
-    /// Whether the response should contain it.
+    /// The preferred response: with the created table, or without.
     pub prefer: Prefer,
     /// The metadata of the response. A client always requests minimal metadata.
     pub level: MetadataLevel,

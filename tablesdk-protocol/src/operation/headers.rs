@@ -8,9 +8,9 @@ use crate::wire::http_message::HeaderLine;
 /// The headers of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RequestHeaders<'r> {
-    /// Of a request that came alone.
+    /// The headers of a request that came alone.
     Alone(&'r HeaderMap),
-    /// Of a part of a batch.
+    /// The headers of a part of a batch.
     Part(&'r [HeaderLine<'r>]),
 }
 
@@ -48,7 +48,7 @@ impl<'r> RequestHeaders<'r> {
         self.all(name).filter_map(header::text)
     }
 
-    /// Whether the request has a header.
+    /// Returns true if the request has the header.
     pub(super) fn contains(self, name: HeaderName) -> bool {
         self.first(name).is_some()
     }

@@ -17,7 +17,7 @@ pub struct Request {
     pub table: TableName,
     /// The entity, keys included.
     pub entity: EntityBody,
-    /// Whether the response should contain it.
+    /// The preferred response: with the created entity, or without.
     pub prefer: Prefer,
     /// The metadata of the response. A client always requests minimal metadata.
     pub level: MetadataLevel,

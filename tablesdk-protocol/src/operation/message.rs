@@ -1,4 +1,4 @@
-//! What the requests and responses of all operations are made of.
+//! The parts that the requests and responses of all operations share.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub struct ReceivedRequest {
     pub account: Arc<str>,
     /// The method on the wire.
     pub method: Method,
-    /// What the path addresses.
+    /// The resource that the path addresses.
     pub resource: ResourcePath,
     /// The decoded query.
     pub options: QueryOptions,
@@ -30,11 +30,12 @@ pub struct ReceivedRequest {
     pub headers: HeaderMap,
     /// The whole body.
     pub body: Bytes,
-    /// What the server accepts.
+    /// The rules by which the server decodes requests.
     pub rules: RequestRules,
 }
 
-/// What a server accepts in the requests that it decodes, where the kinds of servers differ. The default is Azure Table storage.
+/// The rules by which a server decodes requests, where the kinds of servers differ. The default is
+/// Azure Table storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "a server sets each rule")]
 #[expect(
@@ -69,7 +70,7 @@ impl Default for RequestRules {
     }
 }
 
-/// What an operation reads of a request, whether that came alone or as a part of a batch.
+/// The parts of a request that an operation reads, whether the request came alone or in a batch.
 pub(super) struct RequestParts<'r> {
     pub(super) account: &'r Arc<str>,
     pub(super) options: &'r QueryOptions,
@@ -196,7 +197,7 @@ fn data_service_version(headers: RequestHeaders<'_>) -> Option<u32> {
     whole_number(major)
 }
 
-/// Whether a response should contain the created entity or table.
+/// The `Prefer` header of a request: a response with the created entity or table, or without.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,

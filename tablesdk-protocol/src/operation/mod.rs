@@ -1,7 +1,7 @@
 //! The operations of the service, one file each: a `Request` and a `Response`, both with `encode` and `decode`.
 //!
-//! What every request has in common — date, version, signature, request ids — is added by the client's pipeline; what every
-//! response has in common is added by the server's. See
+//! The client's pipeline adds what every request has: date, version, signature and request ids. The
+//! server's pipeline adds what every response has. See
 //! <https://learn.microsoft.com/rest/api/storageservices/operations-on-entities>.
 
 pub mod batch;
@@ -170,7 +170,7 @@ impl Operation {
     }
 }
 
-/// What is addressed by the query and not by the path alone.
+/// A resource that the query addresses, and not the path alone.
 enum Part {
     Acl(TableName),
     Properties,

@@ -15,7 +15,7 @@ use crate::path::Endpoint;
 use crate::types::header::X_HTTP_METHOD;
 use crate::types::{ETag, EntityKey, IfMatch, ServiceError, TableName};
 
-/// What happens to the properties that the request does not name.
+/// The effect of an update on the properties that the request does not name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the service has these two modes")]
 pub enum Mode {

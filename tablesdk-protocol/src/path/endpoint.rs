@@ -56,7 +56,7 @@ impl Endpoint {
         self.url.get(self.path_start..).unwrap_or_default()
     }
 
-    /// Whether the connection is encrypted.
+    /// Returns true if the scheme is `https`.
     pub fn is_https(&self) -> bool {
         self.url.starts_with("https://")
     }
@@ -207,7 +207,8 @@ pub enum InvalidEndpointError {
     TooLong,
 }
 
-/// What most resources take of a URL, so that its memory is allocated once.
+/// The bytes that most resources add to the URL of an endpoint. They are reserved, so that memory
+/// is allocated once.
 const RESOURCE_BYTES: usize = 80;
 
 /// The longest endpoint, in bytes: URLs of resources below it must not exceed their limit.

@@ -14,7 +14,7 @@ use crate::types::text::Cursor;
 use crate::types::{EntityKey, ErrorCode, KeyError, KeyProblem, ServiceError, TableName};
 use crate::types::{TableNameError, TableNameProblem};
 
-/// What a URL addresses.
+/// The resource that a URL addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResourcePath {
@@ -67,7 +67,7 @@ impl ResourcePath {
     }
 }
 
-/// Whether a segment names a resource directly below an account, with any keys.
+/// Returns true if a segment names a resource directly below an account, with any keys.
 fn is_root(text: &str) -> bool {
     let name = text.split_once('(').map_or(text, |(name, _)| name);
     matches!(name, "$batch" | "Tables")

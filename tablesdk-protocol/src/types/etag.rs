@@ -126,7 +126,8 @@ impl ETag {
         percent_decode_str(inner).decode_utf8().ok()?.parse().ok()
     }
 
-    /// Whether the string is a single ETag of the form that the service reads: weak and quoted.
+    /// Returns true if the string is a single ETag of the form that the service reads: weak and
+    /// quoted.
     pub fn is_well_formed(&self) -> bool {
         let inner = ["W/\"", "w/\""]
             .iter()

@@ -19,7 +19,7 @@ pub const DATA_SERVICE_VERSION: HeaderName = HeaderName::from_static("dataservic
 pub const DATA_SERVICE_ID: HeaderName = HeaderName::from_static("dataserviceid");
 /// The code of an error, in addition to the one in the body.
 pub const X_MS_ERROR_CODE: HeaderName = HeaderName::from_static("x-ms-error-code");
-/// Whether the content of what was created should come back.
+/// `Prefer`: a response with the created entity or table, or without.
 pub const PREFER: HeaderName = HeaderName::from_static("prefer");
 /// How long to wait before the next attempt, in milliseconds.
 pub const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");

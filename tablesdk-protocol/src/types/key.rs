@@ -54,7 +54,7 @@ impl EntityKey {
         &self.partition_key
     }
 
-    /// What identifies the entity within its partition.
+    /// The row key, which identifies the entity within its partition.
     pub const fn row_key(&self) -> &RowKey {
         &self.row_key
     }

@@ -51,7 +51,8 @@ impl TableName {
         self.0.to_ascii_lowercase()
     }
 
-    /// Whether this is a table of the service's own metrics: it can be read, but neither created nor changed.
+    /// Returns true for a table of the service's own metrics: it can be read, but neither created
+    /// nor changed.
     pub fn is_system(&self) -> bool {
         is_metrics(&self.0)
     }
@@ -97,7 +98,7 @@ fn is_metrics(text: &str) -> bool {
         })
 }
 
-/// What the names of the tables of metrics start with.
+/// The prefix of the names of metrics tables.
 const METRICS: &str = "$Metrics";
 
 impl PartialEq for TableName {
@@ -229,7 +230,7 @@ pub(crate) fn check_property_characters(name: &str) -> Result<(), PropertyNamePr
     }
 }
 
-/// Whether the name of a property may start with this character.
+/// Returns true if the name of a property may start with this character.
 pub(crate) fn starts_property_name(character: char) -> bool {
     character == '_'
         || character.is_ascii_alphabetic()
@@ -237,7 +238,7 @@ pub(crate) fn starts_property_name(character: char) -> bool {
         || character.general_category() == GeneralCategory::LetterNumber
 }
 
-/// Whether this character may follow in the name of a property.
+/// Returns true if the name of a property may contain this character after the first.
 pub(crate) fn continues_property_name(character: char) -> bool {
     character.is_ascii_alphanumeric()
         || starts_property_name(character)

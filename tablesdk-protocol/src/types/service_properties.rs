@@ -11,9 +11,9 @@ use crate::types::limits::{CORS_BYTES_MAX, CORS_RULES_MAX, RETENTION_DAYS_MAX};
 pub struct ServiceProperties {
     /// Which requests are logged.
     pub logging: Option<Logging>,
-    /// What is measured by the hour.
+    /// The metrics by the hour.
     pub hour_metrics: Option<Metrics>,
-    /// What is measured by the minute.
+    /// The metrics by the minute.
     pub minute_metrics: Option<Metrics>,
     /// Which pages of other origins may use the service in a browser.
     pub cors: Option<Vec<CorsRule>>,
@@ -134,11 +134,11 @@ impl Logging {
     }
 }
 
-/// What is measured. Nothing, by default.
+/// The settings of metrics. By default, nothing is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// Whether each operation is measured, too; `None` when nothing is.
+    /// True if each operation is measured, too; `None` if nothing is measured.
     pub include_apis: Option<bool>,
     /// For how many days measurements are kept, from 1 to 365; `None` for ever.
     pub retention_days: Option<u16>,
@@ -271,7 +271,7 @@ fn check_cors(rules: &[CorsRule]) -> Result<(), ServicePropertiesError> {
     Ok(())
 }
 
-/// What is wrong with the properties of a service.
+/// An error in the properties of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServicePropertiesError {

@@ -8,7 +8,7 @@ use crate::types::Timestamp;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServiceStats {
-    /// Whether the secondary can be read.
+    /// The state of the secondary location.
     pub status: GeoReplicationStatus,
     /// Every write before this time can be read from the secondary; `None` where that is not known.
     pub last_sync_time: Option<Timestamp>,
@@ -24,7 +24,7 @@ impl ServiceStats {
     }
 }
 
-/// Whether a secondary location can be read.
+/// The state of a secondary location, which decides if it can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GeoReplicationStatus {

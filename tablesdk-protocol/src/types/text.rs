@@ -7,7 +7,7 @@ pub(crate) fn whole_number<N: FromStr>(text: &str) -> Option<N> {
     is_digits(text).then(|| text.parse().ok()).flatten()
 }
 
-/// Whether a string consists of one or more digits.
+/// Returns true if a string consists of one or more digits.
 pub(crate) fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -158,11 +158,11 @@ fn read_xml(body: &[u8]) -> Option<(String, String)> {
 
 const STANDALONE: &str = "<?xml version=\"1.0\" encoding=\"utf-8\" standalone=\"yes\"?>";
 
-/// What follows the text of an error.
+/// The line between the message of an error and the request id.
 const ID_LINE: &str = "\nRequestId:";
 const COSMOS_ID_LINE: &str = "\nRequestID:";
 const ACTIVITY_LINE: &str = "\r\nActivityId: ";
-/// What follows the id in the line of the gateway.
+/// The text that the gateway of Cosmos DB adds to the id.
 const GATEWAY: &str = ", documentdb-dotnet-sdk/2.11.0 Host/64-bit MicrosoftWindowsNT/6.2.9200.0";
 
 #[derive(Deserialize)]

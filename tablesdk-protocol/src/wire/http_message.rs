@@ -18,7 +18,7 @@ pub struct RequestText<'t> {
     pub head: Option<&'t [u8]>,
     /// The method.
     pub method: Method,
-    /// What stands between method and version: a URL, or a path with a query.
+    /// The request target, between method and version: a URL, or a path with a query.
     pub target: &'t str,
     /// The body, without line ends after it.
     pub body: &'t [u8],
@@ -57,13 +57,13 @@ impl<'t> HeaderLine<'t> {
         }
     }
 
-    /// What follows this line in a text that starts with it.
+    /// The rest of a text that starts with this line.
     fn skip_in<'r>(&self, text: &'r [u8]) -> Option<&'r [u8]> {
         text.strip_prefix(self.line)
             .filter(|_| self.line.ends_with(b"\n"))
     }
 
-    /// Whether the header has that name.
+    /// Returns true if the header has that name.
     pub fn is(&self, name: &HeaderName) -> bool {
         self.name.eq_ignore_ascii_case(name.as_str().as_bytes())
     }
@@ -202,14 +202,15 @@ pub(super) fn read_headers<'t>(
     Err(MalformedMessage)
 }
 
-/// Whether a header can have this name.
+/// Returns true if a header can have this name.
 fn is_name(name: &[u8]) -> bool {
     // Without an early end, so that many bytes are looked at together.
     let is_token = name.iter().fold(true, |is, byte| is & is_token(*byte));
     is_token && (1..=HEADER_NAME_BYTES_MAX).contains(&name.len())
 }
 
-/// Whether a token can have this byte. See <https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2>.
+/// Returns true if a token can have this byte. See
+/// <https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2>.
 const fn is_token(byte: u8) -> bool {
     let is_delimiter = matches!(
         byte,
@@ -218,7 +219,7 @@ const fn is_token(byte: u8) -> bool {
     byte.is_ascii_graphic() && !is_delimiter
 }
 
-/// Whether a header can have this value.
+/// Returns true if a header can have this value.
 pub(crate) fn is_value(value: &[u8]) -> bool {
     let is_allowed = |byte: u8| (byte >= b' ' && byte != 0x7F) || byte == b'\t';
     // Without an early end, so that many bytes are looked at together.

@@ -50,7 +50,8 @@ impl<'t> Part<'t> {
         self.content_type.and_then(text)
     }
 
-    /// Whether its headers allow the part to be an HTTP message. It need not have any.
+    /// Returns true if the headers allow the part to be an HTTP message. The part need not have
+    /// any.
     pub fn may_be_http(&self) -> bool {
         let is = |value: Option<&[u8]>, expected: &str| {
             value.is_none_or(|value| {

@@ -7,7 +7,7 @@ use super::{
     SasProtocol, SasTime, SasVersion, Services,
 };
 
-/// What an account SAS grants.
+/// The fields of an account SAS, without the signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AccountSas {

@@ -128,7 +128,7 @@ impl SasAddresses {
         &self.text
     }
 
-    /// Whether the address is one of them.
+    /// Returns true if the address is one of them.
     pub fn contains(&self, address: IpAddr) -> bool {
         // An IPv4 peer of a socket for both families.
         let address = address.to_canonical();

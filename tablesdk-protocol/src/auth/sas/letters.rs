@@ -50,7 +50,7 @@ impl<S: LetterSet> SasLetters<S> {
         self.set
     }
 
-    /// Whether each letter comes once, and in the service's order.
+    /// Returns true if each letter comes once, and in the service's order.
     pub fn is_in_order(&self) -> bool {
         let mut rest = S::LETTERS.chars();
         self.text
@@ -99,17 +99,17 @@ macro_rules! letters {
                 Self(self.0 | other.0)
             }
 
-            /// Whether all members of the other set are in this one.
+            /// Returns true if all members of the other set are in this one.
             pub const fn contains(self, other: Self) -> bool {
                 self.0 & other.0 == other.0
             }
 
-            /// Whether a member of the other set is in this one.
+            /// Returns true if the sets have a member in common.
             pub const fn intersects(self, other: Self) -> bool {
                 self.0 & other.0 != 0
             }
 
-            /// Whether the set has no members.
+            /// Returns true if the set has no members.
             pub const fn is_empty(self) -> bool {
                 self.0 == 0
             }

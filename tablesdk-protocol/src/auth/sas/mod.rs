@@ -26,7 +26,7 @@ use super::SharedKey;
 use crate::path::QueryOptions;
 use crate::path::RESERVED;
 
-/// What a shared access signature grants, whether or not it is signed.
+/// The fields of a shared access signature, signed or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
@@ -87,7 +87,8 @@ pub struct SignedSas {
 }
 
 impl SignedSas {
-    /// Whether a query has a signature in it, so that it is meant to be read by [`SignedSas::parse`].
+    /// Returns true if a query contains a signature, and is meant to be read by
+    /// [`SignedSas::parse`].
     pub fn is_in(query: &str) -> bool {
         query.split('&').any(|pair| pair.starts_with("sig="))
     }
@@ -116,18 +117,19 @@ impl SignedSas {
         })
     }
 
-    /// What it grants. Nothing is granted before [`SignedSas::is_signed_by`] says so.
+    /// The fields of the shared access signature. Nothing is granted before
+    /// [`SignedSas::is_signed_by`] returns true.
     pub const fn sas(&self) -> &Sas {
         &self.sas
     }
 
-    /// What it grants, without the signature.
+    /// The fields without the signature.
     pub fn into_sas(self) -> Sas {
         self.sas
     }
 
-    /// Whether one of the account's keys made the signature. The time taken reveals neither which key it was nor where a signature
-    /// differs.
+    /// Returns true if one of the account's keys made the signature. The time taken reveals neither
+    /// which key it was nor where a signature differs.
     pub fn is_signed_by(&self, keys: &[SharedKey]) -> bool {
         let mut found = Choice::from(0);
         for key in keys {

@@ -11,7 +11,7 @@ use super::{
 use crate::types::limits::POLICY_ID_LENGTH_MAX;
 use crate::types::{EntityKey, TableName, compare_utf16};
 
-/// What a table SAS grants.
+/// The fields of a table SAS, without the signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TableSas {
@@ -185,7 +185,7 @@ impl SasKeyRange {
         Self { first, last }
     }
 
-    /// Whether the key is one of them.
+    /// Returns true if the key is in the range.
     pub fn contains(&self, key: &EntityKey) -> bool {
         let is_from = |bound: &SasBound| bound.compare(key).is_le();
         let is_to = |bound: &SasBound| bound.compare(key).is_ge();

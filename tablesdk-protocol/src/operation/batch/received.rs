@@ -1,4 +1,4 @@
-//! What the server reads in the request of a batch: the operations in it, each decoded as if it stood alone.
+//! Decodes the request of a batch in the server: each operation in it as if it stood alone.
 //!
 //! Distinguishes three kinds of bad input: a body that cannot be split is refused as a whole, an operation that cannot be read is
 //! refused at its index, and what may not happen is not known here.
@@ -21,7 +21,7 @@ use crate::types::{ErrorCode, ServiceError, TableName};
 use crate::wire::http_message::{self, HeaderLine, RequestText};
 use crate::wire::multipart::{self, MultipartError, Part};
 
-/// What the server makes of a request whose framing can be read. Its operations need not be readable.
+/// A batch whose framing can be read. Its operations need not be readable.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "a batch is one or the other")]
 pub enum Received {
@@ -29,9 +29,10 @@ pub enum Received {
     Changes {
         /// The changes before the first that cannot be read, or all.
         changes: Vec<Change>,
-        /// What each change is called by its client, and the one that cannot be read, too; empty if none has a name.
+        /// The `Content-ID` of each change, and of the one that cannot be read, too; empty if none
+        /// has one.
         content_ids: Vec<Option<Bytes>>,
-        /// What is wrong with the change after those, unless one of those is refused first.
+        /// The error of the change after those, unless one of those is refused first.
         refusal: Option<Refusal>,
         /// How many sets of changes follow this one. They are always refused.
         surplus: usize,
@@ -158,7 +159,8 @@ struct Decoder<'r> {
     rules: RequestRules,
     /// The headers of the operation that was read last.
     headers: Vec<HeaderLine<'r>>,
-    /// What the target before addressed, if that was the set of entities of a table: inserts have the same target.
+    /// The previous target and its resource, if that was the set of entities of a table: inserts
+    /// have the same target.
     last_set: Option<(&'r str, TableName, QueryOptions)>,
     /// The head of the change that was decoded last, if that was an insert which any other body could have followed.
     last_insert: Option<&'r [u8]>,
@@ -208,7 +210,7 @@ impl<'r> Decoder<'r> {
         http_message::read_request(part.content, &mut self.headers).map_err(|_| malformed())
     }
 
-    /// What the client calls the operation that was read last.
+    /// The `Content-ID` of the operation that was read last.
     // SERVICE: a name in the head of the part, instead of that of the operation, is not echoed. That of a query is not, either: assumed.
     fn content_id(&self) -> Option<Bytes> {
         let mut headers = self.headers.iter();
@@ -229,7 +231,7 @@ impl<'r> Decoder<'r> {
         Operation::of(&text.method, resource, request)
     }
 
-    /// What a target addresses.
+    /// The resource that a target addresses, and its options.
     fn address(&mut self, target: &'r str) -> Result<(ResourcePath, QueryOptions), ServiceError> {
         if let Some((last, table, options)) = &self.last_set
             && *last == target

@@ -92,7 +92,7 @@ fn read<'t>(
     http_message::read_response(part.content, headers).map_err(|_| lacks("readable answers"))
 }
 
-/// What is wrong with which operation of a batch.
+/// The error of one operation of a batch, and the index of the operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "an error and its place")]
 pub struct Refusal {

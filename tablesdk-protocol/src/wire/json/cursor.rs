@@ -16,7 +16,7 @@ pub struct EntityCursor<'r, 'a> {
     members: Members<'r, 'a>,
     /// The name of the property that is passed over.
     hidden: Option<&'static str>,
-    /// Whether that property came.
+    /// True after that property was passed over.
     has_hidden: bool,
 }
 
@@ -30,7 +30,7 @@ enum Members<'r, 'a> {
 }
 
 impl<'r, 'a> EntityCursor<'r, 'a> {
-    /// Of an entity in memory.
+    /// A cursor over an entity in memory.
     pub fn new(entity: &'r JsonEntity<'a>) -> Self {
         let rest = entity.members().iter();
         Self::of(Members::Listed { entity, rest })
@@ -93,7 +93,8 @@ impl<'r, 'a> EntityCursor<'r, 'a> {
         }
     }
 
-    /// Whether several members have that name. Of those that are scanned, this is known at the end.
+    /// Returns true if several members have that name. False for a scanned entity: the scanner
+    /// detects duplicates at the end.
     pub fn has_several(&self, name: &str) -> bool {
         match &self.members {
             Members::Scanned(_) => false,

@@ -1,6 +1,7 @@
 //! An entity as it is in JSON: members in order, not converted yet.
 //!
-//! What a value means is decided by [`RawProperty::to_value`], so that a typed reader pays only for the properties it wants.
+//! [`RawProperty::to_value`] converts a value, so that a typed reader pays only for the properties
+//! it wants.
 
 use std::borrow::Cow;
 
@@ -16,7 +17,7 @@ pub struct JsonEntity<'a> {
     /// The ETag is neither a string nor null.
     pub(super) is_etag_malformed: bool,
     pub(super) members: Vec<RawProperty<'a>>,
-    /// Of each system property, the first member with its name.
+    /// The occurrences of each system property among the members.
     system: [Occurrence; SYSTEM_PROPERTIES.len()],
 }
 
@@ -37,7 +38,8 @@ impl<'a> JsonEntity<'a> {
         self.etag.as_ref()
     }
 
-    /// Whether the ETag in the JSON is neither a string nor null. Then there is none.
+    /// Returns true if the ETag in the JSON is neither a string nor null. The entity then has no
+    /// ETag.
     pub const fn is_etag_malformed(&self) -> bool {
         self.is_etag_malformed
     }
@@ -104,7 +106,7 @@ impl<'a> JsonEntity<'a> {
         }
     }
 
-    /// Whether several members have that name.
+    /// Returns true if several members have that name.
     pub fn has_several(&self, name: &str) -> bool {
         match self.found(name) {
             Some(found) => matches!(found, Occurrence::Several(_)),
@@ -145,7 +147,7 @@ impl<'a> JsonEntity<'a> {
         });
     }
 
-    /// Whether two members have the same name.
+    /// Returns true if two members have the same name.
     pub fn has_duplicates(&self) -> bool {
         if let [first, rest @ ..] = self.members.as_slice()
             && rest.len() < FEW
@@ -212,7 +214,7 @@ impl<'a> RawProperty<'a> {
     ///
     /// # Errors
     ///
-    /// Those of [`to_value`](Self::to_value).
+    /// The errors of [`to_value`](Self::to_value).
     pub fn into_named_value(self) -> Result<Option<(Cow<'a, str>, ValueRef<'a>)>, PropertyError> {
         if self.is_null() {
             return Ok(None);
@@ -252,13 +254,13 @@ impl RawProperty<'_> {
         &self.name
     }
 
-    /// Whether it is the partition key, the row key or the timestamp.
+    /// Returns true for the partition key, the row key and the timestamp.
     #[inline]
     pub const fn is_system(&self) -> bool {
         self.is_system
     }
 
-    /// Whether the value is null, which means that the property is absent.
+    /// Returns true if the value is null, which means that the property is absent.
     pub fn is_null(&self) -> bool {
         self.scalar == Scalar::Null
     }
@@ -275,7 +277,7 @@ impl RawProperty<'_> {
         }
     }
 
-    /// Whether it is annotated as a GUID, and is another text.
+    /// Returns true if the property is annotated as a GUID, and its string is not a GUID.
     pub fn is_other_guid(&self) -> bool {
         match (&self.scalar, self.annotation.as_deref()) {
             (Scalar::Text(text), Some("Edm.Guid")) => text.parse::<Guid>().is_err(),
@@ -328,7 +330,7 @@ impl RawProperty<'_> {
     ///
     /// # Errors
     ///
-    /// Those of [`to_value`](Self::to_value).
+    /// The errors of [`to_value`](Self::to_value).
     #[inline]
     pub fn to_value_ref(&self) -> Result<Option<ValueRef<'_>>, PropertyError> {
         if self.is_null() {

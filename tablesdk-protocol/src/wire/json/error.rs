@@ -31,7 +31,7 @@ impl From<serde_json::Error> for JsonError {
 pub struct PropertyError {
     pub(super) name: String,
     pub(super) problem: PropertyProblem,
-    /// What is there, cut short; empty where the problem says it all.
+    /// The value that was found, cut short; empty if the problem is enough.
     pub(super) found: String,
 }
 
@@ -52,13 +52,13 @@ impl PropertyError {
         &self.name
     }
 
-    /// What is wrong with it.
+    /// The reason why the value cannot be read.
     pub const fn problem(&self) -> PropertyProblem {
         self.problem
     }
 }
 
-/// What is wrong with the value of a property.
+/// A reason why the value of a property cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PropertyProblem {

@@ -23,7 +23,7 @@ pub(super) struct ScannedEntity<'a> {
     scanner: Scanner<'a>,
     state: State<'a>,
     gave_up: Cell<bool>,
-    /// Of the entity before, and of this one as far as it has been scanned.
+    /// The leads of the entity before, and of this one as far as it has been scanned.
     leads: Vec<Lead<'a>>,
     /// Which of them is expected next.
     next: usize,
@@ -45,7 +45,7 @@ enum State<'a> {
     Ended,
 }
 
-/// What stands in front of a value: the name, and the annotation before it.
+/// The text in front of a value: the name, and the annotation before it.
 #[derive(Clone, Copy, Debug)]
 struct Lead<'a> {
     /// All of it, up to the value.
@@ -288,7 +288,7 @@ impl<'a> ScannedEntity<'a> {
         }
     }
 
-    /// What stands in front of the next value.
+    /// Takes the lead of the next value.
     #[inline]
     fn lead(&mut self) -> Option<Lead<'a>> {
         let lead = match self.leads.get(self.next) {
@@ -354,7 +354,7 @@ fn set<T>(place: &mut Option<T>, value: T) -> Option<()> {
     place.replace(value).is_none().then_some(())
 }
 
-/// Of so many members of an entity, the leads are kept for the next.
+/// The number of leads of an entity that are kept for the next.
 const LEADS: usize = 256;
 /// So many leads at most are passed over where an entity has fewer properties than the one before.
 const ABSENT_MAX: usize = 8;
@@ -422,7 +422,7 @@ mod tests {
         }
     }
 
-    /// What an entity of a response begins with, each member nearly always in its usual form.
+    /// The beginning of an entity of a response, each member nearly always in its usual form.
     fn head() -> impl Strategy<Value = String> {
         let etag = select(vec![
             "",

@@ -16,7 +16,7 @@ pub enum MetadataLevel {
 }
 
 impl MetadataLevel {
-    /// What an `Accept` header asks for.
+    /// The value of an `Accept` header that asks for this level.
     pub const fn accept(self) -> &'static str {
         match self {
             Self::None => "application/json;odata=nometadata",

@@ -1,4 +1,4 @@
-//! What the readers of an entity must agree on, so that each accepts the same objects as the others.
+//! The rules that all readers of an entity share, so that each accepts the same objects.
 //!
 //! Knows nothing of how an object is read.
 

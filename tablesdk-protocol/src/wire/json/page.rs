@@ -36,7 +36,7 @@ impl EntityFormat<'_> {
 pub struct PageWriter<'a> {
     format: &'a EntityFormat<'a>,
     selection: Selection<'a>,
-    /// Whether each entity has minimal metadata and all of its properties as they are stored.
+    /// True if each entity has minimal metadata and all of its properties as they are stored.
     is_usual: bool,
     out: Vec<u8>,
     /// Where the first entity starts.
@@ -90,7 +90,7 @@ impl PageWriter<'_> {
         self.out.len()
     }
 
-    /// Whether there is no entity yet.
+    /// Returns true if there is no entity yet.
     pub const fn is_empty(&self) -> bool {
         self.out.len() == self.start
     }

@@ -1,7 +1,7 @@
 //! Reads entities from JSON in one pass over the input. Names and values without escapes are borrowed from it.
 //!
-//! What the service usually writes is read by [`scan`](super::scan). The reader here defines what is valid and what it means, and reports
-//! errors: it reads all that the scanner gives up on.
+//! The module [`scan`](super::scan) reads the usual output of the service. The reader here defines
+//! what is valid and what it means, and reports errors: it reads all that the scanner gives up on.
 //!
 //! Annotations are matched with their property whether they come before or after it. A number stays the string that it is in the
 //! input. The number of members that are held is limited. Skipped values may be nested to any depth: they take no stack.
@@ -54,11 +54,12 @@ pub(super) fn read_any_entity(body: &[u8]) -> Result<JsonEntity<'_>, JsonError> 
     }
 }
 
-/// Whether the JSON of an entity contains a key, and not this one. Without keys it can be any entity.
+/// Returns true if the JSON of an entity contains a key other than this one. Without keys, it can
+/// be any entity.
 ///
 /// # Errors
 ///
-/// Those of [`read_entity`].
+/// The errors of [`read_entity`].
 pub fn has_other_key(body: &[u8], key: &EntityKey) -> Result<bool, JsonError> {
     let (partition_key, row_key) = (key.partition_key().as_str(), key.row_key().as_str());
     if let Ok(text) = std::str::from_utf8(body) {
@@ -129,7 +130,7 @@ where
 ///
 /// # Errors
 ///
-/// Those of [`read_entity`].
+/// The errors of [`read_entity`].
 pub fn read_entity_by<'de, T>(
     body: &'de [u8],
     mut read: impl FnMut(EntityCursor<'_, 'de>) -> T,
@@ -155,7 +156,7 @@ pub fn read_entity_by<'de, T>(
 ///
 /// # Errors
 ///
-/// Those of [`read_page`].
+/// The errors of [`read_page`].
 pub fn read_page_by<'de, T, E>(
     body: &'de [u8],
     lists: bool,

@@ -245,7 +245,8 @@ impl<'a> Scanner<'a> {
         Some(())
     }
 
-    /// Whether a list or an object ends here with that byte; otherwise a comma comes, and the next item.
+    /// Returns true if a list or an object ends here with that byte, and false if a comma and the
+    /// next item follow.
     pub(super) fn is_last(&mut self, closing: u8) -> Option<bool> {
         self.space();
         if self.take(b',') {
@@ -344,7 +345,8 @@ pub(super) mod tests {
         format!("{entity:?}")
     }
 
-    /// Whether the scanner takes the text. If it does, the reader of any JSON reads the same.
+    /// Returns true if the scanner accepts the text. The reader of any JSON must then read the
+    /// same.
     fn is_scanned(text: &str) -> bool {
         let Some(scanned) = scanned(text) else {
             return false;
@@ -355,7 +357,7 @@ pub(super) mod tests {
         true
     }
 
-    /// What a page reads as, entity by entity, and the error at its end.
+    /// The entities of a page, and the error at its end.
     fn entities(
         read: impl FnOnce(&mut dyn FnMut(String)) -> Result<(), JsonError>,
     ) -> (Vec<String>, Option<String>) {

@@ -82,7 +82,7 @@ pub(super) fn write_quoted(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// Whether no byte needs an escape in a JSON string.
+/// Returns true if no byte needs an escape in a JSON string.
 fn is_plain(bytes: &[u8]) -> bool {
     // Keys are short: eight bytes at a time, the last eight of them again if there are fewer in the end.
     if let Some(last) = bytes.last_chunk()

@@ -77,19 +77,20 @@ pub struct EntityFormat<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a server has one of these styles")]
 pub enum EntityStyle {
-    /// Of Azure Table storage.
+    /// The style of Azure Table storage.
     #[default]
     Storage,
-    /// Of Azurite: an `Edm.Guid` that is no GUID is a string, and a selected property that an entity lacks is left out. In the other styles,
-    /// such a property is null.
+    /// The style of Azurite: an `Edm.Guid` that is no GUID is a string, and a selected property
+    /// that an entity lacks is left out. In the other styles, such a property is null.
     Azurite,
-    /// Of Cosmos DB: an entity may have more than 252 properties, and names of any length. A property `Etag` is left out. The keys stand
-    /// among the properties, where the request has them, and the timestamp behind them. Each date and time has seven digits of a fraction,
-    /// and the URL in the metadata of one entity names its table twice.
+    /// The style of Cosmos DB: an entity may have more than 252 properties, and names of any
+    /// length. A property `Etag` is left out. The keys stand among the properties, where the
+    /// request has them, and the timestamp behind them. Each date and time has seven digits of a
+    /// fraction, and the URL in the metadata of one entity names its table twice.
     CosmosDb,
 }
 
-/// What the service knows of an entity in addition to its properties.
+/// The system properties of an entity: its keys and its timestamp.
 #[derive(Clone, Copy, Debug)]
 pub struct EntityHead<'a> {
     /// The entity's partition key.

@@ -98,7 +98,7 @@ pub enum XmlError {
     /// An element that is missing, repeated or unknown, or has a value that it cannot have.
     #[error("not a document of this operation: {message}")]
     Form {
-        /// What is wrong with it.
+        /// A description of the error.
         message: String,
     },
     /// Properties that exceed a limit.
