@@ -271,7 +271,7 @@ const MANIFEST: &str = ".manifest";
 const AZURITE_FILE: &str = "__azurite_db_table__.json";
 /// A manifest is in memory as a whole.
 const MANIFEST_BYTES_MAX: u64 = 16 << 20;
-/// Those of 64 bits.
+/// The hexadecimal digits of 64 bits.
 const CRC_DIGITS_MAX: usize = 16;
 
 #[cfg(test)]

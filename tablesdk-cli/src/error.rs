@@ -12,7 +12,7 @@ pub(crate) type AnyError = Box<dyn Error + Send + Sync>;
 #[error(transparent)]
 pub(crate) struct UsageError(pub(crate) AnyError);
 
-/// Whether the arguments are not valid. The client refuses some of them.
+/// Returns true if the arguments are not valid. The client refuses some of them.
 pub(crate) fn is_usage(error: &AnyError) -> bool {
     let of_client = error.downcast_ref().map(tablesdk::Error::kind);
     error.is::<UsageError>() || of_client == Some(ErrorKind::Input)
@@ -49,7 +49,7 @@ fn in_one_line(text: &str) -> String {
     lines.join(" ")
 }
 
-/// What the client advises a program to do about a table that does not exist.
+/// The client's advice to a program about a table that does not exist.
 const REMEDY: &str = "`create_table().if_missing()` creates it";
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::error::{AnyError, UsageError};
 use crate::escape::harmless;
 use crate::output::note;
 
-/// Whether entities that the client keeps are written
+/// The protection of entities that the client keeps
 #[derive(Args)]
 pub(crate) struct Guard {
     /// Write also what the client of tablesdk keeps in step with other entities
@@ -20,7 +20,7 @@ pub(crate) struct Guard {
     /// key begins with ~tablesdk. Standard error says what mends the others afterwards.
     #[arg(long)]
     force: bool,
-    /// What mends stale entities afterwards.
+    /// The repairs of stale entities that are needed afterwards.
     #[arg(skip)]
     mends: BTreeSet<String>,
     #[arg(skip)]
@@ -81,7 +81,7 @@ impl Guard {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) problem: String,
-    /// What mends stale entities afterwards.
+    /// The repair of stale entities that is needed afterwards.
     pub(crate) mend: String,
 }
 

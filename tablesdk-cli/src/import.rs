@@ -15,7 +15,7 @@ use crate::lines::{Line, Totals};
 use crate::own::{AsStored, OwnEntities, renewed};
 use crate::records::{Place, RecordError, Records};
 
-/// What happens to an entity that exists already.
+/// The effect on an entity that exists already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 #[non_exhaustive]
 pub enum Mode {
@@ -32,7 +32,7 @@ pub enum Mode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
 #[non_exhaustive]
 pub struct WriteOptions {
-    /// What happens if an entity exists already
+    /// How to handle an entity that exists already
     #[arg(long, value_enum, default_value_t)]
     pub mode: Mode,
     /// Maximum number of entities in a request; 1 for services that misread batches
@@ -329,7 +329,7 @@ struct Reader<R> {
     file: InFile,
 }
 
-/// What the last record was part of, with the numbers of what was read of it.
+/// The part of the file that the last record belonged to, with the totals of what was read of it.
 #[derive(Clone, Copy)]
 enum InFile {
     Nothing,

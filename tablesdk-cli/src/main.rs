@@ -78,7 +78,7 @@ enum Commands {
 }
 
 impl Commands {
-    /// Whether it prints what CSV can hold.
+    /// Returns true if the command prints values that CSV can hold.
     const fn prints(&self) -> bool {
         matches!(
             self,

@@ -55,7 +55,7 @@ pub(crate) struct Report {
     pub(crate) error: Option<String>,
 }
 
-/// What a command is about.
+/// The tables or entities that a report is about.
 #[derive(Debug, Default)]
 pub(crate) enum Subject {
     #[default]
@@ -121,17 +121,17 @@ impl Output {
         }
     }
 
-    /// Whether the arguments name a form.
+    /// Returns true if the arguments name a form.
     pub(crate) fn has_form(&self) -> bool {
         self.format.is_some()
     }
 
-    /// Whether the arguments name JSON. What is a single text needs no other form in a pipe.
+    /// Returns true if the arguments name JSON. A single text needs no other form in a pipe.
     pub(crate) fn is_json(&self) -> bool {
         self.format == Some(Format::Json)
     }
 
-    /// What prints entities.
+    /// The printer of entities.
     pub(crate) fn printer(&self) -> Printer {
         let format = self.format.unwrap_or_else(Format::of_standard_output);
         Printer::new(format, self.is_guarded)

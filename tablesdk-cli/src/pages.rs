@@ -77,7 +77,7 @@ impl Position {
 pub struct TablePage {
     /// The name of the table.
     pub table: String,
-    /// Whether this is the first page of the table.
+    /// True if this is the first page of the table.
     pub is_first: bool,
     /// The entities of one response of the service. There may be none, also if further pages of the table have some.
     pub entities: Vec<DynamicEntity>,

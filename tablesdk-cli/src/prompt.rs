@@ -7,8 +7,8 @@ use tokio::sync::oneshot;
 
 use crate::error::{AnyError, UsageError};
 
-/// Whether the answer is yes. Without a terminal there is no answer, which is an error in the arguments; `instead` names options that need
-/// none.
+/// Returns true if the answer is yes. Without a terminal there is no answer, which is an error in
+/// the arguments; `instead` names options that need none.
 pub(crate) async fn confirmed(question: &str, instead: &str) -> Result<bool, AnyError> {
     if !io::stdin().is_terminal() {
         let problem = format!("{question} Standard input is no terminal: use {instead}");

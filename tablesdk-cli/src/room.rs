@@ -4,7 +4,7 @@ use tablesdk::DynamicEntity;
 use tablesdk_cli::lines::entity_json;
 use tablesdk_protocol::limits::{BATCH_CHANGES_MAX, REQUEST_BODY_BYTES_MAX};
 
-/// What is in a transaction so far: at most 100 changes, and 4 MiB.
+/// The size of a transaction so far: at most 100 changes, and 4 MiB.
 #[derive(Default)]
 pub(crate) struct Room {
     changes: usize,

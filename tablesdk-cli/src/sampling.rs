@@ -11,7 +11,7 @@ use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 
 use crate::own::AsStored;
 
-/// What is made of a sample.
+/// A receiver of sampled entities.
 pub trait Gather: Default + Send {
     /// Takes an entity, or leaves it out.
     fn gather(&mut self, entity: &DynamicEntity);
@@ -19,7 +19,7 @@ pub trait Gather: Default + Send {
     /// How many entities were taken.
     fn gathered(&self) -> usize;
 
-    /// Whether there is no room for more.
+    /// Returns true if no more entities can be taken.
     fn is_full(&self) -> bool {
         false
     }

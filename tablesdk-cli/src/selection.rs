@@ -117,7 +117,7 @@ impl Selection {
         Ok(())
     }
 
-    /// Whether all entities meet the conditions, since there are none.
+    /// Returns true if all entities meet the conditions, since there are none.
     pub(crate) fn is_all(&self) -> bool {
         let Self {
             partition,
@@ -187,7 +187,7 @@ pub(crate) fn note_access(access: AccessClass, may_scan: bool) -> Result<(), Any
     Ok(())
 }
 
-/// What a class costs.
+/// The cost of a class.
 pub(crate) const fn cost(access: AccessClass) -> &'static str {
     match access {
         AccessClass::Point => "one entity by its keys",

@@ -40,7 +40,8 @@ pub struct Style {
     /// Texts that a spreadsheet takes for formulas begin with an apostrophe. The file is for people: an import would keep the
     /// apostrophes.
     pub guarded: bool,
-    /// What is made of each text, such as an escape of what acts on a terminal.
+    /// The function that is applied to each text, such as an escape of characters that act on a
+    /// terminal.
     pub escape: Option<fn(&str) -> String>,
 }
 
@@ -300,7 +301,7 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// Those of [`write_sheet`].
+    /// The errors of [`write_sheet`].
     pub fn write_sheet(
         self,
         first: &[String],

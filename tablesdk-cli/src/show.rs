@@ -35,7 +35,7 @@ impl Format {
     }
 }
 
-/// What becomes of values that do not fit into a line of a terminal.
+/// The treatment of values that do not fit into a line of a terminal.
 #[derive(Clone, Copy, PartialEq)]
 enum Cut {
     /// They end with an ellipsis.
@@ -47,7 +47,7 @@ enum Cut {
 /// Prints on standard output, page by page.
 pub(crate) struct Printer {
     format: Format,
-    /// What a terminal shows must not act on it.
+    /// True if a terminal shows the output, which must not act on it.
     is_terminal: bool,
     /// The cells of CSV are safe for a spreadsheet.
     is_guarded: bool,

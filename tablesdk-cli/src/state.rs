@@ -13,7 +13,7 @@ use crate::error::{AnyError, UsageError};
 /// The progress of a command, of type `T`, in a file that is always replaced as a whole.
 pub(crate) struct StateFile<T: Serialize> {
     path: PathBuf,
-    /// What the progress belongs to.
+    /// The command that the progress belongs to.
     command: String,
     /// Progress that is not in the file yet.
     unsaved: Option<T>,
@@ -110,19 +110,21 @@ impl<T: Serialize> Drop for StateFile<T> {
     }
 }
 
-/// Whether a path means standard input, or standard output.
+/// Returns true if a path means standard input, or standard output.
 pub(crate) fn is_standard(path: &Path) -> bool {
     let names = ["-", "/dev/stdin", "/dev/stdout", "/dev/fd/0", "/dev/fd/1"];
     names.iter().any(|name| path == Path::new(name))
 }
 
-/// Whether a path means a pipe, a device or a terminal: what is read or written there cannot be continued, and no file may replace it.
+/// Returns true if a path means a pipe, a device or a terminal. Data that is read or written there
+/// cannot be continued, and no file may replace it.
 pub(crate) fn is_streamed(path: &Path) -> bool {
     let is_other = |found: fs::Metadata| !found.is_file() && !found.is_dir();
     is_standard(path) || fs::metadata(path).is_ok_and(is_other)
 }
 
-/// Whether there is a file of that name. Anything else, such as a pipe or a device, is an error: a rename would replace it.
+/// Returns true if there is a file of that name. Anything else, such as a pipe or a device, is an
+/// error: a rename would replace it.
 pub(crate) fn is_file(path: &Path) -> Result<bool, AnyError> {
     let shown = path.display();
     match fs::metadata(path) {
@@ -180,7 +182,8 @@ const NO_LINK_AND_NO_WAIT: i32 = {
     flags.bits().cast_signed()
 };
 
-/// Whether no other process writes the file of that name. None does until this one closes it.
+/// Returns true if no other process writes the file of that name. No other process can until this
+/// one closes it.
 #[cfg(unix)]
 pub(crate) fn is_alone(file: &File, path: &Path) -> io::Result<bool> {
     use rustix::fs::{FlockOperation, flock};

@@ -1,4 +1,4 @@
-//! What an export writes: a file, or a pipe.
+//! The output of an export: a file, or a pipe.
 //!
 //! A file is written as `FILE.part`, and gets its name when it is complete. `FILE.export` contains how far it has come. A link to a file
 //! stays: all three are where that file is. A pipe or a device gets what is written at once. CSV is made of the lines at the end: those
@@ -17,7 +17,7 @@ use crate::state::{
     open_private, with_suffix,
 };
 
-/// What an export writes, with its progress of type `T`.
+/// The output of an export, with its progress of type `T`.
 pub(crate) enum Target<T: Serialize> {
     File(Box<Draft<T>>),
     Stream(Stream),
@@ -43,7 +43,7 @@ struct Saved<T> {
     progress: T,
 }
 
-/// What is no regular file.
+/// An output that is not a regular file.
 pub(crate) struct Stream {
     name: String,
     out: Box<dyn Write + Send>,

@@ -100,7 +100,7 @@ fn check_service(endpoint: &Endpoint) -> Result<(), AnyError> {
     }
 }
 
-/// Whether an emulator's account is at an endpoint.
+/// Returns true if an endpoint is that of an emulator's account.
 pub(super) fn is_emulator(endpoint: &Endpoint) -> bool {
     endpoint.path().strip_prefix('/') == Some(EMULATOR_ACCOUNT)
 }

@@ -264,7 +264,7 @@ impl Token {
     }
 }
 
-/// What is wrong with an endpoint is wrong with the arguments.
+/// Builds the client. An error in the endpoint is an error in the arguments.
 pub(crate) fn built(builder: TableServiceClientBuilder) -> Result<TableServiceClient, AnyError> {
     builder
         .build()

@@ -7,7 +7,7 @@ use std::io::{self, Read as _};
 
 use crate::error::AnyError;
 
-/// What a text of `env:NAME` or `file:PATH` refers to, or the text itself.
+/// The value of an option: the content of `env:NAME` or `file:PATH`, or the text itself.
 pub(super) fn value(
     option: &str,
     text: &str,

@@ -84,7 +84,7 @@ enum FileFormat {
 }
 
 impl Export {
-    /// Whether the file is a pipe, a device or a terminal.
+    /// Returns true if the file is a pipe, a device or a terminal.
     pub(crate) fn is_streamed(&self) -> bool {
         is_streamed(&self.file)
     }

@@ -64,7 +64,7 @@ struct Progress {
     contents: Contents,
 }
 
-/// What tells the contents of a file from those that it had. A new time alone makes no other contents.
+/// A fingerprint of the contents of a file. A new time alone does not change it.
 #[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
 struct Contents {
     bytes: u64,
@@ -110,7 +110,7 @@ fn changed(dump: &Dump) -> String {
 }
 
 impl Import {
-    /// Whether the entities come from a pipe or a terminal.
+    /// Returns true if the entities come from a pipe or a terminal.
     pub(crate) fn is_streamed(&self) -> bool {
         is_streamed(&self.file)
     }

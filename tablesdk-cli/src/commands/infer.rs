@@ -25,8 +25,8 @@ use crate::output::{Output, counted, note, of_sample};
 /// kinds are an enum: a property names the kind, or the row keys of each kind begin with
 /// a word of their own.
 ///
-/// What is inferred holds for the entities that were looked at. Read the module before you
-/// use it, and give its fields better names.
+/// The module holds for the entities that were looked at. Read it before you use it, and
+/// give its fields better names.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Infer {

@@ -98,12 +98,12 @@ impl Asked {
         Ok(self.explain()?.access())
     }
 
-    /// What is sent, and how the service finds the entities. Nothing is sent yet.
+    /// The request, and how the service finds the entities. Nothing is sent yet.
     pub(crate) fn explain(&self) -> Result<Explanation, tablesdk::Error> {
         self.selection.query(&self.table).explain()
     }
 
-    /// What a page of this size sends first, with the properties to read. Nothing is sent yet.
+    /// The first request for a page of this size, with the properties to read. Nothing is sent yet.
     #[cfg(feature = "explore")]
     pub(crate) fn explain_page(&self, size: usize) -> Result<Explanation, tablesdk::Error> {
         let query = self.selection.query(&self.table).page_size(size);

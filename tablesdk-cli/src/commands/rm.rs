@@ -57,7 +57,7 @@ pub(crate) struct Rm {
     account: Account,
 }
 
-/// What holds for queries alone
+/// Options of queries alone
 #[derive(Args)]
 #[group(conflicts_with = "row_key")]
 struct OfQuery {

@@ -48,7 +48,7 @@ pub(crate) struct Sas {
     account: Account,
 }
 
-/// What it permits
+/// The permissions of the signature
 #[derive(Args)]
 struct Grant {
     /// The letters of what it permits

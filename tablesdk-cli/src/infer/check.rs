@@ -1,4 +1,5 @@
-//! Whether a module reads an entity, by the rules of the derive: so what is printed can be checked where no compiler is.
+//! Checks by the rules of the derive whether a module reads an entity. So the output can be checked
+//! where no compiler is.
 
 use std::collections::HashMap;
 

@@ -122,7 +122,7 @@ fn is_certain(form: Form, texts: &[&str]) -> bool {
     }
 }
 
-/// Of this century or the one before.
+/// Returns true for a year of this century or the one before.
 pub(super) fn is_year(text: &str) -> bool {
     text.len() == 4 && (text.starts_with("19") || text.starts_with("20"))
 }
@@ -192,7 +192,8 @@ fn shared_start<'k>(one: &'k str, other: &str) -> &'k str {
     one.get(..end).unwrap_or("")
 }
 
-/// Whether a literal may end there: behind a separator, before one in all keys, or before a padded number.
+/// Returns true if a literal may end there: behind a separator, before one in all keys, or before a
+/// padded number.
 fn is_end_of_word(shared: &str, rests: &[&str]) -> bool {
     if shared.ends_with(SEPARATORS) {
         return shared.trim_end_matches(SEPARATORS).is_empty() || rests.len() >= CERTAIN;

@@ -108,7 +108,8 @@ impl<'s> Labels<'s> {
         self.of_entities.iter().filter(|it| it.is_none()).count()
     }
 
-    /// Whether the properties of each two kinds differ. Else the label says something else about entities of one kind.
+    /// Returns true if the properties of every two kinds differ. Otherwise the label distinguishes
+    /// entities of one kind.
     fn differ(&self, columns: &Columns<'_>, difference: Difference) -> bool {
         let totals = self.counts(0..self.of_entities.len());
         // The pairs of which all entities of the one have a property, and none of the other has it.
@@ -228,7 +229,7 @@ pub(super) fn lead(row_key: &str) -> Option<&str> {
     row_key.get(..=end).filter(|_| is_lead)
 }
 
-/// Whether a property of this name usually names the type of an entity.
+/// Returns true if a property of this name usually names the type of an entity.
 fn is_usual(name: &str) -> bool {
     let name = name.replace('_', "").to_ascii_lowercase();
     let ends = ["type", "kind", "class", "discriminator"];

@@ -1,4 +1,5 @@
-//! What an inferred module says about the table, in words: its kinds, and what keys look like. This file knows nothing of Rust.
+//! The description of a table in an inferred module: its kinds, and the form of their keys. This
+//! file knows nothing of Rust.
 
 use std::collections::BTreeSet;
 
@@ -17,13 +18,13 @@ pub struct KindLooks<'m> {
     of: &'m Struct,
 }
 
-/// What the keys of a kind look like.
+/// The form of the keys of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KeyLooks<'m> {
     /// The template that all of them follow, if they do.
     pub template: Option<String>,
-    /// What they look like in words.
+    /// The form in words.
     pub words: &'m str,
 }
 
@@ -37,7 +38,7 @@ impl Module {
         })
     }
 
-    /// What tells the kinds apart; `None` if there is one kind.
+    /// The property that distinguishes the kinds; `None` if there is one kind.
     pub fn kinds_by(&self) -> Option<&str> {
         match &self.by {
             By::Nothing => None,
@@ -93,7 +94,7 @@ impl Key {
     }
 }
 
-/// What keys look like.
+/// The form of keys, in words.
 pub(super) fn of_keys(keys: &BTreeSet<&str>, template: Option<&Template>) -> String {
     match template.map(|it| it.pieces.as_slice()) {
         Some([Piece::Part(form)]) => of_form(*form),

@@ -49,7 +49,7 @@ pub(super) struct Key {
     pub(super) template: Option<Template>,
     /// The fields of the parts, in their order; the one field without a template.
     pub(super) fields: Vec<KeyField>,
-    /// What the keys look like.
+    /// The form of the keys, in words.
     pub(super) looks: String,
 }
 
@@ -226,7 +226,8 @@ impl Field {
     }
 }
 
-/// What a property is for that the client writes beside a value in chunks: the number of them, and the checksum.
+/// The purpose of a property that the client writes beside a value in chunks: the number of chunks,
+/// or the checksum.
 fn of_chunks(name: &str, columns: &Columns<'_>) -> Option<String> {
     let of_number = name.strip_suffix("__n").map(|value| (value, "__sha"));
     let of_checksum = name.strip_suffix("__sha").map(|value| (value, "__n"));

@@ -41,7 +41,7 @@ pub(super) fn of_table(table: &str) -> TypeName {
     TypeName(type_name(&singular(without_digits)))
 }
 
-/// Of English words, in which most tables are named.
+/// The singular of an English word. Most tables have English names.
 fn singular(plural: &str) -> String {
     if let Some(stem) = plural.strip_suffix("ies") {
         return format!("{stem}y");

@@ -48,7 +48,7 @@ impl FieldType {
         }
     }
 
-    /// Whether a field of this type reads the value.
+    /// Returns true if a field of this type reads the value.
     pub(super) fn reads(self, value: &Value) -> bool {
         match self {
             Self::Plain(edm_type) => value.edm_type() == edm_type,
@@ -96,7 +96,7 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// Whether a property repeats a key. Strings that are cut do not equal it.
+/// The key that a property repeats, in words. Strings that are cut do not equal it.
 pub(super) fn same_as_key(entities: &[&DynamicEntity], column: &Column<'_>) -> Option<String> {
     let is_same = |key: fn(&DynamicEntity) -> &str| {
         column.values.iter().all(|(entity, value)| {

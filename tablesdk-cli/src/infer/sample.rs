@@ -101,17 +101,17 @@ impl Sample {
         self.entities.len()
     }
 
-    /// Whether there is nothing to infer from.
+    /// Returns true if there is nothing to infer from.
     pub const fn is_empty(&self) -> bool {
         self.entities.is_empty()
     }
 
-    /// Whether more entities would take too much memory: those that it has take about 256 MiB.
+    /// Returns true if more entities would take too much memory: the sample takes about 256 MiB.
     pub const fn is_full(&self) -> bool {
         self.bytes >= BYTES_MAX
     }
 
-    /// Whether these are all entities of the table, by what was read.
+    /// Returns true if the reads covered all entities of the table.
     pub const fn is_complete(&self) -> bool {
         self.is_complete
     }
@@ -122,7 +122,7 @@ impl Sample {
         partitions.collect::<HashSet<_>>().len()
     }
 
-    /// What the entities have in common, by their whole values.
+    /// The common schema of the entities, by their whole values.
     pub const fn schema(&self) -> &Schema {
         &self.schema
     }

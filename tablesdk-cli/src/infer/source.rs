@@ -25,7 +25,7 @@ impl Display for Module {
 }
 
 impl Module {
-    /// What the module is, and what it needs.
+    /// Writes the description of the module, and its requirements.
     fn write_head(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let (table, count) = (&self.table, counted_entities(self.entities));
         writeln!(

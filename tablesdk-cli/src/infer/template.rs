@@ -46,7 +46,7 @@ impl Form {
         }
     }
 
-    /// Whether a field of this form reads the text.
+    /// Returns true if a field of this form reads the text.
     pub(super) fn reads(self, text: &str) -> bool {
         match self {
             Self::Escaped => Escaped::<String>::from_key(text).is_ok(),
@@ -78,7 +78,7 @@ impl Form {
         }
     }
 
-    /// What is behind the name of the field in a template.
+    /// The text behind the name of the field in a template.
     pub(super) fn suffix(self) -> String {
         match self {
             Self::Escaped => ":escaped".to_owned(),
@@ -97,7 +97,8 @@ impl Template {
         template
     }
 
-    /// Whether the derive accepts it: the service forbids some characters in keys, though not all emulators do.
+    /// Returns true if the derive accepts the template: the service forbids some characters in
+    /// keys, though not all emulators do.
     pub(super) fn is_allowed(&self) -> bool {
         let forbidden = |c: char| matches!(c, '/' | '\\' | '#' | '?') || c.is_control();
         let mut pieces = self.pieces.iter();

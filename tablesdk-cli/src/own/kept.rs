@@ -81,7 +81,7 @@ impl Kept {
         Self::new(format!("{what} {mark}"), mend)
     }
 
-    /// What mends the stale entities afterwards, as a request to the reader.
+    /// The repair of the stale entities that is needed afterwards, as a request to the reader.
     pub fn mend(&self) -> &str {
         &self.mend
     }
@@ -99,7 +99,7 @@ impl fmt::Display for Kept {
 #[derive(Debug)]
 pub struct EntrySearch {
     table: TableClient,
-    /// What the table has, once it was looked at.
+    /// The result for the table, once it was looked at.
     of_table: Option<Found>,
     /// The last partition that was looked at, and what it has.
     of_partition: Option<(String, Found)>,
@@ -128,7 +128,7 @@ impl EntrySearch {
     ///
     /// # Errors
     ///
-    /// Those of the service, such as `TableNotFound`.
+    /// The errors of the service, such as `TableNotFound`.
     pub async fn first(&mut self, partition: Option<&str>) -> Result<Option<Kept>, Error> {
         let found = match &self.of_table {
             Some(found) => found.clone(),
@@ -179,7 +179,8 @@ async fn find(
     Ok(Found::Unknown)
 }
 
-/// Whether a row key is that of a sibling of a wide entity, such as `2024!5be0cd19137e2179!01`.
+/// Returns true if a row key is that of a sibling of a wide entity, such as
+/// `2024!5be0cd19137e2179!01`.
 fn is_sibling(row_key: &str) -> bool {
     let mut parts = row_key.rsplitn(3, '!');
     let (number, version) = (parts.next(), parts.next());

@@ -1,4 +1,5 @@
-//! What the client stores in tables for purposes of its own, next to the entities of programs: what of it goes along, and what stays behind.
+//! The entities that the client stores in tables for its own purposes, next to those of programs:
+//! which of them go along, and which stay behind.
 //!
 //! The guide to stored forms describes it. This module knows neither files nor requests.
 
@@ -24,7 +25,8 @@ pub struct OwnEntities {
     pub messages: u64,
     /// Other steps of outboxes that wait for a worker, or are poisoned.
     pub steps: u64,
-    /// What numbers the steps of a partition, leads workers to them, or remembers a delete step for an hour.
+    /// Entities that number the steps of a partition, lead workers to them, or remember a delete
+    /// step for an hour.
     pub outboxes: u64,
     /// Entries of the buckets in which expired entities are found.
     pub expiry_entries: u64,
@@ -73,7 +75,7 @@ impl Selector {
         self.head = None;
     }
 
-    /// Whether an entity goes along. Counts it.
+    /// Returns true if an entity goes along, and counts it.
     pub(crate) fn takes(&mut self, entity: &DynamicEntity) -> bool {
         match Kind::of(entity) {
             Kind::Marker => self.left.markers += 1,
@@ -92,7 +94,7 @@ impl Selector {
         false
     }
 
-    /// Whether a step has a number that the head, which was read before, does not know yet.
+    /// Returns true if the head, which was read before, does not know the number of a step yet.
     fn is_late(&self, step: &DynamicEntity) -> bool {
         let number = step.row_key().strip_prefix(LOG).map(str::parse::<i64>);
         let (Some(Ok(number)), Some((partition, next))) = (number, &self.head) else {
@@ -102,7 +104,7 @@ impl Selector {
     }
 }
 
-/// What an entity is for.
+/// The purpose of an entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     OfProgram,

@@ -17,7 +17,7 @@ pub struct Step {
     pub partition: String,
     /// The number of the step among those of the partition.
     pub number: u64,
-    /// Whether it was set aside. Else a worker will apply it.
+    /// True if the step was set aside. Otherwise a worker will apply it.
     pub poisoned: bool,
     /// The change, such as `upsert_replace` or `delete`, or `message`.
     pub kind: String,
@@ -60,7 +60,7 @@ impl Step {
 ///
 /// # Errors
 ///
-/// Those of the service, such as `TableNotFound`.
+/// The errors of the service, such as `TableNotFound`.
 pub async fn partitions(table: &TableClient) -> Result<BTreeSet<String>, Error> {
     let pointers = table.query::<AsStored>().odata(POINTERS);
     let mut found = pointers.stream();
@@ -75,7 +75,7 @@ pub async fn partitions(table: &TableClient) -> Result<BTreeSet<String>, Error> 
 ///
 /// # Errors
 ///
-/// Those of the service.
+/// The errors of the service.
 pub async fn steps(table: &TableClient, partition: &str) -> Result<Vec<Step>, Error> {
     let rows = table.query::<AsStored>().partition(partition);
     let range = format!("RowKey ge '{OUTBOX}' and RowKey lt '{LOG}~'");

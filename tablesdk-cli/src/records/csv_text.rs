@@ -16,7 +16,7 @@ pub(super) struct CsvText<R> {
     after_return: bool,
 }
 
-/// What is before a byte.
+/// The part of a row before a byte.
 #[derive(Clone, Copy, PartialEq)]
 enum At {
     CellStart,

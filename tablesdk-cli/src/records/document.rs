@@ -30,7 +30,7 @@ pub(super) struct Document<R> {
     as_string: bool,
 }
 
-/// What surrounds the next value.
+/// The surroundings of the next value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Within {
     /// Nothing: values follow each other.
@@ -45,7 +45,7 @@ enum Within {
     Collection,
 }
 
-/// What surrounds an array, and so what is in it.
+/// The surroundings of an array, which decide what is in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Around {
     Nothing,
@@ -329,7 +329,7 @@ impl<R: BufRead> Document<R> {
     }
 }
 
-/// Whether a name, with its colon, is that of a key: then the object is an entity.
+/// Returns true if a name, with its colon, is that of a key: then the object is an entity.
 fn is_key(name: &[u8]) -> bool {
     let name = name.strip_suffix(b":").unwrap_or(name);
     let name = serde_json::from_slice::<String>(name);

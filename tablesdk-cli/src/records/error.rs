@@ -59,13 +59,13 @@ impl RecordError {
         self.place
     }
 
-    /// What is wrong.
+    /// The reason for the error.
     pub const fn problem(&self) -> &RecordProblem {
         &self.problem
     }
 }
 
-/// What is wrong with a record.
+/// A reason why a record cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordProblem {
@@ -91,7 +91,7 @@ pub enum RecordProblem {
     /// Another character is needed.
     #[error("{expected} is missing before {:?}", char::from(*found))]
     Expected {
-        /// What is needed.
+        /// The expected character, in words.
         expected: &'static str,
         /// The byte that is there.
         found: u8,
@@ -217,7 +217,7 @@ impl fmt::Display for Expected<'_> {
     }
 }
 
-/// Whether the option reads the value. With it, there is no such error.
+/// Returns true if the option reads the value. With the option, there is no such error.
 fn may_be_string(error: &PropertyError) -> bool {
     let is_other = matches!(
         error.problem(),

@@ -41,7 +41,8 @@ pub struct ReadOptions {
     /// The types of values of CSV without types
     #[arg(long, help_heading = "File", value_enum, default_value_t)]
     pub types: Types,
-    /// What an empty cell of CSV is. Default: an empty string if its type says so, else absent
+    /// The meaning of an empty cell of CSV. Default: an empty string if its type says so, else
+    /// absent
     #[arg(long, help_heading = "File", value_enum)]
     pub empty: Option<Empty>,
     /// Keep a value as a string if its type does not allow it
@@ -60,7 +61,7 @@ pub enum Types {
     Strings,
 }
 
-/// What an empty cell of CSV is.
+/// The meaning of an empty cell of CSV.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 #[non_exhaustive]
 pub enum Empty {

@@ -85,7 +85,7 @@ fn has(line: &[u8], name: &[u8]) -> bool {
     line.windows(name.len()).any(|part| part == name)
 }
 
-/// Whether a line is a record, or is meant to be one.
+/// Returns true if a line is a record, or is meant to be one.
 fn is_record(line: &[u8]) -> bool {
     if line.len() > MAX_LINE_BYTES {
         return false;

@@ -159,7 +159,7 @@ impl Extent {
     }
 }
 
-/// Whether this byte is the last one of a value.
+/// Returns true if this byte is the last one of a value.
 fn closes(byte: u8, depth: &mut u64, string: &mut InString) -> bool {
     match (*string, byte) {
         (InString::Yes, b'\\') => *string = InString::Escaped,

@@ -75,7 +75,7 @@ fn without_table(line: &[u8], rules: Rules, error: LineError) -> Result<Record, 
     })
 }
 
-/// Whether an object without a key is meant to be a line of an export.
+/// Returns true if an object without a key is meant to be a line of an export.
 fn is_of_export(json: &JsonEntity<'_>) -> bool {
     let members = ["format", "version", "table", "entity", "end"];
     json.members().is_empty() || members.iter().any(|name| json.property(name).is_some())

@@ -62,7 +62,7 @@ impl Distinct {
 
 /// The values of one property that are told apart.
 const DISTINCT_MAX: usize = 10_000;
-/// Those of all properties: about 20 MiB.
+/// The values of all properties that are told apart: about 20 MiB.
 pub(super) const ROOM: usize = 1_000_000;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What the entities of a table have in common, by those that were looked at. This module knows no requests.
+//! The common schema of the entities of a table that were looked at. This module knows no requests.
 //!
 //! Its memory is bounded, however many entities there are: each part says by what.
 
@@ -137,7 +137,7 @@ impl Schema {
         self.partitions.largest()
     }
 
-    /// Whether most of the entities are in one of several partitions.
+    /// Returns true if one of at least three partitions has most of the entities.
     pub fn has_hot_partition(&self) -> bool {
         let is_most = |(_, count)| 2 * count > self.entities;
         self.partitions().at_least() >= HOT_OF && self.largest_partition().is_some_and(is_most)
@@ -158,7 +158,7 @@ impl Schema {
         &self.sizes
     }
 
-    /// What is remarkable about a property.
+    /// The remarkable facts about a property.
     pub fn notes(&self, property: &Property) -> Vec<Note> {
         Note::all(property, self.entities)
     }
@@ -184,7 +184,7 @@ pub fn short_name(edm_type: EdmType) -> &'static str {
 
 /// Entities of one kind have 252 properties at most.
 const PROPERTIES_MAX: usize = 10_000;
-/// Of two partitions, one is the larger by chance.
+/// The fewest partitions of which one can be hot: of two, one is the larger by chance.
 const HOT_OF: usize = 3;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What is remarkable about a property, and what to do about it.
+//! The remarkable facts about a property, with advice.
 
 use std::fmt;
 
@@ -31,12 +31,12 @@ impl Note {
         notes.into_iter().flatten().collect()
     }
 
-    /// Whether programs go wrong that do not know of it.
+    /// Returns true if a program fails that does not know of it.
     pub const fn is_warning(&self) -> bool {
         matches!(self, Self::SeveralTypes(..) | Self::BeyondDouble)
     }
 
-    /// What to do about it.
+    /// The advice to a programmer.
     pub const fn advice(&self) -> &'static str {
         match self {
             Self::SeveralTypes(..) => {
@@ -106,7 +106,8 @@ fn is_beyond_double(property: &Property) -> bool {
     types.any(|it| is_beyond(it.smallest()) || is_beyond(it.largest()))
 }
 
-/// Whether a property looks like an identifier: one type with short values, all of them different, in most entities.
+/// Returns true if a property looks like an identifier: one type with short values, all of them
+/// different, in most entities.
 fn is_unique(property: &Property, entities: u64) -> bool {
     let is_identifier = |it: &TypeOfProperty| {
         let edm_type = it.edm_type();

@@ -86,7 +86,7 @@ impl Property {
         self.distinct.count()
     }
 
-    /// Whether no two entities have the same value, as far as that is known.
+    /// Returns true if all entities are known to have different values.
     pub fn is_all_distinct(&self) -> bool {
         matches!(self.distinct(), Count::Exactly(count) if count as u64 == self.entities())
     }
@@ -149,12 +149,12 @@ impl TypeOfProperty {
         &self.largest.value
     }
 
-    /// Whether the smallest value is longer than what is known of it.
+    /// Returns true if the smallest value is longer than the known part.
     pub const fn is_smallest_cut(&self) -> bool {
         self.smallest.is_cut
     }
 
-    /// Whether the largest value is longer than what is known of it.
+    /// Returns true if the largest value is longer than the known part.
     pub const fn is_largest_cut(&self) -> bool {
         self.largest.is_cut
     }
@@ -211,5 +211,5 @@ fn compare(one: &ValueRef<'_>, other: &Value) -> Ordering {
     }
 }
 
-/// What is kept of a long value says what it is like.
+/// The characters or bytes that are kept of a long value. They suffice to recognize its form.
 const BEGINNING: usize = 256;

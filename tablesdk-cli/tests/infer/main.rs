@@ -1,4 +1,4 @@
-//! What `infer` prints is compiled here, and reads the entities from which it was inferred.
+//! The output of `infer` is compiled here, and reads the entities from which it was inferred.
 //!
 //! `generated` has the modules as they were printed. Each test fills a table, infers a module and compares it with the one that is compiled.
 //! With `TABLESDK_WRITE_MODULES=1`, the tests write the modules instead.
@@ -65,7 +65,7 @@ where
     sample.left_out()
 }
 
-/// Whether two values are one, though a struct of integers of two types writes one type.
+/// Returns true if two values are equal, though a struct of integers of two types writes one type.
 fn is_same(written: &Value, stored: &Value) -> bool {
     match (written, stored) {
         (Value::Int64(written), Value::Int32(stored)) => *written == i64::from(*stored),

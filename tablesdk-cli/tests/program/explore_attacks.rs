@@ -710,7 +710,8 @@ async fn paths_lead_to_no_file_and_no_other_page() {
     }
 }
 
-/// Whether a page with status 200 says that there is no such thing: its content comes after its beginning.
+/// Returns true if a page with status 200 reports that there is no such thing: its content comes
+/// after its beginning.
 fn is_problem(response: &Response) -> bool {
     let elements = elements(&response.body);
     elements.iter().any(|it| it.get("role") == Some("alert"))

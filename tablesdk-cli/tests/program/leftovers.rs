@@ -1,4 +1,5 @@
-//! What is beside a file before a command: what is not of this command stays as it is, and its progress blocks no remedy.
+//! Files beside that of a command: those of other commands stay as they are, and the progress of
+//! this command blocks no remedy.
 
 use std::fs;
 use std::time::{Duration, SystemTime};

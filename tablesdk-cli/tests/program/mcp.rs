@@ -115,7 +115,7 @@ impl Host {
     }
 }
 
-/// Whether the result of a tool is an error, and its text.
+/// The text of a tool's result, after a flag that is true if the result is an error.
 fn text(answer: &Json) -> (bool, String) {
     let of_result = |pointer| answer.pointer(pointer).unwrap_or(&Json::Null);
     let blocks = of_result("/result/content").as_array().map(Vec::len);

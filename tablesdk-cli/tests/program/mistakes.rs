@@ -1,4 +1,5 @@
-//! What a person sees after a mistake: `mistakes.txt` has the commands, their messages and their exit codes.
+//! The output after a mistake of a person: `mistakes.txt` has the commands, their messages and
+//! their exit codes.
 //!
 //! `TABLESDK_WRITE_MISTAKES=1` writes the file anew.
 

@@ -1,4 +1,5 @@
-//! What the client stores for purposes of its own: a copied account delivers the same messages and removes the same expired entities.
+//! The entities that the client stores for its own purposes: a copied account delivers the same
+//! messages and removes the same expired entities.
 
 use std::fs;
 use std::path::Path;
@@ -115,7 +116,7 @@ async fn drain(service: &TableServiceClient) -> (Vec<(String, String)>, u64) {
     (delivered, report.applied)
 }
 
-/// What became of the entities that steps write, and of the sessions.
+/// The entities that steps have written, and the sessions that were removed or are left.
 async fn effects(service: &TableServiceClient) -> (Vec<String>, u64, Vec<u32>) {
     let titles = service.table("Titles");
     let titles = titles.query::<DynamicEntity>().collect().await.unwrap();

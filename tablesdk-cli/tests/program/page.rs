@@ -224,7 +224,7 @@ impl Page {
         String::from_utf8_lossy(&self.seen.lock().unwrap()).into_owned()
     }
 
-    /// What the program has printed after the URL.
+    /// The output of the program after the URL.
     pub(crate) fn log(&self) -> String {
         String::from_utf8_lossy(&self.log.lock().unwrap()).into_owned()
     }
@@ -397,7 +397,8 @@ fn unescaped(text: &str) -> String {
     text.replace("&quot;", "\"").replace("&amp;", "&")
 }
 
-/// What holds of each response: the headers, and of a page that nothing in it acts, and that no link leaves it.
+/// Checks the rules for each response: the headers, that nothing in a page acts, and that no link
+/// leaves it.
 fn check(response: &Response, request: &str) {
     let about = request.lines().next().unwrap_or_default();
     if response.head.starts_with("HTTP/1.1 400") && response.body.is_empty() {
@@ -499,7 +500,7 @@ fn check_elements(page: &str, about: &str) {
     }
 }
 
-/// Whether no character of a text acts where it is shown.
+/// Returns true if no character of a text acts where it is shown.
 fn harmless(text: &str) -> bool {
     let acts = |it: char| {
         matches!(it, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -1,4 +1,5 @@
-//! What the client stores for purposes of its own, where pages end in the middle of it, and where an entity is put back.
+//! The entities that the client stores for its own purposes, where pages end in the middle of them,
+//! and where an entity is put back.
 
 use serde::{Deserialize, Serialize};
 use tablesdk::outbox::{Message, Outbox, Received, Step};

@@ -14,7 +14,7 @@ pub(crate) fn into(table: &str) -> ReadOptions {
     options
 }
 
-/// What is read of a file, `People a/1 Age: Int32(36)`, up to its end or its first error.
+/// The records of a file, such as `People a/1 Age: Int32(36)`, up to its end or its first error.
 pub(crate) fn read(file: &[u8], options: &ReadOptions) -> Vec<String> {
     // A small buffer ends within values.
     let mut records = Records::new(BufReader::with_capacity(7, file), options);

@@ -16,7 +16,7 @@ use super::staged::{Keeper, Staged};
 use super::tables::Tables;
 use crate::error::AnyError;
 
-/// What all requests of the page share.
+/// The state that all requests of the page share.
 pub(super) struct App {
     pub(super) service: TableServiceClient,
     pub(super) rights: Rights,
@@ -55,7 +55,7 @@ impl App {
         host.unwrap_or_default()
     }
 
-    /// What the service is, as far as its address says it.
+    /// The kind of the service, as far as its host name shows it.
     pub(super) fn kind(&self) -> &'static str {
         match self.host() {
             host if host.contains(".table.cosmos.") => "Cosmos DB",
@@ -91,13 +91,13 @@ pub(super) fn read_retries() -> RetryPolicy {
     RetryPolicy::exponential().attempts(2)
 }
 
-/// Whether a host is an address of this machine. One of IPv6 may have its brackets.
+/// Returns true if a host is an address of this machine. An IPv6 address may have its brackets.
 pub(super) fn is_loopback(host: &str) -> bool {
     let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
     address.is_ok_and(|address| address.is_loopback())
 }
 
-/// Whether the page changes tables.
+/// The rights of the page: it can change tables, or only read them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rights {
     Write,

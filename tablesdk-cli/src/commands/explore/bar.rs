@@ -1,4 +1,4 @@
-//! What each page shows of the staged changes, and the tools that begin a change.
+//! The bar of staged changes on each page, and the tools that begin a change.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ fn of_staged(app: &App, staged: &Staged) -> Markup {
     }
 }
 
-/// What was discarded, and how it is staged again.
+/// The notice of discarded changes, with a button that stages them again.
 pub(super) fn discarded(app: &App, count: usize) -> Markup {
     html! {
         form.discarded method="post" action="/review/restore" {
@@ -51,7 +51,7 @@ pub(super) fn discarded(app: &App, count: usize) -> Markup {
     }
 }
 
-/// What is staged, in a sentence.
+/// The staged changes, in a sentence.
 fn summary(staged: &Staged) -> String {
     if staged.is_sending() {
         return "being sent".to_owned();
@@ -101,7 +101,7 @@ pub(super) fn counts<'e>(entries: impl Iterator<Item = &'e Entry>) -> String {
     counts.collect::<Vec<_>>().join(", ")
 }
 
-/// What must be true of the entities of a transaction.
+/// The condition under which a transaction is applied.
 fn condition(entries: &[Entry]) -> &'static str {
     let inserts = entries.iter().filter(|it| it.change.etag().is_none());
     match (inserts.count(), entries.len()) {

@@ -17,12 +17,12 @@ use crate::escape::{harmless, key, shortened};
 use crate::guard::Refusal;
 use crate::show::cell;
 
-/// What a form shows.
+/// The content of a form.
 pub(super) struct EntityForm<'f> {
     pub(super) app: &'f App,
     pub(super) table: &'f str,
     pub(super) keys: (String, String),
-    /// Whether the entity is not stored yet.
+    /// True if the entity is not stored yet.
     pub(super) is_new: bool,
     pub(super) texts: Texts,
     /// The version that the form is made of; for a new entity, the one that it is a copy of.
@@ -34,7 +34,7 @@ pub(super) struct EntityForm<'f> {
     /// Why the change needs to be forced.
     pub(super) refusals: Vec<Refusal>,
     pub(super) is_forced: bool,
-    /// Whether the stored version is another one than that of the staged change.
+    /// True if the stored version differs from that of the staged change.
     pub(super) is_stale: bool,
 }
 
@@ -221,7 +221,7 @@ impl EntityForm<'_> {
             .and_then(Kept::of)
     }
 
-    /// What is wrong, and what has to be known.
+    /// The errors and warnings of the form.
     fn notes(&self) -> Markup {
         let whole = self.errors.iter().filter(|it| it.name.is_none());
         let is_removal = self.staged.as_ref().is_some_and(|entry| {
@@ -368,7 +368,7 @@ impl EntityForm<'_> {
     }
 }
 
-/// What is staged.
+/// The effect of the staged change.
 struct Wanted {
     difference: Difference,
     /// The entity as it is to be.

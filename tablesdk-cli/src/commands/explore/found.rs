@@ -69,5 +69,6 @@ fn size(entity: &DynamicEntity) -> usize {
     sizes.sum()
 }
 
-/// What is beyond it is another page. An answer of the service has at most 4 MiB.
+/// The most bytes of entities on a page; the rest is on the next one. A response of the service has
+/// at most 4 MiB.
 const BYTES_MAX: usize = 8 << 20;

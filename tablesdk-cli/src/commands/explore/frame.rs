@@ -31,13 +31,13 @@ pub(super) struct Frame {
     /// The table that the page is about.
     pub(super) table: Option<String>,
     pub(super) tab: Tab,
-    /// What can be done, right of the tabs.
+    /// The actions, right of the tabs.
     pub(super) tools: Markup,
-    /// What the page asks for, below the heading.
+    /// The form of the query, below the heading.
     pub(super) query: Markup,
 }
 
-/// What a page shows, once the service has answered.
+/// The content of a page, once the service has responded.
 #[derive(Default)]
 pub(super) struct Content {
     pub(super) main: Markup,
@@ -231,7 +231,7 @@ pub(super) fn tab(name: &str, href: &str, is_current: bool) -> Markup {
     html! { a href=(href) aria-current=[is_current.then_some("page")] { (name) } }
 }
 
-/// What all names of a series begin with.
+/// The common beginning of the names of a series.
 fn series_name(names: &[String]) -> &str {
     let name = names.first().map(String::as_str).unwrap_or_default();
     name.trim_end_matches(|c: char| c.is_ascii_digit())

@@ -84,7 +84,7 @@ impl Gate {
         self.form.is(text)
     }
 
-    /// Whether the browser has the cookie.
+    /// Returns true if the browser has the cookie.
     pub(super) fn knows(&self, headers: &HeaderMap) -> bool {
         let cookies = headers.get_all(COOKIE).into_iter();
         let cookies = cookies.filter_map(|value| value.to_str().ok());

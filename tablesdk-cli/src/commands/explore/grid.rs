@@ -241,7 +241,7 @@ impl Column {
     }
 }
 
-/// What the title of a staged cell says is stored.
+/// The title of a staged cell, with the stored value.
 fn stored(value: Option<&Value>) -> String {
     match value {
         Some(value) => format!(

@@ -48,7 +48,7 @@ impl<T: Send + Sync + 'static> InTurn<T> {
     }
 }
 
-/// What never waits.
+/// Access to the parts that never wait.
 impl<T> Deref for InTurn<T> {
     type Target = T;
 

@@ -153,7 +153,7 @@ impl Kit {
     }
 }
 
-/// What the kit answers to a request that it refuses.
+/// The response of the kit to a request that it refuses.
 #[derive(Deserialize)]
 struct Refusal {
     error: String,
@@ -356,7 +356,7 @@ const CONNECT_MAX: Duration = Duration::from_secs(2);
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 /// A thousand requests whose batches name long keys.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
-/// Those of the largest number of 64 bits.
+/// The digits of the largest 64-bit number.
 const DIGITS_MAX: usize = 20;
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! What a form of the page sends: [`Posted`], and [`Change`], which needs the right to change tables.
+//! The forms that the page sends: [`Posted`], and [`Change`], which needs the right to change
+//! tables.
 
 use std::sync::Arc;
 

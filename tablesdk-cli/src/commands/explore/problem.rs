@@ -1,4 +1,4 @@
-//! What is wrong, as a page or as a part of one, with what to do.
+//! Errors, as a page or as a part of one, with advice.
 
 use std::error::Error;
 use std::time::Duration;
@@ -85,7 +85,8 @@ pub(super) fn refused(refusal: &Refusal) -> Response {
     (refusal.status(), page).into_response()
 }
 
-/// Whether a link to this path leads to the page itself: browsers take a backslash for a slash, and two of them for a host.
+/// Returns true if a link to this path leads to the page itself. Browsers read a backslash as a
+/// slash, and two slashes as the beginning of a host.
 fn stays(path: &str) -> bool {
     path.starts_with('/') && !path.starts_with("//") && !path.contains('\\')
 }

@@ -1,4 +1,4 @@
-//! What the URL of a page of entities asks for.
+//! The query in the URL of a page of entities.
 
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -57,7 +57,7 @@ impl Question {
         })
     }
 
-    /// What the client says of the query, at the field that it is about.
+    /// The client's error about the query, at the field that it concerns.
     pub(super) fn invalid(&self, error: tablesdk::Error) -> Invalid {
         let filter = self.filter.trim();
         match filter.parse::<Filter>() {
@@ -112,7 +112,8 @@ impl Question {
         }
     }
 
-    /// Whether nothing narrows the entities down: then each request finds as many as it looks at.
+    /// Returns true if the query has no conditions: each request then finds as many entities as it
+    /// looks at.
     pub(super) fn is_all(&self) -> bool {
         self.pk.is_empty() && self.rk.is_empty() && self.filter.trim().is_empty()
     }
@@ -165,12 +166,12 @@ impl Scan {
     }
 }
 
-/// What is not valid in a query, before anything is sent.
+/// An error in a query, found before anything is sent.
 pub(super) struct Invalid {
     /// The name of the field, if it is one that people fill in.
     pub(super) field: Option<&'static str>,
     pub(super) error: AnyError,
-    /// What was meant, perhaps.
+    /// The probable intention.
     pub(super) advice: Option<String>,
 }
 

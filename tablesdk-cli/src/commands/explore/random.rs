@@ -16,7 +16,7 @@ impl Secret {
         Ok(Self(URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    /// Whether a text is this one, in a time that says nothing about how much of it is right.
+    /// Returns true if a text is this one. The time taken does not reveal how much of it is right.
     pub(super) fn is(&self, text: &str) -> bool {
         self.0.as_bytes().ct_eq(text.as_bytes()).into()
     }

@@ -1,5 +1,6 @@
-//! What a page shows as text for elsewhere: a query or an entity as a Rust program and as a `curl` command, a row and a cell. No text has
-//! a credential: the program and the command take it from an environment variable. This file knows nothing of HTML.
+//! The texts that a page offers for use elsewhere: a query or an entity as a Rust program and as a
+//! `curl` command, a row and a cell. No text contains a credential: the program and the command
+//! take it from an environment variable. This file knows nothing of HTML.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -214,7 +215,7 @@ mod tests {
     use super::*;
     use crate::escape::acts;
 
-    /// What keys can have.
+    /// Difficult characters that keys can have.
     const AWKWARD: [&str; 6] = [
         "O'Brien \"quoted\"",
         "$HOME $(id) `id` !x",

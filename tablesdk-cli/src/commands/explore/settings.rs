@@ -1,5 +1,5 @@
-//! What the page remembers of an account between two runs: queries, columns and widths, in a file of the user. This file knows nothing of
-//! requests and of HTML.
+//! The settings that the page keeps for an account between two runs: queries, columns and widths,
+//! in a file of the user. This file knows nothing of requests and of HTML.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -28,7 +28,7 @@ struct State {
     problem: Option<String>,
 }
 
-/// What is in the file. The newest of each list is the first.
+/// The content of the file. Each list begins with the newest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 struct Content {
@@ -73,7 +73,8 @@ impl Entry {
         self
     }
 
-    /// Whether it leads to a table. The file may have any text, and an URL of another form could lead elsewhere.
+    /// Returns true if the URL leads to a table. The file may have any text, and a URL of another
+    /// form could lead elsewhere.
     fn is_of_table(&self) -> bool {
         let is_short = self.url.len() <= URL_BYTES_MAX && self.access.len() <= WORD_BYTES_MAX;
         is_short && self.at.len() <= WORD_BYTES_MAX && self.url.starts_with("/t/")
@@ -85,7 +86,7 @@ impl Entry {
 pub(crate) struct Sent {
     /// How many changes of each kind, by table.
     pub(crate) changes: String,
-    /// What became of them.
+    /// The outcome of the changes.
     pub(crate) outcome: String,
     pub(crate) requests: u64,
     pub(crate) milliseconds: u64,
@@ -198,7 +199,8 @@ impl Settings {
         });
     }
 
-    /// What was sent, as [`history`](Self::history) has read it. The newest is the first.
+    /// The changes that were sent, as [`history`](Self::history) has read them. The newest is the
+    /// first.
     pub(crate) fn sent(&self) -> Vec<Sent> {
         self.state().content.sent.clone()
     }
@@ -278,7 +280,7 @@ impl Content {
         self.tables.truncate(TABLES_MAX);
     }
 
-    /// What the program itself would have written.
+    /// The content, cut to the limits within which the program writes it.
     fn bounded(mut self) -> Self {
         self.history.retain(Entry::is_of_table);
         self.history.truncate(ENTRIES_MAX);
@@ -293,7 +295,7 @@ impl Content {
         self
     }
 
-    /// What fits into a file, as JSON: the oldest is left out.
+    /// The content as JSON that fits into a file: the oldest entries are left out.
     fn fitting(&mut self) -> serde_json::Result<Vec<u8>> {
         loop {
             let json = serde_json::to_vec(self)?;
@@ -341,7 +343,7 @@ fn read(file: &Path) -> Result<Content, String> {
     }
 }
 
-/// Whether a new file takes the place of what could not be read.
+/// Returns true if a new file replaces the one that could not be read.
 fn is_replaced(error: &io::Error) -> bool {
     let kinds = [io::ErrorKind::NotFound, io::ErrorKind::InvalidData];
     kinds.contains(&error.kind())

@@ -18,7 +18,7 @@ pub(super) struct Tables {
     seen: Mutex<HashMap<String, Seen>>,
 }
 
-/// What pages have seen of a table.
+/// The facts that pages have seen of a table.
 #[derive(Default)]
 struct Seen {
     /// The first entities were nothing but those that the client keeps, such as entries of an index.
@@ -73,7 +73,7 @@ impl Tables {
         self.of(table, |it| it.is_kept)
     }
 
-    /// Whether one response had the whole table, when it was read last.
+    /// Returns true if the last read of the table got all of it in one response.
     pub(super) fn is_small(&self, table: &str) -> bool {
         self.of(table, |it| it.is_small)
     }
@@ -92,7 +92,8 @@ impl Tables {
         last.unwrap_or_else(|| url::table(table))
     }
 
-    /// What was seen of a table; as of one that no page has shown, nothing.
+    /// Reads what was seen of a table. The result is the default for a table that no page has
+    /// shown.
     fn of<R: Default>(&self, table: &str, read: impl FnOnce(&Seen) -> R) -> R {
         let seen = self.seen();
         let seen = seen.get(&table.to_ascii_lowercase());

@@ -64,7 +64,7 @@ pub(super) fn bytes(value: &Json) -> usize {
     harmless_json(&value.to_string()).len()
 }
 
-/// What is shown of an entity.
+/// The selected part of an entity.
 #[derive(Clone, Copy, Default)]
 pub(super) struct View<'a> {
     /// All properties, if there are none.

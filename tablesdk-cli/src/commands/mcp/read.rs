@@ -176,7 +176,7 @@ fn fitting_of(shown: &[Shown], mut room: usize) -> usize {
     fit.count()
 }
 
-/// Those of the values that fit into an answer, from the first one on, and the next one.
+/// The first values, as many as fit into an answer, and the next one.
 fn fitting(values: impl Iterator<Item = Json>) -> (Vec<Json>, Option<Json>) {
     let mut room = PARTS_BYTES_MAX;
     let mut fitting = Vec::new();

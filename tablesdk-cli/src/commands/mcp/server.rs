@@ -19,7 +19,7 @@ use super::{answer, arguments, tools};
 use crate::error::{AnyError, with_causes};
 use crate::requests::counted;
 
-/// What the arguments of the program allow beyond reads that use keys.
+/// The rights that the arguments of the program grant beyond reads that use keys.
 #[derive(Clone, Copy)]
 pub(crate) struct Rights {
     pub(crate) scan: bool,

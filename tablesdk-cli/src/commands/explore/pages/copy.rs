@@ -1,4 +1,5 @@
-//! What is copied out of a page: recipes of a query or an entity, a row as JSON, and the whole text of a cell.
+//! The texts that a page offers for copying: recipes of a query or an entity, a row as JSON, and
+//! the whole text of a cell.
 
 use std::sync::Arc;
 

@@ -81,7 +81,7 @@ fn what_is_stored(change: &Change, now: &Now, is_unknown: bool) -> String {
     }
 }
 
-/// Whether an insert has met an entity with its keys.
+/// Returns true if an insert found an entity with its keys.
 pub(super) const fn is_taken(change: &Change, now: &Now) -> bool {
     change.etag().is_none() && matches!(now, Now::Present(_))
 }

@@ -252,7 +252,7 @@ async fn staged(app: Arc<App>, table: String, posted: &Posted, is_new: bool) -> 
     }
 }
 
-/// What a form has sent.
+/// The content of a form that was sent.
 struct Draft<'p> {
     table: &'p str,
     keys: (String, String),

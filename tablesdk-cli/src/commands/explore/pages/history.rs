@@ -97,7 +97,7 @@ fn table(rows: &[Row], token: &Markup) -> Markup {
     }
 }
 
-/// Whether a text has what is looked for, in any case of its letters.
+/// Returns true if a text contains the searched one, in any case of its letters.
 fn contains(text: &str, find: &str) -> bool {
     text.to_lowercase().contains(&find.trim().to_lowercase())
 }

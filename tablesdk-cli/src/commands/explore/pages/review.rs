@@ -131,7 +131,7 @@ async fn page(app: Arc<App>, refused: Option<Refused>) -> Response {
     response
 }
 
-/// What the page shows, of one moment.
+/// The state that the page shows, of one moment.
 struct Shown {
     plan: Plan,
     /// The changes that need a decision.
@@ -175,7 +175,7 @@ impl Shown {
         }
     }
 
-    /// What became of the last plan, in a line.
+    /// The outcome of the last plan, in a line.
     fn summary(&self, token: &Markup) -> Markup {
         let Some(report) = &self.report else {
             return html! {};
@@ -237,7 +237,7 @@ impl Shown {
         }
     }
 
-    /// Whether nothing is left to be decided or sent.
+    /// Returns true if nothing is left to decide or to send.
     fn is_done(&self) -> bool {
         self.plan.transactions.is_empty() && self.open.is_empty()
     }
@@ -274,7 +274,7 @@ fn of_history(report: &Report, at: Timestamp) -> Sent {
     }
 }
 
-/// What became of a plan, in words.
+/// The outcome of a plan, in words.
 fn told(report: &Report) -> String {
     let mut parts = Vec::new();
     let mut part = |is: &dyn Fn(&(Transaction, Outcome)) -> bool, one: &str, several: &str| {
@@ -327,7 +327,7 @@ fn told(report: &Report) -> String {
     }
 }
 
-/// Whether an insert of a transaction has met an entity.
+/// Returns true if an insert of a transaction found an entity.
 fn has_met_keys((transaction, outcome): &(Transaction, Outcome)) -> bool {
     let Outcome::Conflict { index, now } = outcome else {
         return false;
@@ -343,7 +343,7 @@ fn carried_out(report: &Report) -> impl Iterator<Item = &Transaction> {
     sent.map(|(transaction, _)| transaction)
 }
 
-/// What has to be done after what was carried out.
+/// The repairs that are needed after the changes that were carried out.
 fn mends(report: &Report) -> impl Iterator<Item = &String> {
     let entries = carried_out(report).flat_map(|it| &it.entries);
     entries.flat_map(|entry| &entry.change.mends)
@@ -437,7 +437,7 @@ fn requests(transaction: &Transaction, token: Option<&Markup>) -> Markup {
     }
 }
 
-/// What was read, and what becomes of it.
+/// The version that was read, and the effect of the change on it.
 fn becomes(change: &Change) -> Markup {
     let (Some(base), difference) = (&change.base, change.difference()) else {
         return html! {};

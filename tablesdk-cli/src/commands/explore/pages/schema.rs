@@ -455,7 +455,7 @@ fn pill(note: &Note) -> Markup {
     html! { span class=(tone) title=(note.advice()) { (text) } }
 }
 
-/// What to do about the notes: each advice once.
+/// The advice on the notes, each only once.
 fn advice(notes: impl Iterator<Item = Note>) -> Markup {
     let mut all: Vec<(&str, Note)> = Vec::new();
     for note in notes {
@@ -495,7 +495,7 @@ fn further(table: &str, asked: &Asked, shown: usize, found: usize) -> Markup {
     }
 }
 
-/// What the client stores for purposes of its own is in no struct.
+/// The entities that are in no struct, since the client stores them for its own purposes.
 fn left_out(left_out: LeftOut) -> Option<String> {
     let parts = [
         (left_out.index_entries, "of indexes"),

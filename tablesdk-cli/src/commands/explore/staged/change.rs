@@ -42,7 +42,7 @@ impl Target {
     }
 }
 
-/// What is written.
+/// The write of a staged change.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Write {
     Insert(DynamicEntity),
@@ -72,7 +72,7 @@ pub(crate) struct Change {
     pub(crate) write: Write,
     /// The version that was read. A delete of a selected row does not have it.
     pub(crate) base: Option<DynamicEntity>,
-    /// What mends other entities afterwards, if the change is forced.
+    /// The repairs of other entities that are needed afterwards, if the change is forced.
     pub(crate) mends: BTreeSet<String>,
 }
 
@@ -161,7 +161,7 @@ impl Change {
         }
     }
 
-    /// What the request contains.
+    /// The entity in the request; a delete has none.
     pub(crate) const fn sent(&self) -> Option<&DynamicEntity> {
         match &self.write {
             Write::Insert(entity) | Write::Merge(entity, _) | Write::Replace(entity, _) => {
@@ -184,7 +184,7 @@ impl Change {
         Some(wanted)
     }
 
-    /// What it changes in the version that was read.
+    /// The changes to the version that was read.
     pub(crate) fn difference(&self) -> Difference {
         let none = Properties::new();
         let base = self.base.as_ref().map_or(&none, DynamicEntity::properties);
@@ -210,7 +210,7 @@ impl Change {
     }
 }
 
-/// What differs between two versions of an entity.
+/// The difference between two versions of an entity.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Difference {
     pub(crate) set: Vec<(String, Value)>,
@@ -232,7 +232,7 @@ impl Difference {
         self.set.is_empty() && self.removed.is_empty()
     }
 
-    /// What becomes of a property; `None` if it stays as it is.
+    /// The effect on a property; `None` if it stays as it is.
     pub(crate) fn of_property(&self, name: &str) -> Option<Becomes<'_>> {
         if self.removed.iter().any(|it| it == name) {
             return Some(Becomes::Absent);
@@ -248,7 +248,7 @@ impl Difference {
     }
 }
 
-/// What a property is after a change.
+/// The state of a property after a change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Becomes<'v> {
     Value(&'v Value),
@@ -275,7 +275,7 @@ fn owned<'v>(properties: impl Iterator<Item = (&'v str, &'v Value)>) -> Vec<(Str
         .collect()
 }
 
-/// Whether two values are the same, to the bit: a NaN is the same as itself.
+/// Returns true if two values are equal, numbers bit by bit: a NaN equals itself.
 pub(crate) fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Double(one), Value::Double(other)) => one.to_bits() == other.to_bits(),

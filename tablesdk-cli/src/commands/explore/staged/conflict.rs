@@ -23,10 +23,10 @@ pub(crate) struct Version {
     pub(crate) entity: DynamicEntity,
 }
 
-/// What becomes of a change whose entity has another version now.
+/// The resolution of a change whose entity has another version now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resolution {
-    /// What it changes is applied to the stored version.
+    /// The difference is applied to the stored version.
     Apply,
     /// The stored version stays.
     Keep,
@@ -79,7 +79,7 @@ impl Change {
         })
     }
 
-    /// Whether the entity is stored as the change wants it.
+    /// Returns true if the stored entity is as the change wants it.
     pub(crate) fn is_stored_in(&self, now: &Now) -> bool {
         match (now, self.sent(), &self.write) {
             (Now::Missing, None, _) => true,

@@ -164,7 +164,7 @@ impl Field {
     }
 }
 
-/// Whether a time is more exact than one that is stored, which has seven digits of a second.
+/// Returns true if a time is more exact than a stored one, which has seven digits of a second.
 fn is_cut(text: &str) -> bool {
     let fraction = text.split_once('.').map_or("", |it| it.1);
     let digits = fraction.chars().take_while(char::is_ascii_digit);
@@ -177,7 +177,7 @@ fn cut(text: &str) -> String {
     format!("{text:?} has more than seven digits of a second. Edm.DateTime is {rule}")
 }
 
-/// What the texts of a type look like.
+/// The form of the values of a type, in words.
 pub(crate) const fn rule(edm_type: EdmType) -> &'static str {
     match edm_type {
         EdmType::Binary => "bytes in Base64, such as 3q2+7w==",

@@ -112,7 +112,7 @@ fn unknown(table: &str, partition: &str) -> Refusal {
     }
 }
 
-/// What mends other entities after a forced write.
+/// The repairs of other entities that are needed after a forced write.
 pub(crate) fn mends(refusals: &[Refusal]) -> BTreeSet<String> {
     refusals.iter().map(|it| it.mend.clone()).collect()
 }

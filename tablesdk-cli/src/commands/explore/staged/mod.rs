@@ -29,16 +29,16 @@ use crate::escape::key;
 #[derive(Default)]
 pub(crate) struct Staged {
     entries: Vec<Entry>,
-    /// What they take in memory.
+    /// The memory that they take.
     bytes: usize,
     /// The number of the next change.
     next: u64,
     /// The number of the plan. Another one after each change of the set.
     number: u64,
     is_sending: bool,
-    /// What became of the last plan that was sent.
+    /// The outcome of the last plan that was sent.
     report: Option<Arc<Report>>,
-    /// What was discarded since the last plan was sent. It can be restored.
+    /// The changes that were discarded since the last plan was sent. They can be restored.
     discarded: Vec<Entry>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Entry {
     bytes: usize,
 }
 
-/// What became of a change so far.
+/// The state of a staged change.
 #[derive(Clone)]
 pub(crate) enum State {
     /// It was not sent, or was not carried out with others of its transaction.
@@ -66,7 +66,7 @@ pub(crate) enum State {
 }
 
 impl State {
-    /// Whether a person has to decide before it is sent again.
+    /// Returns true if a person has to decide before the change is sent again.
     pub(crate) const fn is_open(&self) -> bool {
         matches!(self, Self::Conflict(_) | Self::Unknown(..))
     }
@@ -326,7 +326,7 @@ impl Staged {
         marks
     }
 
-    /// What would be sent now.
+    /// The plan that would be sent now.
     pub(crate) fn plan(&self) -> Plan {
         let waiting = self.entries.iter().filter(|it| !it.state.is_open());
         Plan::of(self.number, waiting.cloned())
@@ -390,7 +390,7 @@ impl Staged {
 #[derive(Default)]
 pub(crate) struct Marks(HashMap<String, HashMap<String, Mark>>);
 
-/// What a staged change does to an entity.
+/// The effect of a staged change on an entity.
 pub(crate) struct Mark {
     pub(crate) is_delete: bool,
     pub(crate) difference: Difference,

@@ -1,4 +1,5 @@
-//! What would be sent: the staged changes as transactions, with the texts of their requests.
+//! The plan that would be sent: the staged changes as transactions, with the texts of their
+//! requests.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -17,7 +17,7 @@ use super::{BYTES_MAX, Entry, State};
 use crate::error::with_causes;
 use crate::escape::harmless;
 
-/// What became of a plan.
+/// The outcome of a plan.
 #[derive(Clone, Default)]
 pub(crate) struct Report {
     pub(crate) transactions: Vec<(Transaction, Outcome)>,
@@ -26,7 +26,7 @@ pub(crate) struct Report {
     pub(crate) elapsed: Duration,
 }
 
-/// What became of a transaction. An index is that of the change it is about.
+/// The outcome of a transaction. An index is that of the change concerned.
 #[derive(Clone)]
 pub(crate) enum Outcome {
     Sent,
@@ -51,7 +51,7 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    /// What the change with that index is now; `None` if it is done.
+    /// The state of the change with that index; `None` if it is done.
     pub(super) fn state_of(&self, place: usize) -> Option<State> {
         Some(match self {
             Self::Sent => return None,
@@ -252,7 +252,7 @@ async fn outcome_of(table: &TableClient, transaction: &Transaction, error: &Erro
     }
 }
 
-/// Whether an insert met an entity.
+/// Returns true if an insert found an entity with its keys.
 fn is_taken(error: &Error) -> bool {
     let code = error.code().map(tablesdk::ErrorCode::as_str);
     error.is_conflict() && code == Some("EntityAlreadyExists")

@@ -141,7 +141,7 @@ macro_rules! kit_of {
 }
 use kit_of;
 
-/// What is around each view. A view shows some of it, too.
+/// The data around each view. A view shows a part of it, too.
 struct Around {
     clock: Result<Clock, KitError>,
     rules: Result<Vec<Rule>, KitError>,
@@ -247,7 +247,7 @@ fn hidden(app: &App, view: View) -> Markup {
     }
 }
 
-/// What a form ends with: the page at this path, or the error.
+/// The response to a form: the page at this path, or the error.
 async fn ended<T>(
     app: Arc<App>,
     view: View,
@@ -271,7 +271,7 @@ async fn ended<T>(
     response
 }
 
-/// What a click does to the clock: its kind and its label.
+/// The effect of a click on the clock: its kind and its label.
 const fn opposite(clock: &Clock) -> (&'static str, &'static str) {
     if clock.is_frozen {
         ("resume", "Resume")

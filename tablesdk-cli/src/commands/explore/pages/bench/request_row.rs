@@ -59,7 +59,7 @@ pub(super) fn href(number: u64, find: &str) -> String {
     format!("/bench/requests{query}")
 }
 
-/// Whether a text is in what the row shows, or in the filter.
+/// Returns true if the row or the filter contains the string.
 pub(super) fn contains(request: &Request, find: &str) -> bool {
     let find = find.trim().to_lowercase();
     let status = request.status.map(|status| status.to_string());

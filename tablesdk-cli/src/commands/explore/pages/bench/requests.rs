@@ -68,7 +68,7 @@ pub(crate) async fn forget(State(app): State<Arc<App>>, _: Posted) -> Response {
     ended(app, View::Requests, forgotten, View::Requests.path()).await
 }
 
-/// What the kit has seen.
+/// The requests that the kit has recorded.
 struct Seen {
     requests: Vec<Request>,
     /// The last snapshot.
@@ -265,7 +265,7 @@ fn of_rule(app: &App, rules: &[Rule], id: u64) -> Markup {
     }
 }
 
-/// What the client has asked for.
+/// The facts of a request.
 fn asked(request: &Request) -> Markup {
     let size = counted(request.bytes_in, "byte", "bytes");
     html! {
@@ -292,7 +292,7 @@ fn asked(request: &Request) -> Markup {
     }
 }
 
-/// What the server has answered.
+/// The facts of a response.
 fn answered(request: &Request) -> Markup {
     let size = counted(request.bytes_out, "byte", "bytes");
     html! {

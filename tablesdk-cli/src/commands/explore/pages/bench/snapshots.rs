@@ -106,7 +106,7 @@ fn list(app: &App, snapshots: &[Snapshot]) -> Markup {
     }
 }
 
-/// What a restore replaces.
+/// The confirmation of a restore, with the state that it replaces.
 fn confirm(app: &App, snapshot: &Snapshot) -> Markup {
     if let Some(reason) = app.rights.refusal() {
         return problem::notice(
