@@ -1,4 +1,5 @@
-//! What the benches share: an entity of ten properties, requests, and a transport that always returns the same response.
+//! The parts that the benches share: an entity of ten properties, requests, and a transport that
+//! always returns the same response.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

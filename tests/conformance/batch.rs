@@ -34,7 +34,7 @@ fn statuses(response: &Response) -> Vec<u16> {
     parts.map(|part| part.split(' ').next().unwrap().parse().unwrap()).collect()
 }
 
-/// Whether one change was refused, and nothing happened.
+/// Checks that one change was refused, and that nothing was applied.
 fn part_refused(response: &Response, index: usize, status: u16, code: &str) -> Outcome {
     same("outer status", &response.status, &202)?;
     same("statuses", &statuses(response), &vec![status])?;
@@ -312,7 +312,7 @@ async fn queries(suite: &mut Suite, table: &str) {
     });
 }
 
-/// What surrounds the changes, and the headers of the batch.
+/// The parts around the changes, and the headers of the batch.
 async fn framing(suite: &mut Suite, table: &str) {
     let put = part("changeset_1", &format!("PUT /{table}(PartitionKey='p',RowKey='framing') HTTP/1.1\r\n\r\n"));
     let whole = batch_of(&put);

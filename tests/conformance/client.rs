@@ -33,7 +33,7 @@ pub(crate) enum Credential {
 #[derive(Clone, Debug)]
 pub(crate) struct Response {
     pub(crate) status: u16,
-    /// What follows the status in the first line.
+    /// The text after the status in the first line.
     pub(crate) reason: String,
     headers: Vec<(String, String)>,
     pub(crate) body: String,

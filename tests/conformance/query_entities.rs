@@ -97,7 +97,7 @@ async fn comparisons(suite: &mut Suite) {
     }
 }
 
-/// What is less than what, within a type.
+/// The order of values within a type.
 async fn orders(suite: &mut Suite) {
     let table = suite.table().await;
     for (row, member) in [
@@ -243,7 +243,7 @@ async fn grammar(suite: &mut Suite) {
     });
 }
 
-/// What a filter says by its types: numbers by their suffix, and the properties that each entity has.
+/// The types in a filter: numbers by their suffix, and the properties that each entity has.
 async fn types(suite: &mut Suite) {
     let table = suite.table().await;
     suite.insert(&table, r#""PartitionKey":"p","RowKey":"1","a@odata.type":"Edm.Int64","a":"1498179600055""#).await.unwrap();

@@ -130,7 +130,7 @@ fn a_commit_waits_for_the_standby() {
     });
 }
 
-/// What the test below starts and kills.
+/// The program that the test below starts and kills.
 #[test]
 fn a_test_that_is_killed() {
     if std::env::var_os(CHILD).is_none() {

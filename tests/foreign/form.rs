@@ -16,7 +16,7 @@ pub(crate) struct Form {
 
 pub(crate) type Properties = BTreeMap<String, Form>;
 
-/// What has arrived, or the status and the code of the refusal.
+/// The properties that have arrived, or the status and the code of the refusal.
 pub(crate) type Outcome = Result<Properties, (u16, Option<String>)>;
 
 impl Form {
@@ -43,7 +43,8 @@ impl Form {
         Self::new(value.as_ref().edm_type().as_str(), text)
     }
 
-    /// What a process said. Dates come with all their digits from one client and with few from another.
+    /// A value that a process printed. Dates come with all their digits from one client and with
+    /// few from another.
     pub(crate) fn told(edm_type: &str, text: &str) -> Self {
         if edm_type == "Edm.DateTime" {
             let at: Timestamp = text.parse().unwrap_or_else(|_| panic!("no date: {text}"));

@@ -51,7 +51,7 @@ pub(crate) enum Mode {
     Typed,
 }
 
-/// What it does.
+/// The direction of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
     /// It writes, we read.

@@ -31,7 +31,7 @@ use tablesdk_protocol::{
     check_property_name,
 };
 
-/// What checks some bytes.
+/// A check of some bytes.
 pub type Check = fn(&[u8]);
 
 /// Every target by its name.

@@ -46,7 +46,7 @@ impl Kind {
 /// Partition key and row key.
 type Name = (String, String);
 
-/// What there was to be done, and what was there before and after.
+/// The input of a run, and the entities before and after it.
 struct Run {
     kind: Kind,
     token: i64,
@@ -113,7 +113,7 @@ pub(crate) async fn run(world: &World, rng: &mut Rng) {
     });
 }
 
-/// What a run returns: the report is complete or that of an error.
+/// The result of a run: the report is complete or that of an error.
 type Output = Result<BulkReport, BulkError>;
 
 fn report(output: &Output) -> &BulkReport {

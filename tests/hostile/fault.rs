@@ -1,4 +1,4 @@
-//! What the proxy does to a request, chosen by a seeded generator.
+//! The faults that the proxy applies to requests, chosen by a seeded generator.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -9,7 +9,7 @@ use fastrand::Rng;
 
 use crate::network::Network;
 
-/// What goes wrong with a request.
+/// The fault of a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Fault {
     /// Nothing.
@@ -55,7 +55,7 @@ pub(crate) enum Which {
     Second,
 }
 
-/// Whether an impostor passes the request on.
+/// The time at which an impostor passes the request on, if it does.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Passing {
     Never,
@@ -109,11 +109,11 @@ pub(crate) struct Faults(Mutex<State>);
 struct State {
     network: Network,
     rng: Rng,
-    /// Of the scripts of operations.
+    /// The seed of the scripts of operations.
     seed: u64,
-    /// Of 1,000 requests, so many go wrong; changes every few requests.
+    /// The number of requests in 1,000 that go wrong; changes every few requests.
     rate: u32,
-    /// What most of the next requests meet, and how many those are.
+    /// The fault of most of the next requests, and how many those are.
     spell: (Fault, u32),
     counts: BTreeMap<String, u64>,
 }
@@ -130,7 +130,7 @@ impl Faults {
         }))
     }
 
-    /// What happens to a request: that of this number of this operation.
+    /// The fault of a request: the one with this number in this operation.
     pub(crate) fn next(&self, operation: u64, number: usize) -> Fault {
         let mut state = self.0.lock().unwrap();
         let State {
@@ -162,7 +162,7 @@ impl Faults {
         fault
     }
 
-    /// Whether the proxy stops listening for a while, and for how long.
+    /// The time for which the proxy stops listening, if it does.
     pub(crate) fn pause_of_listening(&self) -> Option<Duration> {
         let mut state = self.0.lock().unwrap();
         let refuses = state.network.is_mixed() && state.rng.u8(..60) == 0;
@@ -224,8 +224,8 @@ fn choose(rng: &mut Rng) -> Fault {
     }
 }
 
-/// Of one operation in eight, what happens to its requests: something to the first, nothing to some, and then, to all others,
-/// something that is the same for all.
+/// The faults of one operation in eight: the first request has one, some have none, and all others
+/// have the same.
 fn script(mut rng: Rng, number: usize) -> Option<Fault> {
     if rng.u8(..8) > 0 {
         return None;
@@ -244,7 +244,7 @@ fn script(mut rng: Rng, number: usize) -> Option<Fault> {
     })
 }
 
-/// What happens to many requests one after another: an outage, or a service that is busy for a while.
+/// A fault of many requests one after another: an outage, or a service that is busy for a while.
 fn a_spell(rng: &mut Rng) -> Fault {
     match rng.u8(..6) {
         0..=2 => Fault::Busy,

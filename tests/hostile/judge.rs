@@ -126,7 +126,7 @@ pub(crate) fn judge_copies(id: u64, counted: &[u64]) -> Option<Finding> {
 #[derive(Clone, Copy)]
 struct Write<'s> {
     step: usize,
-    /// What is there afterwards.
+    /// The token of the entity afterwards; `None` if it is deleted.
     token: Option<i64>,
     delivery: &'s Delivery,
 }
@@ -156,7 +156,8 @@ impl<'s> History<'s> {
         Self { before, writes }
     }
 
-    /// Whether something was surely written behind a write that ended then, and before `from`.
+    /// Returns true if the entity was surely written after a write that ended then, and before
+    /// `from`.
     fn is_over(&self, ended: Option<Instant>, from: Instant) -> bool {
         self.writes.iter().any(|write| {
             write.delivery.fate == Fate::Applied
@@ -236,7 +237,8 @@ fn judge_step(step: &Step, histories: &BTreeMap<&str, History<'_>>) -> Option<Fi
     }
 }
 
-/// Whether what is there is of the last operation that was said to be done, or of one that may be later.
+/// Checks that the stored entity is of the last operation that was reported as done, or of one that
+/// may be later.
 fn judge_order(
     row: &str,
     history: &History<'_>,
@@ -278,7 +280,7 @@ fn judge_order(
     })
 }
 
-/// Whether an entity is what the operation whose token it bears makes of it.
+/// Checks that an entity has the content that the operation with its token gives it.
 fn judge_content(
     row: &str,
     before: Option<&Snapshot>,
@@ -317,7 +319,7 @@ fn judge_content(
     }
 }
 
-/// Whether the changes of the only batch are all there or none.
+/// Checks that the changes of the only batch are all there, or none.
 fn judge_atomicity(steps: &[Step], after: &Snapshots) -> Option<Finding> {
     let [batch] = steps else { return None };
     let is_there = |target: &&Target| {

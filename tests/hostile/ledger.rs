@@ -8,7 +8,7 @@ use std::time::Instant;
 use tablesdk::action::CurrentState;
 use tablesdk::{Error, ErrorKind};
 
-/// What the client said of an operation.
+/// The result that the client reported for an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Said {
     /// It was carried out.
@@ -26,7 +26,7 @@ pub(crate) enum Said {
 }
 
 impl Said {
-    /// Of a write.
+    /// The result of a write.
     pub(crate) fn of<T>(result: &Result<T, Error>) -> Self {
         match result {
             Ok(_) => Self::Done,
@@ -34,7 +34,7 @@ impl Said {
         }
     }
 
-    /// Of a write that reads before, and may have ended there.
+    /// The result of a write that reads before, and may have ended there.
     pub(crate) fn of_reader<T>(result: &Result<T, Error>) -> Self {
         match result {
             Err(error) if error.kind() == ErrorKind::Response => Self::Refused,
@@ -60,7 +60,7 @@ impl Said {
         }
     }
 
-    /// Of a delete.
+    /// The result of a delete.
     pub(crate) fn of_delete(result: &Result<bool, Error>) -> Self {
         match result {
             Ok(false) => Self::NotThere,
@@ -81,7 +81,7 @@ impl Said {
     }
 }
 
-/// What differs between what was said and what is true.
+/// A difference between a reported result and the truth.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Finding {
     /// A difference that the documentation announces.
@@ -124,7 +124,7 @@ impl Ledger {
         }
     }
 
-    /// What times are shown relative to.
+    /// The origin of the times that are shown.
     pub(crate) const fn origin(&self) -> Instant {
         self.origin
     }

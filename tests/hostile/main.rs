@@ -36,7 +36,7 @@ use crate::network::Network;
 use crate::shared::Shared;
 use crate::world::World;
 
-/// Of the short form, on the mixed network and on each of the others.
+/// The operations of the short form, on the mixed network and on each of the others.
 const OPERATIONS: [u64; 2] = [1_200, 300];
 const SEED: u64 = 11;
 const WORKERS: usize = 48;

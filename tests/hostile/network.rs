@@ -44,7 +44,7 @@ impl Network {
         found.unwrap_or_else(|| panic!("no network has the name {name:?}"))
     }
 
-    /// Whether requests and responses are also lost.
+    /// Returns true if requests and responses are also lost.
     pub(crate) const fn is_mixed(self) -> bool {
         matches!(self, Self::Mixed | Self::Rotated)
     }
@@ -54,7 +54,7 @@ impl Network {
         if self.is_mixed() { 1 } else { 5 }
     }
 
-    /// What happens to a request; `None` where it is one of the mixed faults.
+    /// The fault of a request; `None` where it is one of the mixed faults.
     pub(crate) fn fault(self, rng: &mut Rng) -> Option<Fault> {
         match self {
             Self::Mixed | Self::Rotated => None,

@@ -101,7 +101,7 @@ async fn accept(mut listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-/// What the client gets: these bytes, and then the end of the connection, unless it goes on.
+/// The bytes that the client gets, and then the end of the connection, unless it goes on.
 struct Reply(Bytes, Option<End>);
 
 impl Reply {

@@ -14,7 +14,7 @@ use crate::world::World;
 
 /// So many entities never change.
 const STABLE: usize = 300;
-/// Of so many, every other one comes and goes.
+/// The number of entities of which every other one comes and goes.
 const CHANGING: usize = 120;
 
 /// Stores what is read.
@@ -47,7 +47,7 @@ pub(crate) async fn read(world: &World, rng: &mut Rng) {
     }
 }
 
-/// What a read has found until its end, and how it ended.
+/// The entities that a read has found until its end, and how it ended.
 type Found = (Vec<Stored<Row>>, Result<(), Error>);
 
 fn said((_, output): &Found) -> Said {
@@ -106,7 +106,7 @@ async fn pages(world: &World, rng: &mut Rng) {
     enter(world, &step, wrong_of_stable(&found));
 }
 
-/// What was found begins with what is there, and is all of it where the read succeeded.
+/// Checks that a read found the first of the stable entities, and all of them if it succeeded.
 fn wrong_of_stable((found, output): &Found) -> Option<String> {
     let is_right =
         |(index, row): (usize, &Stored<Row>)| row.row == name(index) && row.token == number(index);

@@ -1,4 +1,5 @@
-//! What the proxy knows of the requests of each operation: what it did to them, and what the server made of them.
+//! The proxy's record of the requests of each operation: their faults, and what the server made of
+//! them.
 //!
 //! An operation is open from its beginning until it is settled. A request of an operation that is not open is dropped, so that
 //! nothing of it can arrive once its outcome is judged.
@@ -12,7 +13,7 @@ use tokio::sync::Notify;
 
 use crate::wire::Message;
 
-/// What came of passing a request on to the server.
+/// The fate of a request that was passed on to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// It was carried out.
@@ -53,7 +54,7 @@ pub(crate) struct Exchange {
     pub(crate) began: Instant,
     pub(crate) method: String,
     pub(crate) target: String,
-    /// What the proxy did.
+    /// The fault that the proxy applied.
     pub(crate) fault: String,
     pub(crate) deliveries: Vec<Delivery>,
 }
@@ -91,13 +92,14 @@ impl Record {
         })
     }
 
-    /// Whether the server got a request twice that the client sent once.
+    /// Returns true if the server got a request twice that the client sent once.
     pub(crate) fn is_duplicated(&self) -> bool {
         let mut exchanges = self.exchanges.iter();
         exchanges.any(|exchange| exchange.method != "GET" && exchange.deliveries.len() > 1)
     }
 
-    /// Whether every request reached the server twice. One that does not meets a server that is killed.
+    /// Returns true if every request reached the server twice. A request that did not met a server
+    /// that was killed.
     pub(crate) fn is_all_doubled(&self) -> bool {
         let mut exchanges = self.exchanges.iter();
         exchanges.all(|exchange| exchange.deliveries.len() == 2)

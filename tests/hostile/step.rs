@@ -7,7 +7,7 @@ use tablesdk::ETag;
 use crate::ledger::{Finding, Said};
 use crate::record::Record;
 
-/// What a write does to an entity.
+/// The effect of a write on an entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// It is there afterwards, with this content alone.
@@ -28,7 +28,7 @@ pub(crate) struct Target {
     pub(crate) etag: Option<ETag>,
 }
 
-/// What is called, under which number.
+/// The called method, and the number of the call.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub(crate) id: u64,
@@ -45,7 +45,7 @@ pub(crate) struct Step {
     /// All its changes are sent as batches.
     pub(crate) in_batches: bool,
     pub(crate) is_once: bool,
-    /// Of operations on entities of one worker.
+    /// The targets of operations on entities of one worker.
     pub(crate) targets: Vec<Target>,
     pub(crate) said: Said,
     /// The result, printed.

@@ -222,7 +222,7 @@ impl World {
         }
     }
 
-    /// What there is to know at the end.
+    /// The results at the end.
     pub(crate) fn summary(&self) -> String {
         let mut text = format!("{}\n", self.ledger);
         text += "requests by what the proxy did to them:\n";

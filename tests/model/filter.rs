@@ -71,7 +71,7 @@ impl Filter {
         }
     }
 
-    /// Whether an entity with these properties, which include the keys, matches.
+    /// Returns true if an entity with these properties, which include the keys, matches.
     pub(crate) fn holds(&self, property: &dyn Fn(&str) -> Option<Val>) -> bool {
         match self {
             Self::And(a, b) => a.holds(property) && b.holds(property),

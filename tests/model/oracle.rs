@@ -60,7 +60,7 @@ pub(crate) enum Condition {
 }
 
 impl Write {
-    /// What the stored entity has to be.
+    /// The condition that the stored entity has to meet.
     pub(crate) const fn condition(&self) -> Option<&Condition> {
         match self {
             Self::Delete(condition) => Some(condition),

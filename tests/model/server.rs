@@ -110,7 +110,7 @@ impl Server {
         }
     }
 
-    /// Whether the tables are still there after the server.
+    /// Returns true if the tables outlive the server.
     pub(crate) const fn is_persistent(&self) -> bool {
         !matches!(self.tables, Tables::Memory)
     }

@@ -14,7 +14,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
 
 /// The row that a key identifies.
 pub trait Key: Copy + Ord + Hash + Debug {
-    /// Whether a client of the protocol looks at the age of this row.
+    /// Returns true if a client of the protocol looks at the age of this row.
     fn ages(self) -> bool;
 }
 
@@ -22,7 +22,7 @@ pub trait Key: Copy + Ord + Hash + Debug {
 #[derive(Clone, Copy)]
 pub struct Found<R> {
     pub etag: u8,
-    /// Whether it was written more than H ago.
+    /// True if it was written more than H ago.
     pub old: bool,
     pub row: R,
 }
@@ -63,7 +63,7 @@ pub enum Refusal {
     Changed,
 }
 
-/// What a client learns of its request.
+/// The answer that a client gets to its request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
     /// Applied; with the new ETag of the row of the first change.
@@ -160,7 +160,7 @@ impl<K, R: Copy> Slot<K, R> {
     }
 }
 
-/// What a client does next.
+/// The next step of a client.
 pub enum Next<K, R> {
     Read,
     Send(Vec<Change<K, R>>),
@@ -184,7 +184,8 @@ pub trait Client: Clone + Eq + Hash + Debug {
     /// none.
     fn base(&mut self) -> &mut u8;
 
-    /// Whether this client takes its steps after all others have ended, and never meets a fault.
+    /// Returns true if this client takes its steps after all others have ended, and never meets a
+    /// fault.
     fn is_last(&self) -> bool {
         false
     }
@@ -199,7 +200,7 @@ pub trait Rules<K, R>: Clone + Eq + Hash {
     fn end(&self, rows: &Rows<K, R>) -> Result<(), String>;
 }
 
-/// What happens to a request.
+/// The fate of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
     Answered,
@@ -236,7 +237,7 @@ pub struct World<C: Client> {
     late: Vec<Late<C::Key, C::Row>>,
     /// How many faults may still happen.
     faults: u8,
-    /// Whether the network doubles each request.
+    /// True if the network doubles each request.
     doubles: bool,
     rules: C::Rules,
 }

@@ -211,7 +211,7 @@ impl Client for Move {
 struct Newest {
     /// The value that was written last.
     value: Value,
-    /// Whether faults may leave an older one in the target.
+    /// True if faults may leave an older value in the target.
     has_faults: bool,
 }
 

@@ -11,7 +11,7 @@ use crate::request::{Framing, Request};
 
 pub(crate) struct Connection(BufReader<TcpStream>);
 
-/// What the server sent.
+/// The response of the server.
 pub(crate) struct Response {
     pub(crate) bytes: Vec<u8>,
     pub(crate) stays_open: bool,

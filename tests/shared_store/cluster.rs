@@ -70,7 +70,7 @@ impl Cluster {
     }
 }
 
-/// What became of a cluster so far.
+/// The losses of a cluster so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Losses {
     pub(crate) servers: usize,

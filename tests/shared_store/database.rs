@@ -1,4 +1,4 @@
-//! What servers do with their database: its tables, rights, errors, TLS, and what they remove from it.
+//! The use of the database by servers: tables, rights, errors, TLS, and what is removed from it.
 
 use std::future::pending;
 use std::time::{Duration, Instant};

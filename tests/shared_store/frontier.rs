@@ -23,7 +23,7 @@ struct Passed {
 }
 
 impl Possible {
-    /// Whether the operation has taken effect.
+    /// Returns true if the operation has taken effect.
     pub(crate) fn has(&self, index: usize) -> bool {
         self.writes.has(index) || self.passed.settled.has(index) || self.passed.spent.has(index)
     }
@@ -51,7 +51,7 @@ impl Possible {
 }
 
 impl Passed {
-    /// Whether all that is possible after the other one is possible after this one.
+    /// Returns true if all that is possible after the other one is possible after this one.
     fn covers(&self, other: &Self) -> bool {
         self.spent.is_within(&other.spent) && other.settled.is_within(&self.settled)
     }

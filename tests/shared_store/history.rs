@@ -1,4 +1,5 @@
-//! What clients did and saw, in the order of calls and returns, and what of it contradicts itself without any search.
+//! The calls and results of clients, in the order of calls and returns, and the contradictions in
+//! them that need no search.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -25,7 +26,7 @@ pub(crate) type Name = (String, String);
 #[derive(Debug, Default)]
 pub(crate) struct History {
     pub(crate) entities: BTreeMap<Name, Vec<Op>>,
-    /// What single queries of a partition saw of its entities.
+    /// The entities of a partition, as single queries saw them.
     pub(crate) queries: Vec<(String, BTreeMap<String, Option<Seen>>)>,
 }
 
@@ -55,7 +56,7 @@ impl Op {
         }
     }
 
-    /// What the result shows of the entity: the content that was read.
+    /// The content of the entity that the operation read.
     pub(crate) const fn seen(&self) -> Option<Seen> {
         match self.outcome {
             Outcome::Saw(seen) => seen,
@@ -123,7 +124,7 @@ impl History {
         Ok(versions)
     }
 
-    /// Whether what was read is of writes that may have been applied.
+    /// Checks that all content that was read is of writes that may have been applied.
     pub(crate) fn check_origins(&self) -> Result<(), Violation> {
         for (name, ops) in &self.entities {
             let writes = ops.iter().filter(|op| op.action != Action::Read);
@@ -148,7 +149,8 @@ impl History {
         Ok(())
     }
 
-    /// Whether each query saw all changes of a batch or none. A query that saw a later write of an entity saw the batch there.
+    /// Checks that each query saw all changes of a batch or none. A query that saw a later write of
+    /// an entity saw the batch there.
     pub(crate) fn check_queries(&self) -> Result<(), Violation> {
         let mut batches: BTreeMap<(&str, Token), Vec<(&str, Version)>> = BTreeMap::new();
         for name in self.entities.keys() {

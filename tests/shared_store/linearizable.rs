@@ -1,5 +1,5 @@
-//! Whether the operations on an entity can be put in an order in which each of them has the result that it had, each at a moment
-//! between its call and its return.
+//! Checks that the operations on an entity can be put in an order in which each of them has the
+//! result that it had, each at a moment between its call and its return.
 //!
 //! The search goes through calls and returns in their order, and keeps all states that the entity may be in, each with the
 //! operations in flight that have taken effect in it. At a return, the operation must have taken effect: those in flight are tried
@@ -81,7 +81,8 @@ impl Item {
         }
     }
 
-    /// Whether it says or does anything about the entity.
+    /// Returns true if the operation concerns the entity: it may have changed it, or its result
+    /// shows something.
     fn matters(&self) -> bool {
         match self.outcome {
             Outcome::Failed => false,
@@ -108,7 +109,7 @@ impl Item {
         }
     }
 
-    /// Whether it can still take effect after this state.
+    /// Returns true if the operation can still take effect after this state.
     fn may_follow(&self, state: &State) -> bool {
         let needs = match (self.action, self.outcome) {
             (_, Outcome::Saw(Some(seen))) => Some(seen.version),

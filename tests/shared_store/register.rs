@@ -1,4 +1,5 @@
-//! What an operation does to one entity, and what its result says of it. It knows nothing of time and of other entities.
+//! The effect of an operation on one entity, and the meaning of its result. This file knows nothing
+//! of time and of other entities.
 
 /// The number of the operation that wrote something. No two operations have the same.
 pub(crate) type Token = i64;
@@ -19,7 +20,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// What a write of the whole leaves.
+    /// The content after a write of the whole.
     pub(crate) const fn whole(token: Token, version: Version) -> Self {
         Self {
             token,
@@ -37,7 +38,7 @@ pub(crate) enum Effect {
     Delete,
 }
 
-/// What a write asks of the entity that is there.
+/// The condition of a write on the stored entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Condition {
     /// Nothing: an upsert.
@@ -99,18 +100,18 @@ struct Entity {
 }
 
 impl State {
-    /// Whether the entity is of this version, or may still become so.
+    /// Returns true if the entity is of this version, or may still become so.
     pub(crate) fn may_reach(&self, version: Version) -> bool {
         let is_there = || self.entity.is_some_and(|it| it.version == Some(version));
         version > self.newest || is_there()
     }
 
-    /// Whether a write may still give the entity this version.
+    /// Returns true if a write may still give the entity this version.
     pub(crate) const fn may_get(&self, version: Version) -> bool {
         version > self.newest
     }
 
-    /// Whether a read finds this.
+    /// Returns true if a read finds this.
     pub(crate) fn shows(&self, seen: Option<Seen>) -> bool {
         let shown = seen.map(|seen| Entity {
             token: seen.token,
@@ -121,7 +122,7 @@ impl State {
         shown == self.entity
     }
 
-    /// Whether a write with that condition is rejected like this.
+    /// Returns true if a write with that condition is rejected like this.
     pub(crate) fn refuses(&self, condition: Condition, refusal: Refusal) -> bool {
         match (refusal, self.entity) {
             (Refusal::Exists, Some(_)) => condition == Condition::Absent,

@@ -61,7 +61,7 @@ pub(crate) fn client(server: &TableServer, retry: RetryPolicy) -> TableServiceCl
     harness::client_with(server, |builder| builder.retry(retry))
 }
 
-/// What entities contain before a test writes them.
+/// The content of entities before a test writes them.
 pub(crate) const OLD: i64 = 1;
-/// What it writes.
+/// The content that a test writes.
 pub(crate) const NEW: i64 = 2;

@@ -10,7 +10,7 @@ use crate::history::{History, Op};
 use crate::linearizable::{Effort, check};
 use crate::register::{Action, Condition, Effect, Outcome, Refusal, Seen, Token, Version};
 
-/// What the store does wrong, now and then.
+/// The error that the store makes now and then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Bug {
     None,
@@ -27,7 +27,7 @@ enum Bug {
 /// A request that a client has sent.
 struct Call {
     op: Op,
-    /// Whether it was applied.
+    /// True if it was applied.
     is_applied: bool,
     /// Its client does not wait for it.
     is_lost: bool,

@@ -1,5 +1,6 @@
-//! What one server writes, all others see with the next request: tables, stored access policies, the properties of the service, and
-//! ETags that increase although the servers' clocks differ.
+//! The writes of one server, which all others see with the next request: tables, stored access
+//! policies, the properties of the service, and ETags that increase although the servers' clocks
+//! differ.
 
 use std::time::Duration;
 

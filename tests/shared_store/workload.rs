@@ -1,4 +1,5 @@
-//! What all clients of a run share: the servers, the history, and what was answered how often.
+//! The values that all clients of a run share: the servers, the history, and how often each answer
+//! came.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -160,7 +161,7 @@ impl Workload {
         self.state().history.note_query(partition, rows, moments);
     }
 
-    /// What an error says of a write.
+    /// The outcome of a write that returned an error.
     pub(crate) fn outcome(&self, verb: &'static str, error: &Error) -> Outcome {
         if error.is_outcome_unknown() {
             return Outcome::Unknown;
@@ -193,7 +194,7 @@ impl Workload {
         Ok(())
     }
 
-    /// Whether all failures are such that a client may try again.
+    /// Checks that after each failure a client may try again.
     pub(crate) fn check_failures(&self) -> Result<(), Violation> {
         self.state().check_failures()
     }
@@ -246,7 +247,7 @@ pub(crate) fn version(etag: &ETag) -> Version {
     timestamp.expect("an ETag of ours has a time").unix_ticks()
 }
 
-/// What a read shows.
+/// The content that a read shows.
 pub(crate) fn seen(row: &Stored<Row>) -> Seen {
     Seen {
         token: row.token,

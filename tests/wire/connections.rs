@@ -70,7 +70,7 @@ impl<'c> Connection<'c> {
     }
 }
 
-/// Whether the server closes the connection after this response.
+/// Returns true if the server closes the connection after this response.
 fn is_last(response: &Response) -> bool {
     response.header("connection") == Some("close")
 }

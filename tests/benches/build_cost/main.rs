@@ -1,5 +1,5 @@
-//! What a program pays for the client when it is built: the number of crates, and the time of a clean release build, beside a program with
-//! reqwest, serde and the same TLS.
+//! The cost of the client in a build of a program: the number of crates, and the time of a clean
+//! release build, beside a program with reqwest, serde and the same TLS.
 //!
 //! Both programs read an entity. They have the versions of the workspace's `Cargo.lock`, and are built in turns without a network. The
 //! processor time is that of cargo and of all compilers that it runs.
@@ -161,7 +161,8 @@ async fn main() -> tablesdk::Result<()> {
 }
 "#;
 
-/// What the client needs for the same: HTTP, TLS, JSON, a signature and a date.
+/// The crates that a program without the client needs for the same: HTTP, TLS, JSON, a signature
+/// and a date.
 const FLOOR: &str = r#"base64 = "0.23"
 hmac = "0.13"
 reqwest = { version = "0.13", default-features = false, features = ["rustls"] }

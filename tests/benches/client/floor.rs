@@ -24,7 +24,7 @@ pub(crate) struct Floor {
     origin: String,
 }
 
-/// What a request has in its body: with the annotations that the service needs.
+/// The body of a request, with the annotations that the service needs.
 #[derive(Serialize)]
 struct Written<'a> {
     #[serde(flatten)]

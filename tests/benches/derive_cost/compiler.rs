@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-/// What the compiler is to make.
+/// The output of the compiler.
 #[derive(Clone, Copy)]
 pub(crate) enum Goal {
-    /// What `cargo check` makes of a library.
+    /// The output of `cargo check` for a library.
     Metadata,
-    /// What `cargo build` makes of it.
+    /// The output of `cargo build` for a library.
     Library,
 }
 

@@ -15,7 +15,7 @@ const TYPES: [&str; 9] = [
     "Option<bool>",
 ];
 
-/// What is derived, and how a value is written and read.
+/// The derive of a struct, and with it how a value is written and read.
 #[derive(Clone, Copy)]
 pub(crate) enum Derive {
     Nothing,

@@ -1,5 +1,5 @@
-//! What a server costs a test: its start, its memory, its requests, a snapshot and its restore, and a journal. The start of the usual emulator,
-//! if it is installed, is beside it.
+//! The cost of a server in a test: its start, its memory, its requests, a snapshot and its restore,
+//! and a journal. The start of the usual emulator, if it is installed, is beside it.
 //!
 //! All figures but those of memory are of the clock. Client and server are on one thread, as in a test of `#[tokio::test]`.
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::cores::Cores;
 
-/// What a child process serves.
+/// The server that a child process runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
     /// Azurite, by the file of its program for tables.
@@ -36,7 +36,7 @@ impl Subject {
         Self::Azurite(target.join("interop/node/node_modules/.bin/azurite-table"))
     }
 
-    /// Whether its program is there.
+    /// Returns true if the program of the server exists.
     pub(crate) fn is_installed(&self) -> bool {
         match self {
             Self::Azurite(file) | Self::Program(file) | Self::Store { program: file, .. } => {
@@ -156,7 +156,7 @@ impl ChildServer {
         Ok(())
     }
 
-    /// What it takes of memory and disk, and how long it took to start.
+    /// The memory and disk space of the process, and the time that its start took.
     pub(crate) fn footprint(&self) -> String {
         let mut text = format!(
             "started within {} ms",
@@ -214,7 +214,7 @@ fn start(
     })
 }
 
-/// Of a process, as Linux counts; `None` elsewhere.
+/// The resident memory of a process, as Linux counts it; `None` elsewhere.
 pub(crate) fn resident_bytes(id: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
     let line = status

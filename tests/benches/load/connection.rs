@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: TcpStream,
-    /// What came of the answer that is read.
+    /// The bytes of the answer that were received.
     buffer: Vec<u8>,
 }
 

@@ -13,7 +13,7 @@ use crate::connection::Connection;
 use crate::cpu::Cpu;
 use crate::requests::Requests;
 
-/// What was measured.
+/// The result of a measurement.
 #[derive(Debug)]
 pub(crate) struct Measurement {
     /// How long each answer took.

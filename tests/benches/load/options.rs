@@ -9,7 +9,7 @@ use crate::child::Subject;
 use crate::table::{GROUPS, Plan};
 use crate::workload::{Operation, Shape};
 
-/// What to measure in detail.
+/// The settings of a detailed measurement.
 pub(crate) struct Settings {
     pub(crate) against: Option<Subject>,
     pub(crate) connections: Vec<usize>,
@@ -64,7 +64,7 @@ impl From<&ArgMatches> for Settings {
     }
 }
 
-/// What the table has, and for how long it measures.
+/// The groups of the table, and for how long it measures.
 pub(crate) fn plan(matches: &ArgMatches) -> Plan {
     // Not every command has groups.
     let groups: Option<_> = matches.try_get_many("only").ok().flatten();

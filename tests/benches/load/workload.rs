@@ -29,7 +29,7 @@ use crate::entity::entity;
 use crate::requests::{HOLE, Requests, Template};
 use crate::servers::Account;
 
-/// What is measured.
+/// The operation that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     PointRead,

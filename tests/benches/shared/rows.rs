@@ -10,12 +10,12 @@ pub(crate) struct Row {
     pub(crate) name: &'static str,
     path: &'static str,
     against: &'static str,
-    /// What is divided by what, or the unit of a figure that is not a ratio.
+    /// The two figures of a ratio, or the unit of a figure that is not a ratio.
     figure: &'static str,
     goal: Goal,
 }
 
-/// What the median of a figure should be.
+/// The goal for the median of a figure.
 #[derive(Clone, Copy)]
 pub(crate) enum Goal {
     AtLeast(f64),
@@ -50,7 +50,7 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// Of rows in the order in which they are shown.
+    /// The results of rows, in the order in which they are shown.
     pub(crate) fn of(rows: &'static [Row]) -> Self {
         Self {
             rows,
@@ -172,7 +172,8 @@ pub(crate) fn sorted(figures: impl Iterator<Item = f64>) -> Vec<f64> {
     figures
 }
 
-/// Of sorted figures. With an even number of runs, the lower one of the two in the middle.
+/// The median of sorted figures. With an even number of runs, it is the lower one of the two in the
+/// middle.
 pub(crate) fn median(figures: &[f64]) -> f64 {
     let middle = figures.len().saturating_sub(1) / 2;
     figures.get(middle).copied().unwrap_or(f64::NAN)

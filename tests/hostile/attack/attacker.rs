@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 
 use super::subject::Subject;
 
-/// What attackers do.
+/// The behaviour of attackers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Attack {
     /// They connect, more often than the program may open files, and send nothing.
@@ -49,7 +49,7 @@ impl Attack {
         }
     }
 
-    /// What each of them sends.
+    /// The bytes that each of them sends.
     fn bytes(self, subject: &Subject) -> Vec<u8> {
         let host = subject.address();
         let head =

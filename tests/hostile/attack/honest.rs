@@ -18,7 +18,7 @@ pub(super) struct Honest {
     clients: Vec<JoinHandle<()>>,
 }
 
-/// What they noticed since a phase began.
+/// The observations of the clients since a phase began.
 #[derive(Default)]
 struct State {
     served: Served,
@@ -28,7 +28,7 @@ struct State {
     is_over: bool,
 }
 
-/// What they noticed in a while.
+/// The observations of the clients in a period.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Served {
     latencies: Vec<Duration>,
@@ -88,14 +88,15 @@ impl Honest {
         honest
     }
 
-    /// What they notice in that time.
+    /// The observations of the clients in that time.
     pub(super) async fn phase(&self, time: Duration) -> Served {
         let began = self.begin();
         sleep(time).await;
         self.served_since(began)
     }
 
-    /// What they notice until each of them has ended so many operations, or one fails.
+    /// The observations of the clients until each of them has ended so many operations, or one
+    /// fails.
     pub(super) async fn operations(&self, count: u64) -> Served {
         let began = self.begin();
         let is_over = |state: &State| {
@@ -183,5 +184,6 @@ async fn work(state: Arc<watch::Sender<State>>, table: TableClient, client: usiz
 
 /// So many are shown.
 const ERRORS: usize = 3;
-/// Of each entity, where the tables are on disk: so much that the store has to open files.
+/// The length of a string in each entity, where the tables are on disk: so long that the store has
+/// to open files.
 const FILLER_CHARS: usize = 30_000;

@@ -59,7 +59,7 @@ impl Subject {
         subject
     }
 
-    /// Whether its tables are on disk.
+    /// Returns true if the tables of the subject are on disk.
     pub(super) const fn is_durable(&self) -> bool {
         self.is_durable
     }

@@ -39,7 +39,7 @@ struct Seen {
     is_old: bool,
 }
 
-/// What is done to an entry.
+/// The change of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Action {
     Insert(u8),
@@ -137,7 +137,7 @@ impl Index {
         entity.map(|entity| entity.column)
     }
 
-    /// Whether the next write of an entry without a change has an id.
+    /// Returns true if the next write of an entry without a change has an id.
     fn has_id(&self) -> bool {
         self.failed > 0 && self.mutant != Mutant::WithoutIds
     }

@@ -3,7 +3,7 @@
 use super::{Entity, Key, Row, VALUES, entity};
 use crate::explore::{Rows, Rules};
 
-/// What the rules allow.
+/// The rules of a complete index, with the exceptions that they allow.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Complete {
     /// An entity that was inserted, after another client had deleted it, may be without its entry for a time.
@@ -11,7 +11,7 @@ pub struct Complete {
     /// A repair has mended everything in the end. Without it, there may be entries that no entity has.
     pub is_repaired: bool,
     pub was_deleted: bool,
-    /// What the entity is in the end, where one client writes it.
+    /// The expected entity at the end, where one client writes it.
     pub written: Option<Entity>,
 }
 

@@ -53,13 +53,13 @@ pub struct Outbox {
     /// The own pointer.
     own: u8,
     view: View,
-    /// Whether the step of this number was applied, and is in the log.
+    /// True if the step of this number was applied, and is in the log.
     applied: [bool; NUMBERS as usize],
-    /// Whether an entry with this pointer was in the log.
+    /// True if an entry with this pointer was in the log.
     known: [bool; POINTERS as usize],
     /// The ETags of the pointers that a worker has found.
     pointers: [Option<u8>; POINTERS as usize],
-    /// Whether the head was replaced since.
+    /// True if the head was replaced since.
     has_moved_head: bool,
     mutant: Mutant,
 }
@@ -139,7 +139,7 @@ impl Outbox {
         self.go_on();
     }
 
-    /// What comes next, after the view or a part of it was dealt with.
+    /// Takes the next step, after the view or a part of it was dealt with.
     fn go_on(&mut self) {
         let mutant = self.mutant;
         let has_applied = self.applied.contains(&true);
@@ -185,7 +185,7 @@ impl Outbox {
         self.end();
     }
 
-    /// Whether what is sent to the target rests on a log that was read too long ago.
+    /// Returns true if the write to the target rests on a log that was read too long ago.
     fn has_paused(&self) -> bool {
         self.base == 0
     }

@@ -47,7 +47,7 @@ pub struct Employee {
     pub temperature: Celsius,
     /// An enum that knows its texts.
     pub colour: Colour,
-    /// What other crates have.
+    /// A type of another crate.
     pub started: chrono_like::Started,
     /// Gone soon.
     #[deprecated = "use `pay`"]

@@ -28,7 +28,7 @@ pub struct More {
     pub text: Option<String>,
 }
 
-/// What it was.
+/// The previous form.
 #[derive(Debug, TableEntity)]
 #[table(crate = "renamed")]
 #[table(entity_type = "Generic", entity_type_property = "Kind")]
@@ -92,7 +92,7 @@ pub enum Row<T: PropertyValue, const N: usize = 3> {
 #[derive(Debug, TableEntity)]
 #[table(crate = "renamed")]
 pub enum Outer {
-    /// Of a parameter.
+    /// An entity type with parameters.
     Crate(Generic<i64, 3>),
     /// Unknown.
     #[table(other)]
@@ -141,7 +141,7 @@ enum Private {
     Whole(Whole),
 }
 
-/// Whether the entity of a private enum has no text.
+/// Returns true if the entity of a private enum has no text.
 #[must_use]
 pub fn is_without_text(whole: Whole) -> bool {
     let Private::Whole(whole) = Private::Whole(whole);

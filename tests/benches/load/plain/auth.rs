@@ -24,7 +24,7 @@ impl Verifier {
         })
     }
 
-    /// Whether the request has a valid signature.
+    /// Returns true if the request has a valid signature.
     pub(super) fn accepts(&self, head: &Parts) -> bool {
         let header = |name| {
             let value = head.headers.get(name).map(|value| value.to_str());

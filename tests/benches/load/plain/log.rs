@@ -17,7 +17,7 @@ struct Shared {
     is_pending: Condvar,
 }
 
-/// What the file does not have yet.
+/// The bytes that are not in the file yet.
 #[derive(Default)]
 struct Pending {
     bytes: Vec<u8>,

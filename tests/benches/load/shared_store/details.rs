@@ -31,7 +31,7 @@ impl Subject {
     }
 }
 
-/// What is printed of each operation and subject.
+/// The figures that are printed for each operation and subject.
 const COLUMNS: [&str; 6] = [
     "requests/s",
     "CPU of the client, µs",

@@ -120,7 +120,7 @@ fn addresses(servers: &[ChildServer]) -> Result<Vec<SocketAddr>, Box<dyn Error>>
     accounts.collect()
 }
 
-/// What is measured, all over one database.
+/// The subjects of the measurement, all over one database.
 struct Bench {
     sql: Sql,
     one: Vec<SocketAddr>,
@@ -200,7 +200,8 @@ impl Turn<'_> {
     }
 }
 
-/// Of the clients, and of the servers to the database. Three servers have a third each.
+/// The connections of the clients, and of the servers to the database. Three servers have a third
+/// each.
 const CONNECTIONS: usize = 24;
 /// So that a stored entity has about 1 KB.
 const TEXT_BYTES: usize = 500;

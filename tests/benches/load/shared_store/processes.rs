@@ -41,7 +41,7 @@ impl Processes {
         }
     }
 
-    /// What they have used since they started.
+    /// The processor times since the processes started.
     pub(super) fn times(&self) -> Times {
         let sum = |processes: &[u32]| {
             let times = processes.iter().map(|id| Cpu::Process(*id).time());

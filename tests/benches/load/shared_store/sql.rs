@@ -29,16 +29,16 @@ struct Connection {
     commit: Statement,
 }
 
-/// What is read and written.
+/// The keys and records that the statements read and write.
 struct Keys {
     /// That of the record of the table, which each request reads.
     table: Vec<u8>,
     table_version: i64,
     /// That of the service properties of the account, which has none. Each read has it, for the rules of CORS.
     properties: Vec<u8>,
-    /// Those of the entities.
+    /// The keys of the entities.
     entities: Vec<Vec<u8>>,
-    /// What they begin with: the kind of the key and the id of the table.
+    /// The beginning of these keys: the kind of the key and the id of the table.
     prefix: Vec<u8>,
     /// The record of each new entity.
     record: Vec<u8>,
@@ -111,7 +111,7 @@ impl Sql {
 }
 
 impl Keys {
-    /// Of the only table in the database.
+    /// The keys of the only table in the database.
     async fn of(client: &Client) -> Result<Self, Box<dyn Error>> {
         let all = "SELECT key, version, record FROM tablesdk_records \
             WHERE get_byte(key, 0) = ascii($1) AND record IS NOT NULL ORDER BY key";

@@ -29,7 +29,7 @@ use crate::rows::Results;
 use crate::servers::{self, Account, BareServer};
 use crate::workload::{Operation, Shape, Workload};
 
-/// What to measure, and for how long.
+/// The groups to measure, and for how long.
 pub(crate) struct Plan {
     pub(crate) program: Option<PathBuf>,
     pub(crate) groups: Vec<String>,
@@ -47,7 +47,7 @@ pub(crate) const GROUPS: [&str; 6] = [
     "tails",
 ];
 
-/// What the groups share.
+/// The values that the groups share.
 struct Context {
     program: Subject,
     bare: BareServer,
@@ -154,7 +154,7 @@ struct Peer<'a> {
     workload: &'a Workload,
     address: SocketAddr,
     cpu: Cpu,
-    /// Whether a request that can be sent once is sent again.
+    /// True if a request that can be sent once is sent again.
     is_repeated: bool,
 }
 
@@ -207,7 +207,7 @@ impl Context {
     }
 }
 
-/// What the turns of one server gave.
+/// The result of all turns of one server.
 struct Turned {
     measurement: Measurement,
     /// How many entities each request reads, examines or writes.

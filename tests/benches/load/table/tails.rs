@@ -123,7 +123,7 @@ impl Disturbance {
     }
 }
 
-/// Of each entity, so that a batch of 100 has nearly 4 MiB.
+/// The length of the string of each entity, so that a batch of 100 has nearly 4 MiB.
 const LARGE_TEXT: usize = 40_000;
 /// How many large tables are deleted while point operations are measured.
 const DELETES: u32 = 3;
