@@ -190,7 +190,8 @@ pub fn verify_backup(from: impl Read, mut progress: impl FnMut(Progress)) -> io:
     })
 }
 
-/// Whether an error means damage. Another format is not damage: such a directory cannot be checked.
+/// Returns true if an error means damage. Another format is not damage: such a directory cannot be
+/// checked.
 fn is_damage(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::InvalidData && error.to_string().contains("is damaged")
 }

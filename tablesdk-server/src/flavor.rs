@@ -40,7 +40,7 @@ pub enum Flavor {
 }
 
 impl Flavor {
-    /// What the decoding of requests depends on.
+    /// The rules by which requests are decoded.
     pub(crate) const fn request_rules(self) -> RequestRules {
         RequestRules {
             accepts_patch: !self.is_cosmos_db(),
@@ -74,7 +74,8 @@ impl Flavor {
         }
     }
 
-    /// Whether a response does not show the code of this error: it is about a name that no table can have.
+    /// Returns true if a response does not show the code of this error: it is about a name that no
+    /// table can have.
     pub(crate) fn omits_code(self, error: &ServiceError) -> bool {
         self.is_azurite() && is_about_table_name(error)
     }
@@ -129,12 +130,12 @@ impl Flavor {
         }
     }
 
-    /// Whether a table is found only by its name in the case in which it was created.
+    /// Returns true if a table is found only by its name in the case in which it was created.
     pub(crate) const fn has_case_sensitive_tables(self) -> bool {
         !self.is_storage()
     }
 
-    /// Whether a table is deleted, and its policies are accessed, by its name in any case.
+    /// Returns true if a table is deleted, and its policies are accessed, by its name in any case.
     pub(crate) const fn manages_tables_in_any_case(self) -> bool {
         !self.is_cosmos_db()
     }
@@ -148,12 +149,12 @@ impl Flavor {
         }
     }
 
-    /// Whether a response says in milliseconds, too, when to retry.
+    /// Returns true if a response says in milliseconds, too, when to retry.
     pub(crate) fn has_retry_after_ms(self, code: &ErrorCode) -> bool {
         self.is_cosmos_db() && *code == ErrorCode::TooManyRequests
     }
 
-    /// Whether there are service properties, statistics, and access policies of tables.
+    /// Returns true if there are service properties, statistics, and access policies of tables.
     pub(crate) const fn has_settings(self) -> bool {
         !self.is_cosmos_db()
     }
@@ -178,17 +179,18 @@ impl Flavor {
         }
     }
 
-    /// Whether the response to an upsert has a `Content-Type`, although it has no content.
+    /// Returns true if the response to an upsert has a `Content-Type`, although it has no content.
     pub(crate) const fn types_upserts(self) -> bool {
         self.is_cosmos_db()
     }
 
-    /// Whether responses have headers that no operation needs, such as the client's id of the request.
+    /// Returns true if responses have headers that no operation needs, such as the client's id of
+    /// the request.
     pub(crate) const fn has_common_headers(self) -> bool {
         !self.is_cosmos_db()
     }
 
-    /// Whether every error has its code in a header, too.
+    /// Returns true if every error has its code in a header, too.
     pub(crate) const fn repeats_error_codes(self) -> bool {
         self.is_azurite()
     }
@@ -202,75 +204,82 @@ impl Flavor {
         }
     }
 
-    /// Whether a request may have this protocol version, which is well-formed.
+    /// Returns true if a request may have this protocol version, which is well-formed.
     pub(crate) fn knows_version(self, version: &[u8]) -> bool {
         let mut known = AZURITE_VERSIONS.iter();
         !self.is_azurite() || known.any(|known| known.as_bytes() == version)
     }
 
-    /// Whether a request for a resource of the account may have the name of a table before it, and is refused for another reason.
+    /// Returns true if a request for a resource of the account may have the name of a table before
+    /// it, and is refused for another reason.
     pub(crate) const fn routes_misplaced(self) -> bool {
         !self.is_cosmos_db()
     }
 
-    /// Whether a key in the body of an update is ignored, whatever its type.
+    /// Returns true if a key in the body of an update is ignored, whatever its type.
     pub(crate) const fn ignores_keys_of_updates(self) -> bool {
         !self.is_cosmos_db()
     }
 
-    /// Whether the properties of an entity are in the order of their names after an update, a merge or an upsert. After an insert, they are
-    /// in the order of the request.
+    /// Returns true if the properties of an entity are in the order of their names after an update,
+    /// a merge or an upsert. After an insert, they are in the order of the request.
     pub(crate) const fn sorts_written_properties(self) -> bool {
         self.is_storage()
     }
 
-    /// Whether a merge leaves the properties in their places. Otherwise those that it writes come last.
+    /// Returns true if a merge leaves the properties in their places. Otherwise those that it
+    /// writes come last.
     pub(crate) const fn merges_in_place(self) -> bool {
         self.is_cosmos_db()
     }
 
-    /// Whether the properties of an entity in a storage contain its keys, so that these keep their places among them.
+    /// Returns true if the properties of an entity in a storage contain its keys, so that these
+    /// keep their places among them.
     pub(crate) const fn stores_keys(self) -> bool {
         self.is_cosmos_db()
     }
 
-    /// Whether a property in a storage is a key.
+    /// Returns true if a property in a storage is a key.
     pub(crate) fn stores_key(self, name: &str) -> bool {
         self.stores_keys() && matches!(name, "PartitionKey" | "RowKey")
     }
 
-    /// Whether an entity with an empty key cannot be written.
+    /// Returns true if an entity with an empty key cannot be written.
     pub(crate) const fn refuses_empty_keys(self) -> bool {
         self.is_cosmos_db()
     }
 
-    /// Whether the response to an operation of a batch has its `Content-ID`.
+    /// Returns true if the response to an operation of a batch has its `Content-ID`.
     pub(crate) const fn echoes_content_ids(self) -> bool {
         self.is_storage()
     }
 
-    /// Whether a front end and the tables behind it respond in forms of their own: the front end with the message of an error in the first
-    /// line, the tables with errors as XML if the request does not ask for JSON.
+    /// Returns true if a front end and the tables behind it respond in different forms: the front
+    /// end with the message of an error in the first line, the tables with errors as XML if the
+    /// request does not ask for JSON.
     pub(crate) const fn has_front_end(self) -> bool {
         self.is_storage()
     }
 
-    /// Whether a gateway writes all responses: with few headers, always with JSON, and with forms of its own for batches and errors.
+    /// Returns true if a gateway writes all responses: with few headers, always with JSON, and with
+    /// special forms for batches and errors.
     pub(crate) const fn has_gateway(self) -> bool {
         self.is_cosmos_db()
     }
 
-    /// Whether the error of the only operation of a batch has no index, if the entity is not as the operation needs it.
+    /// Returns true if the error of the only operation of a batch has no index, if the entity is
+    /// not as the operation needs it.
     pub(crate) const fn omits_index_of_only_operation(self) -> bool {
         self.is_storage()
     }
 
-    /// Whether the ETag of a condition is compared as a string, and not as the instant in it.
+    /// Returns true if the ETag of a condition is compared as a string, and not as the instant in
+    /// it.
     pub(crate) const fn compares_etags_as_strings(self) -> bool {
         self.is_azurite()
     }
 
-    /// Whether an ETag without an instant has an error of its own.
+    /// Returns true if an ETag without an instant has a special error.
     pub(crate) const fn has_condition_not_met(self) -> bool {
         self.is_storage()
     }
@@ -294,42 +303,43 @@ impl Flavor {
         }
     }
 
-    /// Whether a batch may have changes of several partitions. They are applied together all the same.
+    /// Returns true if a batch may have changes of several partitions. They are applied together
+    /// all the same.
     pub(crate) const fn batches_partitions(self) -> bool {
         self.is_azurite()
     }
 
-    /// Whether the metadata of tables and of a list comes last.
+    /// Returns true if the metadata of tables and of a list comes last.
     pub(crate) const fn has_metadata_last(self) -> bool {
         self.is_cosmos_db()
     }
 
-    /// Whether a shared access signature may have a range of keys.
+    /// Returns true if a shared access signature may have a range of keys.
     pub(crate) const fn has_sas_keys(self) -> bool {
         !self.is_cosmos_db()
     }
 
-    /// Whether a shared access signature is limited to its range of keys.
+    /// Returns true if a shared access signature is limited to its range of keys.
     pub(crate) const fn checks_sas_keys(self) -> bool {
         !self.is_azurite()
     }
 
-    /// Whether a shared access signature is limited to its addresses.
+    /// Returns true if a shared access signature is limited to its addresses.
     pub(crate) const fn checks_sas_addresses(self) -> bool {
         !self.is_azurite()
     }
 
-    /// Whether a signature needs the permission to add for an upsert.
+    /// Returns true if a signature needs the permission to add for an upsert.
     pub(crate) const fn upserts_add(self) -> bool {
         !self.is_azurite()
     }
 
-    /// Whether a signature that may delete the entities of a table may delete the table.
+    /// Returns true if a signature that may delete the entities of a table may delete the table.
     pub(crate) const fn table_sas_deletes_table(self) -> bool {
         self.is_azurite()
     }
 
-    /// Whether a stored access policy may leave out some of its fields.
+    /// Returns true if a stored access policy may leave out some of its fields.
     pub(crate) const fn has_partial_policies(self) -> bool {
         !self.is_azurite()
     }
@@ -347,7 +357,7 @@ impl Flavor {
     }
 }
 
-/// Whether no table can have the name that a request gives it.
+/// Returns true if no table can have the name that a request gives it.
 fn is_about_table_name(error: &ServiceError) -> bool {
     let is_length = || {
         let of_length = TableName::new("").err().map(ServiceError::from);

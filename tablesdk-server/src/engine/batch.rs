@@ -64,7 +64,7 @@ mod tests {
     use crate::engine::{Action, Command, Properties, key_codec};
     use crate::storage::{MemoryStorage, Storage};
 
-    /// What happens to the entity with that partition key and row key.
+    /// A partition key, a row key, and the action on that entity.
     type Step<'a> = (&'static str, &'static str, Action<'a>);
 
     struct State {

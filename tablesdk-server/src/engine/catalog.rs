@@ -157,7 +157,7 @@ mod tests {
         ServiceProperties::default().with_cors(vec![rule])
     }
 
-    /// What the cache returns for a view is what the records of the same view say.
+    /// Asserts that the cache returns for a view what the records of the view contain.
     fn assert_is_of(view: &View) {
         let stored = view.table("acct", &name()).unwrap().map(|table| table.id);
         let cached = view.require_table("acct", &name()).ok();

@@ -174,7 +174,7 @@ mod tests {
     use crate::engine::{Action, Change, Properties};
     use crate::storage::{MemoryStorage, Storage};
 
-    /// What is stored, and a time that moves with each command.
+    /// A storage, and a time that moves with each command.
     struct State {
         storage: MemoryStorage,
         now: Timestamp,

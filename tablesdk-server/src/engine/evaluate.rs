@@ -50,7 +50,8 @@ impl<'f> CompiledFilter<'f> {
         self.cost
     }
 
-    /// Whether the filter holds for the values that `fill` sets, and the number of bytes that were copied for them.
+    /// Evaluates the filter for the values that `fill` sets. Returns true if it holds, and the
+    /// number of bytes that were copied.
     #[inline]
     pub(crate) fn holds<'v, E>(
         &mut self,
@@ -87,7 +88,7 @@ enum Test<'f> {
     Constant(bool),
     /// The opposite of the value before.
     Invert,
-    /// Whether the property is a Boolean that is true.
+    /// True if the property is a Boolean that is true.
     IsTrue {
         slot: usize,
     },
@@ -260,9 +261,9 @@ fn literal_cost(literal: &Value) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-/// What a term costs, roughly.
+/// The approximate cost of a term.
 const TERM_COST: u64 = 10;
-/// What the comparison of two properties may cost, whose lengths are not known before.
+/// The cost of a comparison of two properties, whose lengths are not known before.
 const PROPERTIES_COST: u64 = 10_000;
 
 #[cfg(test)]

@@ -244,7 +244,7 @@ pub(super) fn read_entity_key(key: &[u8]) -> Result<(Cow<'_, str>, Cow<'_, str>)
 /// Reads the keys of entities one after another. Entities beside each other are mostly of one partition, so its key is read once.
 #[derive(Debug, Default)]
 pub(super) struct KeyReader {
-    /// What all keys of the partition have in common.
+    /// The bytes that all keys of the partition begin with.
     common: Vec<u8>,
     partition_key: String,
 }

@@ -54,7 +54,7 @@ impl KeyRange {
         }
     }
 
-    /// Whether the interval of row keys cuts nothing out of the middle of the range.
+    /// Returns true if the interval of row keys cuts nothing out of the middle of the range.
     fn is_one_partition(&self) -> bool {
         let end = self.partition.end.as_deref().map(Border::of);
         matches!((&self.partition.start, end), (Some(first), Some(Border::After(last))) if first == last)
@@ -90,7 +90,7 @@ impl KeyRange {
         Self::of_comparison(comparison).filter(|range| *range != Self::ALL)
     }
 
-    /// Whether the range does not limit the row keys.
+    /// Returns true if the range does not limit the row keys.
     pub(super) fn has_all_row_keys(&self) -> bool {
         self.row == Interval::ALL
     }
@@ -122,7 +122,7 @@ pub(super) struct StoredRange {
 }
 
 impl StoredRange {
-    /// Whether it has room for one entity alone.
+    /// Returns true if the range has room for one entity alone.
     pub(super) fn is_point(&self) -> bool {
         self.end.split_last() == Some((&0, &self.start))
     }

@@ -80,7 +80,7 @@ pub(crate) struct Engine {
     flavor: Flavor,
     /// How long the name of a deleted table is reserved.
     name_hold: Duration,
-    /// What leads to the keys of a shared storage.
+    /// The last known records of a shared storage, which lead to the keys of others.
     guesses: Arc<Guesses>,
     /// Held by the one clean-up that runs at a time.
     clean_up: Arc<AsyncMutex<CleanUpCursor>>,
@@ -160,7 +160,7 @@ impl Engine {
         storage.map_or(Closed::NOW, Storage::closed)
     }
 
-    /// Whether the tables survive the process.
+    /// Returns true if the tables survive the process.
     pub(crate) fn is_persistent(&self) -> bool {
         self.storage.local().is_none_or(Storage::is_persistent)
     }
@@ -171,7 +171,7 @@ impl Engine {
         storage.map_or(0, |storage| storage.part_bytes_max())
     }
 
-    /// Whether other servers may read and write the same tables.
+    /// Returns true if other servers may read and write the same tables.
     pub(crate) const fn is_shared(&self) -> bool {
         self.storage.shared().is_some()
     }
@@ -239,7 +239,7 @@ impl Engine {
         Ok(self.view())
     }
 
-    /// What is cached for a snapshot that would be taken now.
+    /// The cached value for a snapshot that would be taken now.
     fn cached<T>(&self, find: impl FnOnce(&catalog::Values) -> Option<T>) -> Option<T> {
         let epoch = self.storage.local()?.epoch()?;
         self.catalog.find(epoch, find)
@@ -258,7 +258,8 @@ impl Engine {
         }
     }
 
-    /// Whether a table exists for operations on its entities, as [`View::require_table`], but without a view where it is cached.
+    /// Checks that a table exists for operations on its entities, as [`View::require_table`], but
+    /// without a view where it is cached.
     pub(crate) async fn require_table(
         &self,
         account: &str,
@@ -496,7 +497,7 @@ impl Engine {
         storage.map_or_else(|| self.view(), |storage| self.uncommitted(storage))
     }
 
-    /// Whether deleted tables of a local storage are not cleaned up yet.
+    /// Returns true if deleted tables of a local storage are not cleaned up yet.
     pub(crate) fn has_deleted_tables(&self) -> bool {
         let view = self.local_view();
         view.is_ok_and(|view| view.deleted_table_ids(TableId::NONE).next().is_some())
@@ -558,7 +559,7 @@ pub(crate) struct Change<'a> {
 }
 
 impl Change<'_> {
-    /// Whether the entity must not exist.
+    /// Returns true if the entity must not exist.
     const fn is_insert(&self) -> bool {
         matches!(self.action, Action::Insert(_))
     }
@@ -573,7 +574,7 @@ pub(crate) enum Action<'a> {
     Insert(&'a Properties),
     /// Replaces it or merges into it. Without a condition, a missing entity is inserted.
     Update {
-        /// Whether other properties remain.
+        /// The effect on other properties: they remain, or not.
         mode: Mode,
         /// The ETag that it must have.
         if_match: Option<&'a IfMatch>,

@@ -12,9 +12,9 @@ use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 pub(crate) struct Paging {
     /// The maximum number of entities in a page, at least one.
     pub(crate) entities_max: usize,
-    /// Whether an empty page precedes each page with entities.
+    /// True if an empty page precedes each page with entities.
     pub(crate) empty_pages: bool,
-    /// Whether a page ends with its partition.
+    /// True if a page ends with its partition.
     pub(crate) page_per_partition: bool,
     /// How long a query may search before its page ends; zero for one entity.
     pub(crate) max_query_time: Duration,

@@ -88,7 +88,7 @@ impl Query<'_> {
 #[derive(Debug)]
 pub(crate) struct Scan<'f> {
     filter: Option<CompiledFilter<'f>>,
-    /// What is still to be read.
+    /// The ranges that are still to be read.
     ranges: VecDeque<StoredRange>,
 }
 

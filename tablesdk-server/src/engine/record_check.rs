@@ -10,7 +10,7 @@ use super::settings;
 use super::view::View;
 use crate::storage::StorageError;
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Findings {
     pub(crate) tables: u64,

@@ -8,7 +8,7 @@
 pub(crate) struct ScanBudget {
     left: u64,
     examined: u64,
-    /// Whether anything was examined: a slice examines at least one entity or table.
+    /// True if anything was examined: a slice examines at least one entity or table.
     is_begun: bool,
 }
 
@@ -36,14 +36,14 @@ impl ScanBudget {
         }
     }
 
-    /// Whether the slice must end before the next entity or table.
+    /// Returns true if the slice must end before the next entity or table.
     pub(super) const fn is_done(&mut self) -> bool {
         let is_done = self.is_begun && self.left == 0;
         self.is_begun = true;
         is_done
     }
 
-    /// Whether the budget is spent.
+    /// Returns true if the budget is spent.
     pub(super) const fn is_spent(&self) -> bool {
         self.left == 0
     }

@@ -105,7 +105,7 @@ impl<'v> Values<'_, 'v> {
         *self.system
     }
 
-    /// Whether there are any.
+    /// Returns true if the filter reads a system property.
     #[inline]
     pub(super) const fn has_system_slots(&self) -> bool {
         !matches!(self.system, [None, None, None])

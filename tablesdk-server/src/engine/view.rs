@@ -51,7 +51,7 @@ impl View {
         }
     }
 
-    /// What was fetched of a storage that servers share.
+    /// The fetched part of a storage that servers share.
     pub(super) fn partial(&self) -> Option<&PartialSnapshot> {
         match &self.source {
             Source::Local(_) => None,

@@ -164,7 +164,7 @@ fn time_for(bytes: usize) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// Whether a body of that many bytes exceeds the limit of a request.
+/// Returns true if a body of that many bytes exceeds the limit of a request.
 pub(crate) fn exceeds_limit(bytes: impl TryInto<usize>) -> bool {
     bytes
         .try_into()
@@ -182,7 +182,7 @@ pub(super) struct ResponseBody {
     bytes: Option<Bytes>,
     /// An injected fault.
     broken: Option<Broken>,
-    /// Whether what comes before the fault is sent.
+    /// True if the part before the fault is sent.
     is_flushed: bool,
     state: Arc<ConnectionState>,
 }

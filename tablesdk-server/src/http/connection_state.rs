@@ -36,7 +36,7 @@ impl Phase {
         }
     }
 
-    /// Whether the connection can be closed now without the loss of a response.
+    /// Returns true if the connection can be closed now without the loss of a response.
     const fn is_quiet(self) -> bool {
         matches!(self, Self::Idle | Self::Head)
     }
@@ -53,14 +53,14 @@ const FLUSHING: u8 = Phase::Flushing as u8;
 pub(super) struct ConnectionState {
     /// A [`Phase`].
     phase: AtomicU8,
-    /// Whether [`quiet`](Self::quiet) waits. This flag and the phase are in one order for all threads, so that either the waiting
-    /// task sees a phase or its change sees the flag.
+    /// True if [`quiet`](Self::quiet) waits. This flag and the phase are in one order for all
+    /// threads, so that either the waiting task sees a phase or its change sees the flag.
     quiet_is_awaited: AtomicBool,
     quiet: Notify,
     is_authenticated: AtomicBool,
     idle: Arc<IdleList>,
     connection: Arc<IdleConnection>,
-    /// Whether `sending` has a response.
+    /// True if `sending` has a response.
     is_sending: AtomicBool,
     /// The response that is being sent, if it uses memory of the budget.
     sending: Mutex<Option<Arc<Transfer>>>,
@@ -89,7 +89,7 @@ impl ConnectionState {
         Phase::of(self.phase.load(Ordering::SeqCst))
     }
 
-    /// Whether a credential was accepted on this connection.
+    /// Returns true if a credential was accepted on this connection.
     pub(super) fn is_authenticated(&self) -> bool {
         self.is_authenticated.load(Ordering::Relaxed)
     }

@@ -25,7 +25,8 @@ pub(super) async fn read<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<Opt
     Ok((!head.is_empty()).then_some(head))
 }
 
-/// Whether there is no reason to wait for more: the head is complete, too long to be collected here, or not of HTTP/1.
+/// Returns true if there is no reason to wait for more: the head is complete, too long to be
+/// collected here, or not of HTTP/1.
 fn is_complete(head: &[u8]) -> bool {
     let Some(first) = head.first() else {
         return false;

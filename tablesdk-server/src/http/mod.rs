@@ -52,7 +52,7 @@ use idle::IdleList;
 use reset::Reset;
 use timeout_stream::{HEAD_WAIT_MAX, TimeoutStream};
 
-/// What the connections to one socket have in common.
+/// The state that the connections to one socket share.
 #[derive(Debug)]
 pub(crate) struct ConnectionShared<H> {
     handler: Arc<H>,
@@ -293,7 +293,7 @@ pub(crate) async fn stopped(stopping: &mut watch::Receiver<bool>) {
     let _ = stopping.wait_for(|stopping| *stopping).await;
 }
 
-/// What the requests of one connection have in common.
+/// The state that the requests of one connection share.
 struct Exchange<H> {
     shared: Arc<ConnectionShared<H>>,
     peer: IpAddr,
@@ -301,7 +301,7 @@ struct Exchange<H> {
     /// That of the connection.
     memory: Arc<RequestMemory>,
     state: Arc<ConnectionState>,
-    /// Whether a request was refused with part of its body unread. It is the connection's last.
+    /// True if a request was refused with part of its body unread. It is the connection's last.
     left_unread: AtomicBool,
 }
 

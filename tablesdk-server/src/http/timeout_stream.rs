@@ -28,7 +28,8 @@ pub(super) struct TimeoutStream<S> {
     state: Arc<ConnectionState>,
     head: Head,
     response: Response,
-    /// Whether hyper sent a response by itself: it could not parse the head, so there was no request for the handler.
+    /// True if hyper sent a response by itself: it could not parse the head, so there was no
+    /// request for the handler.
     is_refused: bool,
 }
 
@@ -89,7 +90,8 @@ impl<S: AsyncRead> TimeoutStream<S> {
         self.stream.get_ref().reset();
     }
 
-    /// Whether hyper writes a response of its own. It is held back, and the connection sends one with an error code instead.
+    /// Returns true if hyper writes its own response. It is held back, and the connection sends one
+    /// with an error code instead.
     ///
     /// hyper responds with a bare status to a head that it cannot parse, or that has more than 100 headers or 64 KiB, and has no hook
     /// for another response. Without a request in flight it writes nothing else. The bare status remains only for a client that sends
@@ -99,7 +101,7 @@ impl<S: AsyncRead> TimeoutStream<S> {
         self.is_refused
     }
 
-    /// Whether the time limit of this phase has passed.
+    /// Returns true if the time limit of this phase has passed.
     fn head_overdue(&mut self, phase: Phase, context: &mut Context<'_>) -> bool {
         if self.head.awaited != Some(phase) {
             self.head.awaited = Some(phase);

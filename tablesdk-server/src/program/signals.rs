@@ -1,4 +1,5 @@
-//! What stops the program: a signal, or the end of its standard input, in order; a second signal at once.
+//! The end of the program: a signal, or the end of its standard input, ends it in order; a second
+//! signal at once.
 
 use std::{future, io, thread};
 

@@ -8,7 +8,7 @@ use crate::request::memory::RequestMemory;
 /// The facts of a connection; by default, those of a request without a socket.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Connection {
-    /// Whether requests come over TLS, or without a socket to an `https` URL.
+    /// True if requests come over TLS, or without a socket to an `https` URL.
     pub(crate) is_encrypted: bool,
     /// The memory of the current request; `None` without a socket.
     pub(crate) memory: Option<Arc<RequestMemory>>,

@@ -51,19 +51,20 @@ pub(crate) struct Context {
     pub(crate) flavor: Flavor,
     /// The form of an error's body.
     error_format: ErrorFormat,
-    /// Whether the protocol version of the request cannot be read.
+    /// True if the protocol version of the request cannot be read.
     has_malformed_version: bool,
-    /// Whether the request is a GET.
+    /// True if the request is a GET.
     is_get: bool,
     /// `$select`, with its blanks and commas.
     select_text: Option<Box<str>>,
     /// Which preference a write has, and whether it is a POST.
     preference: Option<(Prefer, bool)>,
-    /// Whether the log contains the keys of entities.
+    /// True if the log contains the keys of entities.
     pub(crate) logs_entity_keys: bool,
-    /// Whether each request is logged at the level INFO, and not at DEBUG.
+    /// True if each request is logged at the level INFO, and not at DEBUG.
     pub(crate) logs_requests_at_info: bool,
-    /// Whether `ServerBusy` names a time to wait: a database that is started again, or fails over, needs some seconds.
+    /// True if `ServerBusy` names a time to wait: a database that is started again, or fails over,
+    /// needs some seconds.
     pub(crate) names_retry_after: bool,
     /// `None` for a request without a socket.
     memory: Option<Arc<RequestMemory>>,
@@ -71,7 +72,8 @@ pub(crate) struct Context {
     pub(crate) now: Timestamp,
     /// The time of the client's clock, if that is another one.
     pub(crate) client_time: Option<Timestamp>,
-    /// Whether the response has the date of the server's clock. Otherwise the socket adds that of the system, if there is a socket.
+    /// True if the response has the date of the server's clock. Otherwise the socket adds that of
+    /// the system, if there is a socket.
     pub(crate) is_dated: bool,
     /// The address of the client; `None` without a socket.
     pub(crate) peer: Option<IpAddr>,
@@ -79,7 +81,7 @@ pub(crate) struct Context {
     pub(crate) request_id: Guid,
     /// How long the operation may take.
     pub(crate) timeout: Duration,
-    /// Whether the runtime has a timer.
+    /// The timer of the runtime, if it is known to have one.
     pub(crate) timer: Timer,
     version: Option<HeaderValue>,
 }
@@ -178,7 +180,7 @@ impl Context {
         memory.is_none_or(|memory| memory.try_reserve_response(bytes))
     }
 
-    /// Whether the reserved memory of a response could be increased to this size at once.
+    /// Returns true if the reserved memory of a response could be increased to this size at once.
     pub(crate) fn response_may_grow(&self, bytes: usize) -> bool {
         let memory = self.memory.as_ref();
         memory.is_none_or(|memory| memory.try_resize_response(bytes))
@@ -436,7 +438,7 @@ impl Context {
     }
 }
 
-/// What follows the status in the first line of a response, instead of the usual phrase.
+/// The text after the status in the first line of a response, instead of the usual phrase.
 #[derive(Clone, Debug)]
 pub(crate) struct Reason(pub(crate) Cow<'static, str>);
 
@@ -452,9 +454,9 @@ enum ErrorFormat {
     Json(MetadataLevel),
     /// For operations whose bodies are XML, and of the front end.
     Xml,
-    /// Of an operation on tables or entities that accepts any form.
+    /// For an operation on tables or entities that accepts any form.
     Any,
-    /// Of a request whose protocol version cannot be read.
+    /// For a request whose protocol version cannot be read.
     Unversioned,
 }
 
@@ -541,7 +543,8 @@ impl RequestIds {
     }
 }
 
-/// Whether an error is found while the parts of a request are read. Such a response may be cached.
+/// Returns true if an error is found while the parts of a request are read. Such a response may be
+/// cached.
 // SERVICE: recorded for filters, names of properties and conditions.
 const fn is_of_reader(code: &ErrorCode) -> bool {
     matches!(

@@ -19,7 +19,7 @@ use tablesdk_protocol::{CorsRule, ErrorCode, ServiceError};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cors {
     allowed: Option<Allowed>,
-    /// Whether another origin may get other headers.
+    /// True if another origin may get other headers.
     varies: bool,
     is_deferred: bool,
 }
@@ -33,12 +33,13 @@ struct Allowed {
 }
 
 impl Cors {
-    /// Whether the rules can matter for a request at all.
+    /// Returns true if the rules can matter for a request at all.
     pub(crate) fn concerns(head: &Parts) -> bool {
         head.headers.contains_key(ORIGIN) || is_cached(&head.method)
     }
 
-    /// Of a request without an origin, whose rules are read with what it asks for.
+    /// The state of a request without an origin. The rules are read together with the resource that
+    /// it asks for.
     pub(crate) const fn deferred() -> Self {
         Self {
             allowed: None,
@@ -47,7 +48,7 @@ impl Cors {
         }
     }
 
-    /// Whether the rules are not known yet.
+    /// Returns true if the rules are not known yet.
     pub(crate) const fn is_deferred(&self) -> bool {
         self.is_deferred
     }
@@ -119,7 +120,7 @@ impl Cors {
     }
 }
 
-/// Whether a request is a preflight.
+/// Returns true if a request is a preflight.
 // SERVICE: `OPTIONS` without a CORS header is an ordinary method, which no resource supports.
 pub(crate) fn is_preflight(head: &Parts) -> bool {
     head.method == Method::OPTIONS
@@ -165,7 +166,7 @@ pub(crate) fn preflight(
     Ok(response)
 }
 
-/// Whether pages of other origins may get other headers.
+/// Returns true if pages of other origins may get other headers.
 fn distinguishes_origins(rules: &[CorsRule]) -> bool {
     rules.iter().any(|rule| !allows_all_origins(rule))
 }
@@ -187,7 +188,7 @@ fn allows_method(rule: &CorsRule, method: &str) -> bool {
     rule.allowed_methods.iter().any(|allowed| allowed == method)
 }
 
-/// Whether each of the names is in the list.
+/// Returns true if each of the names is in the list.
 fn allows_headers(rule: &CorsRule, names: &HeaderValue) -> bool {
     let Ok(names) = names.to_str() else {
         return false;
@@ -199,7 +200,8 @@ fn allows_headers(rule: &CorsRule, names: &HeaderValue) -> bool {
     })
 }
 
-/// Whether an item of a list of headers, which is a name or a prefix followed by a star, covers a name. Case does not matter.
+/// Returns true if an item of a list of headers, which is a name or a prefix followed by a star,
+/// covers a name. Case does not matter.
 fn covers(item: &str, name: &str) -> bool {
     match item.strip_suffix('*') {
         Some(prefix) => {
@@ -227,7 +229,7 @@ fn exposed_headers(items: &[String], response: &HeaderMap) -> Option<HeaderValue
     HeaderValue::from_str(&names.join(",")).ok()
 }
 
-/// Whether caches keep responses to this method.
+/// Returns true if caches keep responses to this method.
 fn is_cached(method: &Method) -> bool {
     method == Method::GET || method == Method::HEAD
 }

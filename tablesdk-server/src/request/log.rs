@@ -281,7 +281,7 @@ fn micros(began: Instant) -> u64 {
 /// signature, because a URL that was built wrongly has it in the wrong place.
 struct WithoutSignature<'t> {
     text: &'t str,
-    /// Whether slashes separate parts. A signature in a path has encoded ones.
+    /// True if slashes separate parts. A signature in a path has encoded ones.
     is_path: bool,
 }
 
@@ -327,7 +327,7 @@ impl fmt::Display for WithoutSignature<'_> {
     }
 }
 
-/// Whether a percent-encoded percent sign precedes a code.
+/// Returns true if a percent-encoded percent sign precedes a code.
 fn is_encoded_twice(text: &str) -> bool {
     let code = |rest: &str| {
         let mut digits = rest.bytes().map(hex);
@@ -372,7 +372,8 @@ fn write_without_runs(out: &mut String, text: &str, is_path: bool) {
     }
 }
 
-/// Whether a character is printable in a terminal: not a control, format or separator character except the space.
+/// Returns true if a character is printable in a terminal: not a control, format or separator
+/// character except the space.
 fn is_shown(character: char) -> bool {
     // The format of the log escapes quotes if necessary.
     matches!(character, '"' | '\'' | '\\') || character.escape_debug().len() == 1
@@ -403,7 +404,7 @@ fn run_of_base64(text: &str, is_path: bool) -> (&str, usize) {
     (text.get(..length).unwrap_or_default(), count)
 }
 
-/// Whether this is percent-encoded and not base64.
+/// Returns true if this is percent-encoded and not base64.
 fn is_code_of_other(code: &[u8]) -> bool {
     match code {
         [b'%', high, low] => match (hex(*high), hex(*low)) {
@@ -420,7 +421,7 @@ fn hex(digit: u8) -> Option<u8> {
         .and_then(|digit| u8::try_from(digit).ok())
 }
 
-/// Of either alphabet.
+/// Returns true for a character of either base64 alphabet.
 const fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_')
 }
@@ -433,7 +434,7 @@ fn is_hexadecimal(text: &str) -> bool {
 /// The `tracing` target of the events.
 pub(crate) const TARGET: &str = "tablesdk_server::request";
 const LEFT_OUT: &str = "…";
-/// Of the parameters that the service knows.
+/// The parameters that the service knows and that contain no keys.
 const PARAMETERS_WITHOUT_KEYS: [&str; 18] = [
     "$format",
     "$select",

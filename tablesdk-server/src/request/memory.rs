@@ -201,7 +201,7 @@ impl Reservation {
         transfers.list.insert(self.id, Arc::clone(&self.transfer));
     }
 
-    /// Whether no memory is reserved: it only tracks its transfer.
+    /// Returns true if no memory is reserved: it only tracks its transfer.
     pub(crate) fn is_empty(&self) -> bool {
         self.transfer.bytes.load(Ordering::Relaxed) == 0
     }
@@ -278,7 +278,7 @@ impl Transfer {
         self.cut.notified().await;
     }
 
-    /// Whether this transfer is aborted because it has stalled and others need the memory.
+    /// Returns true if this transfer is aborted because it has stalled and others need the memory.
     pub(crate) fn is_cut(&self) -> bool {
         self.is_cut.load(Ordering::Relaxed)
     }

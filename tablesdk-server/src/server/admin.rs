@@ -135,7 +135,7 @@ struct Operator {
     service: Arc<Service>,
     /// `None` if the server is not for tests.
     test_port: Option<TestPort>,
-    /// Whether a backup is running. Each backup occupies a thread.
+    /// True if a backup is running. Each backup occupies a thread.
     #[cfg(feature = "durable")]
     backs_up: Arc<AtomicBool>,
 }
@@ -298,8 +298,8 @@ impl Drop for EndOfBackup {
     }
 }
 
-/// Whether the host of a request is this machine, and it has no origin. A request that a web page caused has an origin, or the host
-/// name of the page.
+/// Returns true if the host of a request is this machine, and it has no origin. A request that a
+/// web page caused has an origin, or the host name of the page.
 fn is_for_this_machine(headers: &HeaderMap) -> bool {
     let host = headers.get(header::HOST);
     let host = host.and_then(|host| host.to_str().ok()).unwrap_or_default();
@@ -401,7 +401,8 @@ mod tests {
     use crate::TableServer;
     use crate::engine::{Action, Change, Command, Properties};
 
-    /// Of a server whose backup is longer than what is made ahead of its client.
+    /// The operator of a server whose backup is longer than the part that is made ahead of its
+    /// client.
     async fn operator() -> Operator {
         let service = Arc::clone(&TableServer::in_process().service);
         let table: TableName = "people".parse().unwrap();
@@ -450,7 +451,7 @@ mod tests {
         assert!(bytes.len() > 3_000_000);
     }
 
-    /// What a future has come to.
+    /// The output of a future that is polled once, if it is ready.
     async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
         std::future::poll_fn(|context| {
             Poll::Ready(match future.as_mut().poll(context) {

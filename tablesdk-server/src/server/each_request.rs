@@ -66,7 +66,7 @@ pub struct EachRequest<'s> {
     every: u64,
 }
 
-/// What happens at a request.
+/// The event at a request: a fault, or the end of the client.
 #[derive(Clone, Debug)]
 enum Case {
     Fault(Fault),
@@ -78,7 +78,8 @@ enum Case {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RunWithFault<T> {
-    /// What the action returned. `None` if the client ended during the request, as a program that is killed.
+    /// The result of the action. `None` if the client ended during the request, as a program that
+    /// is killed.
     pub outcome: Option<T>,
     /// The fault that has hit a request. `None` for a client that ended, and for the run without a fault, which is the last one of each
     /// fault.
@@ -235,7 +236,8 @@ impl fmt::Display for Case {
     }
 }
 
-/// What the future returns, or `None` if the rule has hit a request before: the future is dropped then.
+/// The output of the future, or `None` if the rule has hit a request before: the future is dropped
+/// then.
 async fn until_hit<T>(future: impl Future<Output = T>, rule: &mut InjectedFault) -> Option<T> {
     tokio::select! {
         biased;
@@ -244,7 +246,7 @@ async fn until_hit<T>(future: impl Future<Output = T>, rule: &mut InjectedFault)
     }
 }
 
-/// What the future returns, or with what it panics.
+/// The output of the future, or the payload of its panic.
 async fn caught<T>(future: impl Future<Output = T>) -> Result<T, Box<dyn Any + Send>> {
     let mut future = pin!(future);
     poll_fn(|context| {

@@ -67,7 +67,7 @@ pub struct TableServer {
     clock: VirtualClock,
     endpoint: String,
     service: Arc<Service>,
-    /// What the transports of this server share.
+    /// The state that the transports of this server share.
     in_process: Arc<InProcess>,
     stopping: watch::Sender<bool>,
     listener: Option<Listener>,

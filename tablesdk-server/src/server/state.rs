@@ -12,7 +12,7 @@ use crate::storage::Checkpoint;
 #[derive(Clone)]
 pub struct ServerSnapshot {
     checkpoint: Checkpoint,
-    /// Whether its entities contain their keys, as those of the flavor `CosmosDb`.
+    /// True if its entities contain their keys, as those of the flavor `CosmosDb`.
     stores_keys: bool,
 }
 

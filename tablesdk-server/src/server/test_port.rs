@@ -21,7 +21,7 @@ use crate::testing::json::{
 };
 use crate::testing::{InjectedFault, Journal, RecordedRequest, VirtualClock};
 
-/// What the test of another program holds of a server.
+/// The access to a server for the test of another program.
 pub(super) struct TestPort {
     service: Arc<Service>,
     account: String,

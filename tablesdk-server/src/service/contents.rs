@@ -163,7 +163,7 @@ async fn load_line(
     Ok(())
 }
 
-/// What the service does not say about an entity that it refuses: the property, and what is wrong with it.
+/// The details that the service omits when it refuses an entity: the property, and the reason.
 fn problem(entity: &[u8]) -> Option<String> {
     let entity = match read_entity(entity) {
         Ok(entity) => entity,

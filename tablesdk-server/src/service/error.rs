@@ -16,7 +16,7 @@ pub(super) struct OperationError {
 }
 
 impl OperationError {
-    /// Whether the server failed, and not the request.
+    /// Returns true if the server failed, and not the request.
     pub(super) fn is_server_error(&self) -> bool {
         self.response.status().is_server_error()
     }

@@ -41,7 +41,8 @@ pub(super) fn respond(
     Some(response)
 }
 
-/// Whether a browser opens the URL: no client of the service asks for a page, and no other page does so by a script.
+/// Returns true if a browser opens the URL: no client of the service asks for a page, and no other
+/// page does so by a script.
 fn is_from_browser(head: &Parts) -> bool {
     let is_of_client = |name: &HeaderName| {
         let own = [header::AUTHORIZATION, header::ORIGIN];
@@ -61,7 +62,7 @@ fn has_html(accept: &HeaderValue) -> bool {
     })
 }
 
-/// Whether the URL is that of the server or of one of its accounts.
+/// Returns true if the URL is that of the server or of one of its accounts.
 fn is_of_account(context: &Context, serves: impl Fn(&str) -> bool) -> bool {
     let account = context.account();
     context.resource().trim_start_matches('/').is_empty()

@@ -58,9 +58,9 @@ pub(crate) struct Options {
     /// The clock by which the socket dates responses that have no date; `None` without a socket.
     pub(crate) socket_clock: Option<Arc<dyn Clock>>,
     pub(crate) flavor: Flavor,
-    /// Whether the log contains the keys of entities.
+    /// True if the log contains the keys of entities.
     pub(crate) logs_entity_keys: bool,
-    /// Whether each request is logged at the level INFO, and not at DEBUG.
+    /// True if each request is logged at the level INFO, and not at DEBUG.
     pub(crate) logs_requests_at_info: bool,
     pub(crate) paging: Paging,
     pub(crate) storage: StorageOptions,
@@ -205,7 +205,7 @@ impl Service {
         self.flavor
     }
 
-    /// Whether the tables are in a data directory.
+    /// Returns true if the tables are in a data directory.
     pub(crate) fn is_persistent(&self) -> bool {
         self.engine.is_persistent()
     }
@@ -610,7 +610,7 @@ pub(crate) struct Admitted {
 struct Policies(Option<View>);
 
 impl Policies {
-    /// Those of a table; `None` if it does not exist.
+    /// The policies of a table; `None` if it does not exist.
     fn of(
         &mut self,
         engine: &Engine,
@@ -630,7 +630,7 @@ impl Policies {
         }
     }
 
-    /// Whether they had to be fetched. Then the request must be authenticated again.
+    /// Returns true if policies had to be fetched. Then the request must be authenticated again.
     async fn fetch_missing(&self) -> Result<bool, StorageError> {
         match &self.0 {
             Some(view) => view.fetch_missing().await,

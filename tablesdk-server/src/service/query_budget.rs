@@ -50,8 +50,8 @@ pub(super) async fn commit(
     engine.commit_with(account, command, write).await
 }
 
-/// Whether a request may leave its thread. A request from a socket runs in a task of the runtime. Other requests run on the caller's
-/// thread, where `block_in_place` may panic.
+/// Returns true if a request may leave its thread. A request from a socket runs in a task of the
+/// runtime. Other requests run on the caller's thread, where `block_in_place` may panic.
 #[cfg(feature = "durable")]
 fn can_block(has_socket: bool) -> bool {
     let runtime = Handle::try_current().map(|runtime| runtime.runtime_flavor());

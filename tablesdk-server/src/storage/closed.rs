@@ -10,13 +10,13 @@ impl Closed {
     /// For a storage that holds no resource that another process or server could wait for.
     pub(crate) const NOW: Self = Self(None);
 
-    /// Of a storage that drops the sender when it is closed.
+    /// The end of a storage that drops the sender when it is closed.
     #[cfg(feature = "durable")]
     pub(super) const fn after(closing: watch::Receiver<()>) -> Self {
         Self(Some(closing))
     }
 
-    /// Whether it is closed already.
+    /// Returns true if the storage is closed already.
     pub(crate) fn is_now(&self) -> bool {
         let closing = self.0.as_ref();
         closing.is_none_or(|closing| closing.has_changed().is_err())

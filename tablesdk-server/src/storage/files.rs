@@ -26,7 +26,7 @@ pub(crate) fn process_files_max() -> Option<u64> {
     None
 }
 
-/// Whether an error means that too many files are open, in the process or in the system.
+/// Returns true if an error means that too many files are open, in the process or in the system.
 pub(crate) fn is_exhausted(error: &io::Error) -> bool {
     #[cfg(unix)]
     {

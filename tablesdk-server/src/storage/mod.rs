@@ -70,7 +70,7 @@ pub(crate) enum StorageOptions {
 }
 
 impl StorageOptions {
-    /// Whether the records are in memory.
+    /// Returns true if the records are in memory.
     pub(crate) const fn is_memory(&self) -> bool {
         matches!(self, Self::Memory)
     }
@@ -165,7 +165,8 @@ pub(crate) trait Storage: Send + Sync {
     /// Resolves when all committed batches are durable.
     fn wait_durable(&self) -> Commit;
 
-    /// Whether so many writes are in flight that the caller must [`wait_durable`](Self::wait_durable) before another commit.
+    /// Returns true if so many writes are in flight that the caller must
+    /// [`wait_durable`](Self::wait_durable) before another commit.
     fn has_backpressure(&self) -> bool;
 
     /// Returns the reason if writes are not possible any more.
@@ -173,7 +174,7 @@ pub(crate) trait Storage: Send + Sync {
         Ok(())
     }
 
-    /// Whether the records survive the process.
+    /// Returns true if the records survive the process.
     fn is_persistent(&self) -> bool;
 
     /// The records at this moment, to be restored later. `None` if the storage cannot restore them.
@@ -273,7 +274,8 @@ impl StorageError {
         Self::Corrupt { what }
     }
 
-    /// Whether a retry may succeed later, without a restart. The failed operation had no effect.
+    /// Returns true if a retry may succeed later, without a restart. The failed operation had no
+    /// effect.
     pub(crate) const fn is_temporary(&self) -> bool {
         match self {
             #[cfg(feature = "durable")]
@@ -287,7 +289,7 @@ impl StorageError {
 /// Writes that happen together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WriteBatch {
-    /// Whether the batch changes records that are cached for an epoch.
+    /// True if the batch changes records that are cached for an epoch.
     pub(crate) starts_epoch: bool,
     /// In the order in which they are applied.
     pub(crate) writes: Vec<Write>,

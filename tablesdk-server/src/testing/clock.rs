@@ -37,7 +37,7 @@ pub struct VirtualClock(Arc<ClockState>);
 
 struct ClockState {
     source: Source,
-    /// Whether the clock was ever frozen or moved. Without that, reading it locks nothing.
+    /// True if the clock was ever frozen or moved. Without that, reading it locks nothing.
     was_moved: AtomicBool,
     position: Mutex<Position>,
 }
@@ -148,7 +148,7 @@ impl VirtualClock {
         }
     }
 
-    /// Whether the clock is frozen.
+    /// Returns true if the clock is frozen.
     pub fn is_frozen(&self) -> bool {
         self.lock().frozen.is_some()
     }

@@ -11,7 +11,7 @@ use tablesdk_protocol::header::X_MS_RETRY_AFTER_MS;
 use crate::flavor::Flavor;
 use crate::request::connection::Broken;
 
-/// What happens to a request: whether and when it is carried out, and what comes back.
+/// A fault of a request: if and when the request is carried out, and the response.
 ///
 /// Each of these is a fault that networks and services cause. A fault is injected by a [rule](super::Faults::on).
 ///
@@ -37,7 +37,7 @@ pub struct Fault {
     pub(super) reaction: Reaction,
 }
 
-/// Whether and when the request is carried out.
+/// How often and when the request is carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Application {
     Never,
@@ -50,7 +50,7 @@ pub(crate) enum Application {
     Again(Duration),
 }
 
-/// What the client gets.
+/// The client's view of the response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reaction {
     /// The response of the operation, this long after it.

@@ -41,7 +41,7 @@ pub struct Faults(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
-    /// Whether there is any rule: a server without rules does not lock anything.
+    /// True if there is any rule: a server without rules does not lock anything.
     is_active: AtomicBool,
     state: Mutex<FaultState>,
 }

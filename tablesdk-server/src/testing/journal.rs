@@ -257,7 +257,7 @@ impl RecordedRequest {
         }
     }
 
-    /// Whether a query of the program reads a whole table, or a range of its partitions.
+    /// Returns true if a query of the program reads a whole table, or a range of its partitions.
     pub(super) fn is_scan(&self) -> bool {
         let query = self.query.as_ref();
         query.is_some_and(|it| it.access == AccessClass::Scan && !it.is_of_own_entities())

@@ -100,7 +100,7 @@ impl RuleForm {
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// A description of the error in the rule.
     pub(crate) fn add_to(self, faults: &Faults) -> Result<InjectedFault, String> {
         let ops = self.operations.map(|names| {
             let ops = names.iter().map(|name| name.parse::<Op>());

@@ -28,7 +28,7 @@ pub(crate) struct TestKit {
     in_flight: Mutex<watch::Sender<Held>>,
 }
 
-/// What becomes of the requests that faults hold back.
+/// The fate of the requests that faults hold back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Held {
     #[default]
@@ -52,7 +52,7 @@ impl TestKit {
         Journal(recording)
     }
 
-    /// What the kit does with a request; `None` if there are neither rules nor journals.
+    /// The kit's observation of a request; `None` if there are neither rules nor journals.
     pub(crate) fn request(
         self: &Arc<Self>,
         context: &mut Context,
@@ -154,7 +154,7 @@ pub(crate) struct Observed {
     flavor: Flavor,
     counts: Arc<EntityCounts>,
     in_flight: InFlight,
-    /// Whether the operation was carried out, or has an injected error, before the connection ends.
+    /// True if the operation was carried out, or has an injected error, before the connection ends.
     has_response: bool,
     /// `None` once it is recorded.
     recorded: Option<RecordedRequest>,

@@ -38,7 +38,7 @@ pub enum LintKind {
     OverWideRead,
     /// At least 100 entities of 4 KiB or more are read with all their properties.
     NoProjection,
-    /// Of 100 written entities or more, at least 80 % are in one partition.
+    /// At least 80 % of 100 written entities or more are in one partition.
     HotPartition,
     /// At least 100 inserted entities have ever greater keys, or ever smaller ones: the prepend/append anti-pattern. `InsertOrMerge` and
     /// `InsertOrReplace` count as inserts.
@@ -48,7 +48,7 @@ pub enum LintKind {
 }
 
 impl LintKind {
-    /// What happens.
+    /// A description of the requests.
     pub(super) const fn observation(self) -> &'static str {
         match self {
             Self::Scan => "queries read the whole table, or a range of its partitions",
@@ -61,7 +61,7 @@ impl LintKind {
         }
     }
 
-    /// What to use instead.
+    /// The recommended design.
     pub const fn advice(self) -> &'static str {
         match self {
             Self::Scan => {
@@ -110,7 +110,8 @@ impl fmt::Display for Lint {
 }
 
 impl Journal {
-    /// What the requests so far say about the design of each table. Requests that failed do not count.
+    /// Hints about the design of each table, from the requests so far. Requests that failed do not
+    /// count.
     ///
     /// The result is a hint, not a proof: a test has few entities, and its keys may differ from those in production.
     pub fn lints(&self) -> Vec<Lint> {
@@ -222,7 +223,8 @@ fn written_by(requests: &[&RecordedRequest]) -> usize {
     entities.filter(|entity| entity.op.is_write()).count()
 }
 
-/// Whether a request inserts an entity, or a batch inserts all of its entities. An upsert may insert.
+/// Returns true if a request inserts an entity, or a batch inserts all of its entities. An upsert
+/// may insert.
 fn is_insert(request: &RecordedRequest) -> bool {
     let mut ops = request.entities.iter().map(|entity| entity.op);
     !request.entities.is_empty()
@@ -234,7 +236,8 @@ fn is_insert(request: &RecordedRequest) -> bool {
         })
 }
 
-/// Whether keys only become greater, or only smaller: all of them, or those of each partition.
+/// Returns true if keys only become greater, or only smaller: all of them, or those of each
+/// partition.
 fn is_monotonic(inserts: &[&RecordedRequest]) -> bool {
     let entities = || inserts.iter().flat_map(|request| &request.entities);
     let keys = || {

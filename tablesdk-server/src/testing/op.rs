@@ -36,7 +36,7 @@ macro_rules! operations {
                 }
             }
 
-            /// Whether the operation changes entities, tables or settings.
+            /// Returns true if the operation changes entities, tables or settings.
             pub const fn is_write(self) -> bool {
                 match self {
                     $(Self::$name => operations!(@ $access),)*

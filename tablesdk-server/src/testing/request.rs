@@ -1,4 +1,4 @@
-//! What a request asks for, as rules and the journal see it.
+//! The contents of a request, as rules and the journal see it.
 
 use tablesdk_protocol::filter::{AccessClass, ComparisonOperator, Filter};
 use tablesdk_protocol::operation::batch::{Change, Query, Received};
@@ -7,7 +7,7 @@ use tablesdk_protocol::{EntityKey, Value};
 
 use super::Op;
 
-/// What an authenticated request asks for.
+/// The contents of an authenticated request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct RequestInfo {
     /// `None` for a request to a resource that does not exist.
@@ -45,13 +45,14 @@ pub struct RequestedQuery {
     pub select: Option<Vec<String>>,
     /// The maximum number of entities of the page.
     pub top: Option<usize>,
-    /// Whether the request asks for a page after the first.
+    /// True if the request asks for a page after the first.
     pub is_continuation: bool,
 }
 
 impl RequestedQuery {
-    /// Whether the query reads a range of the partitions whose keys begin as those of the Rust client's own entities: the buckets of
-    /// entities that expire. No program writes there, so that the range is as small as what it is for.
+    /// Returns true if the query reads a range of the partitions whose keys begin as those of the
+    /// Rust client's own entities: the buckets of entities that expire. No program writes there, so
+    /// the range has no other entities.
     pub(super) fn is_of_own_entities(&self) -> bool {
         use ComparisonOperator::{GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual};
         let filter = self.filter.as_deref().and_then(|text| text.parse().ok());
@@ -71,7 +72,7 @@ impl RequestedQuery {
     }
 }
 
-/// What the keys of the client's own entities begin with.
+/// The beginning of the keys of the client's own entities.
 const OWN: &str = "~tablesdk.";
 
 impl RequestInfo {

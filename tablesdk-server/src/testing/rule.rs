@@ -207,7 +207,7 @@ pub(super) struct Rule {
 }
 
 impl Rule {
-    /// Whether the rule will select no more requests.
+    /// Returns true if the rule will select no more requests.
     pub(super) fn is_used_up(&self) -> bool {
         let has_no_fault = match &self.choice {
             Choice::Each(faults) => faults.size_hint().1 == Some(0),

@@ -76,7 +76,7 @@ impl Throttled {
     }
 }
 
-/// What is left of each rate.
+/// The remaining part of each rate.
 #[derive(Debug)]
 pub(super) struct Throttling {
     throttle: Throttle,
@@ -100,7 +100,7 @@ struct Bucket {
 }
 
 impl Bucket {
-    /// What is left of its rate at a time.
+    /// The remaining part of its rate at a time.
     fn left_at(self, now: Timestamp, rate: f64) -> f64 {
         if now <= self.at {
             return self.left;
@@ -171,7 +171,7 @@ impl Throttling {
         partition.into_iter().chain(whole).collect()
     }
 
-    /// What is left of a rate now.
+    /// The remaining part of a rate now.
     fn bucket(&mut self, scope: &Scope, rate: f64, now: Timestamp) -> &mut Bucket {
         let new = Bucket {
             left: rate,

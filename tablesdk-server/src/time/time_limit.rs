@@ -13,7 +13,7 @@ use std::time::Duration;
 use tablesdk_protocol::ErrorCode;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Whether the runtime has a timer.
+/// The timer of the runtime, if it is known to have one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timer {
     /// It is unknown whether there is a timer.
@@ -26,7 +26,8 @@ pub(crate) enum Timer {
 ///
 /// # Errors
 ///
-/// Those of the operation, and `OperationTimedOut`: then it is unknown whether the operation had an effect.
+/// The errors of the operation, and `OperationTimedOut`: then it is unknown whether the operation
+/// had an effect.
 pub(crate) async fn within<T, E: From<ErrorCode>>(
     limit: Duration,
     timer: Timer,

@@ -13,7 +13,7 @@ use tablesdk_protocol::{EntityKey, ErrorCode, ResourcePath, ServiceError, TableN
 use super::{Principal, TokenAction};
 use crate::flavor::Flavor;
 
-/// What an operation requires of each kind of credential.
+/// The requirements of an operation for each kind of credential.
 #[derive(Debug)]
 struct Requirements {
     /// An account SAS needs one of these resource types…
@@ -152,7 +152,7 @@ impl<'a> Write<'a> {
 }
 
 impl Principal {
-    /// Whether a write is permitted: the operation of a request, or a change of a batch.
+    /// Checks that a write is permitted: the operation of a request, or a change of a batch.
     ///
     /// # Errors
     ///
@@ -168,8 +168,8 @@ impl Principal {
         }
     }
 
-    /// Whether an operation is permitted. A query is limited by [`Principal::keys`], too. An insert, and each change of a batch,
-    /// needs [`Principal::authorize`] once its body is read.
+    /// Checks that an operation is permitted. A query is limited by [`Principal::keys`], too. An
+    /// insert, and each change of a batch, needs [`Principal::authorize`] once its body is read.
     ///
     /// # Errors
     ///
@@ -255,7 +255,7 @@ impl Principal {
         }
     }
 
-    /// Whether an entity may be read.
+    /// Checks that an entity may be read.
     ///
     /// # Errors
     ///
@@ -269,7 +269,8 @@ impl Principal {
         }
     }
 
-    /// Whether a table may be queried. [`Principal::keys`] returns the range of keys that the principal may see.
+    /// Checks that a table may be queried. [`Principal::keys`] returns the range of keys that the
+    /// principal may see.
     ///
     /// # Errors
     ///
@@ -278,7 +279,8 @@ impl Principal {
         self.require(&READ_ENTITIES, Some(table))
     }
 
-    /// Whether it has what an operation on the entities of a table, or on something else, requires.
+    /// Checks that the principal meets the requirements of an operation on the entities of a table,
+    /// or on something else.
     fn require(
         &self,
         requirements: &Requirements,

@@ -39,7 +39,7 @@ pub(crate) enum Principal {
     Token(TokenGrant),
 }
 
-/// What a table SAS grants, completed by the stored access policy that it names.
+/// The permissions of a table SAS, completed by the stored access policy that it names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TableGrant {
     table: TableName,

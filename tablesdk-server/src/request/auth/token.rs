@@ -138,7 +138,7 @@ impl TokenGrant {
         Self(self.0 | action.bit())
     }
 
-    /// Whether the grant contains an action.
+    /// Returns true if the grant contains an action.
     pub const fn allows(self, action: TokenAction) -> bool {
         self.0 & action.bit() != 0
     }
@@ -169,7 +169,7 @@ pub enum TokenRefusal {
 pub(crate) struct Tokens {
     /// Checks the tokens. Without a verifier, every token is refused.
     pub(crate) verifier: Option<Arc<dyn TokenVerifier>>,
-    /// Whether tokens are accepted over unencrypted connections.
+    /// True if tokens are accepted over unencrypted connections.
     pub(crate) over_http: bool,
 }
 

@@ -164,7 +164,7 @@ fn part_error(context: &Context, refusal: &Refusal, is_only: bool) -> ServiceErr
     ServiceError::new(error.code().clone(), message).with_status(error.status())
 }
 
-/// Whether the error of the only operation of a batch has no index in front of its message.
+/// Returns true if the error of the only operation of a batch has no index in front of its message.
 // SERVICE: recorded for the entity that is missing and for its version; that an existing one keeps the index is assumed.
 fn is_unindexed(context: &Context, error: &ServiceError) -> bool {
     let is_about_entity = matches!(

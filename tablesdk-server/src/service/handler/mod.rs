@@ -236,7 +236,7 @@ fn push_with_key(
     }
 }
 
-/// Whether the entity in a body exceeds the limit, with values that exceed theirs.
+/// Returns true if the entity in a body exceeds the limit, with values that exceed theirs.
 fn is_too_large(key: &EntityKey, body: &EntityBody, flavor: Flavor) -> bool {
     let Ok(input) = body.read_as(flavor.entity_style()) else {
         return false;
@@ -269,7 +269,7 @@ fn with_metadata_last(object: &[u8]) -> Option<Bytes> {
     Some([b"{", rest, b",", metadata, b"}"].concat().into())
 }
 
-/// Whether an operation changes nothing, so that a secondary carries it out.
+/// Returns true if an operation changes nothing, so that a secondary carries it out.
 pub(super) const fn is_read(operation: &Operation) -> bool {
     matches!(
         operation,

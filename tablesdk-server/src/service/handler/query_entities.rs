@@ -173,7 +173,7 @@ impl<'a> Page<'a> {
 struct Start {
     /// `None` for the first entity.
     position: Option<Position>,
-    /// Whether the page before this one was empty on purpose.
+    /// True if the page before this one was empty on purpose.
     is_after_empty_page: bool,
 }
 

@@ -34,7 +34,7 @@ pub(super) async fn set(engine: &Engine, context: &Context, request: &SetRequest
     Ok(SetResponse.encode())
 }
 
-/// Whether a policy leaves out one of its fields.
+/// Returns true if a policy leaves out one of its fields.
 const fn is_partial(policy: &AccessPolicy) -> bool {
     policy.start.is_none() || policy.expiry.is_none() || policy.permissions.is_none()
 }

@@ -58,7 +58,8 @@ impl Directory {
         }
     }
 
-    /// Whether it has a file `FORMAT`, which must name the format of this version.
+    /// Returns true if the directory has a file `FORMAT`, which must name the format of this
+    /// version.
     fn has_format(&self) -> io::Result<bool> {
         match fs::read(self.format()) {
             Ok(text) => self.check_format(&text).map(|()| true),
@@ -84,7 +85,8 @@ impl Directory {
         self.records().join("version")
     }
 
-    /// Whether there is an embedded store. Where it is not known, opening the store shows it.
+    /// Returns true if there is an embedded store, or if that is not known: opening the store shows
+    /// it.
     pub(super) fn has_store(&self) -> bool {
         self.store_version().try_exists().unwrap_or(true)
     }

@@ -10,7 +10,7 @@ use crate::storage::{Records, Slice, Snapshot, StorageError, Write, WriteBatch};
 /// The last write under each key.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Writes {
-    /// What is put.
+    /// The records that are put.
     records: Map,
     /// The keys that are removed, none of which is in `records`. Their records are empty.
     removed: Map,

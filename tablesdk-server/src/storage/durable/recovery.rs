@@ -122,7 +122,8 @@ fn open_store(directory: &Directory) -> io::Result<Opened> {
     })
 }
 
-/// Whether the store has read a group of writes in a journal to its end, and it is not as it was written.
+/// Returns true if the store has read a group of writes in a journal to its end, and it is not as
+/// it was written.
 const fn is_torn(opened: &fjall::Result<Database>) -> bool {
     use fjall::JournalRecoveryError::InvalidFileName;
 
@@ -155,7 +156,7 @@ mod tests {
 
     const GROUPS: u64 = 20;
 
-    /// Of several pages, and none that is compressed.
+    /// A record of several pages, which cannot be compressed.
     fn record(number: u64) -> Vec<u8> {
         let word = |index: u64| xxh3_64(&(number << 32 | index).to_le_bytes());
         let words = (0..2500_u64).map(word);

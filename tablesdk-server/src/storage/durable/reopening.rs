@@ -114,7 +114,8 @@ fn first_pause(stops: u32) -> Duration {
     PAUSE_MIN.saturating_mul(1 << doublings).min(PAUSE_MAX)
 }
 
-/// Whether too many files are open again, or the old store has not released the directory yet.
+/// Returns true if too many files are open again, or the old store has not released the directory
+/// yet.
 fn is_temporary(error: &io::Error) -> bool {
     is_exhausted(error) || error.kind() == io::ErrorKind::ResourceBusy
 }
@@ -159,7 +160,7 @@ mod tests {
         held
     }
 
-    /// What was acknowledged is there, and nothing else.
+    /// Checks that all acknowledged records are there, and no others.
     fn check(snapshot: &dyn Snapshot, written: u32) {
         let mut records = snapshot.range(b"0", b":");
         for number in 0..written {
@@ -180,7 +181,7 @@ mod tests {
         recovered.await.expect("the store recovers");
     }
 
-    /// What the child does, under a limit of open files.
+    /// The work of the child, under a limit of open files.
     async fn exhaust_and_recover(directory: &Path) {
         let mut written = 0;
         for free in 0..3 {

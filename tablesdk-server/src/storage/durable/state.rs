@@ -1,5 +1,5 @@
-//! What the writers of a durable storage share: the writes that are pending or being written, the durable records, and why writes are
-//! refused.
+//! The state that the writers of a durable storage share: the writes that are pending or being
+//! written, the durable records, and why writes are refused.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -89,8 +89,8 @@ impl StoreState {
         }
     }
 
-    /// Whether the next write would be in a group of its own, as was the last one. Otherwise the group would keep the writers waiting
-    /// that are about to come.
+    /// Returns true if the next write would be alone in its group, as the last one was. Any other
+    /// group would delay the writers that are about to come.
     pub(super) fn is_lone(&self) -> bool {
         self.turn.is_free() && self.pending.waiting.is_empty() && self.last_writers <= 1
     }

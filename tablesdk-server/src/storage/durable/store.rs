@@ -326,7 +326,7 @@ const TABLES_PER_CLEAN_UP: u32 = 12;
 const MERGED_MIN: usize = 4;
 /// The store begins another journal when one is so long and a memory table is written.
 const JOURNAL_BYTES: usize = 64 * 1024 * 1024;
-/// What a journal has for each item, or more.
+/// The most bytes that a journal adds to an item.
 const ITEM_BYTES: usize = 32;
 /// After so many looks, the next table makes the store look again.
 const WAITS_MAX: u32 = 100;
@@ -344,7 +344,7 @@ mod tests {
     use super::*;
     use crate::storage::WriteBatch;
 
-    /// What a history does.
+    /// A step of a history.
     #[derive(Clone, Debug)]
     enum Step {
         /// Writes a group of records, or removes their keys. A record has so many bytes.

@@ -15,7 +15,7 @@ use super::group_mark;
 /// The newest journal of a store that refuses to open.
 pub(super) struct TornTail {
     path: PathBuf,
-    /// What was in it, without the zeros at the end.
+    /// The content of the file, without the zeros at the end.
     bytes: Vec<u8>,
     length: u64,
     /// Where the groups end that may be torn, the last one first.

@@ -10,7 +10,7 @@ use super::state::{Group, Shared, StoreState};
 use super::store::{Store, WriteError, failed};
 use crate::storage::{StorageError, is_exhausted};
 
-/// What the thread that writes a group needs.
+/// The state of the thread that writes a group.
 pub(super) struct GroupWriter {
     store: Store,
     /// The number of the last group.
@@ -72,7 +72,7 @@ impl Drop for PoisonOnExit<'_> {
 }
 
 impl Shared {
-    /// What the writing thread does.
+    /// Runs the writing thread.
     pub(super) fn write_until_closed(&self) {
         let _poison = PoisonOnExit(self);
         self.write_groups();
@@ -239,7 +239,7 @@ impl Shared {
 }
 
 impl StoreState {
-    /// Whether the writing thread has something to do once it is its turn.
+    /// Returns true if the writing thread has something to do once it is its turn.
     fn has_work(&self) -> bool {
         !self.pending.waiting.is_empty() || self.is_closing || self.has_temporary_failure()
     }

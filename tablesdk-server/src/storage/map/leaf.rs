@@ -176,12 +176,12 @@ impl Leaf {
         self.find_prefix();
     }
 
-    /// Whether so little is left that the leaf should become a part of its neighbour.
+    /// Returns true if so little is left that the leaf should become a part of its neighbour.
     pub(super) fn is_small(&self) -> bool {
         self.weight() < WEIGHT_MAX / 4 && self.len() < ENTRIES_MAX / 4
     }
 
-    /// Whether both leaves fit in one, with room for further entries.
+    /// Returns true if both leaves fit in one, with room for further entries.
     pub(super) fn fits_with(&self, right: &Self) -> bool {
         self.weight() + right.weight() <= WEIGHT_MAX / 4 * 3
             && self.len() + right.len() <= ENTRIES_MAX / 4 * 3

@@ -119,7 +119,7 @@ impl Node {
         }
     }
 
-    /// Whether so little is left that the node should become a part of its neighbour.
+    /// Returns true if so little is left that the node should become a part of its neighbour.
     fn is_small(&self) -> bool {
         match self {
             Self::Inner(inner) => inner.is_small(),
@@ -127,7 +127,7 @@ impl Node {
         }
     }
 
-    /// Whether both nodes fit in one, with room for further entries.
+    /// Returns true if both nodes fit in one, with room for further entries.
     fn fits_with(&self, right: &Self) -> bool {
         match (self, right) {
             (Self::Inner(left), Self::Inner(right)) => left.fits_with(right),

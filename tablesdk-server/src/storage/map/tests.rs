@@ -10,7 +10,7 @@ use super::*;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What a map is made of.
+/// The numbers of the parts of a map.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Size {
     depth: usize,

@@ -29,9 +29,9 @@ pub(super) struct Database {
     prepared: OnceCell<()>,
     /// Its hosts, for messages.
     hosts: String,
-    /// Whether the last attempt to reach the database failed.
+    /// True if the last attempt to reach the database failed.
     is_down: AtomicBool,
-    /// Whether the last request waited for a connection in vain.
+    /// True if the last request waited for a connection in vain.
     is_exhausted: AtomicBool,
 }
 

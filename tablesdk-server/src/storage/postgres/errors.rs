@@ -1,4 +1,5 @@
-//! What an error of the database means: that nothing was written, that it may have been, or that a statement is wrong.
+//! The meaning of an error of the database: nothing was written, something may have been, or a
+//! statement is wrong.
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -12,19 +13,19 @@ use crate::storage::StorageError;
 #[derive(Debug)]
 pub(super) struct Lost {
     pub(super) cause: Arc<str>,
-    /// Whether the statement certainly had no effect.
+    /// True if the statement certainly had no effect.
     pub(super) had_no_effect: bool,
     is_late: bool,
 }
 
 impl Lost {
-    /// Whether another connection may respond at once.
+    /// Returns true if another connection may respond at once.
     pub(super) const fn may_be_retried(&self) -> bool {
         !self.is_late
     }
 }
 
-/// What was lost.
+/// The loss that an error reports.
 ///
 /// # Errors
 ///
@@ -52,7 +53,7 @@ pub(super) fn lost(error: &Error) -> Result<Lost, StorageError> {
     })
 }
 
-/// Whether the database refuses for now what it may do later.
+/// Returns true if the database refuses for now what it may do later.
 fn is_temporary(response: &DbError) -> bool {
     // Connections, resources, interventions of an operator; and what a new primary says while it is none yet.
     let classes = ["08", "53", "57", "58"];
@@ -64,7 +65,8 @@ fn is_temporary(response: &DbError) -> bool {
         || response.code() == &SqlState::READ_ONLY_SQL_TRANSACTION
 }
 
-/// Whether the database ends the connection with it. Then a commit may wait for a replica, and be applied.
+/// Returns true if the database ends the connection with this response. Then a commit may wait for
+/// a replica, and be applied.
 fn is_fatal(response: &DbError) -> bool {
     match response.parsed_severity() {
         Some(severity) => matches!(severity, Severity::Fatal | Severity::Panic),
@@ -73,12 +75,13 @@ fn is_fatal(response: &DbError) -> bool {
     }
 }
 
-/// Whether the database itself does not know what became of a statement.
+/// Returns true if the database itself does not know the outcome of a statement.
 fn is_unknown(code: &SqlState) -> bool {
     code.code().starts_with("08") || code == &SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN
 }
 
-/// Whether a commit was undone because a record has changed, or was written by another transaction at the same time.
+/// Returns true if a commit was undone because a record has changed, or was written by another
+/// transaction at the same time.
 pub(super) fn is_conflict(error: &Error) -> bool {
     error.code().is_some_and(|code| {
         [

@@ -14,7 +14,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::errors;
 
-/// Whether the database keeps idle connections. Clones are the same.
+/// A record of idle connections that the database closed. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KeptConnections(Arc<Mutex<ConnectionRecord>>);
 
@@ -24,7 +24,8 @@ struct ConnectionRecord {
     cause: Option<Arc<str>>,
     /// The least time after which an idle connection was closed; `None` while the database keeps them.
     closed_after: Option<Duration>,
-    /// Whether the line about closed connections waits for a cause: a connection counts as closed a moment before its end is noted.
+    /// True if the line about closed connections waits for a cause: a connection counts as closed a
+    /// moment before its end is noted.
     awaits_cause: bool,
 }
 

@@ -73,7 +73,8 @@ pub(super) fn read(stored: &[u8]) -> Result<Vec<u8>, StorageError> {
     Ok(key)
 }
 
-/// What may be in another form: most keys have letters of one byte only, so it is looked for first.
+/// The part of a key that may be in another form. It is looked for first, since most keys have
+/// letters of one byte only.
 fn letters(key: &[u8]) -> &[u8] {
     key.get(PREFIX_BYTES..).unwrap_or_default()
 }

@@ -208,7 +208,7 @@ impl SharedStorage for PostgresStorage {
     }
 }
 
-/// Whether a row belongs to the range that was asked for.
+/// Returns true if a row belongs to the requested range.
 fn is_of_range(row: &Row) -> Result<bool, StorageError> {
     get::<Option<i64>>(row, 1).map(|version| version.is_none())
 }

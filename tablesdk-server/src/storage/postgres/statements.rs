@@ -27,7 +27,7 @@ pub(super) const KEYS: &str =
 
 /// The same, and the first records of a range, without versions, up to a number of them and a number of bytes.
 ///
-/// What is left of removed records is in another index, so a scan does not step over it.
+/// The remainders of removed records are in another index, so a scan does not step over them.
 pub(super) const KEYS_AND_RANGE: &str = "\
     SELECT key, version, record FROM tablesdk_records WHERE key = ANY($1) \
     UNION ALL \
@@ -94,5 +94,5 @@ pub(super) const SWEEP: &str = "\
 /// The limit in [`SWEEP`].
 pub(super) const SWEEP_MAX: i64 = 1000;
 
-/// Whether the database is read-only.
+/// A query with the result `on` if the database is read-only.
 pub(super) const PROBE: &str = "SHOW transaction_read_only";

@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout_at};
 use super::FetchedRecord;
 use crate::storage::StorageError;
 
-/// What reads the records of a group in one round trip.
+/// A reader of the records of a group in one round trip.
 pub(crate) trait ReadRecords: Send + Sync + 'static {
     fn records(&self, keys: Vec<Vec<u8>>) -> impl Future<Output = Records> + Send;
 }
@@ -42,7 +42,8 @@ impl GroupState {
         self.last_id
     }
 
-    /// Whether there are enough workers beside this one. One whose round trip hangs does not count.
+    /// Returns true if there are enough workers beside this one. A worker whose round trip hangs
+    /// does not count.
     fn has_enough_beside(&self, worker: u64, now: Instant) -> bool {
         let others = self.workers.iter().filter(|(id, _)| *id != worker);
         let active = others.filter(|(_, began)| now - *began <= HUNG);
@@ -212,7 +213,7 @@ impl<S> Drop for EndOfWorker<S> {
 
 /// The time of the fastest round trip of the last seconds: what the network and the database take when nothing is in the way.
 struct Fastest {
-    /// Of this period, and of the one before it.
+    /// The fastest times of this period, and of the one before it.
     times: [Duration; 2],
     period_started: Instant,
 }
@@ -290,7 +291,7 @@ mod tests {
     struct Database {
         responses: Semaphore,
         round_trips: AtomicUsize,
-        /// Whether the next round trip never ends.
+        /// True if the next round trip never ends.
         hangs: AtomicBool,
     }
 

@@ -44,7 +44,7 @@ pub(crate) trait SharedStorage: Send + Sync {
     /// The memory that a scan takes for the parts of its range.
     fn part_bytes_max(&self) -> usize;
 
-    /// Whether the storage can be reached and written.
+    /// Checks that the storage can be reached and written.
     fn probe(&self) -> RoundTrip<'_, ()>;
 
     /// The connections in use, those that wait for use, and the requests that wait for one.
@@ -76,11 +76,11 @@ pub(crate) struct WantedRange {
 /// The records of one moment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fetched {
-    /// Those of the single keys, in any order. A key without a record may be absent.
+    /// The records of the single keys, in any order. A key without a record may be absent.
     pub(crate) records: Vec<FetchedRecord>,
-    /// Those of the range, in the order of the keys.
+    /// The records of the range, in the order of the keys.
     pub(crate) range: Vec<(Bytes, Bytes)>,
-    /// Whether the range has no more records.
+    /// True if the range has no more records.
     pub(crate) is_through: bool,
 }
 
@@ -105,7 +105,7 @@ pub(crate) struct ConditionalBatch {
     pub(crate) version: Version,
 }
 
-/// What became of a conditional batch.
+/// The outcome of a conditional batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Committed {
     /// A record that it depends on has changed. Nothing was written.
@@ -114,7 +114,7 @@ pub(crate) enum Committed {
     Done,
 }
 
-/// What became of a removal.
+/// The outcome of a removal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Removed {
     /// The range had so many records, or more. The last key that was removed.

@@ -37,9 +37,9 @@ struct FetchState {
     chunk: Option<Chunk>,
     /// The part after it, if it is already being fetched.
     ahead: Option<Ahead>,
-    /// Whether parts of a range are fetched before they are asked for.
+    /// True if parts of a range are fetched before they are asked for.
     reads_ahead: bool,
-    /// Whether records may be presumed, because what is decided is a condition of the commit.
+    /// True if records may be presumed, because the decision is a condition of the commit.
     may_presume: bool,
     has_presumed: bool,
     round_trips: u32,
@@ -129,7 +129,8 @@ impl PartialSnapshot {
         self.state().may_presume = true;
     }
 
-    /// Whether a record was presumed. Then nothing but the success of a commit may be reported.
+    /// Returns true if a record was presumed. Then nothing but the success of a commit may be
+    /// reported.
     pub(crate) fn has_presumed(&self) -> bool {
         self.state().has_presumed
     }
@@ -471,7 +472,7 @@ impl PartialSnapshot {
     }
 }
 
-/// Whether a range has room for one key alone.
+/// Returns true if a range has room for one key alone.
 fn is_key(start: &[u8], end: &[u8]) -> bool {
     end.split_last() == Some((&0, start))
 }
@@ -481,7 +482,7 @@ fn after(key: &[u8]) -> Vec<u8> {
     [key, &[0]].concat()
 }
 
-/// What some records were when they were last read. Other servers may have changed them since.
+/// Some records as they were last read. Other servers may have changed them since.
 #[derive(Debug, Default)]
 pub(crate) struct Guesses(RwLock<HashMap<Vec<u8>, Stored>>);
 

@@ -110,7 +110,7 @@ fn requests_to_a_server_in_a_test_are_logged_at_debug() {
     }
 }
 
-/// What is unknown, or is not there, has no field.
+/// A value that is unknown or absent has no field.
 #[test]
 fn a_request_line_has_no_empty_field() {
     let client = Client::with_table();
