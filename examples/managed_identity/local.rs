@@ -34,8 +34,8 @@ pub fn connect(client_id: Option<&str>) -> Result<TableServiceClient, AnyError> 
     Ok(service)
 }
 
-/// What the roles of the identities allow. A server that others use would check the signature, the audience and the time of
-/// the token.
+/// The permissions of the identities, by their roles. A server that others use would check the
+/// signature, the audience and the time of the token.
 fn verify(_account: &str, token: &str) -> Result<TokenGrant, TokenRefusal> {
     match token {
         "token-of-the-system" => Ok(TokenGrant::all()),
