@@ -208,7 +208,7 @@ class Book:
             raise Wrong(f"{rustdoc} has fewer links or headings than {', '.join(parts)}: is it built from another version?") from None
 
     def convert(self, page):
-        text = (ROOT / page.source).read_text()
+        text = without_title(page, (ROOT / page.source).read_text())
         ids = iter(self.ids.get(page.source, []))
         lines = [f"# {page.title}", ""] if page.rustdoc else []
         for part, kind in prose(text):
@@ -282,6 +282,16 @@ class Book:
         if file in self.directories:
             return f"{HOST}/tree/main/{file}"
         raise Wrong(f"{page.source}: there is no {path}")
+
+
+def without_title(page, text):
+    """A guide begins with `Title: subject.`, since rustdoc shows the name of its module as its heading."""
+    if not page.source.startswith(GUIDES):
+        return text
+    title, subject = text.split(": ", 1)
+    if title != page.title:
+        raise Wrong(f"docs/book/SUMMARY.md has the title {page.title} for {page.source}, whose title is {title}")
+    return subject[:1].upper() + subject[1:]
 
 
 def convert_fence(line, is_doc):
