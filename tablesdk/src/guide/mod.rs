@@ -51,6 +51,9 @@
 // In reading order. A page begins with its title, a colon, and its subject in one sentence. The list
 // above, the lines with the previous and the next page, and the table of the front page are generated
 // from both: see `tests/tidy/lists.rs`.
+//
+// A figure is a data URL: rustdoc takes the first definition of its link, and shows no files. The
+// page itself defines the link as the file, for readers of the repository and of the book.
 
 #[doc = include_str!("entities.md")]
 #[doc = "\n\n---\n\n[All guides](crate::guide) · Next: [Queries](crate::guide::queries)"]
@@ -92,6 +95,7 @@ pub mod relationships {}
 #[doc = "\n\n---\n\nBefore: [Relationships](crate::guide::relationships) · [All guides](crate::guide) · Next: [Outbox](crate::guide::outbox)"]
 pub mod indexes {}
 
+#[doc = include_str!("figures/outbox.md")]
 #[doc = include_str!("outbox.md")]
 #[doc = "\n\n---\n\nBefore: [Indexes](crate::guide::indexes) · [All guides](crate::guide) · Next: [Encryption](crate::guide::encryption)"]
 pub mod outbox {}
@@ -112,6 +116,9 @@ pub mod stored_forms {}
 #[doc = include_str!("testing.md")]
 #[doc = "\n\n---\n\nBefore: [Stored forms](crate::guide::stored_forms) · [All guides](crate::guide) · Next: [Credentials](crate::guide::credentials)"]
 pub mod testing {}
+//
+// A figure is a data URL: rustdoc takes the first definition of its link, and shows no files. The
+// page itself defines the link as the file, for readers of the repository and of the book.
 
 #[doc = include_str!("credentials.md")]
 #[doc = "\n\n---\n\nBefore: [Testing](crate::guide::testing) · [All guides](crate::guide) · Next: [Observability](crate::guide::observability)"]
@@ -125,6 +132,10 @@ pub mod observability {}
 #[doc = "\n\n---\n\nBefore: [Observability](crate::guide::observability) · [All guides](crate::guide) · Next: [Cosmos DB](crate::guide::cosmos_db)"]
 pub mod web_services {}
 
+
+//
+// A figure is a data URL: rustdoc takes the first definition of its link, and shows no files. The
+// page itself defines the link as the file, for readers of the repository and of the book.
 #[doc = include_str!("cosmos_db.md")]
 #[doc = "\n\n---\n\nBefore: [Web services](crate::guide::web_services) · [All guides](crate::guide) · Next: [Emulators](crate::guide::emulators)"]
 pub mod cosmos_db {}
