@@ -42,6 +42,8 @@ INLINE = re.compile(
     r"|(?P<bang>!?)\[(?P<label>(?:!\[[^\]]*\]\([^)]*\)|`[^`]*`|\\.|[^\[\]`\\])*)\](?:\((?P<dest>[^()\s]*)\))?",
     re.DOTALL,
 )
+# The file of a figure, whose link in rustdoc has another definition.
+DEFINITION = re.compile(r"^\[(?P<label>[a-z-]+-figure)\]: (?P<dest>\S+)$", re.MULTILINE)
 # In HTML, such as a picture with a version for dark pages.
 ATTRIBUTE = re.compile(r'(?<=\s)(?P<name>src|srcset|href)="(?P<dest>[^"]*)"')
 FENCE = re.compile(r"^\s*(?P<fence>```+|~~~+)(?P<info>.*)$")
@@ -222,6 +224,7 @@ class Book:
 
     def convert_prose(self, page, text, ids):
         text = INLINE.sub(lambda match: self.convert_link(page, match), text)
+        text = DEFINITION.sub(lambda match: f"[{match['label']}]: {self.target(page, match['dest'])}", text)
         text = ATTRIBUTE.sub(lambda match: f'{match["name"]}="{self.target(page, match["dest"])}"', text)
         if not page.rustdoc:
             return text
