@@ -113,6 +113,7 @@ pub mod encryption {}
 #[doc = "\n\n---\n\nBefore: [Encryption](crate::guide::encryption) · [All guides](crate::guide) · Next: [Testing](crate::guide::testing)"]
 pub mod stored_forms {}
 
+#[doc = include_str!("figures/test-kit.md")]
 #[doc = include_str!("testing.md")]
 #[doc = "\n\n---\n\nBefore: [Stored forms](crate::guide::stored_forms) · [All guides](crate::guide) · Next: [Credentials](crate::guide::credentials)"]
 pub mod testing {}
@@ -132,10 +133,6 @@ pub mod observability {}
 #[doc = "\n\n---\n\nBefore: [Observability](crate::guide::observability) · [All guides](crate::guide) · Next: [Cosmos DB](crate::guide::cosmos_db)"]
 pub mod web_services {}
 
-
-//
-// A figure is a data URL: rustdoc takes the first definition of its link, and shows no files. The
-// page itself defines the link as the file, for readers of the repository and of the book.
 #[doc = include_str!("cosmos_db.md")]
 #[doc = "\n\n---\n\nBefore: [Web services](crate::guide::web_services) · [All guides](crate::guide) · Next: [Emulators](crate::guide::emulators)"]
 pub mod cosmos_db {}
