@@ -75,6 +75,7 @@ pub mod batches_and_bulk {}
 #[doc = "\n\n---\n\nBefore: [Batches and bulk](crate::guide::batches_and_bulk) · [All guides](crate::guide) · Next: [Errors and retries](crate::guide::errors_and_retries)"]
 pub mod concurrency {}
 
+#[doc = include_str!("figures/lost-response.md")]
 #[doc = include_str!("errors_and_retries.md")]
 #[doc = "\n\n---\n\nBefore: [Concurrency](crate::guide::concurrency) · [All guides](crate::guide) · Next: [Choosing a pattern](crate::guide::choosing)"]
 pub mod errors_and_retries {}
