@@ -1,4 +1,5 @@
-//! The handlers. A response with an employee has an `ETag`; a request that changes the employee has it as `If-Match`.
+//! The handlers. A response with an employee has an `ETag`; a request that changes the employee has
+//! it as `If-Match`.
 
 use std::time::Duration;
 
@@ -78,7 +79,8 @@ async fn change(table: Table, id: Key, headers: HeaderMap, change: Json<Change>)
     let Json(Change { email, salary }) = change;
     employee.email = email.unwrap_or_else(|| employee.email.clone());
     employee.salary = salary.unwrap_or(employee.salary);
-    // The index needs what was stored, so a `patch` does not compile. The replace fails if the employee has changed since the read.
+    // The index needs what was stored, so a `patch` does not compile. The replace fails if the
+    // employee has changed since the read.
     table.replace(&mut employee).await?;
     Ok([(header::ETAG, employee.etag().to_string())].into_response())
 }
@@ -100,7 +102,8 @@ fn if_match(headers: &HeaderMap) -> Result<ETag, Problem> {
     etag.ok_or_else(|| problem(StatusCode::BAD_REQUEST, "If-Match is not an ETag"))
 }
 
-/// The response to a request that failed: its status, what the client may know, and after which time it may try again.
+/// The response to a request that failed: its status, what the client may know, and after which
+/// time it may try again.
 struct Problem(StatusCode, String, Option<Duration>);
 
 fn problem(status: StatusCode, reason: &(impl ToString + ?Sized)) -> Problem {
@@ -122,7 +125,8 @@ impl From<Error> for Problem {
         if let Some(refusal) = error.downcast_ref::<Refusal>() {
             return (*refusal).into();
         }
-        // The message names the account, the table and the key: for the log, and not for the client.
+        // The message names the account, the table and the key: for the log, and not for the
+        // client.
         eprintln!("{error}");
         let (status, reason) = match error.kind() {
             ErrorKind::Input => match error.downcast_ref::<EntityError>() {

@@ -1,5 +1,6 @@
-//! An HTTP API over one table, with axum: departments, their employees, and an index by e-mail address.
-//! `cargo run --example company_api` serves it on 127.0.0.1:3000. Without a connection string it starts the bundled server.
+//! An HTTP API over one table, with axum: departments, their employees, and an index by e-mail
+//! address. `cargo run --example company_api` serves it on 127.0.0.1:3000. Without a connection
+//! string it starts the bundled server.
 
 mod api;
 mod model;

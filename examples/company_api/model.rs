@@ -1,5 +1,5 @@
-//! The entities, and the changes of several of them. A department and its employees share a partition, so that they change
-//! together or not at all.
+//! The entities, and the changes of several of them. A department and its employees share a
+//! partition, so that they change together or not at all.
 
 use serde::{Deserialize, Serialize};
 use tablesdk::{ETag, Result, TableClient, TableEntity};
@@ -13,7 +13,8 @@ pub struct Department {
     pub headcount: i32,
 }
 
-/// An employee. The index finds one by the e-mail address, and makes the address unique in the department.
+/// An employee. The index finds one by the e-mail address, and makes the address unique in the
+/// department.
 #[derive(Clone, Debug, Deserialize, Serialize, TableEntity)]
 #[table(entity_type = "Employee", rename_all = "PascalCase")]
 #[table(partition_key = "{department}", row_key = "employee_{id}")]

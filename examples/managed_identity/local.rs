@@ -1,5 +1,6 @@
-//! Stand-ins for an account and for the service that gives a virtual machine its tokens, both in this process. The credential
-//! and the client are those that run on Azure; their transports alone are different.
+//! Stand-ins for an account and for the service that gives a virtual machine its tokens, both in
+//! this process. The credential and the client are those that run on Azure; their transports alone
+//! are different.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

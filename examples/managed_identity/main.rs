@@ -9,18 +9,19 @@
 //! | `AZURE_CLIENT_ID` | the client id of a user-assigned identity; without it, the system-assigned identity |
 //! | `AZURE_TOKEN_CREDENTIALS` | `dev`: the login of the Azure CLI or of `azd`; without it, the managed identity |
 //!
-//! The identity needs the role "Storage Table Data Contributor" on the account. "Storage Table Data Reader" is enough to read.
-//! "Owner" and "Contributor" are roles for the account and not for its data. An assignment can take half an hour until it
-//! applies.
+//! The identity needs the role "Storage Table Data Contributor" on the account. "Storage Table Data
+//! Reader" is enough to read. "Owner" and "Contributor" are roles for the account and not for its
+//! data. An assignment can take half an hour until it applies.
 //!
 //! ```sh
 //! az role assignment create --role "Storage Table Data Contributor" --assignee-object-id PRINCIPAL-ID \
 //!     --assignee-principal-type ServicePrincipal --scope "$(az storage account show --name ACCOUNT --query id --output tsv)"
 //! ```
 //!
-//! Without an identity, the first operation fails with [`ErrorKind::Credential`]. Its text contains that of the credential: the
-//! identity is not assigned to the resource or, outside of Azure, nothing answers at the address that gives tokens, which can
-//! take a minute. Without a role, the operation fails with 403 `AuthorizationPermissionMismatch`.
+//! Without an identity, the first operation fails with [`ErrorKind::Credential`]. Its text contains
+//! that of the credential: the identity is not assigned to the resource or, outside of Azure,
+//! nothing answers at the address that gives tokens, which can take a minute. Without a role, the
+//! operation fails with 403 `AuthorizationPermissionMismatch`.
 
 mod local;
 #[cfg(test)]
@@ -68,7 +69,8 @@ async fn run() -> Result<(), AnyError> {
     let service = if let Some(account) = variable("AZURE_STORAGE_ACCOUNT") {
         let source = variable("AZURE_TOKEN_CREDENTIALS");
         let credential = match source.as_deref() {
-            // A chain for developers alone: a program on Azure should not depend on what is installed there.
+            // A chain for developers alone: a program on Azure should not depend on what is
+            // installed there.
             Some("dev") => DeveloperToolsCredential::new(None)?,
             None | Some("prod" | "ManagedIdentityCredential") => {
                 managed_identity(variable("AZURE_CLIENT_ID"), ClientOptions::default())?
@@ -88,12 +90,14 @@ async fn run() -> Result<(), AnyError> {
     Ok(())
 }
 
-/// The credential of a managed identity: on a virtual machine, in App Service, in Functions or in a container app.
+/// The credential of a managed identity: on a virtual machine, in App Service, in Functions or in a
+/// container app.
 ///
-/// It is one source and not a chain: what answers on Azure does not depend on what else is installed there, and an error has
-/// one reason. `azure_identity` has no `DefaultAzureCredential`, which tries many sources in turn in other languages; its
-/// `DeveloperToolsCredential` tries the Azure CLI and then `azd`, and keeps the first that gives a token. In Kubernetes, take
-/// its `WorkloadIdentityCredential`.
+/// It is one source and not a chain: what answers on Azure does not depend on what else is
+/// installed there, and an error has one reason. `azure_identity` has no `DefaultAzureCredential`,
+/// which tries many sources in turn in other languages; its `DeveloperToolsCredential` tries the
+/// Azure CLI and then `azd`, and keeps the first that gives a token. In Kubernetes, take its
+/// `WorkloadIdentityCredential`.
 fn managed_identity(
     client_id: Option<String>,
     client_options: ClientOptions,
@@ -115,7 +119,8 @@ fn connect(
         .build()
 }
 
-/// Records a run of a job, and returns the last ones. Nothing is requested before this: neither a token nor a table.
+/// Records a run of a job, and returns the last ones. Nothing is requested before this: neither a
+/// token nor a table.
 async fn record(service: &TableServiceClient, job: &str, last: usize) -> Result<Vec<Run>, Error> {
     let table = service.table("Runs");
     table.create_table().if_missing().await?;
@@ -133,7 +138,8 @@ async fn record(service: &TableServiceClient, job: &str, last: usize) -> Result<
 /// The usual reasons of the errors that a program without a key meets.
 fn advice(error: &Error) -> Option<&'static str> {
     if error.kind() == ErrorKind::Credential {
-        // Its source is the error of the credential, which says what the identity endpoint has answered.
+        // Its source is the error of the credential, which says what the identity endpoint has
+        // answered.
         return Some(
             "There is no token. Does the resource have a managed identity, and is AZURE_CLIENT_ID its client id? On a machine of \
              a developer: `az login`, and AZURE_TOKEN_CREDENTIALS=dev.",

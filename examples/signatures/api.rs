@@ -1,4 +1,5 @@
-//! The handler. No response but the signature itself has anything of the account, the table or a user in it.
+//! The handler. No response but the signature itself has anything of the account, the table or a
+//! user in it.
 
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode, header};

@@ -1,6 +1,7 @@
-//! A service with axum that gives each user a signature for their own notes: the user's program then reads the table itself, and
-//! neither the notes nor a key of the account pass through the service. `cargo run --example signatures` serves it on
-//! 127.0.0.1:3000. Without a connection string it starts the bundled server.
+//! A service with axum that gives each user a signature for their own notes: the user's program
+//! then reads the table itself, and neither the notes nor a key of the account pass through the
+//! service. `cargo run --example signatures` serves it on 127.0.0.1:3000. Without a connection
+//! string it starts the bundled server.
 //!
 //! ```sh
 //! curl -X POST -H 'x-ms-client-principal-id: ada' 'http://127.0.0.1:3000/signature?add=true'
@@ -10,26 +11,32 @@
 //! {"url":"http://127.0.0.1:34567/devstoreaccount1/Notes?…","expiresAt":"2030-01-01T12:15:00Z"}
 //! ```
 //!
-//! The program of the user makes a client of the URL, by [`TableClient::from_sas_url`](tablesdk::TableClient::from_sas_url) or by any
-//! other SDK. A page in a browser needs a CORS rule of the account as well: see
+//! The program of the user makes a client of the URL, by
+//! [`TableClient::from_sas_url`](tablesdk::TableClient::from_sas_url) or by any other SDK. A page
+//! in a browser needs a CORS rule of the account as well: see
 //! [`set_properties`](tablesdk::TableServiceClient::set_properties).
 //!
 //! # Who the user is
 //!
-//! A gateway in front of the service authenticates users, and sets the header `x-ms-client-principal-id`, as the authentication of
-//! App Service and of Container Apps does. It must remove the header from the requests of clients. The service listens on
-//! 127.0.0.1, so that nothing but the gateway can send it requests: on another address, it would believe every client.
+//! A gateway in front of the service authenticates users, and sets the header
+//! `x-ms-client-principal-id`, as the authentication of App Service and of Container Apps does. It
+//! must remove the header from the requests of clients, and no other request may reach the
+//! service, which believes the header. So the service listens on 127.0.0.1, for a gateway on the
+//! same machine; behind the gateway of a platform, it listens where the platform expects it.
 //!
 //! # Limits of a signature
 //!
-//! * It is for reading the user's partition and, with `add=true`, for inserting there. It expires after 15 minutes.
-//! * It has no start, since the clock of the service may be some minutes behind ours: a signature that starts now would be refused
-//!   there at first. If our clock is behind, it expires earlier.
-//! * It cannot be revoked by itself. All of them name a stored access policy of the table: start the service with a higher
-//!   `SIGNATURE_GENERATION`, and those of lower generations end within 30 seconds. A table has up to five policies, so there
-//!   cannot be one for each user. Replacing the account key ends them, too.
-//! * After the first start with a generation, signatures may be refused for 30 seconds, until the service knows the policy.
-//! * Azure Cosmos DB has no signatures for a range of keys: `sign` fails there.
+//! * It is for reading the user's partition and, with `add=true`, for inserting there. It expires
+//!   after 15 minutes.
+//! * It has no start, since the clock of the service may be some minutes behind ours: a signature
+//!   that starts now would be refused there at first. If our clock is behind, it expires earlier.
+//! * It cannot be revoked by itself. All of them name a stored access policy of the table: start
+//!   the service with a higher `SIGNATURE_GENERATION`, and those of lower generations end within 30
+//!   seconds. A table has up to five policies, so there cannot be one for each user. Replacing the
+//!   account key ends them, too.
+//! * After the first start with a generation, signatures may be refused for 30 seconds, until the
+//!   service knows the policy.
+//! * Azure Cosmos DB has no signatures for a range of keys: the service does not start there.
 
 mod api;
 mod signatures;

@@ -6,7 +6,8 @@ use serde::Serialize;
 use tablesdk::sas::{Permissions, StoredAccessPolicy};
 use tablesdk::{Error, TableClient, TableEntity, TableServiceClient, Timestamp};
 
-/// A note of a user. The partition is the user's alone, whatever characters their id has: two ids never have the same key.
+/// A note of a user. The partition is the user's alone, whatever characters their id has: two ids
+/// never have the same key.
 #[derive(Clone, Debug, PartialEq, TableEntity)]
 #[table(rename_all = "PascalCase")]
 #[table(partition_key = "user_{user:escaped}", row_key = "{id}")]
@@ -36,25 +37,28 @@ impl Signatures {
     /// Creates the table and the policy of a generation, and ends the signatures of lower ones.
     pub async fn open(service: &TableServiceClient, generation: u32) -> Result<Self, OpenError> {
         let table = service.table("Notes");
+        let signatures = Self {
+            table: table.clone(),
+            is_https: service.endpoint().is_https(),
+            policy: format!("{POLICY}{generation}"),
+        };
+        // Fails at once where nothing can be signed: without an account key, and on Cosmos DB.
+        signatures.sign("user", false)?;
         table.create_table().if_missing().await?;
         let mut policies = table.access_policy().await?;
         let stored = policies.iter().filter_map(generation_of).max();
         if stored > Some(generation) {
-            // An instance of the service with an old configuration. Its policy would make signatures valid again.
+            // An instance of the service with an old configuration. Its policy would make
+            // signatures valid again.
             return Err(OpenError::Revoked);
         }
-        let policy = format!("{POLICY}{generation}");
         if stored < Some(generation) {
             policies.retain(|policy| generation_of(policy).is_none());
             // It says nothing itself, so that each signature has its own permissions and expiry.
-            policies.push(StoredAccessPolicy::new(&policy));
+            policies.push(StoredAccessPolicy::new(&signatures.policy));
             table.set_access_policy(policies).await?;
         }
-        Ok(Self {
-            table,
-            is_https: service.endpoint().is_https(),
-            policy,
-        })
+        Ok(signatures)
     }
 
     /// Signs for the notes of a user: to read them, and to add some. Sends nothing.

@@ -10,7 +10,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::{HeaderValue, Request};
 use serde_json::Value;
 use tablesdk::sas::SasUrl;
-use tablesdk::{ErrorCode, Stored, TableClient, TableServiceClient};
+use tablesdk::{ErrorCode, ErrorKind, Stored, TableClient, TableServiceClient};
 use tablesdk_server::TableServer;
 use tower::ServiceExt as _;
 
@@ -188,6 +188,25 @@ async fn a_signature_of_an_account_with_https_is_for_https_alone() {
 }
 
 #[tokio::test]
+async fn a_service_that_could_sign_nothing_does_not_start() {
+    let service = Service::open().await;
+    let url: SasUrl = service.url("ada", true).await.parse().unwrap();
+    let cosmos_db = TableServiceClient::builder("https://acct.table.cosmos.azure.com")
+        .credential(service.server.credential());
+    for (builder, expected) in [
+        (url.builder(), ErrorKind::Configuration),
+        (cosmos_db, ErrorKind::Input),
+    ] {
+        let journal = service.server.journal();
+        let client = builder.transport(service.server.transport());
+        let opened = Signatures::open(&client.build().unwrap(), 1).await;
+        let error = opened.err().expect("it cannot sign");
+        assert!(matches!(&error, OpenError::Table(error) if error.kind() == expected));
+        assert_eq!(journal.requests().count(), 0);
+    }
+}
+
+#[tokio::test]
 async fn a_higher_generation_ends_the_signatures_of_lower_ones() {
     let service = Service::open().await;
     let old = service.client_of("ada").await;
@@ -234,7 +253,8 @@ async fn neither_errors_nor_the_log_show_a_key_a_signature_or_another_user() {
         shown.extend([body, logged()]);
     }
 
-    // A configuration with which nothing can be signed: a client that has a signature itself, and no key.
+    // A configuration with which nothing can be signed: a client that has a signature itself, and
+    // no key.
     let mut without_key = open(&service.server, 1).await.unwrap();
     without_key.table = service.client(&of_grace);
     let failing = Service {

@@ -1,5 +1,6 @@
 //! The rules of the repository that a test can hold: who may depend on whom, and which file may name what.
 
+mod examples;
 mod layers;
 mod lists;
 mod public_api;
