@@ -258,6 +258,15 @@ def files():
             yield RUSTDOC / f"{name}.md", f"[{name}-figure]: <{url}>\n"
 
 
+def without_figure():
+    """The figures that no guide shows, or that rustdoc would not find."""
+    module = (RUSTDOC.parent / "mod.rs").read_text(encoding="utf-8")
+    guides = "".join(path.read_text(encoding="utf-8") for path in RUSTDOC.parent.glob("*.md"))
+    for name, (_, is_of_guide) in FIGURES.items():
+        if is_of_guide and (f'include_str!("figures/{name}.md")' not in module or f"][{name}-figure]" not in guides):
+            yield name
+
+
 def main():
     if sys.argv[1:] not in ([], ["--check"]):
         sys.exit("usage: docs/pictures/figures.py [--check]")
@@ -268,6 +277,9 @@ def main():
             path.write_text(content, encoding="utf-8", newline="\n")
         elif not path.is_file() or path.read_text(encoding="utf-8") != content:
             stale.append(str(path.relative_to(ROOT)))
+    missing = list(without_figure())
+    if missing:
+        sys.exit(f"no guide has, or guide/mod.rs does not include: {', '.join(missing)}")
     if stale:
         sys.exit(f"not as docs/pictures/figures.py writes them: {', '.join(stale)}")
 
