@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 use crate::root;
 
@@ -59,10 +60,16 @@ fn rows() -> Vec<[String; 3]> {
 fn programs() -> Vec<String> {
     let mut names = names("examples");
     names.retain(|name| {
-        let is_file = name.ends_with(".rs") && name != "lib.rs";
-        is_file || root().join("examples").join(name).join("main.rs").exists()
+        let is_program = has_extension(name, "rs") && name != "lib.rs";
+        is_program || root().join("examples").join(name).join("main.rs").exists()
     });
     names
+}
+
+fn has_extension(name: &str, extension: &str) -> bool {
+    Path::new(name)
+        .extension()
+        .is_some_and(|it| it == extension)
 }
 
 fn names(directory: &str) -> Vec<String> {
@@ -86,7 +93,7 @@ fn the_index_of_the_examples_lists_each_of_them_once() {
 
     let mut examples = targets;
     let directories = names("examples/other_languages").into_iter();
-    let languages = directories.filter(|name| !name.ends_with(".md"));
+    let languages = directories.filter(|name| !has_extension(name, "md"));
     examples.extend(languages.map(|language| format!("other_languages/{language}")));
     examples.sort();
     assert_eq!(listed, examples);
