@@ -18,26 +18,33 @@ const LINKS: [(&str, &str); 7] = [
     ("`#[table(encrypt)]`", "guide::encryption"),
     ("`#[table(json)]`", "derive@TableEntity#json"),
     ("`Transport`", "transport::Transport"),
-    ("`objects`", "guide::patterns#a-value-in-an-object-store"),
+    (
+        "`objects`",
+        "guide::large_values#a-value-in-an-object-store",
+    ),
     ("`reqwest`", "transport::ReqwestTransport"),
     ("`serde`", "guide::entities#entities-as-json"),
     ("`tracing`", "guide::observability"),
 ];
 
 #[test]
-fn guides_are_listed_in_reading_order_and_lead_to_their_neighbours() {
-    let path = format!("{GUIDES}/mod.rs");
+fn guides_and_features_are_listed_as_in_the_sources() {
     let guides = guides();
+    assert_module_lists(&guides);
+    assert_front_page_lists(&guides);
+}
+
+/// Asserts that `guide/mod.rs` lists the guides, and that each leads to its neighbours.
+fn assert_module_lists(guides: &[Guide]) {
+    let path = format!("{GUIDES}/mod.rs");
     let mut list = String::new();
-    for (index, guide) in guides.iter().enumerate() {
-        let number = format!("{}. ", index + 1);
+    for guide in guides {
         let Guide {
             name,
             title,
             subject,
         } = guide;
-        let item = format!("{number}[{title}]({name}): {subject}.");
-        list += &comment(&item, number.len());
+        list += &comment(&format!("* [{title}]({name}): {subject}."));
     }
     let text = replace_part(&read(&path), "//! ", "guides", &list);
 
@@ -45,7 +52,7 @@ fn guides_are_listed_in_reading_order_and_lead_to_their_neighbours() {
     for line in text.lines().filter(|line| !line.starts_with(NEIGHBOURS)) {
         if let Some(name) = module_of(line) {
             let index = guides.iter().position(|guide| guide.name == name);
-            module += &neighbours(&guides, index.unwrap());
+            module += &neighbours(guides, index.unwrap());
         }
         module += line;
         module += "\n";
@@ -53,11 +60,11 @@ fn guides_are_listed_in_reading_order_and_lead_to_their_neighbours() {
     assert_generated_file(&root().join(path), &module, VARIABLE);
 }
 
-#[test]
-fn the_front_page_lists_every_guide_and_every_feature() {
+/// Asserts that the front page lists the guides and the features.
+fn assert_front_page_lists(guides: &[Guide]) {
     let path = "tablesdk/src/docs/front_page.md";
     let mut list = "\n| guide | subject |\n|---|---|\n".to_owned();
-    for guide in guides() {
+    for guide in guides {
         let Guide {
             name,
             title,
@@ -156,14 +163,14 @@ fn neighbours(guides: &[Guide], index: usize) -> String {
 }
 
 /// An item of a list as lines of a comment of up to 100 columns.
-fn comment(item: &str, indent: usize) -> String {
+fn comment(item: &str) -> String {
     let mut lines = String::new();
     let mut line = "//!".to_owned();
     for word in item.split(' ') {
         if line.chars().count() + 1 + word.chars().count() > 100 {
             lines += &line;
             lines += "\n";
-            line = format!("//!{}", " ".repeat(indent));
+            "//!  ".clone_into(&mut line);
         }
         line += " ";
         line += word;

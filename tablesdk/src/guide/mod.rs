@@ -4,48 +4,64 @@
 //! In reading order:
 //!
 //! <!-- guides -->
-//! 1. [Entities](entities): the two keys, the properties that a struct stores, and how to change a
-//!    struct over the years.
-//! 2. [Queries](queries): what they read, what that costs, and how to see the cost before a request
-//!    is sent.
-//! 3. [Paging](paging): streams, pages and continuation tokens.
-//! 4. [Batches and bulk](batches_and_bulk): several changes in one transaction, or many changes
-//!    without one.
-//! 5. [Concurrency](concurrency): what each verb does when another client writes the same entity,
-//!    and how to change an entity without losing updates.
-//! 6. [Errors and retries](errors_and_retries): what an error contains, which requests the client
-//!    retries, and what is known when responses are lost.
-//! 7. [Choosing a pattern](choosing): from what a program needs to the pattern, its cost and its
-//!    alternative.
-//! 8. [Patterns](patterns): what this client has for each section of the table design guide, and
-//!    what each way costs.
-//! 9. [Relationships](relationships): one-to-many, one-to-one, joins in the client and inheritance,
-//!    in the terms of the table design guide.
-//! 10. [Indexes](indexes): finding entities by other properties than their key, in a partition or
-//!     in the whole table.
-//! 11. [Outbox](outbox): changes in several partitions and messages, which follow a transaction for
-//!     certain.
-//! 12. [Encryption](encryption): properties that neither the service nor its operators can read.
-//! 13. [Stored forms](stored_forms): what the client stores beside the entities of a program, for
-//!     programs in other languages and for operators.
-//! 14. [Testing](testing): the real protocol and the rules of the service, in the process of the
-//!     test.
-//! 15. [Credentials](credentials): how a client authenticates, and how to replace a credential
-//!     while the client runs.
-//! 16. [Observability](observability): logs, spans, reports, request ids.
-//! 17. [Web services](web_services): a client in the state of a program, statuses for errors,
-//!     versions and page tokens over HTTP, a repository behind a trait.
-//! 18. [Cosmos DB](cosmos_db): how Azure Cosmos DB for Table differs from Azure Table storage.
-//! 19. [Emulators](emulators): how Azurite, the emulator of the Azure tools, differs from the
-//!     service.
-//! 20. [Official SDKs](official_sdks): the verbs of .NET, Python, JavaScript, Go and Java beside
-//!     ours, and how to share tables with programs that use them.
-//! 21. [Moving from .NET](moving_from_dotnet): ten tasks with `Azure.Data.Tables` and here, the
-//!     names of the older SDK, and differences that change what is stored.
-//! 22. [Moving from Python and JavaScript](moving_from_python_and_javascript): one program in three
-//!     languages, and what `azure-data-tables` and `@azure/data-tables` have stored.
-//! 23. [Moving from `azure_data_tables`](moving_from_the_old_crate): the verbs and types of version
-//!     0.21 of the unofficial crate, which is no longer updated, beside ours.
+//! * [Entities](entities): the two keys, the properties that a struct stores, and how to change a
+//!   struct over the years.
+//! * [Queries](queries): what they read, what that costs, and how to see the cost before a request
+//!   is sent.
+//! * [Paging](paging): streams, pages and continuation tokens.
+//! * [Batches and bulk](batches_and_bulk): several changes in one transaction, or many changes
+//!   without one.
+//! * [Concurrency](concurrency): what each verb does when another client writes the same entity,
+//!   and how to change an entity without losing updates.
+//! * [Errors and retries](errors_and_retries): what an error contains, which requests the client
+//!   retries, and what is known when responses are lost.
+//! * [Choosing a pattern](choosing): from what a program needs to the pattern, its cost and its
+//!   alternative.
+//! * [Patterns](patterns): the page for each section of the table design guide, and what each way
+//!   costs.
+//! * [Compound key](compound_key): an entity and what belongs to it, by one query of a key range.
+//! * [Log tail](log_tail): the newest entities of a partition, by one small request.
+//! * [Archive](archive): entities that move into another table, and are never in neither.
+//! * [High volume delete](high_volume_delete): very many entities, deleted as a table or by a
+//!   query.
+//! * [Expiry](expiry): entities that expire one by one, are then hidden, and are deleted later.
+//! * [Data series](data_series): a series of values in one entity, each of which is written alone.
+//! * [Wide entities](wide_and_large_entities): more than 252 properties or 1 MiB, read and written
+//!   as one entity.
+//! * [Large values](large_values): a value over 64 KiB in chunks, compressed, or in an object
+//!   store.
+//! * [Anti-patterns](anti_patterns): keys that only grow, and logs in a table.
+//! * [Leases](leases): one client at a time does something, and another one takes over when it
+//!   stops.
+//! * [Sequences](sequences): numbers that are never given twice, with gaps or without.
+//! * [Counters](counters): a number that many clients add to at the same time.
+//! * [Relationships](relationships): one-to-many, one-to-one, joins in the client and inheritance,
+//!   in the terms of the table design guide.
+//! * [Indexes](indexes): finding entities by other properties than their key, in a partition or in
+//!   the whole table.
+//! * [Outbox](outbox): changes in several partitions and messages, which follow a transaction for
+//!   certain.
+//! * [Encryption](encryption): properties that neither the service nor its operators can read.
+//! * [Stored forms](stored_forms): what the client stores beside the entities of a program, for
+//!   programs in other languages and for operators.
+//! * [Testing](testing): the real protocol and the rules of the service, in the process of the
+//!   test.
+//! * [Credentials](credentials): how a client authenticates, and how to replace a credential while
+//!   the client runs.
+//! * [Observability](observability): logs, spans, reports, request ids.
+//! * [Web services](web_services): a client in the state of a program, statuses for errors,
+//!   versions and page tokens over HTTP, a repository behind a trait.
+//! * [Cosmos DB](cosmos_db): how Azure Cosmos DB for Table differs from Azure Table storage.
+//! * [Emulators](emulators): how Azurite, the emulator of the Azure tools, differs from the
+//!   service.
+//! * [Official SDKs](official_sdks): the verbs of .NET, Python, JavaScript, Go and Java beside
+//!   ours, and how to share tables with programs that use them.
+//! * [Moving from .NET](moving_from_dotnet): ten tasks with `Azure.Data.Tables` and here, the names
+//!   of the older SDK, and differences that change what is stored.
+//! * [Moving from Python and JavaScript](moving_from_python_and_javascript): one program in three
+//!   languages, and what `azure-data-tables` and `@azure/data-tables` have stored.
+//! * [Moving from `azure_data_tables`](moving_from_the_old_crate): the verbs and types of version
+//!   0.21 of the unofficial crate, which is no longer updated, beside ours.
 //! <!-- end of guides -->
 
 // In reading order. A page begins with its title, a colon, and its subject in one sentence. The list
@@ -85,11 +101,59 @@ pub mod errors_and_retries {}
 pub mod choosing {}
 
 #[doc = include_str!("patterns.md")]
-#[doc = "\n\n---\n\nBefore: [Choosing a pattern](crate::guide::choosing) · [All guides](crate::guide) · Next: [Relationships](crate::guide::relationships)"]
+#[doc = "\n\n---\n\nBefore: [Choosing a pattern](crate::guide::choosing) · [All guides](crate::guide) · Next: [Compound key](crate::guide::compound_key)"]
 pub mod patterns {}
 
+#[doc = include_str!("compound_key.md")]
+#[doc = "\n\n---\n\nBefore: [Patterns](crate::guide::patterns) · [All guides](crate::guide) · Next: [Log tail](crate::guide::log_tail)"]
+pub mod compound_key {}
+
+#[doc = include_str!("log_tail.md")]
+#[doc = "\n\n---\n\nBefore: [Compound key](crate::guide::compound_key) · [All guides](crate::guide) · Next: [Archive](crate::guide::archive)"]
+pub mod log_tail {}
+
+#[doc = include_str!("archive.md")]
+#[doc = "\n\n---\n\nBefore: [Log tail](crate::guide::log_tail) · [All guides](crate::guide) · Next: [High volume delete](crate::guide::high_volume_delete)"]
+pub mod archive {}
+
+#[doc = include_str!("high_volume_delete.md")]
+#[doc = "\n\n---\n\nBefore: [Archive](crate::guide::archive) · [All guides](crate::guide) · Next: [Expiry](crate::guide::expiry)"]
+pub mod high_volume_delete {}
+
+#[doc = include_str!("expiry.md")]
+#[doc = "\n\n---\n\nBefore: [High volume delete](crate::guide::high_volume_delete) · [All guides](crate::guide) · Next: [Data series](crate::guide::data_series)"]
+pub mod expiry {}
+
+#[doc = include_str!("data_series.md")]
+#[doc = "\n\n---\n\nBefore: [Expiry](crate::guide::expiry) · [All guides](crate::guide) · Next: [Wide entities](crate::guide::wide_and_large_entities)"]
+pub mod data_series {}
+
+#[doc = include_str!("wide_and_large_entities.md")]
+#[doc = "\n\n---\n\nBefore: [Data series](crate::guide::data_series) · [All guides](crate::guide) · Next: [Large values](crate::guide::large_values)"]
+pub mod wide_and_large_entities {}
+
+#[doc = include_str!("large_values.md")]
+#[doc = "\n\n---\n\nBefore: [Wide entities](crate::guide::wide_and_large_entities) · [All guides](crate::guide) · Next: [Anti-patterns](crate::guide::anti_patterns)"]
+pub mod large_values {}
+
+#[doc = include_str!("anti_patterns.md")]
+#[doc = "\n\n---\n\nBefore: [Large values](crate::guide::large_values) · [All guides](crate::guide) · Next: [Leases](crate::guide::leases)"]
+pub mod anti_patterns {}
+
+#[doc = include_str!("leases.md")]
+#[doc = "\n\n---\n\nBefore: [Anti-patterns](crate::guide::anti_patterns) · [All guides](crate::guide) · Next: [Sequences](crate::guide::sequences)"]
+pub mod leases {}
+
+#[doc = include_str!("sequences.md")]
+#[doc = "\n\n---\n\nBefore: [Leases](crate::guide::leases) · [All guides](crate::guide) · Next: [Counters](crate::guide::counters)"]
+pub mod sequences {}
+
+#[doc = include_str!("counters.md")]
+#[doc = "\n\n---\n\nBefore: [Sequences](crate::guide::sequences) · [All guides](crate::guide) · Next: [Relationships](crate::guide::relationships)"]
+pub mod counters {}
+
 #[doc = include_str!("relationships.md")]
-#[doc = "\n\n---\n\nBefore: [Patterns](crate::guide::patterns) · [All guides](crate::guide) · Next: [Indexes](crate::guide::indexes)"]
+#[doc = "\n\n---\n\nBefore: [Counters](crate::guide::counters) · [All guides](crate::guide) · Next: [Indexes](crate::guide::indexes)"]
 pub mod relationships {}
 
 #[doc = include_str!("indexes.md")]

@@ -67,7 +67,7 @@ use crate::entity::{
 /// `N` properties are reserved for the value, and two more for the number of its chunks and a checksum. They count towards the 252 properties of
 /// an entity. The default of 16, which is the maximum, holds as much as an entity of 1 MiB can hold. An entity with many such fields takes a smaller `N`,
 /// such as `Chunked<String, 3>`. A string takes 32,768 UTF-16 units a chunk and is cut between characters, binary 65,536 bytes. A value that
-/// needs more chunks is an error before anything is sent. What an entity cannot hold belongs into an [object store](crate::guide::patterns#a-value-in-an-object-store).
+/// needs more chunks is an error before anything is sent. What an entity cannot hold belongs into an [object store](crate::guide::large_values#a-value-in-an-object-store).
 ///
 /// # What is written and read
 ///

@@ -76,7 +76,7 @@ use crate::error::Error;
 ///
 /// * in the partition of the lease by [`fence`](Self::fence), exactly;
 /// * elsewhere by the token: the written entity has a property for it, and a writer with a smaller token is refused. See
-///   [the guide](crate::guide::patterns#leases);
+///   [the guide](crate::guide::leases);
 /// * for another system: it gets the token with each request, and refuses a smaller one than it has seen.
 ///
 /// The entity is never deleted, because the tokens would start again. A client that acquires a lease and stops before it has the response

@@ -1,7 +1,7 @@
 //! Moves of entities into another table, which may be in another account: one by one, and all that a query finds.
 //!
 //! [`TableClient::move_to`] moves one entity, and [`QueryEntities::move_to`] moves many, several batches at a time. An entity is never in
-//! neither table. [The guide to patterns](crate::guide::patterns) shows when to use it.
+//! neither table. [The guide to archives](crate::guide::archive) shows when to use it.
 
 mod all;
 mod entity;
