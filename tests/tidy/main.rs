@@ -4,6 +4,8 @@ mod examples;
 mod layers;
 mod lists;
 mod public_api;
+#[cfg(unix)]
+mod words;
 
 use std::fs;
 use std::path::{Path, PathBuf};
