@@ -306,7 +306,7 @@ fn capture_log() {
     });
 }
 
-/// What was logged on this thread since the last call.
+/// The log of this thread since the last call.
 fn logged() -> String {
     let bytes = LOG.with_borrow_mut(std::mem::take);
     String::from_utf8(bytes).unwrap()
