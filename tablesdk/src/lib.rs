@@ -25,6 +25,7 @@ mod client;
 mod connection_string;
 mod error;
 mod filter;
+mod other_names;
 mod patterns;
 mod pipeline;
 mod random;
@@ -33,17 +34,36 @@ mod shared_call;
 mod stub;
 mod value_error;
 
-pub use client::{TableClient, TableServiceClient, TableServiceClientBuilder};
+// The names that other SDKs have are written at the re-export: the search of rustdoc does not find
+// them at a type whose own module is private.
+#[doc(alias = "CloudTable")]
+pub use client::TableClient;
+#[doc(alias("CloudStorageAccount", "CloudTableClient"))]
+pub use client::TableServiceClient;
+#[doc(alias = "TableClientOptions")]
+pub use client::TableServiceClientBuilder;
 pub use credential::kinds::Credential;
+#[doc(alias = "AzureSasCredential")]
 pub use credential::sas::Sas;
+#[doc(alias("AzureActiveDirectory", "DefaultAzureCredential"))]
 pub use credential::token::EntraId;
+#[doc(alias = "DynamicTableEntity")]
 pub use entity::dynamic::DynamicEntity;
 pub use entity::flatten::TableProperties;
 pub use entity::properties::Properties;
 pub use entity::property::PropertyValue;
 pub use entity::stored::Stored;
-pub use entity::traits::{TableEntity, WritableEntity};
-pub use error::{Error, ErrorKind};
+#[doc(alias = "ITableEntity")]
+pub use entity::traits::TableEntity;
+pub use entity::traits::WritableEntity;
+#[doc(alias(
+    "HttpResponseError",
+    "RequestFailedException",
+    "RestError",
+    "StorageException"
+))]
+pub use error::Error;
+pub use error::ErrorKind;
 #[cfg(feature = "encryption")]
 pub use patterns::encryption;
 #[cfg(feature = "object-store")]
@@ -51,6 +71,7 @@ pub use patterns::objects;
 pub use patterns::{
     chunked, counter, expiry, index, lease, moves, outbox, rolling, sequence, series, wide,
 };
+#[doc(alias = "TableRequestOptions")]
 pub use pipeline::RetryPolicy;
 #[cfg(feature = "derive")]
 #[doc = include_str!("docs/property_value.md")]
@@ -63,8 +84,15 @@ pub use tablesdk_derive::TableEntity;
 #[cfg(feature = "derive")]
 #[doc = include_str!("docs/table_properties.md")]
 pub use tablesdk_derive::TableProperties;
+#[doc(alias("IfMatchCondition", "MatchConditions"))]
+pub use tablesdk_protocol::ETag;
+#[doc(alias = "TableErrorCode")]
+pub use tablesdk_protocol::ErrorCode;
+#[doc(alias = "EntityProperty")]
+pub use tablesdk_protocol::Value;
+#[doc(alias("AzureNamedKeyCredential", "TableSharedKeyCredential"))]
 pub use tablesdk_protocol::auth::SharedKey;
-pub use tablesdk_protocol::{ETag, EdmType, ErrorCode, Guid, Timestamp, Value};
+pub use tablesdk_protocol::{EdmType, Guid, Timestamp};
 
 /// The result of an operation.
 ///

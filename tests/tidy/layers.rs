@@ -130,6 +130,7 @@ fn modules_of_the_client_use_only_modules_below_them() {
             "client",
             "action connection_string credential entity error pipeline sas transport",
         ),
+        ("other_names", "action client entity filter query"),
         (
             "patterns",
             "action client entity error filter pipeline query random sealed shared_call value_error",

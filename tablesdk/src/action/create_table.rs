@@ -42,6 +42,7 @@ impl CreateTable {
 
     /// Treats an existing table as success: the result says whether the table was created. When a response was lost, `true` may
     /// also mean that another client created the table at the same time.
+    #[doc(alias = "if_not_exists")]
     pub fn if_missing(self) -> CreateTable<true> {
         CreateTable {
             table: self.table,

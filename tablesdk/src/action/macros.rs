@@ -1,6 +1,18 @@
 //! Macros for the common parts of actions: `.await`, the options of a single call, of
 //! `exactly_once` and of bulk runs, and `Debug`.
 
+/// Never implemented. The method `timeout` of actions exists so that the compiler can say what it is
+/// called. It takes `&mut self` as those of [`other_names`](crate::other_names) do.
+#[diagnostic::on_unimplemented(
+    message = "the method is called `deadline` here",
+    label = "call `deadline`",
+    note = "it limits all attempts of the call together, with the pauses between them"
+)]
+#[expect(unnameable_types, reason = "none implements it")]
+pub trait Timeout {
+    fn never(&mut self) -> Self;
+}
+
 /// Makes an action awaitable: `.await` calls its method `run`. Adds the options of a single call.
 macro_rules! action {
     (impl[$($generics:tt)*] $action:ty, $($handle:ident).+ => $lifetime:lifetime, $output:ty) => {
@@ -28,9 +40,18 @@ macro_rules! call_options {
         impl<$($generics)*> $action {
             /// The time limit of this call, instead of the [deadline](crate::pipeline::RetryPolicy::deadline) of the client or of
             /// [`retry`](Self::retry). See [what it covers](crate::action#options-of-a-single-call). Must not be 0.
+            #[doc(alias = "timeout")]
             pub const fn deadline(mut self, deadline: std::time::Duration) -> Self {
                 self.$($handle)+.deadline = Some(deadline);
                 self
+            }
+
+            #[doc(hidden)]
+            pub fn timeout<Limit>(&mut self, _: Limit) -> Self
+            where
+                for<'never> Self: crate::action::macros::Timeout,
+            {
+                crate::action::macros::Timeout::never(self)
             }
 
             /// How the requests of this call are retried, instead of the policy of the client. The

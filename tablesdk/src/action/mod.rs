@@ -49,7 +49,7 @@
 //! each request.
 
 #[macro_use]
-mod macros;
+pub(crate) mod macros;
 
 pub(crate) mod batch;
 pub(crate) mod bulk;

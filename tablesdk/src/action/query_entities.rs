@@ -92,6 +92,7 @@ impl<E: TableEntity> QueryEntities<E> {
     }
 
     /// Reads only some columns: one, or a tuple of up to eight. The query then yields their values.
+    #[doc(alias("project", "columns"))]
     pub fn select<S: Selection<E>>(
         self,
         columns: impl FnOnce(E::Columns) -> S,
@@ -129,6 +130,7 @@ impl<E: TableEntity> QueryEntities<E> {
     /// When the closure fails, the error of the entity has the kind [`ErrorKind::Aborted`](crate::ErrorKind::Aborted) and the key;
     /// [`Error::downcast_ref`] returns the closure's error. As other entities that cannot be read, it does not end a
     /// [`stream`](Self::stream).
+    #[doc(alias = "EntityResolver")]
     pub fn resolve<T, F>(self, resolve: F) -> QueryEntities<E, Resolve<F>>
     where
         T: Send + 'static,
@@ -209,6 +211,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     }
 
     /// Reads only entities that match the filter.
+    #[doc(alias("where", "query_filter"))]
     pub fn filter<F: IntoFilter<E>>(self, filter: impl FnOnce(E::Columns) -> F) -> Self {
         let tree = filter(E::columns()).into_filter().into_tree();
         self.and(Condition::Filter, tree.map_err(Error::input))
@@ -217,6 +220,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     /// Reads only entities that match an OData filter, such as `Salary ge 50000.0 or Name eq 'O''Brien'`: for conditions that
     /// columns cannot express. Do not put untrusted input into it. What the service refuses is an error before anything is sent. An
     /// integer beyond 32 bits gets the suffix `L`, without which the service refuses it.
+    #[doc(alias("CreateQueryFilter", "query_filter"))]
     pub fn odata(self, text: &str) -> Self {
         let tree = text.parse::<Tree>().map_err(|error| {
             Error::input(FilterError::OData {
@@ -228,6 +232,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     }
 
     /// Reads at most that many entities in total.
+    #[doc(alias("limit", "top"))]
     pub fn take(mut self, count: usize) -> Self {
         self.pages.take = Some(count);
         self
@@ -235,6 +240,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
 
     /// The number of entities to ask for in one request, from 1 to 1,000. It does not limit how many entities are read in total:
     /// use [`take`](Self::take) for that.
+    #[doc(alias("top", "max_per_page", "max_page_size", "results_per_page"))]
     pub fn page_size(mut self, count: usize) -> Self {
         if !(1..=PAGE_ITEMS_MAX).contains(&count) {
             return self.and(
@@ -368,6 +374,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias("into_stream", "for_each"))]
     pub fn stream(self) -> EntityStream<S::Item> {
         match self.into_paged() {
             Ok((query, pages)) => items::<E, S>(&query, pages, true),
@@ -437,6 +444,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     /// # Errors
     ///
     /// `TableNotFound`; and [`ErrorKind::Data`](crate::ErrorKind::Data) when an entity is not of this type.
+    #[doc(alias = "to_list")]
     pub async fn collect(self) -> Result<Vec<S::Item>, Error> {
         self.stream().collect_all().await
     }

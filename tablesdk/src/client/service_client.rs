@@ -93,6 +93,7 @@ impl TableServiceClient {
     /// # Errors
     ///
     /// When the transport cannot be set up.
+    #[doc(alias("UseDevelopmentStorage", "Azurite"))]
     pub fn emulator() -> Result<Self, Error> {
         TableServiceClientBuilder::connecting(ConnectionString::emulator()).build()
     }
@@ -124,6 +125,7 @@ impl TableServiceClient {
 
     /// A client of the table with that name, which need not exist yet. A valid name has 3 to 63 letters and digits, and starts with
     /// a letter. An invalid name is reported when an operation on the table is awaited. The case of a name does not matter.
+    #[doc(alias("table_client", "get_table_client", "get_table_reference"))]
     pub fn table(&self, name: impl Into<String>) -> TableClient {
         TableClient::new(self.pipeline.clone(), name.into())
     }
@@ -145,6 +147,7 @@ impl TableServiceClient {
     ///
     /// The errors of the service, such as `AuthenticationFailed`; a shared access signature needs
     /// the permission to list.
+    #[doc(alias("list_tables", "query_tables"))]
     pub fn tables(&self) -> QueryTables {
         QueryTables::new(self.pipeline.clone())
     }
@@ -166,6 +169,7 @@ impl TableServiceClient {
     ///
     /// `AuthorizationPermissionMismatch` and `AuthorizationResourceTypeMismatch` for a shared access signature without the
     /// permission or the resource type. Cosmos DB does not support this operation.
+    #[doc(alias = "get_service_properties")]
     pub fn properties(&self) -> Action<ServiceProperties> {
         Action::new(&self.pipeline, get_properties)
     }
@@ -198,6 +202,7 @@ impl TableServiceClient {
     ///
     /// [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, for more than five CORS rules, for more than 2 KiB
     /// of them, or for a retention that is not 1 to 365 days.
+    #[doc(alias = "set_service_properties")]
     pub fn set_properties(&self, properties: ServiceProperties) -> Action<()> {
         Action::new(&self.pipeline, |pipeline| {
             set_properties(pipeline, properties)
@@ -224,6 +229,7 @@ impl TableServiceClient {
     /// [`ErrorKind::Transport`](crate::ErrorKind::Transport) where there is no secondary, since its host name does not resolve.
     /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) where the name of the secondary cannot be derived from the
     /// endpoint, and [`TableServiceClientBuilder::secondary_endpoint`] was not set.
+    #[doc(alias("get_service_stats", "get_statistics"))]
     pub fn stats(&self) -> Action<ServiceStats> {
         Action::new(&self.pipeline, get_stats)
     }
@@ -256,6 +262,7 @@ impl TableServiceClient {
     /// # Errors
     ///
     /// The errors of [`sign`](AccountSasBuilder::sign).
+    #[doc(alias = "generate_account_sas")]
     pub fn sas(&self) -> AccountSasBuilder {
         AccountSasBuilder::new(self.pipeline.clone())
     }

@@ -137,6 +137,7 @@ impl TableClient {
     ///
     /// `TableAlreadyExists` unless [`if_missing`](CreateTable::if_missing) is set, `TableBeingDeleted` for some time
     /// after a deletion, `InvalidResourceName`.
+    #[doc(alias("create_if_not_exists", "create_table_if_not_exists"))]
     pub fn create_table(&self) -> CreateTable {
         CreateTable::new(self.table.clone())
     }
@@ -161,6 +162,7 @@ impl TableClient {
     /// Errors of the service, such as `AuthenticationFailed`; [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when
     /// no response shows the outcome. The name stays reserved for 40 seconds or more: until then, creating a table of that name
     /// fails with `TableBeingDeleted`, or [waits](CreateTable::wait).
+    #[doc(alias = "drop_table")]
     pub fn delete_table(&self) -> Action<bool> {
         Action::of_table(&self.table, delete_table)
     }
@@ -206,6 +208,7 @@ impl TableClient {
     ///
     /// `TableNotFound`. This operation needs a key of the account. A shared access signature is refused, and for a token the
     /// service responds `ResourceNotFound`.
+    #[doc(alias("get_access_policy", "get_table_access_policy"))]
     pub fn access_policy(&self) -> Action<Vec<StoredAccessPolicy>> {
         Action::of_table(&self.table, get_access_policy)
     }
@@ -245,6 +248,7 @@ impl TableClient {
     /// [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, for more than five policies, for a duplicate id, or
     /// for a policy that expires before it starts; `TableNotFound`. This operation needs a key of the account, as
     /// [`access_policy`](Self::access_policy) does.
+    #[doc(alias = "set_table_access_policy")]
     pub fn set_access_policy(
         &self,
         policies: impl IntoIterator<Item = StoredAccessPolicy>,
@@ -281,6 +285,7 @@ impl TableClient {
     /// # Errors
     ///
     /// The errors of [`sign`](TableSasBuilder::sign).
+    #[doc(alias("generate_sas", "generate_table_sas", "generate_sas_url"))]
     pub fn sas(&self) -> TableSasBuilder {
         TableSasBuilder::new(self.table.clone())
     }
@@ -302,6 +307,7 @@ impl TableClient {
     /// `EntityAlreadyExists`, `TableNotFound`; [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, when the
     /// entity could be written but not read again; [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when it may have
     /// been inserted.
+    #[doc(alias("add", "add_entity", "create_entity"))]
     pub fn insert<E: WritableEntity>(&self, entity: &E) -> InsertEntity<E> {
         InsertEntity::new(self.table.clone(), entity)
     }
@@ -322,6 +328,7 @@ impl TableClient {
     /// # Errors
     ///
     /// `TableNotFound`; and [`ErrorKind::Data`](crate::ErrorKind::Data) when the entity is not of this type.
+    #[doc(alias("get_entity", "get_entity_if_exists", "retrieve"))]
     pub fn get<E: TableEntity>(&self, key: impl KeyOf<E>) -> GetEntity<E> {
         GetEntity::new(self.table.clone(), key.into_entity_key())
     }
@@ -353,6 +360,7 @@ impl TableClient {
     /// `TableNotFound`; [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, for a filter that cannot be sent or
     /// a [scan that is denied](crate::TableServiceClientBuilder::deny_scans); and
     /// [`ErrorKind::Data`](crate::ErrorKind::Data) when an entity is not of this type.
+    #[doc(alias("query_entities", "list_entities"))]
     pub fn query<E: TableEntity>(&self) -> QueryEntities<E> {
         QueryEntities::new(self.table.clone())
     }
@@ -380,6 +388,7 @@ impl TableClient {
     ///
     /// `UpdateConditionNotSatisfied` when the entity was written since the read, `ResourceNotFound` when it no longer exists,
     /// `TableNotFound`; and [`ErrorKind::Input`](crate::ErrorKind::Input) when a key field changed.
+    #[doc(alias("update", "update_entity"))]
     #[rustfmt::skip] // A message about an entity that was not read shows the next line.
     pub fn replace<'e, E: WritableEntity>( // a plain entity was not read: write it by `replace_if` or `upsert_replace`
         &self,
@@ -404,6 +413,7 @@ impl TableClient {
     /// # Errors
     ///
     /// As [`replace`](Self::replace).
+    #[doc(alias("update", "update_entity"))]
     #[rustfmt::skip] // A message about an entity that was not read shows the next line.
     pub fn merge<'e, E: Standalone>( // a plain entity was not read: write it by `merge_if` or `upsert_merge`
         &self,
@@ -511,6 +521,7 @@ impl TableClient {
     /// # Errors
     ///
     /// `TableNotFound`.
+    #[doc(alias("upsert", "upsert_entity", "insert_or_replace", "put"))]
     pub fn upsert_replace<E: Standalone>(&self, entity: &E) -> Write {
         Write::of_value(self.table.clone(), Mode::Replace, None, entity)
     }
@@ -529,6 +540,7 @@ impl TableClient {
     /// # Errors
     ///
     /// `TableNotFound`.
+    #[doc(alias("upsert", "upsert_entity", "insert_or_merge"))]
     pub fn upsert_merge<E: Standalone>(&self, entity: &E) -> Write {
         Write::of_value(self.table.clone(), Mode::Merge, None, entity)
     }
@@ -551,6 +563,7 @@ impl TableClient {
     /// # Errors
     ///
     /// `TableNotFound`.
+    #[doc(alias("delete_entity", "remove"))]
     pub fn delete<K: IntoEntityKey>(&self, key: K) -> DeleteEntity {
         const { check_standalone_key::<K>() }
         DeleteEntity::new(self.table.clone(), key.into_entity_key())
@@ -645,6 +658,7 @@ impl TableClient {
     /// [round](Modify::rounds), until the 16 rounds (the default) or the [deadline](crate::RetryPolicy::deadline) for all rounds
     /// were used up. [`ErrorKind::Aborted`](crate::ErrorKind::Aborted) when the closure fails; [`Error::downcast_ref`] returns its error.
     /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the change may have been written.
+    #[doc(alias = "read_modify_write")]
     pub fn modify<'a, E, T>(
         &self,
         key: impl KeyOf<E>,
@@ -721,6 +735,13 @@ impl TableClient {
     /// # Errors
     ///
     /// The errors of a [`Batch`].
+    #[doc(alias(
+        "submit_transaction",
+        "execute_batch",
+        "entity_group_transaction",
+        "TableBatchOperation",
+        "TableTransactionAction"
+    ))]
     pub fn batch<'e>(&self, partition: impl IntoPartitionKey) -> Batch<'e> {
         Batch::new(self.table.clone(), partition.into_partition_key())
     }

@@ -36,6 +36,7 @@ use crate::value_error::ValueError;
 /// let filter = (r.celsius.lt(0.0) | r.raining.eq(true)) & r.station.eq("O'Hare");
 /// assert_eq!(filter.to_string(), "(celsius lt 0.0 or raining eq true) and PartitionKey eq 'O''Hare'");
 /// ```
+#[must_use = "a filter does nothing until a query has it"]
 pub struct Filter<E> {
     tree: Result<Tree, FilterError>,
     entity: PhantomData<fn() -> E>,

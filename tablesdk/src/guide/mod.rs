@@ -75,6 +75,7 @@
 #[doc = "\n\n---\n\n[All guides](crate::guide) · Next: [Queries](crate::guide::queries)"]
 pub mod entities {}
 
+#[doc(alias("order_by", "contains", "group_by"))]
 #[doc = include_str!("queries.md")]
 #[doc = "\n\n---\n\nBefore: [Entities](crate::guide::entities) · [All guides](crate::guide) · Next: [Paging](crate::guide::paging)"]
 pub mod queries {}

@@ -55,6 +55,7 @@ impl RetryPolicy {
     }
 
     /// The maximum number of attempts for a request. Must not be 0.
+    #[doc(alias = "max_retries")]
     pub const fn attempts(mut self, attempts: u32) -> Self {
         self.attempts = attempts;
         self
@@ -85,6 +86,7 @@ impl RetryPolicy {
     ///
     /// It is a timer of tokio, which fires late while the threads of the runtime are busy. `ReqwestTransport::on_own_thread` keeps
     /// connections that flood the client off these threads.
+    #[doc(alias("timeout", "MaximumExecutionTime"))]
     pub const fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self

@@ -150,16 +150,19 @@ impl<E, F> Column<E, F> {
 
 impl<E, F: Field> Column<E, F> {
     /// Equal to the literal.
+    #[doc(alias = "equals")]
     pub fn eq(&self, literal: impl Literal<F::Value>) -> Filter<E> {
         self.compare(ComparisonOperator::Equal, literal)
     }
 
     /// Not equal to the literal. An absent property does not match.
+    #[doc(alias("not_equals", "is_some"))]
     pub fn ne(&self, literal: impl Literal<F::Value>) -> Filter<E> {
         self.compare(ComparisonOperator::NotEqual, literal)
     }
 
     /// Equal to one of the literals. An empty list matches nothing.
+    #[doc(alias("any_of", "one_of"))]
     pub fn is_in<L: Literal<F::Value>>(self, literals: impl IntoIterator<Item = L>) -> Filter<E> {
         let everywhere = self.scope(self.scope.of_rows(None));
         let any = literals
@@ -332,6 +335,7 @@ impl<E, F: Field> Column<E, F> {
     /// let name = Column::<(), String>::new("Name");
     /// assert_eq!(name.starts_with("abc").to_string(), "Name ge 'abc' and Name lt 'abd'");
     /// ```
+    #[doc(alias("contains", "ends_with", "prefix", "like"))]
     pub fn starts_with(self, prefix: &str) -> Filter<E>
     where
         F::Value: Text,

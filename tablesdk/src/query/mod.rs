@@ -23,6 +23,7 @@ mod set_column;
 mod stream;
 
 pub use crate::filter::{AccessClass, Filter};
+#[doc(alias("is_none", "is_null"))]
 pub use column::Column;
 pub(crate) use continuations::Continuations;
 pub(crate) use explain::Advice;
@@ -32,7 +33,9 @@ pub(crate) use json_column::JsonColumn;
 pub(crate) use key_part_column::KeyPartColumn;
 pub use literal::Literal;
 pub(crate) use opaque_column::{incomparable, opaque_column};
-pub use page::{Page, PageToken};
+pub use page::Page;
+#[doc(alias("TableContinuationToken", "continuation_token"))]
+pub use page::PageToken;
 pub(crate) use page::{fingerprint, of_token};
 pub(crate) use resolve::Resolve;
 pub use select::Selection;

@@ -41,6 +41,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     /// When an entity cannot be read, the page is an error, and no item of it is returned: a page without the entity would hide the
     /// loss. [`Error::next_page`] then returns the token of the next page.
     /// [`skip_unreadable`](Self::skip_unreadable) returns the other items of the page.
+    #[doc(alias("by_page", "as_pages", "execute_query_segmented"))]
     pub async fn page(
         self,
         token: impl Into<Option<PageToken>> + Send,
