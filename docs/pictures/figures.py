@@ -14,9 +14,11 @@ from pathlib import Path
 from urllib.parse import quote
 
 sys.dont_write_bytecode = True
+import performance
 from drawing import Figure
 
 ROOT = Path(__file__).resolve().parents[2]
+PERFORMANCE = ROOT / "docs/performance.md"
 PICTURES = ROOT / "docs/pictures"
 RUSTDOC = ROOT / "tablesdk/src/guide/figures"
 
@@ -250,6 +252,9 @@ FIGURES = {
 
 def files():
     """The path and the content of each file."""
+    page = PERFORMANCE.read_text(encoding="utf-8")
+    yield PICTURES / "performance-client.svg", performance.client(page).svg()
+    yield PICTURES / "performance-server.svg", performance.server(page).svg()
     for name, (draw, is_of_guide) in FIGURES.items():
         svg = draw().svg()
         yield PICTURES / f"{name}.svg", svg

@@ -28,6 +28,8 @@ fn public_names_are_those_of_the_list() {
     );
 }
 
+/// The root is the first page that a reader sees: it has the types of an ordinary program, and each
+/// other type is in the module of its subject.
 #[test]
 fn public_names_are_few() {
     let names = public_names();

@@ -41,6 +41,9 @@ pub use syntax::FilterSyntax;
 ///
 /// The nesting depth of a filter costs memory but no stack: a filter is parsed, printed, compared, cloned and dropped without
 /// recursion. Code that walks one with [`Filter::fold`] or [`Filter::terms`] needs no recursion either.
+// Clients that combine filters two at a time nest one level for each term. In a debug build,
+// recursion overflows the stack of a runtime's thread near a hundred levels, and a derived `Clone`
+// one of 2 MiB at 4,000; a filter of 64 KiB has up to 16,000.
 #[expect(
     clippy::exhaustive_enums,
     reason = "complete: who evaluates or prints a filter handles every form"

@@ -1,5 +1,8 @@
 //! hyper on one side, `Request<Bytes>` on the other: one connection from its first byte to its last.
 //!
+//! hyper alone, without a web framework: paths are OData with keys in quotes, and not segments that a
+//! router could match.
+//!
 //! This module enforces the limits on heads, bodies and waiting, and ensures that a response arrives before its connection closes.
 //! It knows neither tables nor accounts: the [`Handler`] processes the requests. `server/mod.rs` accepts connections and limits
 //! their number.

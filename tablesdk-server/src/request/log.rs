@@ -133,6 +133,8 @@ impl RequestRecord {
                 )
             };
         }
+        // A 501 shows a client that needs more than the server has. Clients cause all other rejections
+        // at will, and would fill a log at the level WARN.
         if status == http::StatusCode::NOT_IMPLEMENTED {
             log_response!(Level::WARN);
         } else if status.is_server_error() {

@@ -448,6 +448,9 @@ impl Service {
     }
 
     /// Adds the CORS headers of a request, or none if the rules cannot be read.
+    ///
+    /// Before authentication: a browser hides even a refusal from the page unless it has these headers.
+    /// They reveal no more than a preflight of the same page, which needs no authentication.
     async fn evaluate_cors(
         &self,
         context: &mut Context,

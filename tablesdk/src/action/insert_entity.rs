@@ -60,6 +60,8 @@ impl<E: WritableEntity> InsertEntity<E> {
         }
     }
 
+    // The service stores exactly the body of the request, so the client reads that back instead of
+    // asking for the entity in the response: `Stored` shows no field that was not stored.
     async fn run(self) -> Result<Stored<E>, Error> {
         let entity = self.entity?;
         let (key, body) = (entity.key.clone(), entity.body.clone());

@@ -336,6 +336,7 @@ exactly_once_options!(
 
 debug_by_fields!(Modify<'a, E, T> { table, key, rounds });
 
+// A type that derefs, because most closures return nothing: a tuple would put `.0` into each call.
 /// The result of [`modify`](crate::TableClient::modify): the entity as it was written, to which it derefs, and the value that the
 /// closure returned.
 ///

@@ -197,7 +197,9 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     /// ```
     pub fn rows(mut self, rows: impl Into<RowRange<E>>) -> Self {
         let rows = rows.into();
-        // The range implies the condition of the type.
+        // A query of a struct has the condition of its type, so that an entity of another type in the
+        // same table does not end it. One of an enum has none, and skips nothing. A range of rows
+        // implies the condition.
         if let Some(beginning) = E::SCHEMA.own_row_keys()
             && rows.begins_with(beginning)
         {

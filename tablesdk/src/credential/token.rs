@@ -1,5 +1,7 @@
 //! Tokens of Microsoft Entra ID, and where they come from: a trait that takes a few lines to implement.
 //!
+//! The trait is not that of `azure_core`, which brings a tree of crates: `identity.rs` adapts it behind a feature.
+//!
 //! Knows no issuer and asks none: that is what implementations are for. See
 //! <https://learn.microsoft.com/azure/storage/tables/authorize-access-azure-active-directory>.
 

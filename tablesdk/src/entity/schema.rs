@@ -53,7 +53,8 @@ pub struct Schema {
     /// True for a type with a mistake, of which nothing is known.
     pub(super) stub: bool,
     /// For a flattened struct without `rename_all`, the set of the rules that its names do not
-    /// follow.
+    /// follow. Neither derive sees the attributes of the other struct, so the outer one compares this
+    /// with its own rule at compile time: a forgotten rule is a compiler message.
     unrenamed: u8,
 }
 

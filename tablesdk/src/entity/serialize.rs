@@ -1,5 +1,8 @@
 //! How entities are written and read by serde: as the plain JSON of a web service, and in an exact form from which nothing is lost.
 //!
+//! Plain JSON is not read back into properties, since it does not show their types: a date, a GUID and
+//! binary are strings there.
+//!
 //! Knows nothing of the requests of the table service, whose JSON is the protocol's.
 
 use std::borrow::Borrow;

@@ -27,7 +27,7 @@ pub struct PropertyWriter<'a> {
 /// id of the outbox, and the number of the step.
 pub(crate) const STEP_OF: &str = "TablesdkStepOf";
 
-/// Whose stamp of a step may be written. A worker takes an entity with the stamp of another one for one that came back after a delete step.
+/// Whose stamp of a step may be written: that of the same entity, as it was read. Inserts, upserts and moves write none. A worker takes an entity with the stamp of another one for one that came back after a delete step.
 #[derive(Clone, Copy, Debug)]
 enum StepOf<'a> {
     /// That with which the entity was read; none of a new entity.

@@ -1,4 +1,7 @@
 //! Errors that a program makes itself: for a fake of its own trait, in its tests.
+//!
+//! They are not behind a feature: one that only the development dependencies name is on for the whole
+//! build.
 
 use tablesdk_protocol::{ErrorCode, ServiceError, TransportError};
 

@@ -1,4 +1,7 @@
 //! One table for each hour, day, month or year. See [`RollingTable`].
+//!
+//! A stream and `drop_before` list the tables with the prefix: a program creates only some of the
+//! periods of a range, and each missing table would cost a request and an error in the log.
 
 use std::error::Error as StdError;
 use std::ops::{Bound, RangeBounds};

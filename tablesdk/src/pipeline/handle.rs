@@ -15,7 +15,8 @@ use super::operation_span::{OperationSpan, PagedOperation};
 use super::{Pipeline, RetryPolicy};
 use crate::error::Error;
 
-/// The pipeline of a client, with the options of a single call. Each action has a clone.
+/// The pipeline of a client, with the options of a single call. Each action has a clone, so that the
+/// options of a call reach every request of it without an argument in each function between.
 #[derive(Clone)]
 pub(crate) struct PipelineHandle {
     pipeline: Arc<Pipeline>,

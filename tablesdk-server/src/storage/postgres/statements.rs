@@ -46,7 +46,7 @@ pub(super) const KEYS_AND_RANGE: &str = "\
 ///
 /// $1 to $3 are the keys, expected versions and new records of the writes, sorted by key; $4 is the new version; $5 and $6 are keys and
 /// versions of what is only read. A row that another transaction holds is waited for, and compared as that one leaves it. What
-/// is only read is not locked: see `docs/decisions.md`. A removed record, whose version is expected to be missing, is replaced if it is
+/// is only read is not locked, or all writes to a table would wait for each other at its record. A removed record, whose version is expected to be missing, is replaced if it is
 /// older: nothing was under its key. CockroachDB permits one change of a table in a statement.
 pub(super) const COMMIT: &str = "\
     WITH written AS ( \

@@ -1,5 +1,8 @@
 //! Values in an object store, which entities name. See [`Objects`].
 //!
+//! An object has a new name and is written once, before its entity. One at a fixed name could be read
+//! with another version of the entity, whichever of the two is written first.
+//!
 //! Needs the feature `object-store`. Of tables it knows the queries that a clean-up reads.
 
 mod clean_up_objects;
