@@ -223,3 +223,29 @@ fn table_of_features(manifest: &str, links: &[(&str, &str)]) -> String {
         rows.collect::<String>()
     )
 }
+
+#[test]
+fn the_page_of_stability_lists_the_foreign_types_of_the_manifest() {
+    let manifest = read("tablesdk/Cargo.toml");
+    let list = manifest.split("[package.metadata.foreign-types]\n").nth(1);
+    let list = list.unwrap_or_default().split("\n\n").next();
+    let list = list.unwrap_or_default().lines();
+    let mut listed: Vec<_> = list
+        .filter_map(|line| line.split_once(" = "))
+        .map(|(name, _)| name)
+        .filter(|name| !name.starts_with("tablesdk"))
+        .collect();
+    assert!(listed.len() >= 10, "{listed:?}");
+
+    let page = read("docs/stability.md");
+    let table = page.split("\n## Types of other crates").nth(1);
+    let table = table.unwrap_or_default().split("\n## ").next();
+    let rows = table.unwrap_or_default().lines();
+    let mut shown: Vec<_> = rows
+        .filter_map(|line| line.strip_prefix("| `"))
+        .filter_map(|row| row.split('`').next())
+        .collect();
+    listed.sort_unstable();
+    shown.sort_unstable();
+    assert_eq!(shown, listed);
+}
