@@ -7,6 +7,8 @@
 //! [`sampling`] reads some entities of a table, [`schema`] says what they have in common, [`infer`] makes structs of them, and [`own`] is about what the client stores for
 //! purposes of its own.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 pub mod dump;
 pub mod import;
 pub mod infer;

@@ -80,6 +80,8 @@
 //! `cargo install tablesdk-server && tablesdk-server` listens on port 10002 with the well-known development account; see
 //! `tablesdk-server --help`.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 #[cfg(feature = "durable")]
 mod data_directory;
 mod engine;

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![doc = include_str!("docs/front_page.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     not(all(feature = "derive", feature = "json", feature = "reqwest")),
     allow(
