@@ -108,6 +108,12 @@ agent() {
     fi
 }
 
+# program_of_guide LANGUAGE: the program in this language of the guide to moving from Python and JavaScript.
+program_of_guide() {
+    awk -v begin="\`\`\`$1" '$0 == begin { inside = 1; next } /^```$/ { inside = 0 } inside' \
+        tablesdk/src/guide/moving_from_python_and_javascript.md
+}
+
 "$here/install.sh"
 java=
 if command -v javac >/dev/null && command -v mvn >/dev/null && [ -e "$interop/java/.installed" ]; then
@@ -143,6 +149,21 @@ session "${line#*connection string: }"
 agent "${line#*connection string: }"
 clients "${line#*connection string: }"
 stop
+
+if command -v python3 >/dev/null && [ -e "$interop/python/.installed" ]; then
+    echo "--- the program in Python of the guide"
+    program_of_guide python >"$scratch/guide.py"
+    start tablesdk-server-for-python '*connection string: *' "$target/debug/tablesdk-server" --port 0
+    AZURE_STORAGE_CONNECTION_STRING=${line#*connection string: } "$interop/python/bin/python" "$scratch/guide.py"
+    stop
+fi
+if [ -n "$node" ]; then
+    echo "--- the program in JavaScript of the guide"
+    program_of_guide javascript >"$interop/node/guide.mjs" # beside the packages that it imports
+    start tablesdk-server-for-javascript '*connection string: *' "$target/debug/tablesdk-server" --port 0
+    AZURE_STORAGE_CONNECTION_STRING=${line#*connection string: } node "$interop/node/guide.mjs"
+    stop
+fi
 
 echo "--- the clients and the flavor Cosmos DB, with the address of its emulator"
 key=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==
