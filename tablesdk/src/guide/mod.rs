@@ -4,6 +4,8 @@
 //! In reading order:
 //!
 //! <!-- guides -->
+//! * [Ten minutes](ten_minutes): from an empty crate to a program that stores, reads, queries and
+//!   changes typed entities, with a test, on Azure.
 //! * [Entities](entities): the two keys, the properties that a struct stores, and how to change a
 //!   struct over the years.
 //! * [Queries](queries): what they read, what that costs, and how to see the cost before a request
@@ -71,8 +73,12 @@
 // A figure is a data URL: rustdoc takes the first definition of its link, and shows no files. The
 // page itself defines the link as the file, for readers of the repository and of the book.
 
+#[doc = include_str!("ten_minutes.md")]
+#[doc = "\n\n---\n\n[All guides](crate::guide) · Next: [Entities](crate::guide::entities)"]
+pub mod ten_minutes {}
+
 #[doc = include_str!("entities.md")]
-#[doc = "\n\n---\n\n[All guides](crate::guide) · Next: [Queries](crate::guide::queries)"]
+#[doc = "\n\n---\n\nBefore: [Ten minutes](crate::guide::ten_minutes) · [All guides](crate::guide) · Next: [Queries](crate::guide::queries)"]
 pub mod entities {}
 
 #[doc(alias("order_by", "contains", "group_by"))]
