@@ -3,53 +3,45 @@
 use tablesdk::{TableClient, TableEntity, TableServiceClient};
 use tablesdk_server::TableServer;
 
-#[derive(Debug, Clone, TableEntity)]
-#[table(rename_all = "PascalCase")]
+#[derive(TableEntity)]
 struct Employee {
     #[table(partition_key)]
     department: String,
     #[table(row_key)]
-    id: String,
     name: String,
-    salary: f64,
-    email: Option<String>,
+    salary: i64,
 }
 
 fn ada() -> Employee {
     Employee {
-        department: "Engineering".into(),
-        id: "000223".into(),
+        department: "Sales".into(),
         name: "Ada".into(),
-        salary: 61_000.0,
-        email: None,
+        salary: 61_000,
     }
 }
 
-async fn raise(table: &TableClient, department: &str, id: &str) -> tablesdk::Result<()> {
-    if let Some(mut employee) = table.get(Employee::key(department, id)).await? {
-        employee.salary += 1_000.0;
-        table.replace(&mut employee).await?; // only if it has not changed since
-    }
+async fn raise(table: &TableClient, name: &str) -> tablesdk::Result<()> {
+    let raise = table.modify(Employee::key("Sales", name), |employee| {
+        employee.salary += 1_000;
+        Ok(())
+    });
+    raise.exactly_once().await?; // also if a response is lost
     Ok(())
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let server = TableServer::start().await?; // or a connection string from the Azure portal
-    let service = TableServiceClient::from_connection_string(&server.connection_string())?;
+async fn main() -> tablesdk::Result<()> {
+    let server = TableServer::in_process();
+    let service = TableServiceClient::in_process(&server); // on Azure: from_env()?
     let table = service.table("Employees");
     table.create_table().if_missing().await?;
 
     table.insert(&ada()).await?;
-    raise(&table, "Engineering", "000223").await?;
+    raise(&table, "Ada").await?;
 
-    let well_paid = table
-        .query::<Employee>()
-        .partition("Engineering")
-        .filter(|e| e.salary.ge(50_000.0))
-        .select(|e| (e.name, e.salary));
-    for (name, salary) in well_paid.collect().await? {
-        println!("{name}: {salary}"); // Ada: 62000
+    let sales = table.query::<Employee>().partition("Sales");
+    for employee in sales.filter(|e| e.salary.ge(50_000)).collect().await? {
+        println!("{}: {}", employee.name, employee.salary); // Ada: 62000
     }
     Ok(())
 }
@@ -58,14 +50,20 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 mod tests {
     use super::*;
     use tablesdk::testing::TestTable;
+    use tablesdk_server::testing::Fault;
 
     #[tokio::test]
-    async fn a_raise_is_stored() -> tablesdk::Result<()> {
-        let table = TestTable::new(TableServer::in_process).await;
+    async fn a_raise_is_paid_once_if_a_response_is_lost() -> tablesdk::Result<()> {
+        let table = TestTable::on(TableServer::in_process()).await;
         table.insert(&ada()).await?;
-        raise(&table, "Engineering", "000223").await?;
-        let ada = table.get(Employee::key("Engineering", "000223")).await?;
-        assert!(ada.is_some_and(|ada| ada.salary > 61_000.0));
+
+        let faults = table.server().expect("it is in process").faults();
+        let lost = faults.on_writes().times(1).inject(Fault::lost_response());
+        raise(&table, "Ada").await?;
+
+        assert_eq!(lost.hits(), 1);
+        let ada = table.get(Employee::key("Sales", "Ada")).await?;
+        assert_eq!(ada.expect("inserted above").salary, 62_000);
         Ok(())
     }
 }

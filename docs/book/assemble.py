@@ -21,6 +21,8 @@ from urllib.parse import urldefrag, urljoin
 
 ROOT = Path(__file__).resolve().parents[2]
 HOST = "https://github.com/tablesdk/tablesdk"
+# Where the book is published. The README leads there, because a code host shows guides without their links.
+PUBLISHED = "https://tablesdk.github.io/tablesdk/"
 DOCS = re.compile(r"https://docs\.rs/tablesdk[a-z-]*/latest/")
 PICTURES = {".svg", ".png"}
 
@@ -233,6 +235,9 @@ class Book:
         return "\n".join(lines)
 
     def convert_link(self, page, match):
+        if match["bang"] and re.match("https?:", match["dest"] or ""):
+            # Of another host, such as a badge: the book is also read offline.
+            return match["label"]
         if match["bang"]:
             return f"![{match['label']}]({self.target(page, match['dest'])})" if match["dest"] else match[0]
         if not is_link(match, bool(page.rustdoc)):
@@ -250,12 +255,21 @@ class Book:
         on_docs = DOCS.match(dest)
         if on_docs:
             return self.in_doc(dest[on_docs.end() :])
+        if dest.startswith(PUBLISHED):
+            return self.in_book(dest[len(PUBLISHED) :])
         for prefix in (f"{HOST}/blob/main/", f"{HOST}/tree/main/"):
             if dest.startswith(prefix):
                 return self.in_repository(page, dest[len(prefix) :])
         if re.match(r"[a-z]+:|#", dest):
             return dest
         return self.in_repository(page, os.path.normpath(f"{Path(page.source).parent}/{dest}"))
+
+    def in_book(self, path):
+        file, fragment = urldefrag(path)
+        name = (file or "index.html").removesuffix(".html") + ".md"
+        if all(name != page.name for page in self.pages.values()):
+            raise Wrong(f"there is no {path} in the book")
+        return join(name, fragment)
 
     def in_doc(self, path):
         """A page of the API documentation, or the page of the book that it is made of."""
