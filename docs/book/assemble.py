@@ -50,6 +50,10 @@ DEFINITION = re.compile(r"^\[(?P<label>[a-z-]+-figure)\]: (?P<dest>\S+)$", re.MU
 ATTRIBUTE = re.compile(r'(?<=\s)(?P<name>src|srcset|href)="(?P<dest>[^"]*)"')
 FENCE = re.compile(r"^\s*(?P<fence>```+|~~~+)(?P<info>.*)$")
 HEADING = re.compile(r"^(?P<marks>#{1,5}) (?P<text>.*)$")
+# Links that rustdoc adds to headings, and to programs such as those that must not compile.
+NOT_OF_TEXT = {"doc-anchor", "tooltip"}
+# The last lines of a guide in rustdoc lead to the guides before and after it.
+NEIGHBOUR = re.compile(r"\.\./(\w+/)?index\.html")
 RUST_FLAGS = {"rust", "no_run", "should_panic", "ignore", "compile_fail"}
 
 
@@ -70,7 +74,7 @@ class DocBlock(html.parser.HTMLParser):
         classes = (attributes.get("class") or "").split()
         if self.depth:
             self.depth += tag == "div"
-            if tag == "a" and "doc-anchor" not in classes:
+            if tag == "a" and NOT_OF_TEXT.isdisjoint(classes):
                 self.links.append(attributes["href"])
             if re.fullmatch("h[2-6]", tag):
                 self.headings.append(attributes["id"])
@@ -169,6 +173,13 @@ def links(text):
     return found
 
 
+def agree(link, href):
+    """Whether a link that rustdoc has resolved has the name and the fragment of the link of the page."""
+    path, fragment = urldefrag(link)
+    name = re.split("::|@", path)[-1].strip("`!()")
+    return name in href and (not fragment or urldefrag(href).fragment == fragment)
+
+
 class Book:
     def __init__(self, doc, book):
         self.doc, self.src = Path(doc), Path(book) / "src"
@@ -203,13 +214,19 @@ class Book:
         block.feed((self.doc / rustdoc).read_text())
         texts = {part: (ROOT / part).read_text() for part in parts}
         hrefs, ids = iter(block.links), iter(block.headings)
+        wrong = Wrong(f"{rustdoc} has not the links and headings of {', '.join(parts)}: is it built from another version?")
         try:
             for part, text in texts.items():
                 self.resolved[part] = {link: next(hrefs) for link in links(text)}
                 heads = [line for line, kind in blocks(text) if kind == "text" and HEADING.match(line)]
                 self.ids[part] = [next(ids) for _ in heads]
+                for link, href in self.resolved[part].items():
+                    if not agree(link, href):
+                        raise Wrong(f"{part} has a link to {link}, and {rustdoc} has {href} in its place")
         except StopIteration:
-            raise Wrong(f"{rustdoc} has fewer links or headings than {', '.join(parts)}: is it built from another version?") from None
+            raise wrong from None
+        if list(ids) or not all(NEIGHBOUR.fullmatch(href) for href in hrefs):
+            raise wrong
 
     def convert(self, page):
         text = without_title(page, (ROOT / page.source).read_text())
