@@ -174,7 +174,7 @@ def links(text):
 
 
 def agree(link, href):
-    """Whether a link that rustdoc has resolved has the name and the fragment of the link of the page."""
+    """True if a link as rustdoc has resolved it has the name and the fragment of the link in the page."""
     path, fragment = urldefrag(link)
     name = re.split("::|@", path)[-1].strip("`!()")
     return name in href and (not fragment or urldefrag(href).fragment == fragment)
@@ -188,11 +188,10 @@ class Book:
         self.by_rustdoc = {page.rustdoc: page for page in self.pages.values() if page.rustdoc}
         self.files = set(subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).splitlines())
         self.directories = {str(parent) for file in self.files for parent in Path(file).parents}
-        self.resolved, self.ids = {}, {}
+        self.resolved, self.ids, self.pictures = {}, {}, {}
 
     def assemble(self):
-        guides = {file for file in self.files if re.fullmatch(f"{GUIDES}/[a-z_]+\\.md", file)}
-        missing = sorted(guides - set(self.pages))
+        missing = sorted(file for file in self.files if re.fullmatch(f"({GUIDES}|docs)/[^/]+\\.md", file) and file not in self.pages)
         if missing:
             raise Wrong(f"docs/book/SUMMARY.md lacks {', '.join(missing)}")
         names = [page.name for page in self.pages.values()]
@@ -214,15 +213,16 @@ class Book:
         block.feed((self.doc / rustdoc).read_text())
         texts = {part: (ROOT / part).read_text() for part in parts}
         hrefs, ids = iter(block.links), iter(block.headings)
-        wrong = Wrong(f"{rustdoc} has not the links and headings of {', '.join(parts)}: is it built from another version?")
+        wrong = Wrong(f"{rustdoc} has not the links and headings of {', '.join(parts)}: is it built from another version, or is a link not written as [label](target)?")
         try:
             for part, text in texts.items():
-                self.resolved[part] = {link: next(hrefs) for link in links(text)}
-                heads = [line for line, kind in blocks(text) if kind == "text" and HEADING.match(line)]
-                self.ids[part] = [next(ids) for _ in heads]
-                for link, href in self.resolved[part].items():
+                pairs = [(link, next(hrefs)) for link in links(text)]
+                for link, href in pairs:
                     if not agree(link, href):
                         raise Wrong(f"{part} has a link to {link}, and {rustdoc} has {href} in its place")
+                self.resolved[part] = dict(pairs)
+                heads = [line for line, kind in blocks(text) if kind == "text" and HEADING.match(line)]
+                self.ids[part] = [next(ids) for _ in heads]
         except StopIteration:
             raise wrong from None
         if list(ids) or not all(NEIGHBOUR.fullmatch(href) for href in hrefs):
@@ -309,8 +309,11 @@ class Book:
         if file in self.pages:
             return join(self.pages[file].name, fragment)
         if Path(file).suffix in PICTURES and file in self.files:
+            name = Path(file).name
+            if self.pictures.setdefault(name, file) != file:
+                raise Wrong(f"two pictures have the name {name}: {file} and {self.pictures[name]}")
             shutil.copy(ROOT / file, self.src)
-            return Path(file).name
+            return name
         if file in self.files:
             return join(f"{HOST}/blob/main/{file}", fragment)
         if file in self.directories:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the book into `book/html` of the target directory: the guides, and the API documentation to which they lead. It needs Python
-# 3, and installs mdBook into the target directory if it is missing.
+# 3, and installs mdBook into the target directory if this version is missing.
 #
 #   docs/book/build.sh [--open]
 set -euo pipefail
@@ -13,12 +13,14 @@ target=$(cd "$target" && pwd)
 tools=$target/tools
 book=$target/book
 mdbook=$tools/bin/mdbook
-if command -v mdbook >/dev/null; then
+if [ "$(mdbook --version 2>/dev/null)" = "mdbook v$version" ]; then
     mdbook=$(command -v mdbook)
-elif [ ! -x "$mdbook" ]; then
+elif [ "$("$mdbook" --version 2>/dev/null)" != "mdbook v$version" ]; then
     cargo install --quiet --locked --root "$tools" "mdbook@$version"
 fi
 
+# Rustdoc leaves the pages of crates and items that are no longer documented.
+rm -rf "$target/doc"
 # Nothing is linked: an empty file stands for the library of the feature `jemalloc`.
 mkdir -p "$tools"
 : >"$tools/libjemalloc.a"
@@ -34,5 +36,5 @@ cp -r "$target/doc" "$book/html/api"
 python3 docs/book/links.py "$book/html"
 echo "The book: $book/html/index.html"
 if [ "${1:-}" = --open ]; then
-    "$mdbook" build --dest-dir "$book/html" --open "$book"
+    python3 -m webbrowser "file://$book/html/index.html"
 fi
