@@ -150,7 +150,9 @@ fn an_operation_has_the_same_name_in_every_layer() {
     assert!(protocol.len() >= 12, "{protocol:?}");
     assert_eq!(names("tablesdk-server/src/service/handler"), protocol);
     // The client does not have all of them yet.
-    for name in names("tablesdk/src/action") {
+    let actions = names("tablesdk/src/action");
+    assert!(actions.len() >= 8, "{actions:?}");
+    for name in actions {
         assert!(protocol.contains(&name), "{name}");
     }
 }
@@ -179,6 +181,7 @@ fn the_readmes_show_the_first_program() {
 fn every_source_file_says_what_it_is_for() {
     for directory in [
         "tablesdk/src",
+        "tablesdk-cli/src",
         "tablesdk-derive/src",
         "tablesdk-protocol/src",
         "tablesdk-server/src",
