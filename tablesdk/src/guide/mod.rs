@@ -189,9 +189,6 @@ pub mod stored_forms {}
 #[doc = include_str!("testing.md")]
 #[doc = "\n\n---\n\nBefore: [Stored forms](crate::guide::stored_forms) · [All guides](crate::guide) · Next: [Credentials](crate::guide::credentials)"]
 pub mod testing {}
-//
-// A figure is a data URL: rustdoc takes the first definition of its link, and shows no files. The
-// page itself defines the link as the file, for readers of the repository and of the book.
 
 #[doc = include_str!("credentials.md")]
 #[doc = "\n\n---\n\nBefore: [Testing](crate::guide::testing) · [All guides](crate::guide) · Next: [Observability](crate::guide::observability)"]
