@@ -1,7 +1,9 @@
-//! The steps of a request one by one: `cargo bench -p tablesdk-benches`, with a part of a name to run only some.
+//! The steps of a request one by one: `cargo bench -p tablesdk-benches`, with a part of a name to
+//! run only some.
 //!
-//! `protocol` is the code that client and server share. `server` calls a server in this process, so that a step of it has no socket. `client`
-//! is our client with a transport that returns the same bytes each time.
+//! `protocol` is the code that client and server share. `server` calls a server in this process, so
+//! that a step of it has no socket. `client` is our client with a transport that returns the same
+//! bytes each time.
 
 use std::hint::black_box;
 

@@ -1,12 +1,13 @@
 //! Former employees in a table of their own: `cargo run --example archive`.
 //!
-//! Two tables have no transaction in common. A move writes the employee into the archive, and then deletes it under the ETag with
-//! which it was read. So an employee is in both tables for a moment, and never in neither. If a program ends in between, the next run
-//! of the same move finishes it.
+//! Two tables have no transaction in common. A move writes the employee into the archive, and then
+//! deletes it under the ETag with which it was read. So an employee is in both tables for a moment,
+//! and never in neither. If a program ends in between, the next run of the same move finishes it.
 //! See the archive in the [eventually consistent transactions pattern].
 //!
-//! Without a connection string, it starts the bundled server in this process. With one, as the argument or in
-//! `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates tables with new names, and deletes them at the end.
+//! Without a connection string, it starts the bundled server in this process. With one, as the
+//! argument or in `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates tables with
+//! new names, and deletes them at the end.
 //!
 //! [eventually consistent transactions pattern]: https://learn.microsoft.com/azure/storage/tables/table-storage-design-patterns#eventually-consistent-transactions-pattern
 

@@ -1,8 +1,9 @@
-//! Writes generated entities in bulk and reads them by a query, with the server in another process. Prints the speed and the memory
-//! that it takes.
+//! Writes generated entities in bulk and reads them by a query, with the server in another process.
+//! Prints the speed and the memory that it takes.
 //!
-//! Usage: `cargo run --release --example bulk_load [COUNT [CONNECTION_STRING]]`. The default is 20,000 entities and the bundled
-//! server. Pass a connection string as an argument or in `AZURE_STORAGE_CONNECTION_STRING` to use another service.
+//! Usage: `cargo run --release --example bulk_load [COUNT [CONNECTION_STRING]]`. The default is
+//! 20,000 entities and the bundled server. Pass a connection string as an argument or in
+//! `AZURE_STORAGE_CONNECTION_STRING` to use another service.
 
 use std::error::Error;
 use std::io::{BufRead as _, BufReader, Read as _};

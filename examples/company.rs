@@ -1,10 +1,13 @@
-//! Departments and employees in one table, and one partition for each department: `cargo run --example company`.
+//! Departments and employees in one table, and one partition for each department:
+//! `cargo run --example company`.
 //!
-//! A department and its employees share a partition, so one query reads them, and one batch changes them together. Each type of
-//! entity is a struct. The property `EntityType` names the type, and an enum reads entities of all types.
+//! A department and its employees share a partition, so one query reads them, and one batch changes
+//! them together. Each type of entity is a struct. The property `EntityType` names the type, and an
+//! enum reads entities of all types.
 //!
-//! Without a connection string, it starts the bundled server in this process. With one, as the argument or in
-//! `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with a new name, and deletes it at the end.
+//! Without a connection string, it starts the bundled server in this process. With one, as the
+//! argument or in `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with
+//! a new name, and deletes it at the end.
 
 use std::error::Error;
 
@@ -12,7 +15,8 @@ use futures::TryStreamExt as _;
 use tablesdk::{DynamicEntity, TableClient, TableEntity};
 use tablesdk_examples::{connect, unique_name};
 
-/// One entity per department. Its row key sorts before those of its employees: `!` is before every letter and digit.
+/// One entity per department. Its row key sorts before those of its employees: `!` is before every
+/// letter and digit.
 #[derive(Debug, Clone, TableEntity)]
 #[table(entity_type = "Department", rename_all = "PascalCase")]
 struct Department {
@@ -169,7 +173,8 @@ async fn tour(table: &TableClient) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Entities of other programs: an employee of the first version, a contractor under an older type name, and an unknown type.
+/// Entities of other programs: an employee of the first version, a contractor under an older type
+/// name, and an unknown type.
 async fn found(table: &TableClient) -> Result<(), Box<dyn Error>> {
     let ada = EmployeeV1 {
         department: "Sales".to_owned(),

@@ -1,9 +1,11 @@
 //! Three web servers count the views of a page: `cargo run --example counters`.
 //!
-//! The number is the sum of several entities, so that the servers seldom conflict. What one server counts at the same time is one request.
+//! The number is the sum of several entities, so that the servers seldom conflict. What one server
+//! counts at the same time is one request.
 //!
-//! Without a connection string, it starts the bundled server in this process. With one, as the argument or in
-//! `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with a new name, and deletes it at the end.
+//! Without a connection string, it starts the bundled server in this process. With one, as the
+//! argument or in `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with
+//! a new name, and deletes it at the end.
 
 use std::error::Error;
 

@@ -1,11 +1,12 @@
 //! Departments, employees and their salaries: `cargo run --example departments`.
 //!
-//! A department has many employees, and an employee has one salary. They share the partition of the department. So one batch changes
-//! them together, and one query reads them. Employees of several departments are joined with their departments in the client.
-//! See [modeling relationships].
+//! A department has many employees, and an employee has one salary. They share the partition of the
+//! department. So one batch changes them together, and one query reads them. Employees of several
+//! departments are joined with their departments in the client. See [modeling relationships].
 //!
-//! Without a connection string, it starts the bundled server in this process. With one, as the argument or in
-//! `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with a new name, and deletes it at the end.
+//! Without a connection string, it starts the bundled server in this process. With one, as the
+//! argument or in `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with
+//! a new name, and deletes it at the end.
 //!
 //! [modeling relationships]: https://learn.microsoft.com/azure/storage/tables/table-storage-design-modeling
 

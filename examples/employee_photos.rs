@@ -1,11 +1,12 @@
 //! Values that are too large for a property: `cargo run --example employee_photos`.
 //!
-//! The remarks of a review have more than 64 KiB, and are stored in chunks of the entity. The photo of an employee has
-//! more than 1 MiB, and is stored in an object store, here a folder; the entity names it by a reference with length and checksum.
-//! See the [large entities pattern].
+//! The remarks of a review have more than 64 KiB, and are stored in chunks of the entity. The photo
+//! of an employee has more than 1 MiB, and is stored in an object store, here a folder; the entity
+//! names it by a reference with length and checksum. See the [large entities pattern].
 //!
-//! Without a connection string, it starts the bundled server in this process. With one, as the argument or in
-//! `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with a new name, and deletes it at the end.
+//! Without a connection string, it starts the bundled server in this process. With one, as the
+//! argument or in `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with
+//! a new name, and deletes it at the end.
 //!
 //! [large entities pattern]: https://learn.microsoft.com/azure/storage/tables/table-storage-design-patterns#large-entities-pattern
 

@@ -1,11 +1,13 @@
 //! Employees by their number, their email and their last name: `cargo run --example employees`.
 //!
-//! An employee is stored under its number. Two indexes find it by other properties: an entry under the email, which no two employees of a
-//! department share, and one under the last name. A third index finds employees of all departments by their last name. Writes of an
-//! employee keep all of them. See the [intra-partition] and the [inter-partition secondary index pattern].
+//! An employee is stored under its number. Two indexes find it by other properties: an entry under
+//! the email, which no two employees of a department share, and one under the last name. A third
+//! index finds employees of all departments by their last name. Writes of an employee keep all of
+//! them. See the [intra-partition] and the [inter-partition secondary index pattern].
 //!
-//! Without a connection string, it starts the bundled server in this process. With one, as the argument or in
-//! `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with a new name, and deletes it at the end.
+//! Without a connection string, it starts the bundled server in this process. With one, as the
+//! argument or in `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with
+//! a new name, and deletes it at the end.
 //!
 //! [intra-partition]: https://learn.microsoft.com/azure/storage/tables/table-storage-design-patterns#intra-partition-secondary-index-pattern
 //! [inter-partition secondary index pattern]: https://learn.microsoft.com/azure/storage/tables/table-storage-design-patterns#inter-partition-secondary-index-pattern

@@ -1,10 +1,13 @@
-//! Properties that neither the service nor its operators can read: `cargo run --example encryption`.
+//! Properties that neither the service nor its operators can read:
+//! `cargo run --example encryption`.
 //!
-//! The insurance number is encrypted by the client. So is the email, which can be found: a second property shows who has the same.
-//! A program without the keys sees bytes, and what it exchanges is an error when the employee is read.
+//! The insurance number is encrypted by the client. So is the email, which can be found: a second
+//! property shows who has the same. A program without the keys sees bytes, and what it exchanges is
+//! an error when the employee is read.
 //!
-//! Without a connection string, it starts the bundled server in this process. With one, as the argument or in
-//! `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates tables with new names, and deletes them at the end.
+//! Without a connection string, it starts the bundled server in this process. With one, as the
+//! argument or in `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates tables with
+//! new names, and deletes them at the end.
 
 use std::error::Error;
 

@@ -1,11 +1,12 @@
 //! The newest expense claims first: `cargo run --example expense_claims`.
 //!
-//! A query returns entities in ascending order of their keys. The row key of a claim contains its date counted backwards, so the
-//! newest claim is the first entity. The ten newest claims are the first ten entities, and the old claims are a key range.
-//! See the [log tail pattern].
+//! A query returns entities in ascending order of their keys. The row key of a claim contains its
+//! date counted backwards, so the newest claim is the first entity. The ten newest claims are the
+//! first ten entities, and the old claims are a key range. See the [log tail pattern].
 //!
-//! Without a connection string, it starts the bundled server in this process. With one, as the argument or in
-//! `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with a new name, and deletes it at the end.
+//! Without a connection string, it starts the bundled server in this process. With one, as the
+//! argument or in `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with
+//! a new name, and deletes it at the end.
 //!
 //! [log tail pattern]: https://learn.microsoft.com/azure/storage/tables/table-storage-design-guide#log-tail-pattern
 

@@ -1,10 +1,13 @@
-//! The payroll of a month is run by one of several servers, which number the payments: `cargo run --example leases`.
+//! The payroll of a month is run by one of several servers, which number the payments:
+//! `cargo run --example leases`.
 //!
-//! A lease is held by one server at a time. When its holder stops, another server takes it over, and writes of the earlier holder that are
-//! late are refused. A sequence gives numbers that no two payments share.
+//! A lease is held by one server at a time. When its holder stops, another server takes it over,
+//! and writes of the earlier holder that are late are refused. A sequence gives numbers that no two
+//! payments share.
 //!
-//! Without a connection string, it starts the bundled server in this process. With one, as the argument or in
-//! `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with a new name, and deletes it at the end.
+//! Without a connection string, it starts the bundled server in this process. With one, as the
+//! argument or in `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with
+//! a new name, and deletes it at the end.
 
 use std::error::Error;
 use std::time::Duration;

@@ -6,8 +6,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tablesdk::TableServiceClient;
 use tablesdk_server::TableServer;
 
-/// The service of the connection string in the first argument or in `AZURE_STORAGE_CONNECTION_STRING`. Without one, the bundled
-/// server, which stops when it is dropped.
+/// The service of the connection string in the first argument or in
+/// `AZURE_STORAGE_CONNECTION_STRING`. Without one, the bundled server, which stops when it is
+/// dropped.
 ///
 /// # Errors
 ///

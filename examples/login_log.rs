@@ -1,12 +1,14 @@
 //! Logins of users, in one table for each day: `cargo run --example login_log`.
 //!
-//! The key of a login is the user and the instant, so one query of a key range reads what a user did in a time. Logins are deleted
-//! after some days: with a table for each day, that is one request for any number of logins. To delete by anything but the age,
-//! such as all logins of a user, a query finds the entities and deletes them in batches.
-//! See the [high volume delete pattern].
+//! The key of a login is the user and the instant, so one query of a key range reads what a user
+//! did in a time. Logins are deleted after some days: with a table for each day, that is one
+//! request for any number of logins. To delete by anything but the age, such as all logins of a
+//! user, a query finds the entities and deletes them in batches. See the [high volume delete
+//! pattern].
 //!
-//! Without a connection string, it starts the bundled server in this process. With one, as the argument or in
-//! `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates tables with new names, and deletes them at the end.
+//! Without a connection string, it starts the bundled server in this process. With one, as the
+//! argument or in `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates tables with
+//! new names, and deletes them at the end.
 //!
 //! [high volume delete pattern]: https://learn.microsoft.com/azure/storage/tables/table-storage-design-patterns#high-volume-delete-pattern
 

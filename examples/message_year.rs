@@ -1,10 +1,12 @@
 //! The messages of an employee for each day of a year: `cargo run --example message_year`.
 //!
-//! A year has 366 values, and an entity has at most 252 properties. `#[table(wide)]` stores the year as several entities of one partition,
-//! and writes and reads them as one. See the [wide entities pattern]. The same goes for more than 1 MiB: see the [large entities pattern].
+//! A year has 366 values, and an entity has at most 252 properties. `#[table(wide)]` stores the
+//! year as several entities of one partition, and writes and reads them as one. See the [wide
+//! entities pattern]. The same goes for more than 1 MiB: see the [large entities pattern].
 //!
-//! Without a connection string, it starts the bundled server in this process. With one, as the argument or in
-//! `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with a new name, and deletes it at the end.
+//! Without a connection string, it starts the bundled server in this process. With one, as the
+//! argument or in `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with
+//! a new name, and deletes it at the end.
 //!
 //! [large entities pattern]: https://learn.microsoft.com/azure/storage/tables/table-storage-design-patterns#large-entities-pattern
 //! [wide entities pattern]: https://learn.microsoft.com/azure/storage/tables/table-storage-design-patterns#wide-entities-pattern

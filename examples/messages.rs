@@ -1,10 +1,12 @@
 //! The messages of an employee for each hour of a day: `cargo run --example messages`.
 //!
-//! An employee writes messages all day, and a program counts them for each hour. One entity holds a day, with a property for each hour. So a
-//! day is read by its key, and a week is a range of seven entities instead of 168. See the [data series pattern].
+//! An employee writes messages all day, and a program counts them for each hour. One entity holds a
+//! day, with a property for each hour. So a day is read by its key, and a week is a range of seven
+//! entities instead of 168. See the [data series pattern].
 //!
-//! Without a connection string, it starts the bundled server in this process. With one, as the argument or in
-//! `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with a new name, and deletes it at the end.
+//! Without a connection string, it starts the bundled server in this process. With one, as the
+//! argument or in `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with
+//! a new name, and deletes it at the end.
 //!
 //! [data series pattern]: https://learn.microsoft.com/azure/storage/tables/table-storage-design-patterns#data-series-pattern
 
@@ -94,7 +96,8 @@ async fn tour(table: &TableClient) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Another program may count at the same time: no message is lost. After a lost response it is not counted twice.
+/// Another program may count at the same time: no message is lost. After a lost response it is not
+/// counted twice.
 async fn count(
     table: &TableClient,
     employee: &str,

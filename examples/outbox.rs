@@ -1,10 +1,12 @@
-//! A department gets a new title, which another table and a mail are to follow for certain: `cargo run --example outbox`.
+//! A department gets a new title, which another table and a mail are to follow for certain:
+//! `cargo run --example outbox`.
 //!
-//! The steps are stored in the transaction of the department. A worker applies what its writer does not, and tries again what fails. See the
-//! [eventually consistent transactions pattern].
+//! The steps are stored in the transaction of the department. A worker applies what its writer does
+//! not, and tries again what fails. See the [eventually consistent transactions pattern].
 //!
-//! Without a connection string, it starts the bundled server in this process. With one, as the argument or in
-//! `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates tables with new names, and deletes them at the end.
+//! Without a connection string, it starts the bundled server in this process. With one, as the
+//! argument or in `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates tables with
+//! new names, and deletes them at the end.
 //!
 //! [eventually consistent transactions pattern]: https://learn.microsoft.com/azure/storage/tables/table-storage-design-patterns#eventually-consistent-transactions-pattern
 

@@ -1,8 +1,9 @@
 //! The main features, from an empty table to a rejected write: `cargo run --example quickstart`.
 //!
-//! Without a connection string, it starts the bundled server in this process and sends requests over HTTP. With one, as the
-//! argument or in `AZURE_STORAGE_CONNECTION_STRING`, it uses Azure Table storage, Cosmos DB or an emulator: it creates a table with a
-//! new name, and deletes it at the end.
+//! Without a connection string, it starts the bundled server in this process and sends requests
+//! over HTTP. With one, as the argument or in `AZURE_STORAGE_CONNECTION_STRING`, it uses Azure
+//! Table storage, Cosmos DB or an emulator: it creates a table with a new name, and deletes it at
+//! the end.
 
 use std::error::Error;
 use std::time::Instant;
@@ -15,7 +16,8 @@ use tablesdk_server::TableServer;
 use time::OffsetDateTime;
 use time::macros::{datetime, format_description};
 
-/// An event of the US Geological Survey's earthquake feed. A plain struct: the derive maps it to an entity.
+/// An event of the US Geological Survey's earthquake feed. A plain struct: the derive maps it to an
+/// entity.
 #[derive(Debug, Clone, PartialEq, Deserialize, TableEntity)]
 #[table(rename_all = "PascalCase")]
 struct Earthquake {
@@ -120,7 +122,8 @@ async fn tour(table: &TableClient) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Connects to the service of the connection string, or starts the bundled server, which stops when it is dropped.
+/// Connects to the service of the connection string, or starts the bundled server, which stops when
+/// it is dropped.
 async fn connect() -> Result<(TableServiceClient, Option<TableServer>), Box<dyn Error>> {
     if let Some(text) = std::env::args().nth(1) {
         return Ok((TableServiceClient::from_connection_string(&text)?, None));

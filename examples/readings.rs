@@ -1,10 +1,13 @@
-//! Readings that arrive faster than one partition takes, read in the order of time: `cargo run --example readings`.
+//! Readings that arrive faster than one partition takes, read in the order of time:
+//! `cargo run --example readings`.
 //!
-//! Sensors report each second. If all readings of an hour were in one partition, it would take 2,000 of them a second. So the partition
-//! key begins with one of 16 shards, by the sensor. A read merges the shards. See the [prepend/append anti-pattern].
+//! Sensors report each second. If all readings of an hour were in one partition, it would take
+//! 2,000 of them a second. So the partition key begins with one of 16 shards, by the sensor. A read
+//! merges the shards. See the [prepend/append anti-pattern].
 //!
-//! Without a connection string, it starts the bundled server in this process. With one, as the argument or in
-//! `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with a new name, and deletes it at the end.
+//! Without a connection string, it starts the bundled server in this process. With one, as the
+//! argument or in `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with
+//! a new name, and deletes it at the end.
 //!
 //! [prepend/append anti-pattern]: https://learn.microsoft.com/azure/storage/tables/table-storage-design-patterns#prepend-append-anti-pattern
 

@@ -1,11 +1,12 @@
 //! Employees and their yearly reviews in one partition: `cargo run --example reviews`.
 //!
-//! The row key of a review consists of the employee's number and the year. One query of a key range reads an employee and all
-//! reviews, without a filter on a property. The reviews of several years are also a key range.
-//! See the [compound key pattern].
+//! The row key of a review consists of the employee's number and the year. One query of a key range
+//! reads an employee and all reviews, without a filter on a property. The reviews of several years
+//! are also a key range. See the [compound key pattern].
 //!
-//! Without a connection string, it starts the bundled server in this process. With one, as the argument or in
-//! `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with a new name, and deletes it at the end.
+//! Without a connection string, it starts the bundled server in this process. With one, as the
+//! argument or in `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with
+//! a new name, and deletes it at the end.
 //!
 //! [compound key pattern]: https://learn.microsoft.com/azure/storage/tables/table-storage-design-guide#compound-key-pattern
 

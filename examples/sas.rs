@@ -1,8 +1,9 @@
 //! Gives limited access to a table without the account key: `cargo run --example sas`.
 //!
-//! Without a connection string, it starts the bundled server in this process and sends requests over HTTP. With one that has an
-//! account key, as the argument or in `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with a new name,
-//! and deletes it at the end.
+//! Without a connection string, it starts the bundled server in this process and sends requests
+//! over HTTP. With one that has an account key, as the argument or in
+//! `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with a new name, and
+//! deletes it at the end.
 
 use std::error::Error;
 use std::time::{Duration, SystemTime};

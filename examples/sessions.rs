@@ -1,10 +1,12 @@
 //! Login sessions that expire: `cargo run --example sessions`.
 //!
-//! A session is over at an instant. From then on it is not returned, and a removal deletes it later. The removal finds it by the bucket of
-//! its hour, so it does not read sessions that are not over. It is run by a timer, in as many processes as there are.
+//! A session is over at an instant. From then on it is not returned, and a removal deletes it
+//! later. The removal finds it by the bucket of its hour, so it does not read sessions that are not
+//! over. It is run by a timer, in as many processes as there are.
 //!
-//! Without a connection string, it starts the bundled server in this process. With one, as the argument or in
-//! `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with a new name, and deletes it at the end.
+//! Without a connection string, it starts the bundled server in this process. With one, as the
+//! argument or in `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with
+//! a new name, and deletes it at the end.
 
 use std::error::Error;
 

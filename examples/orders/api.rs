@@ -71,7 +71,8 @@ impl IntoResponse for Problem {
     }
 }
 
-/// The response to an error of the table. Its message names the account, the table and the key: it is for the log, and not for the client.
+/// The response to an error of the table. Its message names the account, the table and the key: it
+/// is for the log, and not for the client.
 fn response_to(error: &Error) -> Response {
     eprintln!("{error}");
     let (status, reason) = match error.kind() {

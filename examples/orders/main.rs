@@ -1,5 +1,6 @@
-//! An ordering service over one table, with axum, and tests that show the kit of the bundled server: `cargo test --example orders`.
-//! `cargo run --example orders` serves it on 127.0.0.1:3000. Without a connection string it starts the bundled server.
+//! An ordering service over one table, with axum, and tests that show the kit of the bundled
+//! server: `cargo test --example orders`. `cargo run --example orders` serves it on 127.0.0.1:3000.
+//! Without a connection string it starts the bundled server.
 
 mod api;
 mod orders;

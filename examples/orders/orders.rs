@@ -37,7 +37,8 @@ pub enum Problem {
     Table(#[from] Error),
 }
 
-/// Places an order. The client chooses its id, so that it can send the order again when a response is lost.
+/// Places an order. The client chooses its id, so that it can send the order again when a response
+/// is lost.
 pub async fn place(table: &TableClient, mut order: Order) -> Result<Order, Problem> {
     order.payable_until = Some(table.now().saturating_add(PAYABLE));
     let error = match table.insert(&order).await {

@@ -1,4 +1,5 @@
-//! The service against a server in the process of the test, with faults: no mock, no sleep, in parallel.
+//! The service against a server in the process of the test, with faults: no mock, no sleep, in
+//! parallel.
 
 use std::time::Duration;
 
@@ -253,7 +254,8 @@ async fn no_fault_of_the_network_loses_or_doubles_an_order() {
     }
 }
 
-/// Cosmos DB for Table responds 429 where Table storage responds 503, has no `PATCH`, and fewer headers.
+/// Cosmos DB for Table responds 429 where Table storage responds 503, has no `PATCH`, and fewer
+/// headers.
 #[tokio::test(start_paused = true)]
 async fn the_service_runs_on_cosmos_db_and_azurite_as_well() {
     for flavor in [Flavor::CosmosDb, Flavor::Azurite] {

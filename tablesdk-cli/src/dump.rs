@@ -1,9 +1,11 @@
-//! The files of one dump: those that `AzCopy` 7 wrote for a table, or the one in which Azurite stores its tables. This module knows their
-//! names, and nothing of what is in them.
+//! The files of one dump: those that `AzCopy` 7 wrote for a table, or the one in which Azurite
+//! stores its tables. This module knows their names, and nothing of what is in them.
 //!
-//! `AzCopy` wrote a manifest, `ACCOUNT_TABLE_TIME.manifest`, and data files, `ACCOUNT_TABLE_TIME_RANGE_PART_CRC.json`. Ranges and parts are
-//! counted from zero: a gap in the numbers shows a missing file, and so does a name in the manifest. The numbers alone do not show a file that
-//! is missing at the end of a range, or ranges after the last one. The form of the manifest is not known, and the checksums are not verified.
+//! `AzCopy` wrote a manifest, `ACCOUNT_TABLE_TIME.manifest`, and data files,
+//! `ACCOUNT_TABLE_TIME_RANGE_PART_CRC.json`. Ranges and parts are counted from zero: a gap in the
+//! numbers shows a missing file, and so does a name in the manifest. The numbers alone do not show
+//! a file that is missing at the end of a range, or ranges after the last one. The form of the
+//! manifest is not known, and the checksums are not verified.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, File};
@@ -69,7 +71,8 @@ pub enum DumpError {
 }
 
 impl Dump {
-    /// The dump that a path means: a folder, a manifest or a data file. Any other file is one by itself.
+    /// The dump that a path means: a folder, a manifest or a data file. Any other file is one by
+    /// itself.
     ///
     /// # Errors
     ///

@@ -29,7 +29,8 @@ pub(crate) fn without_remedy(error: &(dyn Error + 'static)) -> String {
     all_causes(error).replace(&format!("; {REMEDY}"), "")
 }
 
-/// An error with those causes that its message does not contain. An error of the client contains all of them, in one line.
+/// An error with those causes that its message does not contain. An error of the client contains
+/// all of them, in one line.
 fn all_causes(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

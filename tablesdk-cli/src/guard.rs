@@ -37,8 +37,8 @@ impl Guard {
         self.refuse(Refusal::of_entity(key, kept))
     }
 
-    /// Refuses to write into a partition, or a table, with entries that would become stale, unless it is forced. It may miss those in other
-    /// partitions of a large table.
+    /// Refuses to write into a partition, or a table, with entries that would become stale, unless
+    /// it is forced. It may miss those in other partitions of a large table.
     pub(crate) async fn check_table(
         &mut self,
         table: &TableClient,

@@ -1,6 +1,8 @@
-//! Imports records into an account: creates tables, and writes the entities with bulk runs of the client.
+//! Imports records into an account: creates tables, and writes the entities with bulk runs of the
+//! client.
 //!
-//! Consecutive entities of one table are the input of one bulk run. Progress, failures and the record to resume at come from the run.
+//! Consecutive entities of one table are the input of one bulk run. Progress, failures and the
+//! record to resume at come from the run.
 
 use std::collections::HashSet;
 use std::io::BufRead;
@@ -62,8 +64,8 @@ impl Default for WriteOptions {
 }
 
 impl WriteOptions {
-    /// A bulk run with these options, after `failures` failures. It writes the entities as they are, also those that the client stores for
-    /// purposes of its own.
+    /// A bulk run with these options, after `failures` failures. It writes the entities as they
+    /// are, also those that the client stores for purposes of its own.
     pub fn bulk<'a>(
         &self,
         table: &TableClient,
@@ -88,14 +90,15 @@ impl WriteOptions {
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct ImportReport {
-    /// The number of tables, and of entities, in the records that were read, including skipped ones.
+    /// The number of tables, and of entities, in the records that were read, including skipped
+    /// ones.
     pub totals: Totals,
     /// How many of these entities are the client's own.
     pub own: OwnEntities,
     /// How many values had no type in the file, and got one by their text.
     pub guessed: u64,
-    /// The number of the last record up to which all are done: the entity is stored, or was itself rejected. To continue this import, skip
-    /// the records up to this number.
+    /// The number of the last record up to which all are done: the entity is stored, or was itself
+    /// rejected. To continue this import, skip the records up to this number.
     pub done: u64,
     /// The entities that were not written, with their places.
     pub failures: Vec<(Place, BulkFailure)>,
@@ -128,7 +131,8 @@ pub enum ImportError {
         /// The error.
         error: tablesdk::Error,
     },
-    /// The line is the first line of an export, and another export is before it that did not end; or it comes after the end of one.
+    /// The line is the first line of an export, and another export is before it that did not end;
+    /// or it comes after the end of one.
     #[error("{place}: an export begins with a line of its format, and has no other")]
     Order {
         /// The line.
@@ -145,8 +149,9 @@ pub enum ImportError {
     Write(BulkError),
 }
 
-/// Imports records. `skip` is the value of [`done`](ImportReport::done) of an earlier import of the same records. Calls `progress` with
-/// this value, and the number of entities that failed, after each request.
+/// Imports records. `skip` is the value of [`done`](ImportReport::done) of an earlier import of the
+/// same records. Calls `progress` with this value, and the number of entities that failed, after
+/// each request.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -201,7 +206,8 @@ struct Import<'a, P> {
     /// Tables that exist, in lower case.
     known: HashSet<String>,
     report: ImportReport,
-    /// The number of the first record whose entity was neither stored nor rejected: a resumed import begins there.
+    /// The number of the first record whose entity was neither stored nor rejected: a resumed
+    /// import begins there.
     pending: Option<u64>,
     progress: P,
 }

@@ -50,7 +50,8 @@ impl Line {
     ///
     /// # Errors
     ///
-    /// When the line is longer than [`MAX_LINE_BYTES`], is malformed, or contains an entity that is malformed.
+    /// When the line is longer than [`MAX_LINE_BYTES`], is malformed, or contains an entity that is
+    /// malformed.
     pub fn read(line: &[u8]) -> Result<Self, LineError> {
         Self::read_as(line, Rules::of_service(false)).map(|(line, _)| line)
     }
@@ -98,7 +99,8 @@ pub fn entity_json(entity: &DynamicEntity) -> Vec<u8> {
     )
 }
 
-/// The JSON of a stored entity, as the service answers it without links: its version is the first member, `odata.etag`.
+/// The JSON of a stored entity, as the service answers it without links: its version is the first
+/// member, `odata.etag`.
 pub fn stored_json(entity: &Stored<DynamicEntity>) -> Vec<u8> {
     let json = entity_json(entity);
     let etag = Json::from(entity.etag().as_str()).to_string();

@@ -123,7 +123,8 @@ async fn run(arguments: Arguments) -> ExitCode {
         return shown(Err(UsageError(problem.into()).into()));
     }
     let output = Output::new(output, spreadsheet);
-    // A read of a pipe waits for what comes, and would keep Ctrl-C waiting. There is no progress to save.
+    // A read of a pipe waits for what comes, and would keep Ctrl-C waiting. There is no progress to
+    // save.
     let has_own_end = match &command {
         Commands::Export(export) => export.is_streamed(),
         Commands::Import(import) => import.is_streamed(),
@@ -167,7 +168,8 @@ async fn run(arguments: Arguments) -> ExitCode {
     }
 }
 
-/// Prints a help text, or what is wrong with the arguments. After an unknown command, this includes the list of all commands.
+/// Prints a help text, or what is wrong with the arguments. After an unknown command, this includes
+/// the list of all commands.
 fn refused(mut error: clap::Error) -> ExitCode {
     if let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) {
         let given = std::env::args_os().map(|word| word.to_string_lossy().into_owned());

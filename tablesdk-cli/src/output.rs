@@ -271,7 +271,8 @@ pub(crate) fn of_guesses(guessed: u64) -> Option<String> {
     (guessed > 0).then(|| format!("{values} without a type got one by their text"))
 }
 
-/// Prints the result of a command that changes something: for programs as JSON, if the arguments say so, and else to people.
+/// Prints the result of a command that changes something: for programs as JSON, if the arguments
+/// say so, and else to people.
 pub(crate) fn result(output: &Output, json: &Json, text: &str) -> io::Result<()> {
     if output.is_json() {
         return writeln!(io::stdout(), "{}", harmless_json(&json.to_string()));

@@ -1,8 +1,9 @@
 //! Reads whole tables page by page, with a position after each page.
 //!
-//! This is not a snapshot: an entity that is written during the export may or may not be read. An entity that does not change is
-//! read once. Stored access policies and service properties are not read, and of what the client stores for purposes of its own, some
-//! stays behind: see [`own`](crate::own).
+//! This is not a snapshot: an entity that is written during the export may or may not be read. An
+//! entity that does not change is read once. Stored access policies and service properties are not
+//! read, and of what the client stores for purposes of its own, some stays behind: see
+//! [`own`](crate::own).
 
 use std::collections::VecDeque;
 use std::mem;
@@ -51,7 +52,8 @@ pub struct TablePages {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Position {
-    /// The number of tables of which a page was read, and the number of entities that were read and did not stay behind.
+    /// The number of tables of which a page was read, and the number of entities that were read and
+    /// did not stay behind.
     pub totals: Totals,
     #[serde(default)]
     selector: Selector,
@@ -79,15 +81,17 @@ pub struct TablePage {
     pub table: String,
     /// True if this is the first page of the table.
     pub is_first: bool,
-    /// The entities of one response of the service. There may be none, also if further pages of the table have some.
+    /// The entities of one response of the service. There may be none, also if further pages of the
+    /// table have some.
     pub entities: Vec<DynamicEntity>,
-    /// An error for each entity that cannot be read, such as one with a property of an unknown type. The totals do not count them.
+    /// An error for each entity that cannot be read, such as one with a property of an unknown
+    /// type. The totals do not count them.
     pub unreadable: Vec<Error>,
 }
 
 impl TablePages {
-    /// Selects tables: those with these names, or all tables of the account if there are no names. With a position, reads only what
-    /// comes after it.
+    /// Selects tables: those with these names, or all tables of the account if there are no names.
+    /// With a position, reads only what comes after it.
     ///
     /// # Errors
     ///
@@ -116,7 +120,8 @@ impl TablePages {
         })
     }
 
-    /// Reads only entities that match an OData filter. Those of the client itself that match it go along.
+    /// Reads only entities that match an OData filter. Those of the client itself that match it go
+    /// along.
     pub fn select(&mut self, filter: Option<String>) {
         self.filter = filter;
     }
@@ -125,7 +130,8 @@ impl TablePages {
     ///
     /// # Errors
     ///
-    /// When the request fails, such as for a table that does not exist. The position does not change.
+    /// When the request fails, such as for a table that does not exist. The position does not
+    /// change.
     pub async fn next(&mut self) -> Result<Option<TablePage>, Error> {
         let (table, token) = match &self.position.table {
             Some((table, Some(token))) => (table.clone(), Some(token.clone())),

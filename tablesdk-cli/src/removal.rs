@@ -1,6 +1,7 @@
 //! Deletes exactly the entities that a query has found: each under the ETag that it had then.
 //!
-//! Between the query and the delete stands a question to a person. So the keys and ETags are in a temporary file, however many there are.
+//! Between the query and the delete stands a question to a person. So the keys and ETags are in a
+//! temporary file, however many there are.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, BufWriter, Lines, Seek as _, Write as _};
@@ -55,8 +56,8 @@ impl Found {
         self.count
     }
 
-    /// Deletes them, those of a partition that follow each other in one transaction. `done` counts those that are done, also if another
-    /// one cannot be deleted: then no more are sent.
+    /// Deletes them, those of a partition that follow each other in one transaction. `done` counts
+    /// those that are done, also if another one cannot be deleted: then no more are sent.
     pub(crate) async fn delete(
         self,
         table: &TableClient,

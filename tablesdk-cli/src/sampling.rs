@@ -1,5 +1,6 @@
-//! Reads a sample: the first entities of a table, and some from behind all keys that begin as these do. Keys that are next to each other begin
-//! alike, and would seem to follow a template. This module knows nothing of what a sample is for.
+//! Reads a sample: the first entities of a table, and some from behind all keys that begin as these
+//! do. Keys that are next to each other begin alike, and would seem to follow a template. This
+//! module knows nothing of what a sample is for.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher as _, RandomState};
@@ -149,7 +150,8 @@ impl Range {
         key.clone_into(&mut self.last);
     }
 
-    /// The least key behind all those that begin as the first and the last do. `None` if they begin with nothing in common.
+    /// The least key behind all those that begin as the first and the last do. `None` if they begin
+    /// with nothing in common.
     fn end(&self) -> Option<String> {
         let pairs = self.first.as_ref()?.chars().zip(self.last.chars());
         let shared = pairs.take_while(|(one, other)| one == other);

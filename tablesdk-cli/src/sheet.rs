@@ -1,5 +1,5 @@
-//! Entities as CSV, with the columns of Storage Explorer: the keys and the timestamp, and of each property its value and its type. This
-//! module knows neither accounts nor terminals.
+//! Entities as CSV, with the columns of Storage Explorer: the keys and the timestamp, and of each
+//! property its value and its type. This module knows neither accounts nor terminals.
 //!
 //! ```text
 //! PartitionKey,RowKey,Timestamp,Name,Name@type,Age,Age@type
@@ -7,8 +7,9 @@
 //! Sales,2,2024-03-15T10:20:31.0000000Z,,Edm.String,,
 //! ```
 //!
-//! A cell is empty if the entity has no such property, or an empty string: then the type says so. All columns must be known before the
-//! first row, so the entities wait in a file, as lines of [`lines`](crate::lines), and are read twice.
+//! A cell is empty if the entity has no such property, or an empty string: then the type says so.
+//! All columns must be known before the first row, so the entities wait in a file, as lines of
+//! [`lines`](crate::lines), and are read twice.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -35,10 +36,11 @@ pub(crate) const TYPE_SUFFIX: &str = "@type";
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Style {
-    /// Rows end with CRLF, and the file begins with a byte order mark, as Storage Explorer writes it.
+    /// Rows end with CRLF, and the file begins with a byte order mark, as Storage Explorer writes
+    /// it.
     pub for_windows: bool,
-    /// Texts that a spreadsheet takes for formulas begin with an apostrophe. The file is for people: an import would keep the
-    /// apostrophes.
+    /// Texts that a spreadsheet takes for formulas begin with an apostrophe. The file is for
+    /// people: an import would keep the apostrophes.
     pub guarded: bool,
     /// The function that is applied to each text, such as an escape of characters that act on a
     /// terminal.
@@ -91,8 +93,8 @@ pub enum SheetError {
     TooManyColumns,
 }
 
-/// Writes the entities of lines as CSV. The lines are read twice, from their start. The properties in `first` are the first columns, even if
-/// no entity has them.
+/// Writes the entities of lines as CSV. The lines are read twice, from their start. The properties
+/// in `first` are the first columns, even if no entity has them.
 ///
 /// ```
 /// use tablesdk_cli::sheet::{Style, write_sheet};
@@ -132,7 +134,8 @@ pub fn write_sheet(
     Ok(rows.flush()?)
 }
 
-/// Writes JSON objects that are no entities as CSV, with a column for each name of a member. Without objects, there are no columns.
+/// Writes JSON objects that are no entities as CSV, with a column for each name of a member.
+/// Without objects, there are no columns.
 ///
 /// # Errors
 ///

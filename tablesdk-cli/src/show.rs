@@ -25,7 +25,8 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// The form for standard output if the arguments name none: people read columns, and programs read lines.
+    /// The form for standard output if the arguments name none: people read columns, and programs
+    /// read lines.
     pub(crate) fn of_standard_output() -> Self {
         if io::stdout().is_terminal() {
             Self::Table
@@ -108,7 +109,8 @@ impl Printer {
         format!("{shown} ({count} characters; --output json prints all)")
     }
 
-    /// Prints what is no entity: lines of JSON, or the rows of a table, with numbers in these columns.
+    /// Prints what is no entity: lines of JSON, or the rows of a table, with numbers in these
+    /// columns.
     pub(crate) fn rows(
         &self,
         lines: impl IntoIterator<Item = Vec<u8>>,
@@ -259,7 +261,8 @@ impl Entities<'_, '_> {
     }
 }
 
-/// The properties that entities have, in the order in which they are seen first. Those of an earlier page stay in their columns.
+/// The properties that entities have, in the order in which they are seen first. Those of an
+/// earlier page stay in their columns.
 #[derive(Default)]
 pub(crate) struct Names {
     names: Vec<String>,

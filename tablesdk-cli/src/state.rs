@@ -66,7 +66,8 @@ impl<T: Serialize> StateFile<T> {
             .map_err(|error| format!("{} cannot be written: {error}", self.path.display()).into())
     }
 
-    /// Saves the progress, at most once a second. The last progress is saved when the state is dropped.
+    /// Saves the progress, at most once a second. The last progress is saved when the state is
+    /// dropped.
     pub(crate) fn save_sometimes(&mut self, progress: T) -> io::Result<()> {
         self.unsaved = Some(progress);
         match self.saved_at {
@@ -141,7 +142,8 @@ pub(crate) fn is_file(path: &Path) -> Result<bool, AnyError> {
     }
 }
 
-/// A new file for its owner only, in the folder of another, which it will replace. Its name is random, so that nothing is in its way.
+/// A new file for its owner only, in the folder of another, which it will replace. Its name is
+/// random, so that nothing is in its way.
 pub(crate) fn draft_beside(path: &Path) -> io::Result<NamedTempFile> {
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
     let mut prefix = path.file_name().unwrap_or_default().to_owned();
@@ -152,7 +154,8 @@ pub(crate) fn draft_beside(path: &Path) -> io::Result<NamedTempFile> {
         .tempfile_in(folder.unwrap_or_else(|| Path::new(".")))
 }
 
-/// Creates a file that only its owner can read. What has the name already, such as a link, is an error.
+/// Creates a file that only its owner can read. What has the name already, such as a link, is an
+/// error.
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
@@ -161,7 +164,8 @@ pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Opens such a file of an earlier run. A link is an error, and so is a file of another user, whose permissions cannot be set.
+/// Opens such a file of an earlier run. A link is an error, and so is a file of another user, whose
+/// permissions cannot be set.
 pub(crate) fn open_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true);

@@ -1,8 +1,9 @@
 //! The output of an export: a file, or a pipe.
 //!
-//! A file is written as `FILE.part`, and gets its name when it is complete. `FILE.export` contains how far it has come. A link to a file
-//! stays: all three are where that file is. A pipe or a device gets what is written at once. CSV is made of the lines at the end: those
-//! for a pipe wait in a temporary file.
+//! A file is written as `FILE.part`, and gets its name when it is complete. `FILE.export` contains
+//! how far it has come. A link to a file stays: all three are where that file is. A pipe or a
+//! device gets what is written at once. CSV is made of the lines at the end: those for a pipe wait
+//! in a temporary file.
 
 use std::fs::{self, File};
 use std::io::{self, Seek as _, SeekFrom, Write};
@@ -52,7 +53,8 @@ pub(crate) struct Stream {
 }
 
 impl<T: Serialize + DeserializeOwned> Target<T> {
-    /// Opens the target of `command`, and returns the progress of an earlier run. Nothing is created. With a style, it becomes CSV.
+    /// Opens the target of `command`, and returns the progress of an earlier run. Nothing is
+    /// created. With a style, it becomes CSV.
     pub(crate) fn open(
         path: &Path,
         is_forced: bool,

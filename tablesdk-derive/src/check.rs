@@ -1,7 +1,8 @@
-//! The rules for entities and flattened structs: turns the struct as written into a model that can be expanded without errors.
+//! The rules for entities and flattened structs: turns the struct as written into a model that can
+//! be expanded without errors.
 //!
-//! Each message names the fix. One mistake gives one message: a rule that is broken only because another one is broken is not applied.
-//! The compiler checks types in generated code.
+//! Each message names the fix. One mistake gives one message: a rule that is broken only because
+//! another one is broken is not applied. The compiler checks types in generated code.
 
 use std::collections::HashMap;
 
@@ -202,7 +203,8 @@ fn kind_of(field: &InputField<'_>, keys: &Keys, rename_all: Option<RenameRule>) 
     let stored = attributes.store.map(|_| property);
     let only_part = keys.get(key).and_then(Template::only_part);
     match (stored, only_part) {
-        // Escaped strings do not order as the strings do, so the column of such a key cannot be compared.
+        // Escaped strings do not order as the strings do, so the column of such a key cannot be
+        // compared.
         (None, Some(form)) if form != PartForm::Escaped => Kind::Key(key),
         (stored, _) => Kind::KeyPart { key, stored },
     }

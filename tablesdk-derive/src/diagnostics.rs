@@ -1,4 +1,5 @@
-//! Collects mistakes, so that all of them are reported at once, and finds the word that a misspelt one was meant to be.
+//! Collects mistakes, so that all of them are reported at once, and finds the word that a misspelt
+//! one was meant to be.
 //!
 //! A collection that is dropped before it is finished panics: no mistake may remain unreported.
 
@@ -56,7 +57,8 @@ impl Drop for Diagnostics {
     }
 }
 
-/// The known word that was meant: the word itself, one that starts with it, or one that differs in few letters.
+/// The known word that was meant: the word itself, one that starts with it, or one that differs in
+/// few letters.
 pub(crate) fn closest(word: &str, known: &[&'static str]) -> Option<&'static str> {
     let lower = word.to_lowercase();
     let begins_so = |known: &&&str| word.len() > 2 && known.to_lowercase().starts_with(&lower);
@@ -69,7 +71,8 @@ pub(crate) fn closest(word: &str, known: &[&'static str]) -> Option<&'static str
     (distance <= word.len().max(known.len()) / 3).then_some(known)
 }
 
-/// How many letters must be added, removed, changed, or swapped with their neighbour, to make one word of the other.
+/// How many letters must be added, removed, changed, or swapped with their neighbour, to make one
+/// word of the other.
 fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();

@@ -1,10 +1,12 @@
-//! `entity_type` on a struct: the name of the type, its aliases, and the older versions of the struct.
+//! `entity_type` on a struct: the name of the type, its aliases, and the older versions of the
+//! struct.
 //!
 //! Two structs may not share a name. This is checked where both are known: at compile time, in
 //! generated code.
 //!
-//! An older version is a struct with a `From` or `TryFrom`, not a conversion of properties: the compiler checks the struct, and the
-//! conversion can be tested without a table. Each version names only the one before.
+//! An older version is a struct with a `From` or `TryFrom`, not a conversion of properties: the
+//! compiler checks the struct, and the conversion can be tested without a table. Each version names
+//! only the one before.
 
 use syn::{Ident, LitStr, Path};
 

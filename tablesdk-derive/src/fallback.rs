@@ -1,5 +1,6 @@
-//! The code that accompanies the errors: the macro `stub` of the client writes the items that `expand` generates, so that one mistake
-//! gives one message and not one for each use of the entity.
+//! The code that accompanies the errors: the macro `stub` of the client writes the items that
+//! `expand` generates, so that one mistake gives one message and not one for each use of the
+//! entity.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens as _, quote};
@@ -91,7 +92,8 @@ fn stub_entries(input: &DeriveInput, attributes: &StructAttributes, krate: &Path
     entries.collect()
 }
 
-/// The traits of that kind, with the type of the columns: those of the entity alone, or those of any entity that has them.
+/// The traits of that kind, with the type of the columns: those of the entity alone, or those of
+/// any entity that has them.
 pub(crate) fn stub_traits(
     kind: &str,
     input: &DeriveInput,

@@ -1,7 +1,8 @@
-//! The indexes of an entity. The entries of an index are a struct like the entity, with other keys: this file makes it of the entity's
-//! fields, and it is checked as if it had been written.
+//! The indexes of an entity. The entries of an index are a struct like the entity, with other keys:
+//! this file makes it of the entity's fields, and it is checked as if it had been written.
 //!
-//! An entry has every property of the entity, and those parts of the entity's keys that its own keys do not have.
+//! An entry has every property of the entity, and those parts of the entity's keys that its own
+//! keys do not have.
 
 use proc_macro2::{Ident, Span};
 use quote::ToTokens as _;
@@ -85,7 +86,8 @@ fn stored_name(entity: &Model<'_>, index: &IndexAttribute) -> String {
     }
 }
 
-/// Each index is a type of its own, and entries and copies are recognized by the names that they are stored under.
+/// Each index is a type of its own, and entries and copies are recognized by the names that they
+/// are stored under.
 fn check_names(entity: &Model<'_>, attributes: &StructAttributes, diagnostics: &mut Diagnostics) {
     let mut idents = vec![entity.ident.clone()];
     let entity_type = entity.entity_type.iter();
@@ -135,7 +137,8 @@ fn check_names(entity: &Model<'_>, attributes: &StructAttributes, diagnostics: &
     }
 }
 
-/// With fewer digits than in the key of the entity, there would be entities without an entry, and they could not be written.
+/// With fewer digits than in the key of the entity, there would be entities without an entry, and
+/// they could not be written.
 fn check_digits(entity: &Model<'_>, entries: &Model<'_>, diagnostics: &mut Diagnostics) {
     let templates = |model: &Model<'_>| -> Vec<(usize, usize, Span)> {
         let templates = KeyName::BOTH
@@ -246,7 +249,8 @@ fn input_of<'a>(
     }
 }
 
-/// The attributes of a field in the entry. A field that cannot be a part of a key keeps its attributes, and the check says so.
+/// The attributes of a field in the entry. A field that cannot be a part of a key keeps its
+/// attributes, and the check says so.
 fn attributes_in_entry(
     field: &InputField<'_>,
     kind: &Kind,

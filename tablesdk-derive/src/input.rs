@@ -1,6 +1,7 @@
 //! The struct as it was written: attributes and fields, with their spans.
 //!
-//! It checks only the shape. Mistakes in attributes are collected and passed on to the check, which adds its own.
+//! It checks only the shape. Mistakes in attributes are collected and passed on to the check, which
+//! adds its own.
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
@@ -22,7 +23,8 @@ pub(crate) struct Input<'a> {
     pub(crate) fields: Vec<InputField<'a>>,
     /// The index and the entity of the entries, if the struct is the entries of an index.
     pub(crate) index_of: Option<IndexOf>,
-    /// The lints that the struct or a field allows, for the code that repeats their names and types.
+    /// The lints that the struct or a field allows, for the code that repeats their names and
+    /// types.
     pub(crate) lints: Vec<TokenStream>,
     pub(crate) diagnostics: Diagnostics,
 }
@@ -75,7 +77,8 @@ pub(crate) struct IndexOf {
     /// True if the entries are in other partitions than their entities.
     pub(crate) is_elsewhere: bool,
     pub(crate) is_unique: bool,
-    /// The fields that are an `Option` in the entity and not in the entry: without a value there is no entry.
+    /// The fields that are an `Option` in the entity and not in the entry: without a value there is
+    /// no entry.
     pub(crate) required: Vec<Ident>,
 }
 

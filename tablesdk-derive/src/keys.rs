@@ -48,7 +48,8 @@ impl KeyName {
     }
 }
 
-/// Checks the keys. Returns how each key is made, and the names of the missing keys. Records in a field that a template uses it.
+/// Checks the keys. Returns how each key is made, and the names of the missing keys. Records in a
+/// field that a template uses it.
 pub(crate) fn check_keys(
     entity: &Ident,
     attributes: &StructAttributes,
@@ -66,7 +67,8 @@ pub(crate) fn check_keys(
             ),
         );
     }
-    // A refused attribute may have been meant to mark a key. A message about the missing key would be a second one for one mistake.
+    // A refused attribute may have been meant to mark a key. A message about the missing key would
+    // be a second one for one mistake.
     let unclear = attributes.unclear || fields.iter().any(|field| field.attributes.unclear);
     let mut keys = Keys::default();
     let mut missing = Vec::new();
@@ -190,7 +192,8 @@ fn note_parts(
     }
 }
 
-/// The attributes of a property are for a part of a key only if the part is also stored as a property.
+/// The attributes of a property are for a part of a key only if the part is also stored as a
+/// property.
 fn check_store(field: &InputField<'_>, diagnostics: &mut Diagnostics) {
     let attributes = &field.attributes;
     let store = attributes.store;

@@ -1,4 +1,5 @@
-//! Names of properties: how they are derived from the names of fields, and which ones the service accepts.
+//! Names of properties: how they are derived from the names of fields, and which ones the service
+//! accepts.
 //!
 //! The rules of the service:
 //! <https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model#property-names>. The protocol
@@ -9,7 +10,8 @@ use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCa
 
 use crate::diagnostics::closest;
 
-/// How the name of a property is derived from the name of its field, which is assumed to be in snake case.
+/// How the name of a property is derived from the name of its field, which is assumed to be in
+/// snake case.
 #[derive(Clone, Copy)]
 pub(crate) enum RenameRule {
     Camel,
@@ -82,7 +84,8 @@ impl RenameRule {
     }
 }
 
-/// How the string of a variant is derived from its name, which is assumed to be in Pascal case. The string may have hyphens.
+/// How the string of a variant is derived from its name, which is assumed to be in Pascal case. The
+/// string may have hyphens.
 #[derive(Clone, Copy)]
 pub(crate) enum VariantRule {
     Camel,

@@ -1,7 +1,7 @@
 //! Tests that the reference page shows the generated code.
 //!
-//! The page has a struct, followed by its expansion, with paths cut to their last names. With `TABLESDK_WRITE_EXPANSION=1` the test
-//! rewrites that part of the page.
+//! The page has a struct, followed by its expansion, with paths cut to their last names. With
+//! `TABLESDK_WRITE_EXPANSION=1` the test rewrites that part of the page.
 
 use std::path::Path;
 
@@ -44,7 +44,8 @@ fn the_reference_shows_what_is_generated() {
 
 const FENCE: &str = "```\n";
 
-/// The text before the first block of code, with the line that opens it; the code; and the text after it.
+/// The text before the first block of code, with the line that opens it; the code; and the text
+/// after it.
 fn block(text: &str) -> (String, &str, &str) {
     let (before, rest) = text.split_once("```").expect("a block of code");
     let (language, rest) = rest.split_once('\n').expect("a whole line");
@@ -80,7 +81,8 @@ fn expansion(code: &str) -> String {
     items.collect::<Vec<_>>().join("\n")
 }
 
-/// With paths cut to their last names, and locals without the underscores that keep them apart from the user's names.
+/// With paths cut to their last names, and locals without the underscores that keep them apart from
+/// the user's names.
 fn shortened(mut code: String) -> String {
     for (path, short) in [
         (":: tablesdk :: __private :: ", ""),

@@ -1,6 +1,7 @@
 //! Key templates as they are written: `empid_{id:06}`, strings and fields in braces.
 //!
-//! This file knows only names and digits. The compiler checks the types of the fields in generated code.
+//! This file knows only names and digits. The compiler checks the types of the fields in generated
+//! code.
 
 use proc_macro2::Span;
 use syn::LitStr;

@@ -1,15 +1,15 @@
 //! Names, spans and generics of generated code.
 //!
-//! Knows nothing of entities. The span of a token decides which lints of the caller apply to it, and whether it can be confused with a
-//! name of the caller.
+//! Knows nothing of entities. The span of a token decides which lints of the caller apply to it,
+//! and whether it can be confused with a name of the caller.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::{GenericParam, Generics, Ident, Type, Visibility, parse_quote};
 
-/// A name of the caller for generated code. It has the position that the caller wrote, so that editors find it, but counts as generated,
-/// so that lints do not apply to it.
+/// A name of the caller for generated code. It has the position that the caller wrote, so that
+/// editors find it, but counts as generated, so that lints do not apply to it.
 pub(crate) fn generated(ident: &Ident) -> Ident {
     let mut ident = ident.clone();
     ident.set_span(generated_span(ident.span()));
@@ -20,13 +20,15 @@ pub(crate) fn generated_span(span: Span) -> Span {
     span.resolved_at(Span::call_site())
 }
 
-/// The name of the struct of columns. It does not have the position of the entity's name, so that lints do not apply to it.
+/// The name of the struct of columns. It does not have the position of the entity's name, so that
+/// lints do not apply to it.
 pub(crate) fn columns_ident(entity: &Ident) -> Ident {
     format_ident!("{}Columns", entity, span = Span::call_site())
 }
 
-/// An item of a type, accessed through that trait. The whole path has the span of the type and counts as generated code. The
-/// compiler therefore reports what the type lacks at the type, with the same message each time, and prints equal messages once.
+/// An item of a type, accessed through that trait. The whole path has the span of the type and
+/// counts as generated code. The compiler therefore reports what the type lacks at the type, with
+/// the same message each time, and prints equal messages once.
 pub(crate) fn item_of(
     private: &TokenStream,
     ty: &Type,
@@ -41,8 +43,9 @@ pub(crate) fn item_of(
     quote_spanned! { span=> <#ty as #private::#name>::#item }
 }
 
-/// Names an item of each type in a function that otherwise only returns a type made of them. A missing implementation is then reported
-/// with the same message as everywhere else, and not at the returned type.
+/// Names an item of each type in a function that otherwise only returns a type made of them. A
+/// missing implementation is then reported with the same message as everywhere else, and not at the
+/// returned type.
 pub(crate) fn named_items(items: impl IntoIterator<Item = TokenStream>) -> TokenStream {
     let items = items.into_iter();
     quote! { #(let _ = #items;)* }
@@ -57,8 +60,8 @@ pub(crate) fn respanned(tokens: TokenStream, span: Span) -> TokenStream {
     tokens.collect()
 }
 
-/// The parameter of the columns that stands for the entity: the struct, the one that it is flattened into, or the enum that it
-/// is a variant of.
+/// The parameter of the columns that stands for the entity: the struct, the one that it is
+/// flattened into, or the enum that it is a variant of.
 pub(crate) fn entity_param() -> Ident {
     format_ident!("__E", span = Span::call_site())
 }
@@ -70,7 +73,8 @@ pub(crate) fn with_entity_param(generics: &Generics) -> Generics {
     generics
 }
 
-/// The parameters of a struct of columns as they are declared: the last one stands for the entity, and may have a default.
+/// The parameters of a struct of columns as they are declared: the last one stands for the entity,
+/// and may have a default.
 pub(crate) fn declared_params(generics: &Generics, default: Option<&TokenStream>) -> TokenStream {
     let params = generics.params.iter().map(|param| match param {
         GenericParam::Type(param) => {
@@ -117,8 +121,8 @@ pub(crate) fn generated_vis(vis: &Visibility) -> TokenStream {
     vis.into_token_stream()
 }
 
-/// A name that cannot be confused with a name of the caller. Hygiene alone does not prevent that a pattern is read as a constant of
-/// this name.
+/// A name that cannot be confused with a name of the caller. Hygiene alone does not prevent that a
+/// pattern is read as a constant of this name.
 pub(crate) fn local(name: &str) -> Ident {
     format_ident!("__{}", name, span = Span::mixed_site())
 }

@@ -1,6 +1,8 @@
-//! `PropertyValue` for types of the caller: a newtype is stored as its field, an enum as a string for each variant.
+//! `PropertyValue` for types of the caller: a newtype is stored as its field, an enum as a string
+//! for each variant.
 //!
-//! Parse, check and expand are in one file because each is short. Mistakes are collected as for an entity.
+//! Parse, check and expand are in one file because each is short. Mistakes are collected as for an
+//! entity.
 
 use std::collections::HashMap;
 
@@ -209,8 +211,8 @@ fn expand_newtype(input: &DeriveInput, krate: &Path, member: &Member, ty: &Type)
     let impl_mark = |mark: TokenStream, body: TokenStream| {
         let mut generics = input.generics.clone();
         let predicates = &mut generics.make_where_clause().predicates;
-        // If the inner type does not implement the trait, neither does the newtype, without an error: the compiler checks a bound
-        // with a lifetime only where it is used.
+        // If the inner type does not implement the trait, neither does the newtype, without an
+        // error: the compiler checks a bound with a lifetime only where it is used.
         predicates.push(parse_quote! { for<'__a> #ty: #mark });
         let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
         quote! {

@@ -1,5 +1,5 @@
-//! The interface between the client and the transport of its requests: an HTTP stack, a server in the same process, or a
-//! test that loses responses.
+//! The interface between the client and the transport of its requests: an HTTP stack, a server in
+//! the same process, or a test that loses responses.
 
 use std::error::Error;
 use std::fmt;
@@ -20,7 +20,8 @@ pub type TransportFuture<'a> =
 
 /// Sends requests to the service and returns complete responses.
 ///
-/// An implementation neither retries nor follows redirects, and does not change path, query or headers: they are signed.
+/// An implementation neither retries nor follows redirects, and does not change path, query or
+/// headers: they are signed.
 ///
 /// ```
 /// # use tablesdk_protocol::{Transport, TransportFuture};
@@ -51,10 +52,11 @@ impl<T: Transport + ?Sized> Transport for Arc<T> {
     }
 }
 
-/// A server in this process, which a client reaches without a socket: what a client needs to know of it.
+/// A server in this process, which a client reaches without a socket: what a client needs to know
+/// of it.
 ///
-/// The bundled server implements it. A test may implement it for a server of its own, for instance one that wraps the transport of the
-/// bundled server.
+/// The bundled server implements it. A test may implement it for a server of its own, for instance
+/// one that wraps the transport of the bundled server.
 pub trait InProcessServer {
     /// The URL of the account.
     fn endpoint(&self) -> Endpoint;

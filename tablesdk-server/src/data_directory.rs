@@ -11,7 +11,8 @@ use crate::time::clock::SystemClock;
 
 /// The data directory of a server, while no server has it open.
 ///
-/// The methods block the thread and can take long: within an async runtime, call them in `spawn_blocking`.
+/// The methods block the thread and can take long: within an async runtime, call them in
+/// `spawn_blocking`.
 ///
 /// ```
 /// use tablesdk_server::{DataDirectory, Durability, TableServer};
@@ -54,8 +55,8 @@ pub struct CheckReport {
     pub tables: u64,
     /// The number of entities, including those of deleted tables that are not removed yet.
     pub entities: u64,
-    /// The damage found, as one sentence each; empty for an undamaged data directory. If there are very many problems, only the
-    /// first ones are listed.
+    /// The damage found, as one sentence each; empty for an undamaged data directory. If there are
+    /// very many problems, only the first ones are listed.
     pub problems: Vec<String>,
 }
 
@@ -70,16 +71,18 @@ impl DataDirectory {
         &self.path
     }
 
-    /// Reads all data and reports damage: it reads each record, whose checksum the embedded store verifies, and compares data that is
-    /// stored twice.
+    /// Reads all data and reports damage: it reads each record, whose checksum the embedded store
+    /// verifies, and compares data that is stored twice.
     ///
-    /// It opens the data directory as a server does. The store then cuts off what it cannot read at the end of a journal, such as a
-    /// write that a crash left incomplete: copy a damaged directory before you examine it.
+    /// It opens the data directory as a server does. The store then cuts off what it cannot read at
+    /// the end of a journal, such as a write that a crash left incomplete: copy a damaged directory
+    /// before you examine it.
     ///
     /// # Errors
     ///
-    /// When the check cannot run: a server has the directory open ([`io::ErrorKind::ResourceBusy`]), it is not a data directory, it
-    /// has another format, or the disk returns an error. Damage is not an error, but a problem in the report.
+    /// When the check cannot run: a server has the directory open
+    /// ([`io::ErrorKind::ResourceBusy`]), it is not a data directory, it has another format, or the
+    /// disk returns an error. Damage is not an error, but a problem in the report.
     pub fn check(&self, mut progress: impl FnMut(Progress)) -> io::Result<CheckReport> {
         let engine = match self.engine() {
             Ok(engine) => engine,
@@ -105,23 +108,25 @@ impl DataDirectory {
     ///
     /// # Errors
     ///
-    /// When the data directory cannot be opened, as for [`DataDirectory::check`], when it is damaged ([`io::ErrorKind::InvalidData`]),
-    /// or when the writer returns an error.
+    /// When the data directory cannot be opened, as for [`DataDirectory::check`], when it is
+    /// damaged ([`io::ErrorKind::InvalidData`]), or when the writer returns an error.
     pub fn backup(&self, to: impl Write, mut progress: impl FnMut(Progress)) -> io::Result<u64> {
         let engine = self.engine()?;
         engine.back_up(to, |count| progress(Progress::Records(count)))
     }
 
-    /// Creates the data directory from a backup, and returns the number of records. The directory must be empty or must not exist.
+    /// Creates the data directory from a backup, and returns the number of records. The directory
+    /// must be empty or must not exist.
     ///
-    /// The data directory appears only after the whole backup has been read and written. Until then, the data is in a directory
-    /// next to it, with the suffix `.restoring` after its name. If the restore is interrupted, that directory may remain, and the
-    /// next attempt removes it. A new data directory is accessible to its owner only (mode 0700); an empty one keeps its mode.
+    /// The data directory appears only after the whole backup has been read and written. Until
+    /// then, the data is in a directory next to it, with the suffix `.restoring` after its name. If
+    /// the restore is interrupted, that directory may remain, and the next attempt removes it. A
+    /// new data directory is accessible to its owner only (mode 0700); an empty one keeps its mode.
     ///
     /// # Errors
     ///
-    /// When the directory is not empty ([`io::ErrorKind::AlreadyExists`]), the backup is incomplete or damaged
-    /// ([`io::ErrorKind::InvalidData`]), or the disk returns an error.
+    /// When the directory is not empty ([`io::ErrorKind::AlreadyExists`]), the backup is incomplete
+    /// or damaged ([`io::ErrorKind::InvalidData`]), or the disk returns an error.
     pub fn restore(&self, from: impl Read, mut progress: impl FnMut(Progress)) -> io::Result<u64> {
         let shown = self.path.display();
         if let Ok(mut entries) = fs::read_dir(&self.path)

@@ -1,7 +1,7 @@
 //! [`Flavor`]: which service the server behaves like, one predicate for each difference.
 //!
-//! Each predicate is used where the difference shows. The table in the guide `testing` lists the same differences with
-//! their sources.
+//! Each predicate is used where the difference shows. The table in the guide `testing` lists the
+//! same differences with their sources.
 
 use tablesdk_protocol::filter::FilterSyntax;
 use tablesdk_protocol::limits::{ENTITY_BYTES_MAX, REQUEST_BODY_BYTES_MAX};
@@ -14,9 +14,10 @@ use tablesdk_protocol::{
 
 /// The service that a server behaves like, as far as a client can see a difference.
 ///
-/// A program that may run on another service than Azure Table storage is tested with the flavor of that service. The
-/// [guide to testing](https://docs.rs/tablesdk/latest/tablesdk/guide/testing/#flavors) lists all differences, and those that are not
-/// reproduced.
+/// A program that may run on another service than Azure Table storage is tested with the flavor of
+/// that service. The [guide to
+/// testing](https://docs.rs/tablesdk/latest/tablesdk/guide/testing/#flavors) lists all differences,
+/// and those that are not reproduced.
 ///
 /// ```
 /// use tablesdk_server::TableServer;
@@ -32,10 +33,12 @@ pub enum Flavor {
     /// Azure Table storage.
     #[default]
     Storage,
-    /// Azure Cosmos DB for Table: no `PATCH`, 429 instead of 503, no settings of the service and of tables, larger entities, few
-    /// headers. A client of `tablesdk` over a socket needs `Backend::Cosmos`; one in process has it.
+    /// Azure Cosmos DB for Table: no `PATCH`, 429 instead of 503, no settings of the service and of
+    /// tables, larger entities, few headers. A client of `tablesdk` over a socket needs
+    /// `Backend::Cosmos`; one in process has it.
     CosmosDb,
-    /// Azurite, the emulator of the Azure tools: less is checked, such as the keys and addresses of shared access signatures.
+    /// Azurite, the emulator of the Azure tools: less is checked, such as the keys and addresses of
+    /// shared access signatures.
     Azurite,
 }
 
@@ -80,7 +83,8 @@ impl Flavor {
         self.is_azurite() && is_about_table_name(error)
     }
 
-    /// The error that a response has: its code and its message may be others. Of the result, this makes the same.
+    /// The error that a response has: its code and its message may be others. Of the result, this
+    /// makes the same.
     pub(crate) fn error(self, error: ServiceError) -> ServiceError {
         if !self.is_cosmos_db() {
             return error;

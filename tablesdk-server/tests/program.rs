@@ -107,7 +107,8 @@ impl Program {
         }
     }
 
-    /// A connection with a request in flight: its body has begun, and the server waits for the rest.
+    /// A connection with a request in flight: its body has begun, and the server waits for the
+    /// rest.
     fn half_a_request(&self) -> TcpStream {
         let path = format!("/{}/Tables", self.key.account());
         let date = Timestamp::try_from(std::time::SystemTime::now()).unwrap();
@@ -330,7 +331,8 @@ fn a_backup_under_load_is_one_moment_and_can_be_restored() {
     assert!(!none.exists() && !place.path().join("none.restoring").exists());
 }
 
-/// Runs a subcommand with a umask that lets all users read its files, unless it sets a stricter mode.
+/// Runs a subcommand with a umask that lets all users read its files, unless it sets a stricter
+/// mode.
 fn tool_under_umask_022(words: &[&str]) {
     let mut command = Command::new("sh");
     command.args(["-c", "umask 022; exec \"$@\"", "sh"]);
@@ -616,7 +618,8 @@ fn https_is_spoken_with_a_certificate_and_http_is_not() {
         let request = signed(&program, "GET", "/Tables", "");
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
-        // Fails unless the server ends the TLS session with a `close_notify` before it closes the connection.
+        // Fails unless the server ends the TLS session with a `close_notify` before it closes the
+        // connection.
         stream.read_to_string(&mut answer).unwrap();
         assert!(answer.starts_with("HTTP/1.0 200 OK\r\n"), "{answer}");
     }

@@ -162,7 +162,8 @@ fn is_of_another_service(key: &str) -> bool {
     })
 }
 
-/// The emulator on another machine: its URL replaces `http://127.0.0.1`, and the ports are the usual ones.
+/// The emulator on another machine: its URL replaces `http://127.0.0.1`, and the ports are the
+/// usual ones.
 fn emulator_at(proxy: &str) -> Result<Endpoint, InvalidConnectionString> {
     let proxy = parse_endpoint(PROXY, proxy)?;
     // SERVICE: the URL stands for three services with three ports, so it has no port itself.

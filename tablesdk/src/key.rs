@@ -1,9 +1,10 @@
 //! Keys: whole and in parts, of entities, partitions and ranges of row keys.
 //!
-//! The derive gives each entity the functions `key`, `partition` and `rows`, which return [`Key`], [`Partition`] and [`RowRange`].
-//! A wrong value is kept, and reported when the action that got the key is awaited. [`Desc`], [`Shard`] and [`Escaped`] are types
-//! for the fields of a key. [`EntityKey`], [`PartitionKey`] and [`RowKey`] are keys of entities without a struct. The
-//! [guide to entities](crate::guide::entities) shows them together.
+//! The derive gives each entity the functions `key`, `partition` and `rows`, which return [`Key`],
+//! [`Partition`] and [`RowRange`]. A wrong value is kept, and reported when the action that got the
+//! key is awaited. [`Desc`], [`Shard`] and [`Escaped`] are types for the fields of a key.
+//! [`EntityKey`], [`PartitionKey`] and [`RowKey`] are keys of entities without a struct. The [guide
+//! to entities](crate::guide::entities) shows them together.
 //!
 //! ```
 #![doc = include_str!("docs/employees.md")]

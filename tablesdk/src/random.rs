@@ -2,8 +2,9 @@
 
 use tablesdk_protocol::Guid;
 
-/// A random GUID of version 4, from the randomness of the operating system: two equal ones would let a client take another's marker
-/// for its own. A generator seeded by a clock gives equal ones on clones of one machine image.
+/// A random GUID of version 4, from the randomness of the operating system: two equal ones would
+/// let a client take another's marker for its own. A generator seeded by a clock gives equal ones
+/// on clones of one machine image.
 pub(crate) fn random_guid() -> Guid {
     let mut bytes = random::<16>();
     let [_, _, _, _, _, _, version, _, variant, ..] = &mut bytes;

@@ -1,6 +1,7 @@
 //! Seals, which keep other crates from implementing a trait.
 
-/// The type of a constant that each implementation of a sealed trait has. Other crates cannot name it.
+/// The type of a constant that each implementation of a sealed trait has. Other crates cannot name
+/// it.
 #[derive(Clone, Copy, Debug)]
 #[expect(
     unnameable_types,

@@ -2,7 +2,8 @@
 //! secondary.
 //!
 //! Read and set with [`properties`](crate::TableServiceClient::properties),
-//! [`set_properties`](crate::TableServiceClient::set_properties) and [`stats`](crate::TableServiceClient::stats). Cosmos DB has none of it.
+//! [`set_properties`](crate::TableServiceClient::set_properties) and
+//! [`stats`](crate::TableServiceClient::stats). Cosmos DB has none of it.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]

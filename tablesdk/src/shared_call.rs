@@ -9,8 +9,9 @@ use futures_util::future::{BoxFuture, Shared, WeakShared};
 
 /// The call that is under way, if one is.
 ///
-/// Each of its callers polls it. So a caller that is polled no more, and is not dropped either, stops none of the others, as it would if it
-/// had a lock. The call is dropped with its last caller. If it panics, one of its callers does, and the others begin another one.
+/// Each of its callers polls it. So a caller that is polled no more, and is not dropped either,
+/// stops none of the others, as it would if it had a lock. The call is dropped with its last
+/// caller. If it panics, one of its callers does, and the others begin another one.
 pub(crate) struct SharedCall<T: Clone>(Mutex<Option<WeakShared<Call<T>>>>);
 
 type Call<T> = BoxFuture<'static, Result<T, Arc<Panic>>>;

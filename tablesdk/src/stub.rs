@@ -1,13 +1,15 @@
-//! The items that the derives write beside an error: stubs of what they generate otherwise, so that one mistake gives one message and
-//! not one for each use of the type. The functions take arguments of any type. None of them runs, because the program does not compile.
+//! The items that the derives write beside an error: stubs of what they generate otherwise, so that
+//! one mistake gives one message and not one for each use of the type. The functions take arguments
+//! of any type. None of them runs, because the program does not compile.
 
 use crate::entity::EntityError;
 
 /// The result of the stubs of functions that read or write.
 pub type Stub<T> = Result<T, EntityError>;
 
-/// After the name of the stub come the beginning of an `impl`, its type and its `where`. Items begin with tokens of the derive, so that
-/// the messages about two items of one name do not name this macro.
+/// After the name of the stub come the beginning of an `impl`, its type and its `where`. Items
+/// begin with tokens of the derive, so that the messages about two items of one name do not name
+/// this macro.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __stub {

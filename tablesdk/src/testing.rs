@@ -12,13 +12,15 @@ use crate::transport::InProcessServer;
 
 /// A table for one test: on a server in the process of the test, or in a live account.
 ///
-/// It is a [`TableClient`] by dereference. Each `TestTable` is empty and has a server of its own, so tests run in parallel. If the
-/// environment variable `TABLESDK_TEST_ACCOUNT` contains a connection string, the same test runs in that account, in a table with a
-/// name of its own, which is deleted when the `TestTable` is dropped, also by a panic. A variable without any characters but spaces
-/// counts as absent.
+/// It is a [`TableClient`] by dereference. Each `TestTable` is empty and has a server of its own,
+/// so tests run in parallel. If the environment variable `TABLESDK_TEST_ACCOUNT` contains a
+/// connection string, the same test runs in that account, in a table with a name of its own, which
+/// is deleted when the `TestTable` is dropped, also by a panic. A variable without any characters
+/// but spaces counts as absent.
 ///
-/// A test that pauses tokio's time cannot run in an account: while it waits for the network, its time limits pass at once. It creates
-/// its table with [`TestTable::on`], which does not read the variable.
+/// A test that pauses tokio's time cannot run in an account: while it waits for the network, its
+/// time limits pass at once. It creates its table with [`TestTable::on`], which does not read the
+/// variable.
 ///
 /// ```
 /// # use tablesdk::TableEntity;
@@ -59,7 +61,8 @@ enum Home<S> {
 }
 
 impl<S: InProcessServer> TestTable<S> {
-    /// Creates the table, on a new server, or in the account of `TABLESDK_TEST_ACCOUNT`. The function is not called for an account.
+    /// Creates the table, on a new server, or in the account of `TABLESDK_TEST_ACCOUNT`. The
+    /// function is not called for an account.
     ///
     /// # Panics
     ///
@@ -83,7 +86,8 @@ impl<S: InProcessServer> TestTable<S> {
         Self::with_client(&service, server).await
     }
 
-    /// Creates the table on a server, with a client of this server that has options of its own, such as a retry policy.
+    /// Creates the table on a server, with a client of this server that has options of its own,
+    /// such as a retry policy.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -132,8 +136,8 @@ impl<S> TestTable<S> {
         }
     }
 
-    /// The server, to inject faults or to read its journal. `None` in an account: a test that needs its server ends there, or skips
-    /// that part.
+    /// The server, to inject faults or to read its journal. `None` in an account: a test that needs
+    /// its server ends there, or skips that part.
     pub const fn server(&self) -> Option<&S> {
         match &self.home {
             Home::Server(server) => Some(server),
@@ -169,7 +173,8 @@ impl<S> Drop for TestTable<S> {
                 let runtime = Builder::new_current_thread().enable_all().build();
                 let service = TableServiceClient::from_connection_string(connection_string);
                 if let (Ok(runtime), Ok(service)) = (runtime, service) {
-                    // The table remains if the service cannot be reached. Its name says where it comes from.
+                    // The table remains if the service cannot be reached. Its name says where it
+                    // comes from.
                     let _ = runtime.block_on(async { service.table(name).delete_table().await });
                 }
             });

@@ -1,4 +1,5 @@
-//! How often the client allocates for an operation, beside a program that does the same with reqwest and `serde_json` by hand.
+//! How often the client allocates for an operation, beside a program that does the same with
+//! reqwest and `serde_json` by hand.
 //!
 //! Both run on the thread of the test and ask a server of fixed bytes on another thread.
 

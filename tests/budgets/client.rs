@@ -1,4 +1,5 @@
-//! How often the client allocates memory for a change of a batch that it builds, sends and reads the response to.
+//! How often the client allocates memory for a change of a batch that it builds, sends and reads
+//! the response to.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;

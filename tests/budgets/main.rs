@@ -1,8 +1,10 @@
-//! How often the server allocates memory for a request, and the client for a change of a batch: budgets, which are exact on every machine.
+//! How often the server allocates memory for a request, and the client for a change of a batch:
+//! budgets, which are exact on every machine.
 //!
-//! The allocator of this test program counts the calls of each thread. A server runs on the thread of the test, with its HTTP stack
-//! and sockets, and the client on another one. The difference between many requests and fewer of them leaves out what a server and a
-//! connection need once. A reallocation counts as an allocation.
+//! The allocator of this test program counts the calls of each thread. A server runs on the thread
+//! of the test, with its HTTP stack and sockets, and the client on another one. The difference
+//! between many requests and fewer of them leaves out what a server and a connection need once. A
+//! reallocation counts as an allocation.
 
 mod by_hand;
 mod client;
@@ -87,7 +89,8 @@ impl Subject {
         counted.count_total
     }
 
-    /// How often the server allocates for each of these requests: so many, after as many that are not counted.
+    /// How often the server allocates for each of these requests: so many, after as many that are
+    /// not counted.
     fn count_each(
         &self,
         status: u16,

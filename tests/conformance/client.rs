@@ -213,7 +213,8 @@ impl Account {
     }
 }
 
-/// The content of a body in chunks. Their sizes are bytes, and no response of a table service cuts a character in two.
+/// The content of a body in chunks. Their sizes are bytes, and no response of a table service cuts
+/// a character in two.
 fn dechunked(mut body: &str) -> String {
     let mut content = String::new();
     while let Some((size, rest)) = body.split_once("\r\n") {

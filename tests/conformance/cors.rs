@@ -1,4 +1,5 @@
-//! Preflights, and the CORS headers of other responses. Part of `service_properties`, which owns the rules of the account.
+//! Preflights, and the CORS headers of other responses. Part of `service_properties`, which owns
+//! the rules of the account.
 
 use crate::client::{Credential, Response};
 use crate::run::{self, Outcome, Suite, choice, holds, refused, same};

@@ -16,7 +16,8 @@ pub(crate) async fn check(suite: &mut Suite) {
         let members: Vec<_> = (0..count).map(|n| format!(r#""t{n:02}":"{text}""#)).collect();
         members.join(",")
     };
-    // An entity's size: 4, the lengths of its keys and 8 for each property, its name and its text, lengths twice.
+    // An entity's size: 4, the lengths of its keys and 8 for each property, its name and its text,
+    // lengths twice.
     let keys = 4 + 2 * (1 + 16);
     let full = (1024 * 1024 - keys) - 15 * (8 + 2 * 3 + 2 * 32_768 + 4);
     let last = (full - 8 - 2 * 4 - 4) / 2;

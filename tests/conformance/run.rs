@@ -89,8 +89,8 @@ pub(crate) struct Suite {
     others: Vec<String>,
 }
 
-/// A request and its outcome: the rule, request line, headers, body, and status and code of the response. `TABLE` in the request
-/// line stands for the name of a table.
+/// A request and its outcome: the rule, request line, headers, body, and status and code of the
+/// response. `TABLE` in the request line stands for the name of a table.
 pub(crate) type Refusal<'a> = (&'a str, &'a str, &'a [&'a str], &'a str, u16, &'a str);
 
 impl Suite {
@@ -153,7 +153,8 @@ impl Suite {
         }
     }
 
-    /// Sends a signed request and checks status and code of its response. The code of a success is empty.
+    /// Sends a signed request and checks status and code of its response. The code of a success is
+    /// empty.
     pub(crate) async fn expect(
         &self,
         line: &str,

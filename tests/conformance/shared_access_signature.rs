@@ -39,7 +39,8 @@ async fn account_sas(suite: &mut Suite) {
             refused(&suite.ask_with(&sas, "GET /Tables", &[], "").await, 403, "AuthorizationResourceTypeMismatch")
         });
     }
-    // The operation, the types of resource that allow it, and the permissions that do, each set by itself.
+    // The operation, the types of resource that allow it, and the permissions that do, each set by
+    // itself.
     for (rule, line, headers, body, types, permissions) in [
         ("Get Service Properties", "GET /?restype=service&comp=properties".to_owned(), &[][..], "", "s", &["r"][..]),
         ("Set Service Properties", "PUT /?restype=service&comp=properties".to_owned(), &[], "<StorageServiceProperties />", "s", &["w"]),

@@ -1,9 +1,12 @@
-//! Damage below the store: copies of a data directory, taken at any moment of a history, with truncated files or changed bytes.
+//! Damage below the store: copies of a data directory, taken at any moment of a history, with
+//! truncated files or changed bytes.
 //!
-//! The process is halted during the copy, so that the copy equals the state after a crash at that moment. When the server opens the
-//! copy, the copy must contain the acknowledged writes, with or without the write that was in flight. Otherwise the server refuses
-//! the directory with a message that names it, or the damaged data cannot be read. The directory never contains any other state. The
-//! seed is fixed and printed; `TABLESDK_DAMAGE_SEED` sets it, or makes it `random`, and `TABLESDK_DAMAGE_COPIES` takes more copies.
+//! The process is halted during the copy, so that the copy equals the state after a crash at that
+//! moment. When the server opens the copy, the copy must contain the acknowledged writes, with or
+//! without the write that was in flight. Otherwise the server refuses the directory with a message
+//! that names it, or the damaged data cannot be read. The directory never contains any other state.
+//! The seed is fixed and printed; `TABLESDK_DAMAGE_SEED` sets it, or makes it `random`, and
+//! `TABLESDK_DAMAGE_COPIES` takes more copies.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

@@ -1,4 +1,5 @@
-//! Data directories that earlier versions wrote: this version reads them, or reports that it cannot.
+//! Data directories that earlier versions wrote: this version reads them, or reports that it
+//! cannot.
 
 use std::fs;
 use std::io::ErrorKind;

@@ -1,5 +1,5 @@
-//! A full disk: simulated by a limit on the length of files, which every user may set for a process, and a real one in memory, which
-//! needs a namespace of its own.
+//! A full disk: simulated by a limit on the length of files, which every user may set for a
+//! process, and a real one in memory, which needs a namespace of its own.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -55,7 +55,8 @@ async fn put(server: &Server, row: &str, filler: &str) -> u16 {
     response.status
 }
 
-/// Writes until a write is refused. Returns the rows that were acknowledged, and the one that was not.
+/// Writes until a write is refused. Returns the rows that were acknowledged, and the one that was
+/// not.
 async fn fill(
     server: &Server,
     first: usize,
@@ -99,7 +100,8 @@ async fn rows(server: &Server) -> BTreeSet<String> {
     }
 }
 
-/// A small file system in memory, which only the processes of its namespace see. It is gone when this is dropped.
+/// A small file system in memory, which only the processes of its namespace see. It is gone when
+/// this is dropped.
 struct SmallDisk {
     /// Keeps the namespace.
     holder: Child,

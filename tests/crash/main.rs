@@ -1,9 +1,10 @@
-//! Every write that a server with a data directory acknowledged is there after the process was killed, at any moment, with many
-//! writers.
+//! Every write that a server with a data directory acknowledged is there after the process was
+//! killed, at any moment, with many writers.
 //!
-//! The server is a child process. Each writer records which of its writes were acknowledged. After the kill, the data directory is
-//! opened again: each writer's entities must be in the acknowledged state, or in that state plus the writer's last unanswered
-//! write, which is there completely or not at all. `TABLESDK_CRASH_ROUNDS` and `TABLESDK_CRASH_WRITERS` make the run longer. The seed
+//! The server is a child process. Each writer records which of its writes were acknowledged. After
+//! the kill, the data directory is opened again: each writer's entities must be in the acknowledged
+//! state, or in that state plus the writer's last unanswered write, which is there completely or
+//! not at all. `TABLESDK_CRASH_ROUNDS` and `TABLESDK_CRASH_WRITERS` make the run longer. The seed
 //! is fixed and printed; `TABLESDK_CRASH_SEED` sets it, or makes it `random`.
 
 mod damage;
@@ -24,7 +25,8 @@ use process::{JSON, Server, timestamp};
 use tablesdk_server::{Durability, TableServer};
 use writer::Writer;
 
-/// The content of a data directory: a line for each table and each entity, in the format of exports.
+/// The content of a data directory: a line for each table and each entity, in the format of
+/// exports.
 fn content(directory: &Path) -> Vec<String> {
     let server = TableServer::builder().data(directory, Durability::Sync);
     let lines = server.in_process().unwrap().save().unwrap();

@@ -1,4 +1,5 @@
-//! The server as a separate process, and a client that sends raw requests to it without our client library's encoder.
+//! The server as a separate process, and a client that sends raw requests to it without our client
+//! library's encoder.
 
 use std::io;
 use std::path::Path;
@@ -26,7 +27,8 @@ impl Server {
         Self::start_as(command).await
     }
 
-    /// As [`Self::start`], but no file may grow beyond that many KiB: a write beyond the limit fails with an error.
+    /// As [`Self::start`], but no file may grow beyond that many KiB: a write beyond the limit
+    /// fails with an error.
     pub(crate) async fn start_with_file_limit(directory: &Path, kib: u64) -> Self {
         let mut command = Command::new("bash");
         let script = format!("ulimit -f {kib}; trap '' XFSZ; exec \"$@\"");

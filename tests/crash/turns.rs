@@ -1,5 +1,5 @@
-//! Tables that are made, filled and deleted in turns: neither the data directory nor the memory of the server grows with them.
-//! `TABLESDK_CRASH_TURNS` sets their number.
+//! Tables that are made, filled and deleted in turns: neither the data directory nor the memory of
+//! the server grows with them. `TABLESDK_CRASH_TURNS` sets their number.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -21,7 +21,8 @@ const HIDDEN_BYTES_MAX: u64 = 17 * 1024 * 1024;
 /// So many tables have more bytes than the store keeps in memory only.
 const TABLES_MAX: usize = 40;
 
-/// The bytes of the tables of the embedded store, and of its journals, each of which has its full length from the start.
+/// The bytes of the tables of the embedded store, and of its journals, each of which has its full
+/// length from the start.
 fn bytes(directory: &Path) -> (u64, u64) {
     let (mut tables, mut journals) = (0, 0);
     for file in files_below(&directory.join("records")) {

@@ -1,4 +1,5 @@
-//! One of many writers: it owns a partition, and records the acknowledged state of each of its entities.
+//! One of many writers: it owns a partition, and records the acknowledged state of each of its
+//! entities.
 
 use std::collections::BTreeMap;
 

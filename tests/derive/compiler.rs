@@ -1,7 +1,8 @@
-//! Runs the compiler on one file, and brings its messages into a form that depends only on that file and our code.
+//! Runs the compiler on one file, and brings its messages into a form that depends only on that
+//! file and our code.
 //!
-//! It takes the libraries that cargo has built for the test. The usual crate for such tests builds all
-//! dependencies a second time, which took more than half of the time of all tests.
+//! It takes the libraries that cargo has built for the test. The usual crate for such tests builds
+//! all dependencies a second time, which took more than half of the time of all tests.
 
 use std::env::consts::EXE_EXTENSION;
 use std::fs;
@@ -55,8 +56,9 @@ fn workspace() -> &'static Path {
     tests.parent().expect("the tests lie in the workspace")
 }
 
-/// The messages without what changes with unrelated edits: other files are named, but of their lines only a comment at the end is shown,
-/// which is a hint, and the margin with the line numbers has a fixed width.
+/// The messages without what changes with unrelated edits: other files are named, but of their
+/// lines only a comment at the end is shown, which is a hint, and the margin with the line numbers
+/// has a fixed width.
 fn normalized(messages: &str, file: &str) -> String {
     let mut normalized = String::new();
     let mut margin = 0;

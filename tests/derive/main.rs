@@ -1,8 +1,9 @@
 //! The code that the derives accept, and the compiler's messages about mistakes: one theme per
 //! file, one test per file.
 //!
-//! Each file is compiled alone, with the libraries that cargo built for this test. The files in `pass` must compile without a
-//! message, and run. Those in `fail` must not compile: the messages must be those of the `.stderr` file beside them.
+//! Each file is compiled alone, with the libraries that cargo built for this test. The files in
+//! `pass` must compile without a message, and run. Those in `fail` must not compile: the messages
+//! must be those of the `.stderr` file beside them.
 
 mod compiler;
 

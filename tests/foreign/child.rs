@@ -1,5 +1,6 @@
-//! A process that runs a foreign client: each request is a line of JSON, and so is each response. This module knows the programs of
-//! the processes and where they are installed, but not which values are expected.
+//! A process that runs a foreign client: each request is a line of JSON, and so is each response.
+//! This module knows the programs of the processes and where they are installed, but not which
+//! values are expected.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

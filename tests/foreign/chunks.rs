@@ -1,4 +1,5 @@
-//! Values in chunks beside a program in Python: it reads what our client wrote, and writes what our client reads.
+//! Values in chunks beside a program in Python: it reads what our client wrote, and writes what our
+//! client reads.
 
 use harness::Subject;
 use tablesdk::TableEntity;

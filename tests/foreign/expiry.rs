@@ -1,5 +1,6 @@
-//! Entities that expire beside a program in Python: it finds them in their buckets, removes, prolongs and writes some. A removal of our
-//! client treats each by its own instant, and a repair writes the entry that is missing.
+//! Entities that expire beside a program in Python: it finds them in their buckets, removes,
+//! prolongs and writes some. A removal of our client treats each by its own instant, and a repair
+//! writes the entry that is missing.
 
 use std::time::{Duration, SystemTime};
 

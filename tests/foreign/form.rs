@@ -1,5 +1,5 @@
-//! Values as the processes and the tests compare them: by type and string, because equality of numbers ignores the sign of a zero
-//! and the type of a number, and does not hold for a NaN.
+//! Values as the processes and the tests compare them: by type and string, because equality of
+//! numbers ignores the sign of a zero and the type of a number, and does not hold for a NaN.
 
 use std::collections::{BTreeMap, BTreeSet};
 

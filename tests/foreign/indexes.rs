@@ -1,5 +1,5 @@
-//! Indexes beside a program in Python: it reads entries that our client wrote, and writes employees without their entries. A repair
-//! mends what it left, and nothing else.
+//! Indexes beside a program in Python: it reads entries that our client wrote, and writes employees
+//! without their entries. A repair mends what it left, and nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -74,8 +74,9 @@ async fn in_the_partition(table: &TableClient, before: &Versions) {
     let found = async |email| table.get(ByEmail::key("Sales", email)).await.unwrap();
     assert!(found("grace@contoso.com").await.is_some());
     assert!(found("jones@contoso.com").await.is_none());
-    // Missing: the entry under the other email, and both of the new employee. Stale: the entry by the name of the employee with the
-    // other email. Without an employee: the entry under the email before, and both of the deleted employee.
+    // Missing: the entry under the other email, and both of the new employee. Stale: the entry by
+    // the name of the employee with the other email. Without an employee: the entry under the email
+    // before, and both of the deleted employee.
     repair::<Employee>(table, (3, 1, 3)).await;
     checked(table).await;
     assert_eq!(found("hopper@contoso.com").await.unwrap().id, 2);
@@ -109,7 +110,8 @@ async fn in_other_partitions(table: &TableClient, before: &Versions) {
     assert_eq!(unchanged(table, before).await, owned(&of_others));
 }
 
-/// Repairs, after a dry run that finds the same: missing, stale and without an entity. Nothing is left for a second one.
+/// Repairs, after a dry run that finds the same: missing, stale and without an entity. Nothing is
+/// left for a second one.
 async fn repair<E: WritableEntity>(table: &TableClient, expected: (u64, u64, u64)) {
     let counts = |report: &RepairReport| (report.missing, report.stale, report.orphaned);
     let dry = table.repair::<E>().dry_run().await.unwrap();

@@ -1,4 +1,5 @@
-//! The values that a foreign client cannot represent, and the result of sending them. All other values must arrive unchanged.
+//! The values that a foreign client cannot represent, and the result of sending them. All other
+//! values must arrive unchanged.
 
 use tablesdk::{Timestamp, Value};
 

@@ -1,11 +1,14 @@
-//! Values of every type, between our client and the official ones for Go, Java, Python and JavaScript, over our server: our client reads the
-//! values that they write, they read the values that our client writes, and they write the values that they read, with the same EDM
-//! type and the same value. `limits.rs` lists the values that a client cannot represent; the tests check that the list is current.
-//! The other files have programs in Python beside our client, which know the documented stored forms: those of indexes, an outbox, encrypted
-//! properties, series, wide entities, values in chunks, expiry, leases, sequences and counters.
+//! Values of every type, between our client and the official ones for Go, Java, Python and
+//! JavaScript, over our server: our client reads the values that they write, they read the values
+//! that our client writes, and they write the values that they read, with the same EDM type and the
+//! same value. `limits.rs` lists the values that a client cannot represent; the tests check that
+//! the list is current. The other files have programs in Python beside our client, which know the
+//! documented stored forms: those of indexes, an outbox, encrypted properties, series, wide
+//! entities, values in chunks, expiry, leases, sequences and counters.
 //!
-//! Each client is one process for a whole test. These tests are ignored unless they are asked for, because they need the clients:
-//! `tests/interop/install.sh` installs them, and `tests/interop/run.sh` runs the tests.
+//! Each client is one process for a whole test. These tests are ignored unless they are asked for,
+//! because they need the clients: `tests/interop/install.sh` installs them, and
+//! `tests/interop/run.sh` runs the tests.
 
 mod child;
 mod chunks;
@@ -162,7 +165,8 @@ struct Run {
     child: Child,
     table: TableClient,
     rows: usize,
-    /// All deviations. The run collects them, so that the author of a new type sees all of them at once.
+    /// All deviations. The run collects them, so that the author of a new type sees all of them at
+    /// once.
     wrong: Vec<String>,
 }
 

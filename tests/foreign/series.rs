@@ -1,4 +1,5 @@
-//! A series beside a program in Python: it reads slots that our client wrote, and merges slots that our client reads.
+//! A series beside a program in Python: it reads slots that our client wrote, and merges slots that
+//! our client reads.
 
 use harness::Subject;
 use tablesdk::TableEntity;

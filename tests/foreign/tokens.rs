@@ -1,4 +1,5 @@
-//! The program with `--accept-any-token` and a client in Python that has a credential of Microsoft Entra ID.
+//! The program with `--accept-any-token` and a client in Python that has a credential of Microsoft
+//! Entra ID.
 
 use harness::process::{Process, program};
 use tablesdk_protocol::Endpoint;

@@ -1,8 +1,9 @@
-//! Properties that must hold for any bytes, target by target: reading gives a value or an error, a value that was read prints as
-//! something that reads as the same value, and no error is long or contains a secret.
+//! Properties that must hold for any bytes, target by target: reading gives a value or an error, a
+//! value that was read prints as something that reads as the same value, and no error is long or
+//! contains a secret.
 //!
-//! The checks do not depend on the source of the bytes: the fuzzer generates them, and the test `corpus` replays those that the
-//! fuzzer found.
+//! The checks do not depend on the source of the bytes: the fuzzer generates them, and the test
+//! `corpus` replays those that the fuzzer found.
 
 use std::borrow::Cow;
 use std::fmt::{Debug, Display};
@@ -511,7 +512,8 @@ pub fn connection_string(data: &[u8]) {
 
 const SECRET: &str = "c2VjcmV0IHRoYXQgaXMgc2hvd24gdG8gbm9ib2R5";
 
-/// The small grammars: instants, GUIDs, tokens, ETags, media types, multipart boundaries, HTTP messages.
+/// The small grammars: instants, GUIDs, tokens, ETags, media types, multipart boundaries, HTTP
+/// messages.
 pub fn text(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;

@@ -1,4 +1,5 @@
-//! Replays the inputs that were kept from the fuzzer, without a fuzzer: a check that failed once must hold from then on.
+//! Replays the inputs that were kept from the fuzzer, without a fuzzer: a check that failed once
+//! must hold from then on.
 //!
 //! Each file of `tests/fuzz/corpus` is the input of the target that its directory names.
 

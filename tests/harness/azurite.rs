@@ -1,7 +1,8 @@
-//! The differences between Azurite and the service, and the tests that fail at Azurite because of them.
+//! The differences between Azurite and the service, and the tests that fail at Azurite because of
+//! them.
 //!
-//! The guide `emulators` lists the same differences for users, line by line. More of Azurite's responses to raw requests are in
-//! `tests/conformance/azurite.md`.
+//! The guide `emulators` lists the same differences for users, line by line. More of Azurite's
+//! responses to raw requests are in `tests/conformance/azurite.md`.
 
 use tablesdk::transport::Backend;
 

@@ -1,6 +1,8 @@
-//! The differences between Cosmos DB and Azure Table storage, and the tests that fail on the flavor `CosmosDb` because of them.
+//! The differences between Cosmos DB and Azure Table storage, and the tests that fail on the flavor
+//! `CosmosDb` because of them.
 //!
-//! The guide `cosmos_db` describes them for users. `tests/kit/flavors` compares the responses of the flavor.
+//! The guide `cosmos_db` describes them for users. `tests/kit/flavors` compares the responses of
+//! the flavor.
 
 use tablesdk::transport::Backend;
 

@@ -1,10 +1,12 @@
-//! Copies of data directories that are in use. A copy equals the state after a crash at that moment.
+//! Copies of data directories that are in use. A copy equals the state after a crash at that
+//! moment.
 
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Copies a directory. Zeros at the ends of files stay holes, and files keep their times of modification.
+/// Copies a directory. Zeros at the ends of files stay holes, and files keep their times of
+/// modification.
 ///
 /// # Panics
 ///

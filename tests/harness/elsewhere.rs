@@ -1,8 +1,9 @@
 //! Tests at an endpoint that is not ours: an emulator, or an empty account.
 //!
-//! `TABLESDK_TEST_ENDPOINT` is its connection string. Tests run there one after another, each in an account without tables, and
-//! the tables that they create are deleted afterwards; an account that is not empty before is not changed. The caller passes the
-//! known differences of the endpoint. A test that is listed there must fail, and its message must contain the listed words.
+//! `TABLESDK_TEST_ENDPOINT` is its connection string. Tests run there one after another, each in an
+//! account without tables, and the tables that they create are deleted afterwards; an account that
+//! is not empty before is not changed. The caller passes the known differences of the endpoint. A
+//! test that is listed there must fail, and its message must contain the listed words.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, PoisonError};
@@ -35,7 +36,8 @@ pub struct Difference {
     pub tests: &'static [(&'static str, &'static str)],
 }
 
-/// The evidence for the behaviour of the service, as the numbers of the conformance suite group its rules.
+/// The evidence for the behaviour of the service, as the numbers of the conformance suite group its
+/// rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
     /// There are recordings of the service that show it.
@@ -57,12 +59,13 @@ pub struct Differences {
     pub list: &'static [Difference],
 }
 
-/// Runs a test at the endpoint of the environment. `name` is the path of the test, with the name of the crate.
+/// Runs a test at the endpoint of the environment. `name` is the path of the test, with the name of
+/// the crate.
 ///
 /// # Panics
 ///
-/// If the test fails, and is not listed; if it is listed, and passes, or fails otherwise; if there is no endpoint, or its account
-/// is not empty.
+/// If the test fails, and is not listed; if it is listed, and passes, or fails otherwise; if there
+/// is no endpoint, or its account is not empty.
 pub fn run(name: &str, known: &[&Differences], test: impl AsyncFnOnce(Subject)) {
     let connection_string = std::env::var(ENDPOINT);
     let connection_string = connection_string.unwrap_or_else(|_| panic!("{ENDPOINT} is not set"));

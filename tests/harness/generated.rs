@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-/// Asserts that the part of a document between two marks is as a test generates it. Where `variable` is in the environment, the part is
-/// written instead.
+/// Asserts that the part of a document between two marks is as a test generates it. Where
+/// `variable` is in the environment, the part is written instead.
 #[track_caller]
 pub fn assert_generated(document: &Path, marks: [&str; 2], part: &str, variable: &str) {
     let [start, end] = marks;
@@ -18,7 +18,8 @@ pub fn assert_generated(document: &Path, marks: [&str; 2], part: &str, variable:
     );
 }
 
-/// Asserts that a document is as a test generates it. Where `variable` is in the environment, the document is written instead.
+/// Asserts that a document is as a test generates it. Where `variable` is in the environment, the
+/// document is written instead.
 #[track_caller]
 pub fn assert_generated_file(document: &Path, text: &str, variable: &str) {
     if std::env::var_os(variable).is_some() {

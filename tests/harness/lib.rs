@@ -1,6 +1,7 @@
-//! Setup of tests that use client and server together: each test has its own server, and a client of it. If the environment names
-//! another endpoint, tests that need only a client also run there: [`elsewhere`]. With `TABLESDK_TEST_STORE=postgres` in the environment,
-//! the servers of most [`Subject`]s have their tables in a database.
+//! Setup of tests that use client and server together: each test has its own server, and a client
+//! of it. If the environment names another endpoint, tests that need only a client also run there:
+//! [`elsewhere`]. With `TABLESDK_TEST_STORE=postgres` in the environment, the servers of most
+//! [`Subject`]s have their tables in a database.
 
 pub mod azurite;
 pub mod company;
@@ -29,15 +30,16 @@ pub use crate::company::Employee;
 use crate::postgres::Database;
 use crate::proxy::Proxy;
 
-/// A setting of a test from the environment, such as a seed or a number of rounds. `None` if it is not set.
+/// A setting of a test from the environment, such as a seed or a number of rounds. `None` if it is
+/// not set.
 pub fn setting<T: std::str::FromStr>(name: &str) -> Option<T> {
     let text = std::env::var(name).ok()?;
     let value = text.parse();
     Some(value.unwrap_or_else(|_| panic!("{name} is not a number: {text:?}")))
 }
 
-/// The seeds of a randomised test, which are the same in each run. `variable` in the environment selects one seed, or with `random`
-/// as many random ones.
+/// The seeds of a randomised test, which are the same in each run. `variable` in the environment
+/// selects one seed, or with `random` as many random ones.
 pub fn seeds(variable: &str, count: u64) -> Vec<u64> {
     if std::env::var(variable).is_ok_and(|text| text == "random") {
         return (0..count).map(|_| fastrand::u64(..)).collect();
@@ -64,8 +66,8 @@ pub fn panic_message(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or_default()
 }
 
-/// Runs a test twice: over HTTP, and without a socket. If the environment names another endpoint, the test also runs there:
-/// [`elsewhere`].
+/// Runs a test twice: over HTTP, and without a socket. If the environment names another endpoint,
+/// the test also runs there: [`elsewhere`].
 #[macro_export]
 macro_rules! on_both_transports {
     ($($(#[$attribute:meta])* async fn $name:ident($subject:ident: Subject) $body:block)*) => {
@@ -173,7 +175,8 @@ impl Subject {
         }
     }
 
-    /// A server without a socket, a client with that policy, a table that exists, and the faults of the server.
+    /// A server without a socket, a client with that policy, a table that exists, and the faults of
+    /// the server.
     pub async fn with_table(retry: RetryPolicy) -> (Self, TableClient, Faults) {
         let server = TableServer::in_process();
         let (faults, transport) = (server.faults(), server.transport());
@@ -181,7 +184,8 @@ impl Subject {
         (subject, table, faults)
     }
 
-    /// A server without a socket, a client with that policy and a proxy between the two, and a table that exists.
+    /// A server without a socket, a client with that policy and a proxy between the two, and a
+    /// table that exists.
     pub async fn behind_proxy(retry: RetryPolicy) -> (Self, TableClient, Proxy) {
         let server = TableServer::in_process();
         let proxy = Proxy::new(server.transport());

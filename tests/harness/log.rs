@@ -10,8 +10,8 @@ use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// If there is only one subscriber, a thread without a subscriber that enters a span first disables the span for all threads. So
-/// there is always another one, which logs nothing.
+/// If there is only one subscriber, a thread without a subscriber that enters a span first disables
+/// the span for all threads. So there is always another one, which logs nothing.
 pub fn keep_another_subscriber() {
     static OTHER: OnceLock<Dispatch> = OnceLock::new();
     OTHER.get_or_init(|| {
@@ -45,7 +45,8 @@ impl Log {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// The ends of the spans of attempts, and of operations, whose line contains `words`. The last line of a span has all fields.
+    /// The ends of the spans of attempts, and of operations, whose line contains `words`. The last
+    /// line of a span has all fields.
     pub fn closed(&self, words: &str) -> (Vec<String>, Vec<String>) {
         let text = self.text();
         let closed = text.lines().filter(|line| line.contains("tablesdk: close"));

@@ -95,7 +95,8 @@ fn part<'t>(connection_string: &'t str, name: &str) -> &'t str {
         .map_or("", |(_, value)| value)
 }
 
-/// The path of the program, built in the profile that the running test was built in. It is next to the directory of the tests.
+/// The path of the program, built in the profile that the running test was built in. It is next to
+/// the directory of the tests.
 pub fn program() -> PathBuf {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     let build = || {

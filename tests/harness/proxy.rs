@@ -163,7 +163,8 @@ impl fmt::Debug for Proxy {
     }
 }
 
-/// The headers that every response of the service has. A write succeeds only with a response that has them.
+/// The headers that every response of the service has. A write succeeds only with a response that
+/// has them.
 pub const SERVICE_HEADERS: [(&str, &str); 2] = [
     ("x-ms-request-id", "3e315e3a-0002-0066-6584-aee2bb000000"),
     ("x-ms-version", "2019-02-02"),

@@ -1,4 +1,5 @@
-//! A client of sockets and strings: it sends a request as the test wrote it, signed or not, and returns the response.
+//! A client of sockets and strings: it sends a request as the test wrote it, signed or not, and
+//! returns the response.
 
 use std::io;
 use std::net::SocketAddr;
@@ -57,7 +58,8 @@ impl RawClient {
         }
     }
 
-    /// The head of a request with these header lines; `sign` adds date and signature. The path is below the account.
+    /// The head of a request with these header lines; `sign` adds date and signature. The path is
+    /// below the account.
     pub fn head(&self, sign: bool, request_line: &str, headers: &[&str]) -> String {
         let (method, path) = request_line.split_once(' ').expect("a method and a path");
         let account = self.key.account();

@@ -1,5 +1,6 @@
-//! A server in front of another one that injects faults below HTTP: it resets connections, truncates and slows down responses, or
-//! responds with something that is not HTTP. Every connection carries one request.
+//! A server in front of another one that injects faults below HTTP: it resets connections,
+//! truncates and slows down responses, or responds with something that is not HTTP. Every
+//! connection carries one request.
 
 use std::io;
 use std::net::SocketAddr;

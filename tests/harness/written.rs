@@ -1,4 +1,5 @@
-//! Entities that bear the number of the operation that wrote them, so that a reader knows whose write it sees.
+//! Entities that bear the number of the operation that wrote them, so that a reader knows whose
+//! write it sees.
 
 use tablesdk::TableEntity;
 

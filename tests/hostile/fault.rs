@@ -28,7 +28,8 @@ pub(crate) enum Fault {
     LoseResponse(End),
     /// It is carried out, and the connection ends after so many thousandths of the response.
     Cut(usize, End),
-    /// It reaches the server twice, the second time after a while. The client gets this one of the two responses.
+    /// It reaches the server twice, the second time after a while. The client gets this one of the
+    /// two responses.
     Duplicate(Duration, Which),
     /// The service rejects it because it is busy.
     Busy,
@@ -102,8 +103,8 @@ impl Fault {
     }
 }
 
-/// The generator. What happens to the n-th request is decided by the seed; of some operations, what happens to their n-th
-/// request.
+/// The generator. What happens to the n-th request is decided by the seed; of some operations, what
+/// happens to their n-th request.
 pub(crate) struct Faults(Mutex<State>);
 
 struct State {
@@ -175,7 +176,8 @@ impl Faults {
         })
     }
 
-    /// How the proxy responds while the server is down: with an error page, or by closing the connection.
+    /// How the proxy responds while the server is down: with an error page, or by closing the
+    /// connection.
     pub(crate) fn without_server(&self) -> Option<Impostor> {
         let mut state = self.0.lock().unwrap();
         let rng = &mut state.rng;

@@ -1,5 +1,6 @@
-//! Judges operations on entities that one worker owns. It compares a sequence of operations with the record of what reached the
-//! server, and with the stored entities before the first operation and after everything arrived.
+//! Judges operations on entities that one worker owns. It compares a sequence of operations with
+//! the record of what reached the server, and with the stored entities before the first operation
+//! and after everything arrived.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -46,7 +47,8 @@ pub(crate) struct Truth {
     /// The server was killed while it may have carried them out.
     pub(crate) lost: usize,
     pub(crate) is_duplicated: bool,
-    /// A copy that the network made was carried out after the first one, which was carried out, or refused.
+    /// A copy that the network made was carried out after the first one, which was carried out, or
+    /// refused.
     pub(crate) copy_after: Option<Fate>,
 }
 
@@ -65,7 +67,8 @@ impl Truth {
     }
 }
 
-/// Compares what was said of a write with how often it was carried out. Not for deletes that find nothing.
+/// Compares what was said of a write with how often it was carried out. Not for deletes that find
+/// nothing.
 pub(crate) fn judge_write(step: &Step) -> Option<Finding> {
     let truth = Truth::of(step);
     let Truth {
@@ -108,15 +111,16 @@ pub(crate) fn judge_count(step: &Step, times: usize) -> Option<Finding> {
         Said::Done if times == 0 => lie("said to be done"),
         Said::Refused if times > 0 && (is_once || !is_duplicated) => lie("said not to be done"),
         Said::Refused if times > 0 => Some(Finding::Limit(DUPLICATE_REFUSED)),
-        // The ETag keeps copies away; a plain modification reads again when its own copy was in the way.
+        // The ETag keeps copies away; a plain modification reads again when its own copy was in the
+        // way.
         _ if times > 1 && (is_once || !is_duplicated) => lie("carried out more than once"),
         _ if times > 1 => Some(Finding::Limit(MODIFIED_TWICE)),
         _ => None,
     }
 }
 
-/// Judges the operations in a counter, if each request was delivered twice: a modification that meets its own copies ends after the
-/// second one, if no other client writes in between.
+/// Judges the operations in a counter, if each request was delivered twice: a modification that
+/// meets its own copies ends after the second one, if no other client writes in between.
 pub(crate) fn judge_copies(id: u64, counted: &[u64]) -> Option<Finding> {
     let is_third = counted.windows(3).any(|three| *three == [id; 3]);
     is_third.then(|| Finding::Lie(format!("three times in a row in the counter: {counted:?}")))
@@ -181,7 +185,8 @@ impl<'s> History<'s> {
     }
 }
 
-/// Judges a sequence of operations, each of which began after the one before ended, once all their requests have arrived.
+/// Judges a sequence of operations, each of which began after the one before ended, once all their
+/// requests have arrived.
 pub(crate) fn judge(before: &Snapshots, steps: &[Step], after: &Snapshots) -> Vec<Finding> {
     let mut findings = Vec::new();
     let histories = before.iter().map(|(row, before)| {
@@ -264,7 +269,8 @@ fn judge_order(
         let step = &steps[source.step];
         let target = step.targets.iter().find(|target| target.row == row);
         let is_conditional = target.is_some_and(|target| target.is_conditional);
-        // What is exactly once stays in flight only where its outcome is unknown, or the network made a copy.
+        // What is exactly once stays in flight only where its outcome is unknown, or the network
+        // made a copy.
         let may_be_late = !step.is_once
             || matches!(step.said, Said::Unknown { .. })
             || step.record.is_duplicated();
@@ -349,7 +355,8 @@ mod tests {
         *ORIGIN.get_or_init(before) + Duration::from_millis(ms)
     }
 
-    /// A replace between those times, copies of which reached the server between those, with those fates.
+    /// A replace between those times, copies of which reached the server between those, with those
+    /// fates.
     fn step(id: u64, said: Said, (began, ended): (u64, u64), copies: &[(u64, u64, Fate)]) -> Step {
         let exchanges = copies.iter().map(|(began, ended, fate)| Exchange {
             began: at(*began),

@@ -89,7 +89,8 @@ pub(crate) enum Finding {
     Lie(String),
 }
 
-/// The guide: copies that the network makes arrive at any time, and a rejected request may find another state by then.
+/// The guide: copies that the network makes arrive at any time, and a rejected request may find
+/// another state by then.
 pub(crate) const DUPLICATE_AFTER_REFUSAL: &str =
     "a late duplicate of a refused write was carried out";
 /// The guide: a request that the network duplicates is reported as a failure by the plain forms.

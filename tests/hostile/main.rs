@@ -1,14 +1,16 @@
-//! Checks that the client's results are true, on a network with every kind of fault, and with a server that is killed.
+//! Checks that the client's results are true, on a network with every kind of fault, and with a
+//! server that is killed.
 //!
-//! Many workers operate on tables through a proxy that refuses, resets, drops, delays, cuts, duplicates and reorders requests
-//! and responses, and responds in the service's place. Every write bears the number of its operation, the proxy keeps a record
-//! of what reached the server, and once everything has arrived, the ledger compares what the client said with what is stored.
+//! Many workers operate on tables through a proxy that refuses, resets, drops, delays, cuts,
+//! duplicates and reorders requests and responses, and responds in the service's place. Every write
+//! bears the number of its operation, the proxy keeps a record of what reached the server, and once
+//! everything has arrived, the ledger compares what the client said with what is stored.
 //! Differences that the guides announce are counted, all others are lies.
 //!
-//! There are several [networks](network::Network). The normal run is short, on some of them, and has a fixed seed.
-//! `TABLESDK_HOSTILE_OPERATIONS` makes it longer, on the mixed network and with a random seed, which it prints;
-//! `TABLESDK_HOSTILE_NETWORK` and `TABLESDK_HOSTILE_SEED` set them. The seed decides what happens to the n-th request, not which request
-//! that is.
+//! There are several [networks](network::Network). The normal run is short, on some of them, and
+//! has a fixed seed. `TABLESDK_HOSTILE_OPERATIONS` makes it longer, on the mixed network and with a
+//! random seed, which it prints; `TABLESDK_HOSTILE_NETWORK` and `TABLESDK_HOSTILE_SEED` set them.
+//! The seed decides what happens to the n-th request, not which request that is.
 
 mod attack;
 mod batches;
@@ -101,7 +103,8 @@ async fn run(network: Network, seed: u64, operations: u64) {
     );
 }
 
-/// Operates on entities that only this worker has, and on those that all have, until there were operations enough.
+/// Operates on entities that only this worker has, and on those that all have, until there were
+/// operations enough.
 async fn work(world: Arc<World>, shared: Arc<Shared>, number: usize, mut rng: Rng) {
     let partition = format!("w{number}");
     while !world.is_over() {

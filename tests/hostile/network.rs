@@ -49,7 +49,8 @@ impl Network {
         matches!(self, Self::Mixed | Self::Rotated)
     }
 
-    /// How many times longer than usual the clients wait: where nothing is lost, only a slow machine makes them wait.
+    /// How many times longer than usual the clients wait: where nothing is lost, only a slow
+    /// machine makes them wait.
     pub(crate) const fn patience(self) -> u32 {
         if self.is_mixed() { 1 } else { 5 }
     }
@@ -81,7 +82,8 @@ impl Network {
 pub(crate) struct Swap(Mutex<Option<(Message, oneshot::Sender<Message>)>>);
 
 impl Swap {
-    /// Gives a response away, and returns that of another request; its own one if there is no other for a while.
+    /// Gives a response away, and returns that of another request; its own one if there is no other
+    /// for a while.
     pub(crate) async fn with_another(&self, own: Message) -> Message {
         let mut other = {
             let mut waiting = self.0.lock().unwrap();

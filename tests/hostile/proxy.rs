@@ -1,4 +1,5 @@
-//! The proxy between the client and the server: it does to whole requests and responses what networks do.
+//! The proxy between the client and the server: it does to whole requests and responses what
+//! networks do.
 
 use std::io;
 use std::net::SocketAddr;
@@ -139,7 +140,8 @@ impl Shared {
                 }
                 None => Reply::end(End::Silence),
             };
-            // Unless it was to arrive later, nothing of it can reach the server any more, whatever the client does now.
+            // Unless it was to arrive later, nothing of it can reach the server any more, whatever
+            // the client does now.
             stream.write_all(&bytes).await?;
             self.passed.send_modify(|passed| *passed += 1);
             if let Some(end) = end {
@@ -277,7 +279,8 @@ impl Request {
         None
     }
 
-    /// Delivers it. `None` when there is no server; a response of `None` when the server ended in between.
+    /// Delivers it. `None` when there is no server; a response of `None` when the server ended in
+    /// between.
     async fn deliver(&self) -> Option<Option<Message>> {
         let began = Instant::now();
         let response = self.shared.server.send(&self.message.bytes).await?;
@@ -298,7 +301,8 @@ struct Upstream {
 }
 
 impl Upstream {
-    /// Sends a request. `None` when there is no connection; a response of `None` when the connection ended before it.
+    /// Sends a request. `None` when there is no connection; a response of `None` when the
+    /// connection ended before it.
     async fn send(&self, bytes: &[u8]) -> Option<Option<Message>> {
         let generation = self.generation.load(Ordering::SeqCst);
         let idle = self.idle.lock().unwrap().pop();

@@ -1,5 +1,5 @@
-//! Queries of entities that do not change, alone and while other entities are inserted and deleted: no entity is lost, and none
-//! comes twice.
+//! Queries of entities that do not change, alone and while other entities are inserted and deleted:
+//! no entity is lost, and none comes twice.
 
 use fastrand::Rng;
 use futures::{TryStreamExt as _, stream};

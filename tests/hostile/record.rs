@@ -1,8 +1,8 @@
 //! The proxy's record of the requests of each operation: their faults, and what the server made of
 //! them.
 //!
-//! An operation is open from its beginning until it is settled. A request of an operation that is not open is dropped, so that
-//! nothing of it can arrive once its outcome is judged.
+//! An operation is open from its beginning until it is settled. A request of an operation that is
+//! not open is dropped, so that nothing of it can arrive once its outcome is judged.
 
 use std::collections::HashMap;
 use std::fmt;

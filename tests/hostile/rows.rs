@@ -15,8 +15,8 @@ use crate::world::World;
 /// The table that all of these are in.
 pub(crate) const TABLE: &str = "Rows";
 
-/// A few operations on one entity, one after another without a look at what is there; then everything that is in flight
-/// arrives, and they are judged.
+/// A few operations on one entity, one after another without a look at what is there; then
+/// everything that is in flight arrives, and they are judged.
 pub(crate) async fn sequence(world: &World, partition: &str, rng: &mut Rng) {
     let row = format!("r{}", rng.u8(..4));
     let direct = world.direct.table(TABLE);

@@ -57,9 +57,11 @@ fn enter_write(world: &World, write: &Step, is_stored: bool) {
     );
 }
 
-/// Enters a create or a delete of a table, after which the table has to exist or not. `was_so`: as before it.
+/// Enters a create or a delete of a table, after which the table has to exist or not. `was_so`: as
+/// before it.
 async fn enter_existence(world: &World, name: &str, step: &Step, was_so: bool, must_exist: bool) {
-    // After an ambiguous attempt, the client takes a table that exists for its own, and a missing one for one that it deleted.
+    // After an ambiguous attempt, the client takes a table that exists for its own, and a missing
+    // one for one that it deleted.
     let is_taken = was_so && step.said == Said::Done;
     let finding = judge_write(step).filter(|_| !is_taken);
     let must_hold =

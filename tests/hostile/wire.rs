@@ -21,7 +21,8 @@ impl Message {
         &self.bytes[self.head_bytes..]
     }
 
-    /// A word of the first line: method and target of a request, or version and status of a response.
+    /// A word of the first line: method and target of a request, or version and status of a
+    /// response.
     pub(crate) fn word(&self, index: usize) -> &str {
         let line = self.head().lines().next().unwrap_or_default();
         line.split(' ').nth(index).unwrap_or_default()

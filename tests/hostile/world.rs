@@ -1,5 +1,5 @@
-//! The state that all workers share: the server as a process, the proxy, clients that use the proxy, a client that bypasses it, and
-//! the ledger.
+//! The state that all workers share: the server as a process, the proxy, clients that use the
+//! proxy, a client that bypasses it, and the ledger.
 
 use std::fmt::Debug;
 use std::net::SocketAddr;
@@ -199,7 +199,8 @@ impl World {
         });
     }
 
-    /// Kills the server whenever that many operations more were begun, and starts it again; until it is dropped.
+    /// Kills the server whenever that many operations more were begun, and starts it again; until
+    /// it is dropped.
     pub(crate) async fn kill_every(&self, operations: u64, directory: &Path, rng: &mut Rng) {
         let mut begun = self.begun.subscribe();
         for number in 1.. {

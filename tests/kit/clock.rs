@@ -65,7 +65,8 @@ struct Session {
     until: Timestamp,
 }
 
-/// A session of an hour is over as soon as the clock of the server says so, whatever the system says.
+/// A session of an hour is over as soon as the clock of the server says so, whatever the system
+/// says.
 async fn assert_expiry_follows_the_clock(server: &TableServer, table: &TableClient) {
     let (clock, hour) = (server.clock(), Duration::from_secs(3600));
     table.create_table().await.unwrap();

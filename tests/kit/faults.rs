@@ -1,4 +1,5 @@
-//! Faults: what the client sees, whether the request was carried out, and which requests a rule selects.
+//! Faults: what the client sees, whether the request was carried out, and which requests a rule
+//! selects.
 
 use std::time::Duration;
 

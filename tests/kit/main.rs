@@ -1,4 +1,5 @@
-//! The server's kit for tests, `tablesdk_server::testing`, as the tests of a program use it: over HTTP and without a socket.
+//! The server's kit for tests, `tablesdk_server::testing`, as the tests of a program use it: over
+//! HTTP and without a socket.
 
 mod clock;
 mod each_request;

@@ -1,8 +1,8 @@
-//! Random histories of operations against an oracle: a plain map and the service's documented rules, written without a look
-//! at the server's engine or at our own codecs.
+//! Random histories of operations against an oracle: a plain map and the service's documented
+//! rules, written without a look at the server's engine or at our own codecs.
 //!
-//! The seeds are fixed, and a failure shows its seed. `TABLESDK_MODEL_SEED` runs one seed alone, or `random` ones;
-//! `TABLESDK_MODEL_OPERATIONS` makes the run longer.
+//! The seeds are fixed, and a failure shows its seed. `TABLESDK_MODEL_SEED` runs one seed alone, or
+//! `random` ones; `TABLESDK_MODEL_OPERATIONS` makes the run longer.
 
 mod filter;
 mod history;
@@ -18,7 +18,8 @@ use server::Server;
 const OPERATIONS: usize = 40_000;
 const HISTORIES: u64 = 50;
 
-/// Runs so many histories of so many operations, on all threads of the runtime, unless there is no server.
+/// Runs so many histories of so many operations, on all threads of the runtime, unless there is no
+/// server.
 async fn run_all(count: u64, operations: usize, start: impl Fn() -> Option<Server>) {
     let histories = seeds("TABLESDK_MODEL_SEED", count);
     let histories = histories.into_iter();

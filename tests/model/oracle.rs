@@ -140,7 +140,8 @@ impl Oracle {
         })
     }
 
-    /// The entities after an entity group transaction, or its first refused change with the refusal.
+    /// The entities after an entity group transaction, or its first refused change with the
+    /// refusal.
     pub(crate) fn decide_batch(
         &self,
         changes: &[(&str, &Key, &Write)],

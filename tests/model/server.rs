@@ -1,4 +1,5 @@
-//! The server under test, or several servers over one database, and requests to them that are written by hand.
+//! The server under test, or several servers over one database, and requests to them that are
+//! written by hand.
 
 use std::fs;
 use std::sync::Mutex;
@@ -22,7 +23,8 @@ const TABLES: &str = "tables";
 const SERVERS: usize = 3;
 
 pub(crate) struct Server {
-    /// Each request goes to one of them. Empty only during a restart. Before what they need: they are dropped first.
+    /// Each request goes to one of them. Empty only during a restart. Before what they need: they
+    /// are dropped first.
     servers: Vec<TableServer>,
     tables: Tables,
     /// Selects the servers.
@@ -122,7 +124,8 @@ impl Server {
         *self = Self::start(tables);
     }
 
-    /// Ends the servers or their database as a crash would: what is not written by now is lost. Starts others with what is left.
+    /// Ends the servers or their database as a crash would: what is not written by now is lost.
+    /// Starts others with what is left.
     pub(crate) fn crash(&mut self) {
         match &self.tables {
             Tables::Memory | Tables::Database(_) => {}
@@ -205,7 +208,8 @@ pub(crate) fn json(body: &[u8]) -> Json {
     }
 }
 
-/// A request, on its own or in a batch: method, path below the account, headers, and a body with its type.
+/// A request, on its own or in a batch: method, path below the account, headers, and a body with
+/// its type.
 pub(crate) struct Ask {
     pub(crate) method: &'static str,
     pub(crate) path: String,
@@ -238,7 +242,8 @@ impl Ask {
     }
 }
 
-/// Percent-encodes all bytes except letters, digits and quotes, which some clients leave as they are.
+/// Percent-encodes all bytes except letters, digits and quotes, which some clients leave as they
+/// are.
 pub(crate) fn encode(text: &str) -> String {
     text.bytes()
         .map(|byte| match byte {

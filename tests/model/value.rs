@@ -34,7 +34,8 @@ impl Val {
         }
     }
 
-    /// Adds the value to a JSON object, with its type if that is necessary, and sometimes if it is not.
+    /// Adds the value to a JSON object, with its type if that is necessary, and sometimes if it is
+    /// not.
     pub(crate) fn write(&self, name: &str, into: &mut Map<String, Json>, rng: &mut Rng) {
         let (edm_type, value, needed) = match self {
             Self::Binary(bytes) => ("Edm.Binary", json!(base64(bytes)), true),
@@ -105,7 +106,8 @@ impl Val {
 
     /// How a stored value compares with a literal: `None` where a NaN is involved.
     ///
-    /// Integer literals are promoted to the type of the property; a value of another type is less than any literal.
+    /// Integer literals are promoted to the type of the property; a value of another type is less
+    /// than any literal.
     pub(crate) fn compare(&self, literal: &Self) -> Option<Ordering> {
         match (self, literal) {
             (Self::Binary(a), Self::Binary(b)) => Some(a.cmp(b)),

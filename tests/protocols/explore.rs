@@ -1,12 +1,14 @@
-//! Tries every interleaving of the clients of a protocol on a few rows with ETags, and prints the shortest trace to a state that
-//! breaks a rule of the protocol. It knows no protocol.
+//! Tries every interleaving of the clients of a protocol on a few rows with ETags, and prints the
+//! shortest trace to a state that breaks a rule of the protocol. It knows no protocol.
 //!
-//! A step of a client is one read, or one request that the service applies in that step: a client that waits before it sends is the
-//! same as a request that takes long. A limited number of requests meet a fault: the request is applied later, or twice, or not at
-//! all, its response is lost or that to its second copy, or its client ends.
+//! A step of a client is one read, or one request that the service applies in that step: a client
+//! that waits before it sends is the same as a request that takes long. A limited number of
+//! requests meet a fault: the request is applied later, or twice, or not at all, its response is
+//! lost or that to its second copy, or its client ends.
 //!
-//! Time has one step: a row becomes older than H. Requests that rest on an observation made before that row was written are then
-//! no longer in flight, and clients notice that such an observation is too old.
+//! Time has one step: a row becomes older than H. Requests that rest on an observation made before
+//! that row was written are then no longer in flight, and clients notice that such an observation
+//! is too old.
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt::{Debug, Write};
@@ -180,8 +182,8 @@ pub trait Client: Clone + Eq + Hash + Debug {
 
     fn answer(&mut self, answer: Answer);
 
-    /// The moment of the observation on which the next request rests ([`Rows::now`]); 0 once that was more than H ago, or if it rests on
-    /// none.
+    /// The moment of the observation on which the next request rests ([`Rows::now`]); 0 once that
+    /// was more than H ago, or if it rests on none.
     fn base(&mut self) -> &mut u8;
 
     /// Returns true if this client takes its steps after all others have ended, and never meets a
@@ -264,7 +266,8 @@ impl<C: Client> World<C> {
         self
     }
 
-    /// The same world with a network that doubles each request and causes no other fault, and clients that do not pause.
+    /// The same world with a network that doubles each request and causes no other fault, and
+    /// clients that do not pause.
     pub const fn doubling(mut self) -> Self {
         self.doubles = true;
         self.faults = 0;
@@ -483,7 +486,8 @@ impl Hasher for FastHasher {
     }
 }
 
-/// Visits every state that the world can reach. Returns their number, or the shortest trace to a violation.
+/// Visits every state that the world can reach. Returns their number, or the shortest trace to a
+/// violation.
 ///
 /// `TABLESDK_PROTOCOLS_FAULTS` is added to the number of faults, if there are any.
 fn explore<C: Client>(mut start: World<C>) -> Result<usize, String> {

@@ -1,7 +1,7 @@
 //! `move_to`: an entity is written into another table, and then deleted where it was.
 //!
-//! The rule is that the newest version of the entity is always in one of the two tables. Where no fault happens, no older version is left in
-//! the target beside it.
+//! The rule is that the newest version of the entity is always in one of the two tables. Where no
+//! fault happens, no older version is left in the target beside it.
 
 use super::explore::{
     self, Answer, Change, Client, Next, Refusal, Rows, Rules, World, finds, holds,
@@ -247,7 +247,8 @@ impl Rules<Key, Value> for Newest {
     }
 }
 
-/// The clients, the number of faults, and what an earlier move has left in the target. The source has the value 1.
+/// The clients, the number of faults, and what an earlier move has left in the target. The source
+/// has the value 1.
 struct Scenario(&'static [Role], u8, Option<Value>);
 
 const TWO_MOVERS: Scenario = Scenario(&[Role::Mover, Role::Mover, Role::Writer(2)], 2, None);

@@ -22,7 +22,8 @@ impl Connection {
         Self(BufReader::new(TcpStream::connect(address).await.unwrap()))
     }
 
-    /// Sends a request and reads its response, or all responses if the number of requests in it is unknown.
+    /// Sends a request and reads its response, or all responses if the number of requests in it is
+    /// unknown.
     pub(crate) async fn exchange(&mut self, request: &Request) -> Response {
         let bytes = &request.bytes;
         let exchange = async {

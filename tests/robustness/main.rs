@@ -1,8 +1,10 @@
-//! Tens of thousands of malformed requests, over TCP, most of them with valid credentials: none causes a server error, a panic or a
-//! memory leak, and none reveals a secret. A tenth of them goes to a server with its tables in a database.
+//! Tens of thousands of malformed requests, over TCP, most of them with valid credentials: none
+//! causes a server error, a panic or a memory leak, and none reveals a secret. A tenth of them goes
+//! to a server with its tables in a database.
 //!
-//! They are valid requests of every operation, garbled before or after they are signed. The seed is fixed and printed;
-//! `TABLESDK_ROBUSTNESS_SEED` sets it, or makes it `random`, and `TABLESDK_ROBUSTNESS_REQUESTS` sends more requests.
+//! They are valid requests of every operation, garbled before or after they are signed. The seed is
+//! fixed and printed; `TABLESDK_ROBUSTNESS_SEED` sets it, or makes it `random`, and
+//! `TABLESDK_ROBUSTNESS_REQUESTS` sends more requests.
 
 mod connection;
 mod garble;

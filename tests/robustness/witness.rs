@@ -1,4 +1,5 @@
-//! [`Witness`]: sees every response, every line of the log and every panic, and checks that none contains a secret.
+//! [`Witness`]: sees every response, every line of the log and every panic, and checks that none
+//! contains a secret.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

@@ -1,13 +1,14 @@
 //! The libraries of a test, for tests that run the compiler themselves.
 //!
-//! A macro runs inside the compiler, so it can read the options that cargo passed. They name exactly the libraries with which the
-//! test was built: a second build is not necessary.
+//! A macro runs inside the compiler, so it can read the options that cargo passed. They name
+//! exactly the libraries with which the test was built: a second build is not necessary.
 
 use std::env::args;
 
 use proc_macro::{Delimiter, Group, Literal, Punct, Spacing, TokenStream, TokenTree};
 
-/// The options `--extern` and `-L` of the crate that is being compiled, each followed by its value: a `[&str; N]`.
+/// The options `--extern` and `-L` of the crate that is being compiled, each followed by its value:
+/// a `[&str; N]`.
 #[proc_macro]
 pub fn library_options(_: TokenStream) -> TokenStream {
     let options = args().zip(args().skip(1));

@@ -1,4 +1,5 @@
-//! Several servers over one database, as processes that are killed and started again, and what makes them fail.
+//! Several servers over one database, as processes that are killed and started again, and what
+//! makes them fail.
 
 use std::sync::Arc;
 
@@ -77,7 +78,8 @@ pub(crate) struct Losses {
     pub(crate) databases: usize,
 }
 
-/// Kills a server or restarts the database, again and again, each after so many operations, until the operations are done.
+/// Kills a server or restarts the database, again and again, each after so many operations, until
+/// the operations are done.
 pub(crate) async fn disturb(
     cluster: &Cluster,
     database: &Arc<Postgres>,

@@ -1,7 +1,9 @@
-//! Counters that many clients increment: read, replace with the ETag of what was read, and again if another client was first.
+//! Counters that many clients increment: read, replace with the ETag of what was read, and again if
+//! another client was first.
 //!
-//! A counter also has the number of each increment. So a client whose replace has an unknown outcome sees in the next read whether it
-//! was applied; if it was not, the ETag keeps it from being applied later than another one.
+//! A counter also has the number of each increment. So a client whose replace has an unknown
+//! outcome sees in the next read whether it was applied; if it was not, the ETag keeps it from
+//! being applied later than another one.
 
 use std::sync::Arc;
 

@@ -21,7 +21,8 @@ fn entity(row_key: &str) -> DynamicEntity {
     DynamicEntity::new("p", row_key)
 }
 
-/// Asserts that a server cannot use its database, and that the error has these reasons, and no password.
+/// Asserts that a server cannot use its database, and that the error has these reasons, and no
+/// password.
 async fn assert_refused(url: &str, reasons: &[&str]) {
     let started = server(url).await;
     let error = started.expect_err("the database cannot be used");
@@ -240,8 +241,8 @@ async fn reads_succeed_in_a_database_that_is_serializable_by_default() {
     for row in ["x", "y"] {
         table.insert(&entity(row)).await.unwrap();
     }
-    // A transaction that has read y before it changed, has written x, and is about to be committed: PostgreSQL refuses each transaction
-    // that is serializable and reads x.
+    // A transaction that has read y before it changed, has written x, and is about to be committed:
+    // PostgreSQL refuses each transaction that is serializable and reads x.
     let url = cluster.url("tables");
     let (writer, other) = (serializable(&url).await, serializable(&url).await);
     let keys =
@@ -301,14 +302,16 @@ async fn connections_that_the_database_closes_are_logged_once() {
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
              WHERE datname = current_database() AND application_name = 'tablesdk-server'",
         );
-        // Until the server has noticed it of each: one that still counts as open would be one that is kept.
+        // Until the server has noticed it of each: one that still counts as open would be one that
+        // is kept.
         let began = Instant::now();
         while ended() < before + closed.len() && began.elapsed() < Duration::from_secs(20) {
             tokio::task::yield_now().await;
         }
     }
     read().await;
-    // A request of the server itself may meet one that is kept: then each line comes again, but never twice in a row.
+    // A request of the server itself may meet one that is kept: then each line comes again, but
+    // never twice in a row.
     let closes = |line: &String| line.contains("the database closes connections");
     let keeps = |line: &String| line.contains("the database keeps connections");
     let logged = warnings();

@@ -9,7 +9,8 @@ use crate::register::{Action, Effect, Outcome, Seen, Token, Version};
 /// The place of a call or a return in the order of all of them.
 pub(crate) type Moment = u64;
 
-/// An operation on one entity. A batch has one for each of its changes, all with the same token and the same moments.
+/// An operation on one entity. A batch has one for each of its changes, all with the same token and
+/// the same moments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Op {
     pub(crate) token: Token,
@@ -85,7 +86,8 @@ impl History {
         self.queries.push((partition.to_owned(), rows));
     }
 
-    /// The operations whose content was read, of any entity, and when: by then they were applied, completely.
+    /// The operations whose content was read, of any entity, and when: by then they were applied,
+    /// completely.
     pub(crate) fn first_reads(&self) -> HashMap<Token, Moment> {
         let mut first = HashMap::new();
         let ops = self.entities.values().flatten();

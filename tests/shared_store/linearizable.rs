@@ -1,14 +1,17 @@
 //! Checks that the operations on an entity can be put in an order in which each of them has the
 //! result that it had, each at a moment between its call and its return.
 //!
-//! The search goes through calls and returns in their order, and keeps all states that the entity may be in, each with the
-//! operations in flight that have taken effect in it. At a return, the operation must have taken effect: those in flight are tried
-//! in every order that ends with it (Lowe's variant of the search of Wing and Gong). These facts keep the states few, so that the
+//! The search goes through calls and returns in their order, and keeps all states that the entity
+//! may be in, each with the operations in flight that have taken effect in it. At a return, the
+//! operation must have taken effect: those in flight are tried in every order that ends with it
+//! (Lowe's variant of the search of Wing and Gong). These facts keep the states few, so that the
 //! time grows with the length of the history and not with the number of orders:
 //!
 //! * Reads and rejections take effect as soon as they can, because they change nothing.
-//! * Versions order the acknowledged writes: a state is given up if it has passed a version that is still needed.
-//! * Of two ways to one state, the one that used fewer of the writes that nothing forces to take effect makes the other superfluous.
+//! * Versions order the acknowledged writes: a state is given up if it has passed a version that is
+//!   still needed.
+//! * Of two ways to one state, the one that used fewer of the writes that nothing forces to take
+//!   effect makes the other superfluous.
 //! * Of writes that do the same, the one that returns first takes effect first.
 
 use std::collections::HashMap;
@@ -120,7 +123,8 @@ impl Item {
             && self.version.is_none_or(|version| state.may_get(version))
     }
 
-    /// Writes of the same kind do the same, so that it does not matter which of them takes effect first.
+    /// Writes of the same kind do the same, so that it does not matter which of them takes effect
+    /// first.
     fn kind(&self) -> Option<(Effect, Condition, bool)> {
         match self.action {
             Action::Write(effect, condition)

@@ -1,4 +1,5 @@
-//! The clients and the checker on a single server in memory: what is correct there is accepted, and what its faults do is found.
+//! The clients and the checker on a single server in memory: what is correct there is accepted, and
+//! what its faults do is found.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

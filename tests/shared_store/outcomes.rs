@@ -1,4 +1,5 @@
-//! A connection to the database that ends while a write is carried out, and a database that is away: what clients are told is true.
+//! A connection to the database that ends while a write is carried out, and a database that is
+//! away: what clients are told is true.
 
 use std::time::Duration;
 
@@ -122,7 +123,8 @@ async fn a_client_that_tries_again_resolves_an_unknown_outcome() {
             assert_eq!(token, NEW);
             match replaced {
                 Ok(replaced) => assert_eq!(replaced, etag),
-                // The second attempt finds the entity changed, by the first one or by another client.
+                // The second attempt finds the entity changed, by the first one or by another
+                // client.
                 Err(error) => {
                     assert_eq!(found(&error), Found::Equal);
                     unknown += 1;

@@ -1,4 +1,5 @@
-//! The checker finds what a faulty store would do, in histories written by hand, and finds nothing in ambiguous but correct ones.
+//! The checker finds what a faulty store would do, in histories written by hand, and finds nothing
+//! in ambiguous but correct ones.
 
 use std::collections::BTreeMap;
 

@@ -4,13 +4,15 @@
 /// The number of the operation that wrote something. No two operations have the same.
 pub(crate) type Token = i64;
 
-/// The time in an ETag. Each write of an entity has a later one than the write before it, also if the entity was deleted between.
+/// The time in an ETag. Each write of an entity has a later one than the write before it, also if
+/// the entity was deleted between.
 pub(crate) type Version = i64;
 
 /// In place of the number of a write whose content was never read.
 pub(crate) const UNSEEN: Token = -1;
 
-/// An entity as it was read: the last write, the last write of the whole, and the last write of a part since then.
+/// An entity as it was read: the last write, the last write of the whole, and the last write of a
+/// part since then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Seen {
     pub(crate) token: Token,
@@ -136,7 +138,8 @@ impl State {
         }
     }
 
-    /// The entity after a write, whose version is not always known. `None` if this state does not allow the write.
+    /// The entity after a write, whose version is not always known. `None` if this state does not
+    /// allow the write.
     pub(crate) fn after(
         &self,
         effect: Effect,

@@ -1,6 +1,8 @@
-//! A relay between a server and its database, which cuts connections at a statement, as a network does, or all of them.
+//! A relay between a server and its database, which cuts connections at a statement, as a network
+//! does, or all of them.
 //!
-//! It reads as much of PostgreSQL's protocol as it takes to see where a statement is executed, and when its response is complete.
+//! It reads as much of PostgreSQL's protocol as it takes to see where a statement is executed, and
+//! when its response is complete.
 
 use std::io;
 use std::mem;
@@ -170,7 +172,8 @@ async fn pass(shared: &Shared, mut server: TcpStream) -> io::Result<()> {
     }
 }
 
-/// The end of what a server sends to let the database execute a statement: execute all of it, and say when it is done.
+/// The end of what a server sends to let the database execute a statement: execute all of it, and
+/// say when it is done.
 const EXECUTE: [u8; 15] = [b'E', 0, 0, 0, 9, 0, 0, 0, 0, 0, b'S', 0, 0, 0, 4];
 /// The end of the response: ready for the next statement, outside of a transaction.
 const READY: [u8; 6] = [b'Z', 0, 0, 0, 5, b'I'];

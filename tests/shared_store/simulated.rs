@@ -1,5 +1,6 @@
-//! Random histories of a store that is simulated, correct or with a fault. The checker accepts all of the correct ones, finds the
-//! faults, and needs a time that grows with the length of the history only.
+//! Random histories of a store that is simulated, correct or with a fault. The checker accepts all
+//! of the correct ones, finds the faults, and needs a time that grows with the length of the
+//! history only.
 
 use std::time::{Duration, Instant};
 
@@ -225,7 +226,8 @@ fn faults_of_a_store_are_found() {
             found += usize::from(it.faults > 0 && check(&it.history).is_err());
         }
         println!("{bug:?}: found in {found} of {faulty} histories");
-        // Other operations hide some faults: a lost write need not be missed if others overwrite the entity at the same time.
+        // Other operations hide some faults: a lost write need not be missed if others overwrite
+        // the entity at the same time.
         assert!(found * 2 >= faulty, "{bug:?}: {found} of {faulty}");
     }
 }

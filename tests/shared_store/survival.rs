@@ -1,5 +1,6 @@
-//! Servers that are killed, a database that is restarted or replaced by its standby: nothing acknowledged is lost, nothing is applied
-//! twice or in part, and each operation sees the ones before it, through any server.
+//! Servers that are killed, a database that is restarted or replaced by its standby: nothing
+//! acknowledged is lost, nothing is applied twice or in part, and each operation sees the ones
+//! before it, through any server.
 
 use std::sync::Arc;
 

@@ -116,7 +116,8 @@ async fn every_server_sees_tables_that_another_one_creates_and_deletes() {
     }
 }
 
-/// A write that a server has decided on must not be applied to a table that another server deletes meanwhile.
+/// A write that a server has decided on must not be applied to a table that another server deletes
+/// meanwhile.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_write_outlives_the_table_that_another_server_deletes() {
     let Some(subject) = Subject::start().await else {

@@ -1,4 +1,5 @@
-//! One of many clients: random operations on entities that all of them write, each through any server, in one attempt.
+//! One of many clients: random operations on entities that all of them write, each through any
+//! server, in one attempt.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,7 +50,8 @@ struct Change {
 impl Worker {
     async fn work(&mut self) {
         while !self.workload.is_over() {
-            // A server in this process may respond without a wait for anything, and others would never run.
+            // A server in this process may respond without a wait for anything, and others would
+            // never run.
             tokio::task::yield_now().await;
             let name = self.name();
             let is_answered = match self.rng.u8(..20) {

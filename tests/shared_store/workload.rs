@@ -32,7 +32,8 @@ const ATTEMPT: Duration = Duration::from_secs(20);
 pub(crate) struct Size {
     pub(crate) partitions: usize,
     pub(crate) rows: usize,
-    /// The run is over after so many operations that were carried out or rejected because of an entity.
+    /// The run is over after so many operations that were carried out or rejected because of an
+    /// entity.
     pub(crate) operations: u64,
 }
 

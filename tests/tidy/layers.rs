@@ -1,17 +1,20 @@
-//! Which module of a crate may use which: a table of the files and directories directly below `src`.
+//! Which module of a crate may use which: a table of the files and directories directly below
+//! `src`.
 
 use std::collections::BTreeSet;
 use std::fs;
 
 use super::{root, sources};
 
-/// A file or directory directly below `src`, and those that its code may name by `crate::`, separated by spaces.
+/// A file or directory directly below `src`, and those that its code may name by `crate::`,
+/// separated by spaces.
 type Layer = (&'static str, &'static str);
 
-/// Asserts that the modules of a crate use each other as the table says, and that each uses only modules above it in the table.
+/// Asserts that the modules of a crate use each other as the table says, and that each uses only
+/// modules above it in the table.
 ///
-/// `lib.rs`, `main.rs`, tests and `exempt` may use all. A path must name the module that defines the item: `crate::error::Error`, and not
-/// a re-export such as `crate::Error`.
+/// `lib.rs`, `main.rs`, tests and `exempt` may use all. A path must name the module that defines
+/// the item: `crate::error::Error`, and not a re-export such as `crate::Error`.
 fn assert_layers(package: &str, exempt: &[&str], table: &[Layer]) {
     let directory = format!("{package}/src");
     let mut above = BTreeSet::new();

@@ -1,7 +1,7 @@
 //! The lists of guides and features that readers see are those of the sources.
 //!
-//! The order of the guides is that of `guide/mod.rs`. Title and subject of a guide are the first sentence of its page.
-//! Name, default and purpose of a feature are those of `Cargo.toml`.
+//! The order of the guides is that of `guide/mod.rs`. Title and subject of a guide are the first
+//! sentence of its page. Name, default and purpose of a feature are those of `Cargo.toml`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -178,7 +178,8 @@ fn comment(item: &str) -> String {
     lines + &line + "\n"
 }
 
-/// The features of a package: those that are on by default, those that one of these turns on, and the others.
+/// The features of a package: those that are on by default, those that one of these turns on, and
+/// the others.
 fn table_of_features(manifest: &str, links: &[(&str, &str)]) -> String {
     let text = read(manifest);
     let section = text.split("\n[features]\n").nth(1).unwrap_or_default();

@@ -1,5 +1,7 @@
-//! The rules of the repository that a test can hold: who may depend on whom, and which file may name what.
+//! The rules of the repository that a test can hold: who may depend on whom, and which file may
+//! name what.
 
+mod comments;
 mod examples;
 mod layers;
 mod lists;
@@ -100,7 +102,8 @@ fn sources(directory: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Asserts that no code below `directory` has `text`, but in the files or directories of it that are named. Comments may.
+/// Asserts that no code below `directory` has `text`, but in the files or directories of it that
+/// are named. Comments may.
 fn assert_named_only_in(directory: &str, text: &str, allowed: &[&str]) {
     for file in sources(directory) {
         let name = file.strip_prefix(root().join(directory)).unwrap();

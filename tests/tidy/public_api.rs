@@ -1,4 +1,5 @@
-//! The public names of the client: the list in `tablesdk/public-api.txt`, and how many there may be.
+//! The public names of the client: the list in `tablesdk/public-api.txt`, and how many there may
+//! be.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +10,8 @@ const LIST: &str = "tablesdk/public-api.txt";
 const ROOT_MAX: usize = 28;
 const TYPES_MAX: usize = 181;
 
-/// A new public name is a promise: it has to be added to the list, and the list shows it to the reviewer.
+/// A new public name is a promise: it has to be added to the list, and the list shows it to the
+/// reviewer.
 #[test]
 fn public_names_are_those_of_the_list() {
     let names = public_names();

@@ -1,4 +1,5 @@
-//! How clients use connections, byte for byte: keep-alive, pipelined requests, `Expect: 100-continue`, and chunked bodies.
+//! How clients use connections, byte for byte: keep-alive, pipelined requests,
+//! `Expect: 100-continue`, and chunked bodies.
 
 use harness::raw::{RawClient, Response};
 use tablesdk_server::TableServer;

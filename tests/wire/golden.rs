@@ -1,11 +1,13 @@
-//! Transcripts in `golden/`, named by operation: requests as clients write them, and responses as the documentation of the service
-//! and recordings show them, byte for byte. `batch-*.http` are the batches of other clients.
+//! Transcripts in `golden/`, named by operation: requests as clients write them, and responses as
+//! the documentation of the service and recordings show them, byte for byte. `batch-*.http` are the
+//! batches of other clients.
 //!
-//! Lines with `>` are a request, lines with `<` its response. A request without a response in the transcript must only succeed.
-//! Placeholders stand for values that differ in each run: `BASE` and `ACCOUNT`, `ID` for the id of the request, `TIME` for the
-//! present, `BLANKS` for blanks at the end of a line, and `ETAG`, in a request, for the last one that was returned. Lines end with
-//! CR LF, as in HTTP; lines that end with a line feed alone are marked with `LF`. All headers are compared, except those of HTTP and
-//! of the server itself.
+//! Lines with `>` are a request, lines with `<` its response. A request without a response in the
+//! transcript must only succeed. Placeholders stand for values that differ in each run: `BASE` and
+//! `ACCOUNT`, `ID` for the id of the request, `TIME` for the present, `BLANKS` for blanks at the
+//! end of a line, and `ETAG`, in a request, for the last one that was returned. Lines end with CR
+//! LF, as in HTTP; lines that end with a line feed alone are marked with `LF`. All headers are
+//! compared, except those of HTTP and of the server itself.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,5 +1,5 @@
-//! Bytes that do not go through our own encoder: signature vectors, transcripts of each operation, stored forms, and
-//! connections.
+//! Bytes that do not go through our own encoder: signature vectors, transcripts of each operation,
+//! stored forms, and connections.
 
 mod connections;
 mod golden;

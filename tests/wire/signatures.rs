@@ -68,7 +68,8 @@ fn shared_key_lite_agrees_with_every_vector() {
     check(Scheme::SharedKeyLite, "shared_key_lite");
 }
 
-/// Checks every vector of a group of shared access signatures: read from its query, signed, and printed again.
+/// Checks every vector of a group of shared access signatures: read from its query, signed, and
+/// printed again.
 fn check_sas(group: &str, count: usize) {
     let (key, group) = vectors(group, count);
     let account = key.account();

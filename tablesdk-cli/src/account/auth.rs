@@ -8,7 +8,8 @@ use clap::ValueEnum;
 pub(crate) enum Auth {
     /// The login of the Azure CLI: run az login before
     AzureCli,
-    /// A service principal: $AZURE_TENANT_ID, $AZURE_CLIENT_ID, and $AZURE_CLIENT_SECRET or $AZURE_FEDERATED_TOKEN_FILE
+    /// A service principal: $AZURE_TENANT_ID, $AZURE_CLIENT_ID, and $AZURE_CLIENT_SECRET or
+    /// $AZURE_FEDERATED_TOKEN_FILE
     Environment,
     /// The identity of this machine in Azure; $AZURE_CLIENT_ID selects one of several
     ManagedIdentity,

@@ -1,4 +1,5 @@
-//! Builders of clients from a text or an endpoint: which service it is, and whether it can have tables.
+//! Builders of clients from a text or an endpoint: which service it is, and whether it can have
+//! tables.
 //!
 //! Knows no options. An error names what is wrong and repeats no text.
 
@@ -49,7 +50,8 @@ pub(super) fn of_sas_url(text: &str) -> Result<TableServiceClientBuilder, AnyErr
     Ok(url.builder())
 }
 
-/// Starts a client of the account at an endpoint. An emulator needs no credential: its account and key are the same everywhere.
+/// Starts a client of the account at an endpoint. An emulator needs no credential: its account and
+/// key are the same everywhere.
 pub(super) fn of_endpoint(
     endpoint: &Endpoint,
     credential: Option<Credential>,

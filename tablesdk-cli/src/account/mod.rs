@@ -1,4 +1,5 @@
-//! The account of a command: the options and environment variables of the Azure command line, and some more.
+//! The account of a command: the options and environment variables of the Azure command line, and
+//! some more.
 
 mod auth;
 mod connection;
@@ -220,8 +221,8 @@ fn credential(
 /// An option, and whether it is given.
 type Part = (&'static str, bool);
 
-/// The client of the account that a text after an option describes: a connection string, the URL of a table service, or
-/// `emulator`. The token is for a URL without a signature.
+/// The client of the account that a text after an option describes: a connection string, the URL of
+/// a table service, or `emulator`. The token is for a URL without a signature.
 pub(crate) fn connect(
     option: &str,
     text: &str,

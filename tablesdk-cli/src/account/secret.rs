@@ -1,4 +1,5 @@
-//! The value of an option that may be a secret: as it is given, or in an environment variable or a file.
+//! The value of an option that may be a secret: as it is given, or in an environment variable or a
+//! file.
 //!
 //! An error names the option. It repeats no text that could be the secret itself, in a wrong place.
 

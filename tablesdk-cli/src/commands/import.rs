@@ -204,8 +204,8 @@ fn state(
     .into())
 }
 
-/// The options that change what is in a file, as an appendix of a sentence. `--as-string` is none: with it, entities are read that are
-/// errors without it, and those before them stay as they are.
+/// The options that change what is in a file, as an appendix of a sentence. `--as-string` is none:
+/// with it, entities are read that are errors without it, and those before them stay as they are.
 fn words(reading: &ReadOptions) -> String {
     let mut words = String::new();
     let mut add = |option: &str| words.extend([" with --", option]);

@@ -65,7 +65,8 @@ impl<'n> Series<'n> {
     }
 }
 
-/// The tables in their order, with those of a series together: the same text before 4, 6, 8 or 10 digits.
+/// The tables in their order, with those of a series together: the same text before 4, 6, 8 or 10
+/// digits.
 pub(crate) fn folded(names: &[String]) -> Vec<Series<'_>> {
     let is_one = |one: &String, next: &String| prefix(one).is_some() && prefix(one) == prefix(next);
     let series = names.chunk_by(is_one);

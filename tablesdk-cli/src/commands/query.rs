@@ -114,7 +114,8 @@ impl Asked {
         query.select(|e| e.properties(names)).explain()
     }
 
-    /// A page of at most this number of entities, from one response of the service. It may be empty, and not the last one.
+    /// A page of at most this number of entities, from one response of the service. It may be
+    /// empty, and not the last one.
     pub(crate) async fn page(
         &self,
         size: usize,

@@ -1,4 +1,5 @@
-//! `tables sas`: a shared access signature for a table or an account. The account's key signs it; nothing is sent.
+//! `tables sas`: a shared access signature for a table or an account. The account's key signs it;
+//! nothing is sent.
 
 use std::io::{self, Write as _};
 use std::net::IpAddr;

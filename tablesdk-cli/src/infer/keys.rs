@@ -1,7 +1,8 @@
-//! The template that all keys of a kind follow, if it is certain that they follow one. This file knows nothing of entities.
+//! The template that all keys of a kind follow, if it is certain that they follow one. This file
+//! knows nothing of entities.
 //!
-//! A number is a part only if a key proves that it is padded, or if it is a year: the next one of others could have a digit more. A
-//! literal has no digits, and is shared by several keys.
+//! A number is a part only if a key proves that it is padded, or if it is a year: the next one of
+//! others could have a digit more. A literal has no digits, and is shared by several keys.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,8 @@ use tablesdk::key::{Desc, Escaped, KeyPart as _};
 
 use super::template::{Form, Piece, Template};
 
-/// The template of these keys, each of which begins with the lead. `None` if a key is best read as one string.
+/// The template of these keys, each of which begins with the lead. `None` if a key is best read as
+/// one string.
 pub(super) fn template(keys: &BTreeSet<&str>, entities: usize, lead: &str) -> Option<Template> {
     let is_valid = |template: &Template| {
         template.is_allowed() && keys.iter().all(|key| template.read(key).is_some())
@@ -207,7 +209,8 @@ fn is_end_of_word(shared: &str, rests: &[&str]) -> bool {
     is_word && rests.len() >= CERTAIN && (ends_alike(&behind) || is_before_number)
 }
 
-/// Marks the strings that are escaped: one has an escape, and all of them would be written as they are.
+/// Marks the strings that are escaped: one has an escape, and all of them would be written as they
+/// are.
 fn escape(template: &mut Template, keys: &BTreeSet<&str>) {
     let all = keys.iter().map(|key| template.read(key));
     let Some(all) = all.collect::<Option<Vec<_>>>() else {
@@ -238,7 +241,8 @@ fn is_escaped(text: &str, separator: &str) -> bool {
     written.is_ok_and(|written| written == text)
 }
 
-/// A template tells more than one string does: by a word, by a type, or by strings with a separator that is hardly a part of them.
+/// A template tells more than one string does: by a word, by a type, or by strings with a separator
+/// that is hardly a part of them.
 fn is_of_use(template: &Template) -> bool {
     let literal = |piece: &Piece| match piece {
         Piece::Literal(text) => text.contains(|c: char| c.is_alphabetic() || STRONG.contains(&c)),

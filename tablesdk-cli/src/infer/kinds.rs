@@ -1,5 +1,5 @@
-//! The kinds of entities that share a table: told apart by a property that names the type, or by the beginnings of the row keys. This
-//! file knows neither templates nor names of Rust.
+//! The kinds of entities that share a table: told apart by a property that names the type, or by
+//! the beginnings of the row keys. This file knows neither templates nor names of Rust.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,8 @@ use super::sample::TEXT_MAX;
 /// The entities of one kind.
 #[derive(Debug)]
 pub(super) struct Kind<'s> {
-    /// The value of the property, or the text that the row keys begin with. Empty if all entities are of one kind.
+    /// The value of the property, or the text that the row keys begin with. Empty if all entities
+    /// are of one kind.
     pub(super) label: &'s str,
     pub(super) entities: Vec<&'s DynamicEntity>,
 }
@@ -27,7 +28,8 @@ pub(super) enum By {
     RowKey,
 }
 
-/// The kinds, in the order in which they were seen first, and the number of entities that are of none.
+/// The kinds, in the order in which they were seen first, and the number of entities that are of
+/// none.
 pub(super) struct Kinds<'s> {
     pub(super) by: By,
     pub(super) all: Vec<Kind<'s>>,
@@ -218,7 +220,8 @@ fn by_row_key<'s>(entities: &'s [DynamicEntity], columns: &Columns<'_>) -> Optio
     is_apart.then(|| labels.kinds(By::RowKey, entities))
 }
 
-/// The word that a row key begins with, with the separator behind it: `empid_` of `empid_000223`, and `head` of `head`.
+/// The word that a row key begins with, with the separator behind it: `empid_` of `empid_000223`,
+/// and `head` of `head`.
 pub(super) fn lead(row_key: &str) -> Option<&str> {
     let end = row_key.find(|c: char| !c.is_ascii_alphabetic());
     let Some(end) = end else {

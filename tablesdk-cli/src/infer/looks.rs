@@ -11,7 +11,8 @@ use super::template::{Form, Piece, Template};
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct KindLooks<'m> {
-    /// The value of the property, or the beginning of the row keys, by which the kind is recognized. Empty if there is one kind.
+    /// The value of the property, or the beginning of the row keys, by which the kind is
+    /// recognized. Empty if there is one kind.
     pub label: &'m str,
     /// How many entities of the sample are of the kind.
     pub entities: usize,

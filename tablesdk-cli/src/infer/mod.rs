@@ -1,7 +1,9 @@
-//! The structs that read the entities of a table, inferred from a sample of them: a Rust module for `#[derive(TableEntity)]`.
+//! The structs that read the entities of a table, inferred from a sample of them: a Rust module for
+//! `#[derive(TableEntity)]`.
 //!
-//! A struct states no more than all entities of the sample show: where they disagree, a key is a plain string, and a property has no
-//! field of its own. This module knows no requests: [`sampling`](crate::sampling) reads the sample.
+//! A struct states no more than all entities of the sample show: where they disagree, a key is a
+//! plain string, and a property has no field of its own. This module knows no requests:
+//! [`sampling`](crate::sampling) reads the sample.
 
 mod check;
 mod columns;

@@ -14,7 +14,8 @@ use super::properties::{FieldType, count, range, same_as_key, values};
 use super::template::{Form, Piece, Template};
 use crate::schema::{Property, Schema};
 
-/// A Rust module whose structs read the entities of a sample. [`Display`](std::fmt::Display) writes its source.
+/// A Rust module whose structs read the entities of a sample. [`Display`](std::fmt::Display) writes
+/// its source.
 #[derive(Clone, Debug)]
 pub struct Module {
     pub(super) table: String,
@@ -176,7 +177,8 @@ fn fields(
     (fields, rest)
 }
 
-/// The names of the properties that have fields of their own: those of most entities, if there are too many.
+/// The names of the properties that have fields of their own: those of most entities, if there are
+/// too many.
 fn modelled<'p>(properties: &[&'p Property], max: usize) -> HashSet<&'p str> {
     let readable = properties.iter().filter(|it| FieldType::of(it).is_some());
     let mut readable: Vec<_> = readable.collect();

@@ -1,4 +1,5 @@
-//! Names of Rust for properties, kinds and tables: identifiers in ASCII, each once, and the attributes for what they change.
+//! Names of Rust for properties, kinds and tables: identifiers in ASCII, each once, and the
+//! attributes for what they change.
 
 use std::collections::HashSet;
 use std::str::FromStr;
@@ -35,7 +36,8 @@ impl TypeName {
     }
 }
 
-/// The name of a struct for the entities of a table: `Employee` for `Employees`, and `Login` for `Logins20240315`.
+/// The name of a struct for the entities of a table: `Employee` for `Employees`, and `Login` for
+/// `Logins20240315`.
 pub(super) fn of_table(table: &str) -> TypeName {
     let without_digits = table.trim_end_matches(|c: char| c.is_ascii_digit());
     TypeName(type_name(&singular(without_digits)))
@@ -156,7 +158,8 @@ pub(super) enum Rule {
 impl Rule {
     const ALL: [Self; 4] = [Self::Snake, Self::Pascal, Self::Camel, Self::Upper];
 
-    /// The rule under which the fewest fields need an attribute of their own. Pairs are a field and its property.
+    /// The rule under which the fewest fields need an attribute of their own. Pairs are a field and
+    /// its property.
     pub(super) fn of(pairs: &[(&str, &str)]) -> Self {
         let renamed = |rule: &Self| {
             let differs = |(field, property): &&(&str, &str)| rule.apply(field) != *property;

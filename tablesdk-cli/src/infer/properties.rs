@@ -1,4 +1,5 @@
-//! The type of the field that reads a property, and what is said about it. This file knows nothing of keys.
+//! The type of the field that reads a property, and what is said about it. This file knows nothing
+//! of keys.
 
 use std::collections::BTreeSet;
 

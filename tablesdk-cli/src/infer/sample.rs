@@ -1,4 +1,5 @@
-//! The entities of which the structs are inferred, without what inference does not look at. This file knows nothing of Rust.
+//! The entities of which the structs are inferred, without what inference does not look at. This
+//! file knows nothing of Rust.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -50,11 +51,13 @@ impl Default for Sample {
     }
 }
 
-/// How many entities were seen that no struct has, because the client stores them for purposes of its own.
+/// How many entities were seen that no struct has, because the client stores them for purposes of
+/// its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeftOut {
-    /// Entities whose row key begins with `~tablesdk.`, such as steps of an outbox. Queries do not return them.
+    /// Entities whose row key begins with `~tablesdk.`, such as steps of an outbox. Queries do not
+    /// return them.
     pub reserved: u64,
     /// Entries of indexes.
     pub index_entries: u64,
@@ -63,7 +66,8 @@ pub struct LeftOut {
 }
 
 impl Sample {
-    /// Reads entities of a table, at most this number: the first ones, and a part from behind all keys that begin as these do.
+    /// Reads entities of a table, at most this number: the first ones, and a part from behind all
+    /// keys that begin as these do.
     ///
     /// # Errors
     ///
@@ -132,7 +136,8 @@ impl Sample {
         self.left_out
     }
 
-    /// The module that reads these entities. Its struct, or its enum, has this name, or one by the table.
+    /// The module that reads these entities. Its struct, or its enum, has this name, or one by the
+    /// table.
     ///
     /// # Errors
     ///
@@ -173,8 +178,8 @@ fn bytes(entity: &DynamicEntity) -> usize {
     size_of::<DynamicEntity>() + keys + properties.sum::<usize>()
 }
 
-/// The entity with its types, short strings and numbers: what a module depends on. A sample with photos takes no more memory than one
-/// without.
+/// The entity with its types, short strings and numbers: what a module depends on. A sample with
+/// photos takes no more memory than one without.
 fn reduced(entity: &DynamicEntity) -> DynamicEntity {
     let mut reduced = DynamicEntity::new(entity.partition_key(), entity.row_key());
     for (name, value) in entity.properties().iter() {
@@ -197,5 +202,6 @@ const BYTES_MAX: usize = 256 << 20;
 /// An entity of few properties has no more indexes.
 const INDEXES_MAX: usize = 16;
 
-/// The number of characters of a string that are kept. A string that has them all may have been longer.
+/// The number of characters of a string that are kept. A string that has them all may have been
+/// longer.
 pub(super) const TEXT_MAX: usize = 64;

@@ -1,5 +1,5 @@
-//! A key template: strings and parts between them, and the keys that it reads. This file knows what the derive accepts, and not how a
-//! template is found.
+//! A key template: strings and parts between them, and the keys that it reads. This file knows what
+//! the derive accepts, and not how a template is found.
 
 use tablesdk::key::{Desc, Escaped, KeyPart as _};
 use tablesdk::{Guid, Timestamp};
@@ -105,7 +105,8 @@ impl Template {
         pieces.all(|piece| !matches!(piece, Piece::Literal(text) if text.contains(forbidden)))
     }
 
-    /// The texts of the parts of a key, if the template reads it. A part of variable width ends at the first separator.
+    /// The texts of the parts of a key, if the template reads it. A part of variable width ends at
+    /// the first separator.
     pub(super) fn read<'k>(&self, key: &'k str) -> Option<Vec<&'k str>> {
         let mut rest = key;
         let mut parts = Vec::new();

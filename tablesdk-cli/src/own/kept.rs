@@ -1,4 +1,5 @@
-//! Which entities the client keeps in step with others, so that a write by hand leaves something stale.
+//! Which entities the client keeps in step with others, so that a write by hand leaves something
+//! stale.
 
 use std::fmt;
 
@@ -94,8 +95,8 @@ impl fmt::Display for Kept {
     }
 }
 
-/// A search for entries: those of indexes, copies, and entries of buckets of expiry. A write by hand of the entity that one of them belongs
-/// to leaves it stale.
+/// A search for entries: those of indexes, copies, and entries of buckets of expiry. A write by
+/// hand of the entity that one of them belongs to leaves it stale.
 #[derive(Debug)]
 pub struct EntrySearch {
     table: TableClient,
@@ -123,8 +124,9 @@ impl EntrySearch {
         }
     }
 
-    /// An entry that a write in this partition may leave stale. It looks at the table with four requests, once, and if there may be more
-    /// entries, at the whole partition, once as long as the same one is asked for. So it may miss those in other partitions of a large table.
+    /// An entry that a write in this partition may leave stale. It looks at the table with four
+    /// requests, once, and if there may be more entries, at the whole partition, once as long as
+    /// the same one is asked for. So it may miss those in other partitions of a large table.
     ///
     /// # Errors
     ///

@@ -37,13 +37,15 @@ pub struct OwnEntities {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct LeftBehind {
-    /// Markers of `exactly_once`: evidence for a client of this account that waits for the outcome of a write.
+    /// Markers of `exactly_once`: evidence for a client of this account that waits for the outcome
+    /// of a write.
     pub markers: u64,
-    /// Intents of writes of wide entities, of which a copy cannot know whether they go on. A clean-up by one that was copied in the middle of
-    /// such a write would delete siblings of an entity that a later copy has completed.
+    /// Intents of writes of wide entities, of which a copy cannot know whether they go on. A
+    /// clean-up by one that was copied in the middle of such a write would delete siblings of an
+    /// entity that a later copy has completed.
     pub wide_intents: u64,
-    /// Steps of transactions that were committed while the tables were read, after the head of their outbox was read. The next commit of a
-    /// copy with them would use their numbers again.
+    /// Steps of transactions that were committed while the tables were read, after the head of
+    /// their outbox was read. The next commit of a copy with them would use their numbers again.
     pub late_steps: u64,
 }
 
@@ -137,8 +139,8 @@ impl Kind {
     }
 }
 
-/// The entity as one that is put into a table anew. No step of an outbox has written it: else the worker that removes what came back after
-/// a delete step would delete an entity that was restored.
+/// The entity as one that is put into a table anew. No step of an outbox has written it: else the
+/// worker that removes what came back after a delete step would delete an entity that was restored.
 pub fn renewed(mut entity: DynamicEntity) -> DynamicEntity {
     if Kind::of(&entity) == Kind::OfProgram {
         entity.properties_mut().remove(STEP_OF);
@@ -146,7 +148,8 @@ pub fn renewed(mut entity: DynamicEntity) -> DynamicEntity {
     entity
 }
 
-/// An entity, exactly as it is stored. Queries of it also return what the client stores for purposes of its own.
+/// An entity, exactly as it is stored. Queries of it also return what the client stores for
+/// purposes of its own.
 #[derive(Clone, Debug)]
 pub struct AsStored(pub DynamicEntity);
 

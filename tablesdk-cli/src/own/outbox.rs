@@ -1,4 +1,5 @@
-//! The steps of outboxes that wait, or were set aside, as they are stored. This module changes none.
+//! The steps of outboxes that wait, or were set aside, as they are stored. This module changes
+//! none.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,7 @@
 //! Rows of CSV, with types as [`sheet`](crate::sheet) and Storage Explorer write them, or without.
 //!
-//! A row becomes the JSON of the service, so that its values are read and refused as all others are.
+//! A row becomes the JSON of the service, so that its values are read and refused as all others
+//! are.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, Cursor};
@@ -244,7 +245,8 @@ fn full_name(name: &str) -> String {
     }
 }
 
-/// The type that a text without a type seems to have. Texts whose digits another type would change are strings.
+/// The type that a text without a type seems to have. Texts whose digits another type would change
+/// are strings.
 fn guess(text: &str) -> EdmType {
     let is_number = |byte| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
     if text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false") {
@@ -262,7 +264,8 @@ fn guess(text: &str) -> EdmType {
     EdmType::String
 }
 
-/// The type of a number in the grammar of JSON, if its value gives the text back: no digit, zero or exponent is lost.
+/// The type of a number in the grammar of JSON, if its value gives the text back: no digit, zero or
+/// exponent is lost.
 fn number(text: &str) -> Option<EdmType> {
     let number: f64 = serde_json::from_str(text).ok()?;
     if text.contains(['.', 'e', 'E']) {

@@ -1,4 +1,5 @@
-//! Cuts CSV into rows and checks their quotes, since the parser of the cells accepts any. It does not know what a cell is for.
+//! Cuts CSV into rows and checks their quotes, since the parser of the cells accepts any. It does
+//! not know what a cell is for.
 
 use std::io::BufRead;
 
@@ -38,7 +39,8 @@ impl<R: BufRead> CsvText<R> {
         }
     }
 
-    /// Puts the next row that is not blank in place of what is in `row`, and ends it with LF. Returns its number.
+    /// Puts the next row that is not blank in place of what is in `row`, and ends it with LF.
+    /// Returns its number.
     pub(super) fn next(&mut self, row: &mut Vec<u8>) -> Result<Option<u64>, RecordError> {
         loop {
             row.clear();

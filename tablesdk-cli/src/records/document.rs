@@ -1,4 +1,5 @@
-//! Entities in JSON that is no line: arrays, the responses of the service, objects one after the other, and the file of Azurite.
+//! Entities in JSON that is no line: arrays, the responses of the service, objects one after the
+//! other, and the file of Azurite.
 
 use std::io::BufRead;
 

@@ -54,7 +54,8 @@ pub(crate) fn entity_of(json: &JsonEntity<'_>, rules: Rules) -> Result<DynamicEn
     Ok(entity)
 }
 
-/// The version of an entity, if its JSON has one. A malformed one must not make a write unconditional.
+/// The version of an entity, if its JSON has one. A malformed one must not make a write
+/// unconditional.
 pub(crate) fn etag_of(json: &JsonEntity<'_>) -> Result<Option<ETag>, LineError> {
     if json.is_etag_malformed() {
         return Err(LineError::ETag);

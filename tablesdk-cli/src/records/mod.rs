@@ -1,8 +1,10 @@
-//! The records of a file, in the forms in which people have entities. This module knows neither accounts nor the names of files.
+//! The records of a file, in the forms in which people have entities. This module knows neither
+//! accounts nor the names of files.
 //!
-//! The form is recognized by the content: lines of [`lines`](crate::lines), lines that are entities, JSON arrays, the responses of the
-//! service, `{"value": […]}`, the file of Azurite, and CSV. A byte order mark, CRLF and blank lines are no errors. A reader holds one record at a time, which is at most
-//! [`MAX_LINE_BYTES`] long.
+//! The form is recognized by the content: lines of [`lines`](crate::lines), lines that are
+//! entities, JSON arrays, the responses of the service, `{"value": […]}`, the file of Azurite, and
+//! CSV. A byte order mark, CRLF and blank lines are no errors. A reader holds one record at a time,
+//! which is at most [`MAX_LINE_BYTES`] long.
 
 mod csv_rows;
 mod csv_text;
@@ -146,7 +148,8 @@ impl<R: BufRead> Records<R> {
         }
     }
 
-    /// The version of the last entity that was returned, if the file has it: its member `odata.etag`.
+    /// The version of the last entity that was returned, if the file has it: its member
+    /// `odata.etag`.
     pub const fn etag(&self) -> Option<&ETag> {
         self.etag.as_ref()
     }
@@ -214,8 +217,8 @@ impl<R: BufRead> Records<R> {
 
 /// The next record, and where it is. An entity has a table, and its timestamp is not part of it.
 ///
-/// An error says that the file cannot be read or is malformed, that an entity has no table, or that all entities are to go into one table
-/// and the file has several. Nothing is read after an error.
+/// An error says that the file cannot be read or is malformed, that an entity has no table, or that
+/// all entities are to go into one table and the file has several. Nothing is read after an error.
 impl<R: BufRead> Iterator for Records<R> {
     type Item = Result<(Place, Line), RecordError>;
 

@@ -69,7 +69,8 @@ fn form(line: &[u8]) -> Option<Form> {
     }
 }
 
-/// How many columns of keys a line names, if this byte separates its cells: the name of another column may contain the byte, too.
+/// How many columns of keys a line names, if this byte separates its cells: the name of another
+/// column may contain the byte, too.
 fn keys(line: &[u8], delimiter: u8) -> usize {
     let mut rows = ReaderBuilder::new()
         .has_headers(false)
@@ -101,7 +102,8 @@ fn is_record(line: &[u8]) -> bool {
     }
 }
 
-/// The members that tell an entity from an object that has entities. A property of an entity is no array.
+/// The members that tell an entity from an object that has entities. A property of an entity is no
+/// array.
 #[derive(Deserialize)]
 struct Members<'a> {
     #[serde(rename = "PartitionKey")]

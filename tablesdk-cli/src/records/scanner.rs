@@ -1,5 +1,6 @@
-//! Finds the values of JSON in a file, one at a time, with a bounded memory. It knows nothing of what they mean, and checks no more of
-//! their grammar than is needed to find their ends: a value that is kept is checked by its reader.
+//! Finds the values of JSON in a file, one at a time, with a bounded memory. It knows nothing of
+//! what they mean, and checks no more of their grammar than is needed to find their ends: a value
+//! that is kept is checked by its reader.
 
 use std::io::BufRead;
 

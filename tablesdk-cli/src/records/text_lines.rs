@@ -55,7 +55,8 @@ fn read(line: &[u8], rules: Rules) -> Result<Record, RecordProblem> {
     }
 }
 
-/// Reads an entity that is a line by itself. `error` says why it is no line of an export, which has no key.
+/// Reads an entity that is a line by itself. `error` says why it is no line of an export, which has
+/// no key.
 fn without_table(line: &[u8], rules: Rules, error: LineError) -> Result<Record, LineError> {
     if let Err(error) = serde_json::from_slice::<IgnoredAny>(line) {
         return Err(lines::LineError::Json(error).into());
@@ -86,8 +87,8 @@ fn has_key(json: &JsonEntity<'_>) -> bool {
     is_there("PartitionKey") || is_there("RowKey")
 }
 
-/// Reads a line with its end, in place of what is in `line`. Returns whether the file has none. Of a line that is too long, only so much is
-/// read that its length shows it.
+/// Reads a line with its end, in place of what is in `line`. Returns whether the file has none. Of
+/// a line that is too long, only so much is read that its length shows it.
 pub(super) fn read_line(
     from: &mut impl BufRead,
     line: &mut Vec<u8>,

@@ -1,5 +1,5 @@
-//! Texts with a type: the value that each of them is. The JSON of the service is made of them, so that they are read and refused as all
-//! other values are.
+//! Texts with a type: the value that each of them is. The JSON of the service is made of them, so
+//! that they are read and refused as all other values are.
 
 use tablesdk::Value;
 use tablesdk_protocol::wire::json::{PropertyProblem, read_entity};

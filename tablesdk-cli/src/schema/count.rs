@@ -39,7 +39,8 @@ pub(super) struct Distinct {
 }
 
 impl Distinct {
-    /// Notes a value. All properties share the room, which is the number of hashes that can still be kept.
+    /// Notes a value. All properties share the room, which is the number of hashes that can still
+    /// be kept.
     pub(super) fn note(&mut self, hash: u64, room: &mut usize) {
         if self.more_than.is_some() || self.seen.contains(&hash) {
             return;

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use super::count::Count;
 
-/// The number of entities in each partition. A partition is remembered by a hash, and the largest by its key.
+/// The number of entities in each partition. A partition is remembered by a hash, and the largest
+/// by its key.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Partitions {
     counts: HashMap<u64, u64>,

@@ -81,7 +81,8 @@ impl Property {
         self.types.iter().map(TypeOfProperty::entities).sum()
     }
 
-    /// How many different values it has: exactly up to 10,000, and up to a million of all properties together.
+    /// How many different values it has: exactly up to 10,000, and up to a million of all
+    /// properties together.
     pub fn distinct(&self) -> Count {
         self.distinct.count()
     }
@@ -91,8 +92,9 @@ impl Property {
         matches!(self.distinct(), Count::Exactly(count) if count as u64 == self.entities())
     }
 
-    /// How many values are in each eighth between the smallest and the largest: numbers, or instants if there are more of them. Of more
-    /// than 512 values, one close to the edge of an eighth may be counted in the next.
+    /// How many values are in each eighth between the smallest and the largest: numbers, or
+    /// instants if there are more of them. Of more than 512 values, one close to the edge of an
+    /// eighth may be counted in the next.
     pub fn histogram(&self) -> Option<[u64; PARTS]> {
         if self.instants.count() > self.numbers.count() {
             self.instants.parts()
@@ -139,7 +141,8 @@ impl TypeOfProperty {
         self.entities
     }
 
-    /// The smallest value, as the service compares values of the type; of a long one its first 256 characters or bytes.
+    /// The smallest value, as the service compares values of the type; of a long one its first 256
+    /// characters or bytes.
     pub const fn smallest(&self) -> &Value {
         &self.smallest.value
     }

@@ -1,7 +1,8 @@
 //! How numbers spread between the smallest and the largest, in one pass and with bounded memory.
 //!
-//! The first numbers are kept. When there are more, they are counted in bins of one width, which doubles whenever a number lies outside of
-//! them: so at least about half of the bins are between the smallest and the largest number.
+//! The first numbers are kept. When there are more, they are counted in bins of one width, which
+//! doubles whenever a number lies outside of them: so at least about half of the bins are between
+//! the smallest and the largest number.
 
 /// Numbers that were seen.
 #[derive(Clone, Debug, Default)]
@@ -50,7 +51,8 @@ impl Spread {
         self.count
     }
 
-    /// How many of the numbers are in each of the parts between the smallest and the largest. `None` if these are the same.
+    /// How many of the numbers are in each of the parts between the smallest and the largest.
+    /// `None` if these are the same.
     pub(super) fn parts(&self) -> Option<[u64; PARTS]> {
         let (min, max) = self.ends.filter(|(min, max)| min < max)?;
         let mut parts = [0; PARTS];

@@ -1,7 +1,8 @@
 //! The output of `infer` is compiled here, and reads the entities from which it was inferred.
 //!
-//! `generated` has the modules as they were printed. Each test fills a table, infers a module and compares it with the one that is compiled.
-//! With `TABLESDK_WRITE_MODULES=1`, the tests write the modules instead.
+//! `generated` has the modules as they were printed. Each test fills a table, infers a module and
+//! compares it with the one that is compiled. With `TABLESDK_WRITE_MODULES=1`, the tests write the
+//! modules instead.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -28,7 +29,8 @@ async fn table(name: &str) -> (TableServer, TableClient) {
     (server, table)
 }
 
-/// Infers the module of the table, and reads the table with its struct or enum. Returns what was left out.
+/// Infers the module of the table, and reads the table with its struct or enum. Returns what was
+/// left out.
 async fn reads_back<E>(table: &TableClient, module: &str) -> LeftOut
 where
     E: TableEntity + WritableEntity + Send + Sync + 'static,

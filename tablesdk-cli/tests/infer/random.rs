@@ -1,6 +1,8 @@
-//! Modules of random tables: all are source that rustfmt leaves as it is, and some are compiled and read their tables.
+//! Modules of random tables: all are source that rustfmt leaves as it is, and some are compiled and
+//! read their tables.
 //!
-//! `TABLESDK_INFER_SEED` is the seed of another run, and `TABLESDK_INFER_TABLES` the number of tables that are compiled.
+//! `TABLESDK_INFER_SEED` is the seed of another run, and `TABLESDK_INFER_TABLES` the number of
+//! tables that are compiled.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -157,7 +159,8 @@ fn sample(entities: &[DynamicEntity]) -> Sample {
     sample
 }
 
-/// The entities of a table: of up to three kinds, with keys in some form, and properties of any types.
+/// The entities of a table: of up to three kinds, with keys in some form, and properties of any
+/// types.
 fn entities(random: &mut Rng) -> Vec<DynamicEntity> {
     let types = [("head", "Post"), ("item", "type"), ("Größe", "a \"b\" {c}")];
     let count = random.usize(1..=types.len());

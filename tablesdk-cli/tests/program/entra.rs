@@ -1,5 +1,5 @@
-//! `--auth`: tokens from a program in place of the Azure CLI, and from issuers on this machine. The bundled server takes them
-//! over https.
+//! `--auth`: tokens from a program in place of the Azure CLI, and from issuers on this machine. The
+//! bundled server takes them over https.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

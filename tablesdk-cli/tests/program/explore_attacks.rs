@@ -1,4 +1,5 @@
-//! `explore` under attack: by other pages, by other hosts, by what is stored in tables, and by services that are hostile.
+//! `explore` under attack: by other pages, by other hosts, by what is stored in tables, and by
+//! services that are hostile.
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -215,7 +216,8 @@ async fn other_machines_reach_no_port() {
     }
 }
 
-/// The heads of forms that are not sent by the page: what sends them, and the lines. HOST is that of the page, PORT its port.
+/// The heads of forms that are not sent by the page: what sends them, and the lines. HOST is that
+/// of the page, PORT its port.
 const HEAD_ATTACKS: [(&str, &str); 21] = [
     (
         "another site",
@@ -483,7 +485,8 @@ async fn without_the_cookie_there_is_one_link_to_the_page_itself() {
             assert_eq!(links, [target], "{response:?}");
             assert!(!response.body.contains("same"), "{response:?}");
         }
-        // The cookie of the page, but a link of another site: the browser would not send the cookie, and the program does not trust that.
+        // The cookie of the page, but a link of another site: the browser would not send the
+        // cookie, and the program does not trust that.
         let lines = format!("Sec-Fetch-Site: cross-site\r\n{}", page.cookie_line());
         let response = page.send(&page.get_of(target, &lines)).await;
         assert!(response.is_refused(), "{target}: {response:?}");

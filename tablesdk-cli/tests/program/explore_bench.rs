@@ -1,4 +1,5 @@
-//! `explore --test-endpoint`: the test bench of a server with its kit, as a browser without scripts uses it.
+//! `explore --test-endpoint`: the test bench of a server with its kit, as a browser without scripts
+//! uses it.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};

@@ -36,7 +36,8 @@ fn url(partition: &str, row: &str) -> String {
     format!("/t/Employees/e?pk={partition}&rk={row}")
 }
 
-/// The fields of the form with that id, or of the only one with that action, as a browser sends them: those that have a value or are ticked.
+/// The fields of the form with that id, or of the only one with that action, as a browser sends
+/// them: those that have a value or are ticked.
 fn fields(page: &str, action: &str) -> Vec<(String, String)> {
     let all = elements(page);
     let begins = |it: &Element| it.name == "form" && it.get("action") == Some(action);

@@ -1,4 +1,5 @@
-//! Pipes and files: standard input and output, what an error leaves, and files that are not those of an export.
+//! Pipes and files: standard input and output, what an error leaves, and files that are not those
+//! of an export.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +9,8 @@ use std::time::{Duration, SystemTime};
 use super::run::run_in;
 use super::{STRING, count, fill, names, server, tables};
 
-/// Runs the program in a directory, with these bytes as standard input. Returns the exit code, standard output, and standard error.
+/// Runs the program in a directory, with these bytes as standard input. Returns the exit code,
+/// standard output, and standard error.
 async fn piped(
     directory: &Path,
     words: &[&str],
@@ -217,7 +219,8 @@ async fn a_dump_is_a_manifest_or_its_folder() {
     assert_eq!(names(directory), ["dump"]);
 }
 
-/// Interrupted at its second table, an import of the file of Azurite begins after the entities that are done.
+/// Interrupted at its second table, an import of the file of Azurite begins after the entities that
+/// are done.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_folder_of_azurite_is_imported_and_continued() {
     let place = tempfile::tempdir().unwrap();

@@ -66,7 +66,8 @@ async fn count(service: &TableServiceClient, table: &str) -> usize {
     query.count().await.unwrap()
 }
 
-/// Runs a command that carries tables, in a directory. Returns the exit code, its summary in JSON, and what else is on standard error.
+/// Runs a command that carries tables, in a directory. Returns the exit code, its summary in JSON,
+/// and what else is on standard error.
 async fn tables(
     directory: &Path,
     words: &[&str],
@@ -231,7 +232,8 @@ async fn failed_entities_are_named_with_file_and_line() {
     assert_eq!(names(directory), ["some.jsonl"]);
 }
 
-/// Responds to each list of tables and to each query with the same bodies, as a service that is not ours.
+/// Responds to each list of tables and to each query with the same bodies, as a service that is not
+/// ours.
 async fn responding(tables: &'static str, entities: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

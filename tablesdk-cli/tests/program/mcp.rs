@@ -783,7 +783,8 @@ async fn requests_run_side_by_side_and_one_can_be_cancelled() {
     let call = json!({"name": "query_entities", "arguments": query});
     let slow: Vec<_> = (0..8).map(|_| host.request("tools/call", &call)).collect();
     held.wait_for_hits(8).await;
-    // As many as run at the same time wait for the service. So these wait until one of them is cancelled.
+    // As many as run at the same time wait for the service. So these wait until one of them is
+    // cancelled.
     let ids: Vec<_> = (0..20).map(|_| host.request("tools/call", &call)).collect();
     host.send(&json!({
         "jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": slow[3]},

@@ -99,7 +99,8 @@ async fn lines(directory: &Path, file: &str, text: &str) -> Vec<String> {
     lines.collect()
 }
 
-/// Drains the outbox. Returns the ids and titles of the messages that it delivered, and how many steps it applied.
+/// Drains the outbox. Returns the ids and titles of the messages that it delivered, and how many
+/// steps it applied.
 async fn drain(service: &TableServiceClient) -> (Vec<(String, String)>, u64) {
     let delivered = Arc::new(Mutex::new(Vec::new()));
     let here = Arc::clone(&delivered);

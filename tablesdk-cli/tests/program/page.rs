@@ -1,4 +1,5 @@
-//! `tables explore` as a browser speaks with it, in raw HTTP: the program, its cookie, and each byte that it has shown.
+//! `tables explore` as a browser speaks with it, in raw HTTP: the program, its cookie, and each
+//! byte that it has shown.
 
 use std::io::{BufRead as _, BufReader, Read};
 use std::path::PathBuf;

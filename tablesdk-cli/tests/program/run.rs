@@ -6,8 +6,8 @@ use std::process::{Command, Output, Stdio};
 
 use crate::STRING;
 
-/// Runs the program in a directory, with these environment variables alone and this input. Returns the exit code, standard output, and
-/// standard error.
+/// Runs the program in a directory, with these environment variables alone and this input. Returns
+/// the exit code, standard output, and standard error.
 pub(crate) async fn run_in(
     directory: &Path,
     words: &[&str],

@@ -1,4 +1,5 @@
-//! `sas`: what a printed signature permits at the bundled server. `completions`, and unknown commands.
+//! `sas`: what a printed signature permits at the bundled server. `completions`, and unknown
+//! commands.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! Entities that are hard to transfer: every EDM type at its limits, and every key that a URL, a batch or a file could damage.
+//! Entities that are hard to transfer: every EDM type at its limits, and every key that a URL, a
+//! batch or a file could damage.
 
 use tablesdk::{DynamicEntity, Guid, Properties, Timestamp, Value};
 

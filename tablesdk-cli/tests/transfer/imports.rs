@@ -171,7 +171,8 @@ async fn the_last_of_two_entities_with_one_key_wins() {
 async fn incomplete_and_miscounted_files_are_errors() {
     let (_server, service) = in_process();
     let whole = [Line::Start, table(), entity("1", 1), end(1, 1)];
-    // Two files, one after the other, are one file, and one that was written by hand has no first line.
+    // Two files, one after the other, are one file, and one that was written by hand has no first
+    // line.
     for lines in [
         [&whole[..], &whole].concat(),
         [&whole[1..3], &whole].concat(),

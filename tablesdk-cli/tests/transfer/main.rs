@@ -1,5 +1,5 @@
-//! The library: lines, pages and imports, against the bundled server. All data arrives unchanged, and an interruption has a defined
-//! result.
+//! The library: lines, pages and imports, against the bundled server. All data arrives unchanged,
+//! and an interruption has a defined result.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -68,7 +68,8 @@ async fn export(service: &TableServiceClient, tables: &[String]) -> Vec<u8> {
     file
 }
 
-/// The tables of a file with their entities. Doubles are compared by their bits, since a NaN does not equal itself.
+/// The tables of a file with their entities. Doubles are compared by their bits, since a NaN does
+/// not equal itself.
 fn content(file: &[u8]) -> BTreeMap<String, Vec<String>> {
     let mut tables = BTreeMap::<_, Vec<_>>::new();
     for line in file.split_inclusive(|byte| *byte == b'\n') {
@@ -168,8 +169,9 @@ async fn another_endpoint_and_back() {
     }
 }
 
-/// Azurite 3.35.0 cuts the keys in the URL of a change at commas, and stores the entity under another key. It treats U+2028 and
-/// U+0085 as the end of a line of the batch, and rejects the rest of the entity.
+/// Azurite 3.35.0 cuts the keys in the URL of a change at commas, and stores the entity under
+/// another key. It treats U+2028 and U+0085 as the end of a line of the batch, and rejects the rest
+/// of the entity.
 fn is_misread_in_batches(entity: &DynamicEntity) -> bool {
     let has_line_separator = |value: &Value| match value {
         Value::String(text) => text.contains(['\u{2028}', '\u{85}']),

@@ -1,6 +1,7 @@
 //! The grammar that all positions share: items between commas, each a word, alone or with a value.
 //!
-//! A mistake in one item does not hide the others. Knows the words of a position as a list, and not what any of them means.
+//! A mistake in one item does not hide the others. Knows the words of a position as a list, and not
+//! what any of them means.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::ext::IdentExt as _;
@@ -52,8 +53,8 @@ impl Position {
     }
 }
 
-/// Calls `take` for each item with a word that is known here. Returns whether an item was refused that may have been meant to mark a
-/// key.
+/// Calls `take` for each item with a word that is known here. Returns whether an item was refused
+/// that may have been meant to mark a key.
 pub(crate) fn each(
     attributes: &[Attribute],
     position: &Position,

@@ -1,7 +1,7 @@
 //! The grammar of `#[table(…)]`, with one struct for each position.
 //!
-//! `unclear` records that an item was not understood, so that its consequences are not reported as further mistakes. Does not know which
-//! words fit together: the check does.
+//! `unclear` records that an item was not understood, so that its consequences are not reported as
+//! further mistakes. Does not know which words fit together: the check does.
 
 mod entity_type;
 mod expires;

@@ -1,8 +1,8 @@
-//! The code for an enum of entities. For an enum with a mistake, it generates just enough code that the uses of the enum are not
-//! refused as well.
+//! The code for an enum of entities. For an enum with a mistake, it generates just enough code that
+//! the uses of the enum are not refused as well.
 //!
-//! Every item of a variant's type has the span of that type. The compiler therefore reports what the type lacks at the type, and
-//! only once.
+//! Every item of a variant's type has the span of that type. The compiler therefore reports what
+//! the type lacks at the type, and only once.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};

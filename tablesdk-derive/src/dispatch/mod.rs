@@ -1,8 +1,8 @@
-//! An enum of entities: each variant holds a struct. An entity is read as the variant that has its entity type or the prefix of its row
-//! key.
+//! An enum of entities: each variant holds a struct. An entity is read as the variant that has its
+//! entity type or the prefix of its row key.
 //!
-//! Grammar and rules are in one file because each is short. The names of the structs are known only at compile time, so generated code
-//! checks that they differ.
+//! Grammar and rules are in one file because each is short. The names of the structs are known only
+//! at compile time, so generated code checks that they differ.
 
 mod expand;
 

@@ -1,4 +1,5 @@
-//! The code by which patterns take part in the reads and writes of an entity. A plain entity has none of it.
+//! The code by which patterns take part in the reads and writes of an entity. A plain entity has
+//! none of it.
 
 use proc_macro2::TokenStream;
 use quote::quote;

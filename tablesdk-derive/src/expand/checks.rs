@@ -1,6 +1,8 @@
-//! The checks that need types. They are constants whose evaluation panics, so the compiler reports the message.
+//! The checks that need types. They are constants whose evaluation panics, so the compiler reports
+//! the message.
 //!
-//! The rules are in the library, which knows the types. Here is only which of them apply, and where a message points.
+//! The rules are in the library, which knows the types. Here is only which of them apply, and where
+//! a message points.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};

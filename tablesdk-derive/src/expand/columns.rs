@@ -1,8 +1,10 @@
-//! The columns of an entity: a struct with a member for each, as the closures of filters and projections get it.
+//! The columns of an entity: a struct with a member for each, as the closures of filters and
+//! projections get it.
 //!
-//! The struct is generic over the entity: `row.employee.salary` is a column of the enum, not of `Employee`, so its filters combine with
-//! those of other variants and of all rows. The rows that have the column are part of it, and every comparison begins with them. The
-//! default of the parameter keeps `EmployeeColumns` a name for the usual case.
+//! The struct is generic over the entity: `row.employee.salary` is a column of the enum, not of
+//! `Employee`, so its filters combine with those of other variants and of all rows. The rows that
+//! have the column are part of it, and every comparison begins with them. The default of the
+//! parameter keeps `EmployeeColumns` a name for the usual case.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};

@@ -1,6 +1,8 @@
-//! The code for an entity: the implementations of its traits, made of the code for its schema, columns, reading and writing.
+//! The code for an entity: the implementations of its traits, made of the code for its schema,
+//! columns, reading and writing.
 //!
-//! Knows of patterns only whether others are written with the entity: the caller gives the items by which they take part.
+//! Knows of patterns only whether others are written with the entity: the caller gives the items by
+//! which they take part.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens as _, quote};

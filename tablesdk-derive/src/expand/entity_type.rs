@@ -1,4 +1,5 @@
-//! The code for an entity type: in the schema, in a write, and in the check before an entity is read.
+//! The code for an entity type: in the schema, in a write, and in the check before an entity is
+//! read.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};

@@ -1,4 +1,5 @@
-//! The code for a struct that is flattened into an entity: as for an entity, but with a prefix and without keys.
+//! The code for a struct that is flattened into an entity: as for an entity, but with a prefix and
+//! without keys.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};

@@ -1,4 +1,5 @@
-//! The code for an index of an entity: the struct of its entries, which is read like an entity, and how an entry is made of the entity.
+//! The code for an index of an entity: the struct of its entries, which is read like an entity, and
+//! how an entry is made of the entity.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};

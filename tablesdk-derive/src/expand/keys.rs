@@ -1,4 +1,5 @@
-//! The code for the keys of an entity: how they are written and read, and the functions `key`, `partition` and `rows`.
+//! The code for the keys of an entity: how they are written and read, and the functions `key`,
+//! `partition` and `rows`.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -86,8 +87,8 @@ pub(crate) fn fn_entity_key(model: &Model<'_>) -> TokenStream {
     }
 }
 
-/// The expression for the key of an entity, or what is wrong with it. `value` is the expression for a reference to the value of a
-/// field.
+/// The expression for the key of an entity, or what is wrong with it. `value` is the expression for
+/// a reference to the value of a field.
 pub(super) fn key_value(
     model: &Model<'_>,
     entity: &TokenStream,
@@ -106,8 +107,8 @@ pub(super) fn key_value(
     quote! { #private::entity_key(#(#texts),*) }
 }
 
-/// The expression for the parts of a key of the entries of an index: what holds the value of each in the entity, and whether the part can
-/// be a range, as in the functions of `rows`.
+/// The expression for the parts of a key of the entries of an index: what holds the value of each
+/// in the entity, and whether the part can be a range, as in the functions of `rows`.
 pub(super) fn key_parts(entity: &Model<'_>, index: &Model<'_>, name: KeyName) -> TokenStream {
     let private = index.private();
     let template = index.keys.get(name);
@@ -209,7 +210,8 @@ pub(crate) fn key_checks(model: &Model<'_>) -> Vec<TokenStream> {
     checks.collect()
 }
 
-/// Which type has the functions of the keys: the struct, or one of their own. There, each function has the struct's parameters.
+/// Which type has the functions of the keys: the struct, or one of their own. There, each function
+/// has the struct's parameters.
 pub(crate) struct KeyOwner<'a> {
     pub(crate) ident: &'a Ident,
     /// The start of the `impl`, after the type itself if it is generated.
@@ -287,7 +289,8 @@ pub(crate) fn impl_keys(model: &Model<'_>) -> Option<TokenStream> {
     })
 }
 
-/// The parameters for the parts of a key, in the order of the fields; and the key itself, made of them.
+/// The parameters for the parts of a key, in the order of the fields; and the key itself, made of
+/// them.
 fn made(
     model: &Model<'_>,
     owner: &KeyOwner<'_>,
@@ -382,7 +385,8 @@ fn fn_partition(model: &Model<'_>, owner: &KeyOwner<'_>, template: &Template) ->
     quote! {
         #[doc = #doc]
         ///
-        /// A value that cannot be part of a key is reported when the operation with the partition is awaited.
+        /// A value that cannot be part of a key is reported when the operation with the partition
+        /// is awaited.
         #[must_use]
         #vis fn partition #generics (#(#parameters,)*) -> #private::Partition<#entity> #bounds {
             #private::Partition::new(#text)

@@ -1,8 +1,9 @@
 //! The code for a checked entity or flattened struct. It cannot fail.
 //!
-//! Every path is absolute, because the caller may use any name. Generated code uses the type of a field only through one function of
-//! the library with that type as its argument. If a type cannot be stored, the compiler reports it there, at the type, with the same
-//! message each time, and prints equal messages once.
+//! Every path is absolute, because the caller may use any name. Generated code uses the type of a
+//! field only through one function of the library with that type as its argument. If a type cannot
+//! be stored, the compiler reports it there, at the type, with the same message each time, and
+//! prints equal messages once.
 
 mod access;
 mod attached;

@@ -1,4 +1,5 @@
-//! The code that reads an entity: each property fills the slot of its field, and the slots become the fields.
+//! The code that reads an entity: each property fills the slot of its field, and the slots become
+//! the fields.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
@@ -113,7 +114,8 @@ pub(super) fn fn_read(model: &Model<'_>) -> TokenStream {
     }
 }
 
-/// Fills the fields of a flattened struct, like those of an entity, but with the name as a separate argument.
+/// Fills the fields of a flattened struct, like those of an entity, but with the name as a separate
+/// argument.
 pub(super) fn fn_fill(model: &Model<'_>) -> TokenStream {
     let private = model.private();
     let (slots, name, property) = (local("slots"), local("name"), local("property"));
@@ -171,7 +173,8 @@ pub(super) fn fn_fill(model: &Model<'_>) -> TokenStream {
     }
 }
 
-/// Offers a property to a flattened struct, under its name without the prefix. The code evaluates to whether the struct took it.
+/// Offers a property to a flattened struct, under its name without the prefix. The code evaluates
+/// to whether the struct took it.
 fn offer(
     fill: &TokenStream,
     slot: &TokenStream,

@@ -1,4 +1,5 @@
-//! The code for the schema: the constant that describes the properties, keys and entity type of a struct.
+//! The code for the schema: the constant that describes the properties, keys and entity type of a
+//! struct.
 //!
 //! Knows nothing of values, nor of how they are read and written.
 

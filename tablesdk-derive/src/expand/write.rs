@@ -1,6 +1,7 @@
 //! The code that writes the properties of a struct, one statement for each.
 //!
-//! Knows neither how a key is made nor where the values come from: the caller gives the expression for each.
+//! Knows neither how a key is made nor where the values come from: the caller gives the expression
+//! for each.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -31,7 +32,8 @@ pub(super) fn fn_write(model: &Model<'_>) -> TokenStream {
     }
 }
 
-/// The statements that write the properties of an entity. `value` is the expression for a reference to the value of a field.
+/// The statements that write the properties of an entity. `value` is the expression for a reference
+/// to the value of a field.
 pub(super) fn write_statements(
     model: &Model<'_>,
     writer: &Ident,

@@ -44,8 +44,8 @@ impl AccessPolicy {
 ///
 /// # Errors
 ///
-/// When there are more than five, or an id is empty, longer than 64 characters, or repeated. The service would return
-/// `InvalidXmlDocument`.
+/// When there are more than five, or an id is empty, longer than 64 characters, or repeated. The
+/// service would return `InvalidXmlDocument`.
 pub fn check_signed_identifiers(
     identifiers: &[SignedIdentifier],
 ) -> Result<(), SignedIdentifierError> {

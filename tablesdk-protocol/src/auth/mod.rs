@@ -1,6 +1,7 @@
 //! Shared Key, Shared Key Lite and shared access signatures: what is signed, and with what.
 //!
-//! Client and server compute the same string from the same request parts; neither direction does any I/O. See
+//! Client and server compute the same string from the same request parts; neither direction does
+//! any I/O. See
 //! <https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key>.
 
 mod access_policy;

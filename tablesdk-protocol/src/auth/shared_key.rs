@@ -1,5 +1,5 @@
-//! An account's name and key. The key never leaves: it is not printed, it is wiped when dropped, and signatures are compared
-//! in constant time.
+//! An account's name and key. The key never leaves: it is not printed, it is wiped when dropped,
+//! and signatures are compared in constant time.
 
 use std::fmt;
 

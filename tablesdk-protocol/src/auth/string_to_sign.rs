@@ -27,7 +27,8 @@ impl Scheme {
 
 /// The string that `scheme` signs for this request to `account`.
 ///
-/// The date line is `x-ms-date` where the request has one, else `Date`; a missing header is an empty line.
+/// The date line is `x-ms-date` where the request has one, else `Date`; a missing header is an
+/// empty line.
 pub fn string_to_sign(
     scheme: Scheme,
     account: &str,
@@ -77,7 +78,8 @@ pub(super) fn write_string_to_sign(
     write_canonicalized_resource(account, uri, write);
 }
 
-/// `/{account}{path}`, the path with its percent-encoding untouched, and `?comp=…` where the query has it.
+/// `/{account}{path}`, the path with its percent-encoding untouched, and `?comp=…` where the query
+/// has it.
 pub fn canonicalized_resource(account: &str, uri: &Uri) -> String {
     let mut text = String::new();
     write_canonicalized_resource(account, uri, |part| text.push_str(part));
@@ -89,7 +91,8 @@ fn write_canonicalized_resource(account: &str, uri: &Uri, mut write: impl FnMut(
         "" => "/",
         path => path,
     };
-    // By its decoded name, as the server reads it: a spelling that is not signed must not mean the same.
+    // By its decoded name, as the server reads it: a spelling that is not signed must not mean the
+    // same.
     let is_comp = |name: &str| percent_decode_str(name).eq(*b"comp");
     let pairs = uri.query().unwrap_or_default().split('&');
     let mut pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
@@ -105,8 +108,9 @@ fn write_canonicalized_resource(account: &str, uri: &Uri, mut write: impl FnMut(
     }
 }
 
-/// The URL of a path-style secondary with the `-secondary` taken off its account: what the documentation says is signed,
-/// where most clients sign the URL they send. `None` for any other URL.
+/// The URL of a path-style secondary with the `-secondary` taken off its account: what the
+/// documentation says is signed, where most clients sign the URL they send. `None` for any other
+/// URL.
 pub fn documented_secondary(account: &str, uri: &Uri) -> Option<Uri> {
     let rest = uri
         .path()

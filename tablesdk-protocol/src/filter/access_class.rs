@@ -1,4 +1,5 @@
-//! How the service finds what a query asks for, as far as the filter shows it. This module knows nothing of requests.
+//! How the service finds what a query asks for, as far as the filter shows it. This module knows
+//! nothing of requests.
 
 use std::fmt;
 
@@ -74,7 +75,8 @@ impl AccessClass {
         })
     }
 
-    /// The one entity that a filter is true of, if the filter consists of the two keys and nothing else.
+    /// The one entity that a filter is true of, if the filter consists of the two keys and nothing
+    /// else.
     pub fn point(filter: Option<&Filter>) -> Option<EntityKey> {
         let terms = filter.map(conjuncts)?;
         let [first, second] = terms else {

@@ -13,9 +13,12 @@ pub struct ParseFilterError {
 }
 
 impl ParseFilterError {
-    /// The position in the string, in bytes: for a [`Syntax`](ParseFilterErrorKind::Syntax) error the end of the unexpected token, or where a
-    /// blank is missing; for a string that is [too long](ParseFilterErrorKind::TooLong) the limit; for every other the start of what is refused.
-    // SERVICE: "Syntax error at position 7 in 'aaa bbb ccc'.", directly after the word that should have been an operator.
+    /// The position in the string, in bytes: for a [`Syntax`](ParseFilterErrorKind::Syntax) error
+    /// the end of the unexpected token, or where a blank is missing; for a string that is [too
+    /// long](ParseFilterErrorKind::TooLong) the limit; for every other the start of what is
+    /// refused.
+    // SERVICE: "Syntax error at position 7 in 'aaa bbb ccc'.", directly after the word that should
+    // have been an operator.
     pub const fn offset(&self) -> usize {
         self.offset
     }
@@ -59,7 +62,8 @@ impl ParseFilterError {
                 // It is in the text, too.
                 let literal: String = literal.chars().take(LITERAL_LENGTH_MAX).collect();
                 let at = at(*offset);
-                // SERVICE: reports quote the beginning; the rest is how the library of the service for OData writes it.
+                // SERVICE: reports quote the beginning; the rest is how the library of the service
+                // for OData writes it.
                 return format!(
                     "Unrecognized '{type_name}' literal '{literal}' at '{at}' in '{text}'."
                 );
@@ -78,7 +82,8 @@ impl ParseFilterError {
                 return ErrorCode::NotImplemented.message().to_owned();
             }
             ParseFilterErrorKind::Condition { type_name, operand } => match operand {
-                // SERVICE: the other side is said to be a Boolean, although it may be a key, too, or have an error of its own.
+                // SERVICE: the other side is said to be a Boolean, although it may be a key, too,
+                // or have an error of its own.
                 Operand::Left(operator) => (type_name, BOOLEAN, operator),
                 Operand::Right(operator) => (BOOLEAN, type_name, operator),
                 Operand::Negated => {
@@ -140,7 +145,8 @@ impl ParseFilterError {
         }
     }
 
-    /// As [`syntax`](Self::syntax), of the token from `start` to `end`, with which this text starts.
+    /// As [`syntax`](Self::syntax), of the token from `start` to `end`, with which this text
+    /// starts.
     pub(super) fn unexpected(start: usize, end: usize, text: &str, expected: &'static str) -> Self {
         let mut symbols = SYMBOLS.into_iter();
         if let Some((symbol, instead)) = symbols.find(|(symbol, _)| text.starts_with(symbol)) {

@@ -1,7 +1,8 @@
 //! Splits the string of a filter into tokens, one at a time; literals become values.
 //!
-//! Knows words, quotes and numbers, but not which token may follow which. What is no token is passed on as
-//! [`TokenKind::Unknown`], since only the parser can tell what should stand in its place.
+//! Knows words, quotes and numbers, but not which token may follow which. What is no token is
+//! passed on as [`TokenKind::Unknown`], since only the parser can tell what should stand in its
+//! place.
 
 use super::{ComparisonOperator, FilterSyntax, ParseFilterError};
 use crate::types::{Value, continues_property_name, starts_property_name};

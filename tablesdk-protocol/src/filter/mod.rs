@@ -1,8 +1,9 @@
 //! The `$filter` language: a tree, its string form, and back.
 //!
-//! This module knows nothing of entities: the code that evaluates the tree decides which entities a filter matches. These words are
-//! reserved: `and`, `or`, `not`, the six operators, `null`, `NaN`, `INF`, and `true` and `false` in any case. A property with such
-//! a name can be in the tree, but its string form is parsed as something else or not at all.
+//! This module knows nothing of entities: the code that evaluates the tree decides which entities a
+//! filter matches. These words are reserved: `and`, `or`, `not`, the six operators, `null`, `NaN`,
+//! `INF`, and `true` and `false` in any case. A property with such a name can be in the tree, but
+//! its string form is parsed as something else or not at all.
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities>.
 
@@ -39,8 +40,9 @@ pub use syntax::FilterSyntax;
 /// assert_eq!(filter.to_string().parse(), Ok(filter));
 /// ```
 ///
-/// The nesting depth of a filter costs memory but no stack: a filter is parsed, printed, compared, cloned and dropped without
-/// recursion. Code that walks one with [`Filter::fold`] or [`Filter::terms`] needs no recursion either.
+/// The nesting depth of a filter costs memory but no stack: a filter is parsed, printed, compared,
+/// cloned and dropped without recursion. Code that walks one with [`Filter::fold`] or
+/// [`Filter::terms`] needs no recursion either.
 // Clients that combine filters two at a time nest one level for each term. In a debug build,
 // recursion overflows the stack of a runtime's thread near a hundred levels, and a derived `Clone`
 // one of 2 MiB at 4,000; a filter of 64 KiB has up to 16,000.
@@ -49,7 +51,8 @@ pub use syntax::FilterSyntax;
     reason = "complete: who evaluates or prints a filter handles every form"
 )]
 pub enum Filter {
-    /// All of these. Two terms or more, none of them an `And`, as [`Filter::and`] and the parser build it.
+    /// All of these. Two terms or more, none of them an `And`, as [`Filter::and`] and the parser
+    /// build it.
     And(Vec<Self>),
     /// A property against a literal.
     Comparison(Comparison),
@@ -57,7 +60,8 @@ pub enum Filter {
     Constant(bool),
     /// The opposite.
     Not(Box<Self>),
-    /// At least one of these. Two terms or more, none of them an `Or`, as [`Filter::or`] and the parser build it.
+    /// At least one of these. Two terms or more, none of them an `Or`, as [`Filter::or`] and the
+    /// parser build it.
     Or(Vec<Self>),
     /// A property against another one, or against `null`: of [`FilterSyntax::Azurite`] only.
     Properties(PropertyComparison),
@@ -136,7 +140,8 @@ pub struct PropertyComparison {
     pub left: String,
     /// How the two are compared.
     pub operator: ComparisonOperator,
-    /// The name of the property on the right. `None` for `null`, which compares as a property that is missing.
+    /// The name of the property on the right. `None` for `null`, which compares as a property that
+    /// is missing.
     pub right: Option<String>,
 }
 

@@ -1,9 +1,11 @@
-//! Parses the string of a filter: each token once, in time linear in its length, on a stack of its own.
+//! Parses the string of a filter: each token once, in time linear in its length, on a stack of its
+//! own.
 //!
-//! A parenthesis opens either a group or an operand. What it holds is a [`Term`], and what follows it decides: going back
-//! would cost time exponential in the depth. What waits for a right side or a closing parenthesis lies on a stack of
-//! [`Open`]s, so that the depth of a string is bounded by its length alone. Parentheses leave no trace in the tree, nor do
-//! chains of one operator however they are grouped.
+//! A parenthesis opens either a group or an operand. What it holds is a [`Term`], and what follows
+//! it decides: going back would cost time exponential in the depth. What waits for a right side or
+//! a closing parenthesis lies on a stack of [`Open`]s, so that the depth of a string is bounded by
+//! its length alone. Parentheses leave no trace in the tree, nor do chains of one operator however
+//! they are grouped.
 //!
 //! ```text
 //! or         = and *( "or" and )
@@ -136,7 +138,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Takes what follows an operand: up to an operator that wants another one, or to the end, which gives the filter.
+    /// Takes what follows an operand: up to an operator that wants another one, or to the end,
+    /// which gives the filter.
     fn operators(
         &mut self,
         mut term: Term,
@@ -289,7 +292,8 @@ fn joined(mut left: VecDeque<Filter>, mut right: VecDeque<Filter>) -> VecDeque<F
 }
 
 /// A comparison as the service implements it, or what it does not implement.
-// SERVICE: 501 NotImplemented for `prop eq prop` and for `1 eq 2`; the same is assumed for a comparison's truth.
+// SERVICE: 501 NotImplemented for `prop eq prop` and for `1 eq 2`; the same is assumed for a
+// comparison's truth.
 fn compare(
     left: Term,
     operator: ComparisonOperator,

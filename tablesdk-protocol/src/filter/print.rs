@@ -1,7 +1,8 @@
 //! Prints a filter as the string of `$filter`, with no more parentheses than necessary.
 //!
-//! Comparisons bind tighter than `not`, `not` than `and`, `and` than `or`. Text only: percent-encoding for the URL is
-//! not done here. Deliberately knows nothing of the limits of the parser: a tree of any depth prints, without recursion.
+//! Comparisons bind tighter than `not`, `not` than `and`, `and` than `or`. Text only:
+//! percent-encoding for the URL is not done here. Deliberately knows nothing of the limits of the
+//! parser: a tree of any depth prints, without recursion.
 
 use std::fmt::{self, Write as _};
 use std::slice;
@@ -147,7 +148,8 @@ impl fmt::Display for Literal<'_> {
             ValueRef::DateTime(value) => write!(f, "datetime'{value}'"),
             ValueRef::Double(f64::INFINITY) => f.write_str("INF"),
             ValueRef::Double(f64::NEG_INFINITY) => f.write_str("-INF"),
-            // `Debug` is the shortest that reads back, always with a point or an exponent, and `NaN` as it should be.
+            // `Debug` is the shortest that reads back, always with a point or an exponent, and
+            // `NaN` as it should be.
             ValueRef::Double(value) => write!(f, "{value:?}"),
             ValueRef::Guid(value) => write!(f, "guid'{value}'"),
             ValueRef::Int32(value) => write!(f, "{value}"),

@@ -1,5 +1,6 @@
-//! The language as a whole. Goal: every text has one meaning, one canonical form or one refusal, and costs no more than
-//! its length. Method: tables of texts, then random text and random soup of tokens.
+//! The language as a whole. Goal: every text has one meaning, one canonical form or one refusal,
+//! and costs no more than its length. Method: tables of texts, then random text and random soup of
+//! tokens.
 
 use std::cmp::Ordering;
 

@@ -1,5 +1,5 @@
-//! Walks a filter without recursion, so that a deep one costs memory and no stack: a fold, and what clones, compares and
-//! drops it.
+//! Walks a filter without recursion, so that a deep one costs memory and no stack: a fold, and what
+//! clones, compares and drops it.
 //!
 //! Knows the form of the tree and nothing of what its leaves say.
 
@@ -21,7 +21,8 @@ impl Filter {
         }
     }
 
-    /// Combines the tree from its leaves up, in order: each filter with what came of its [terms](Self::terms).
+    /// Combines the tree from its leaves up, in order: each filter with what came of its
+    /// [terms](Self::terms).
     ///
     /// ```
     /// use tablesdk_protocol::filter::Filter;

@@ -35,8 +35,9 @@ impl EntityBody {
     ///
     /// # Errors
     ///
-    /// `InvalidInput` when the body is not a JSON object or a value does not fit its type; `OutOfRangeInput` for a date
-    /// outside 1601 to 9999; `DuplicatePropertiesSpecified`; `TooManyProperties` when there are many times too many.
+    /// `InvalidInput` when the body is not a JSON object or a value does not fit its type;
+    /// `OutOfRangeInput` for a date outside 1601 to 9999; `DuplicatePropertiesSpecified`;
+    /// `TooManyProperties` when there are many times too many.
     pub fn read(&self) -> Result<EntityInput<'_>, ServiceError> {
         self.read_as(EntityStyle::Storage)
     }
@@ -119,8 +120,8 @@ impl<'a> EntityInput<'a> {
         Ok(input)
     }
 
-    /// Keeps the place of a key among the properties, where the style has it. Its value comes from the key of the entity, which an update
-    /// has in its URL.
+    /// Keeps the place of a key among the properties, where the style has it. Its value comes from
+    /// the key of the entity, which an update has in its URL.
     fn keep_key(&mut self, name: &'static str) {
         if self.style == EntityStyle::CosmosDb {
             let place = ValueRef::String(Cow::Borrowed(""));
@@ -128,12 +129,13 @@ impl<'a> EntityInput<'a> {
         }
     }
 
-    /// Takes the key in the body, as an insert needs it. A request that has the key in its URL does not look.
+    /// Takes the key in the body, as an insert needs it. A request that has the key in its URL does
+    /// not look.
     ///
     /// # Errors
     ///
-    /// `PropertiesNeedValue` when a part is missing, `InvalidInput` when one is not a string, and those of a key that breaks
-    /// the rules.
+    /// `PropertiesNeedValue` when a part is missing, `InvalidInput` when one is not a string, and
+    /// those of a key that breaks the rules.
     pub fn take_key(&mut self) -> Result<EntityKey, ServiceError> {
         let take = |key| mem::replace(key, Ok(None));
         match (take(&mut self.partition_key)?, take(&mut self.row_key)?) {
@@ -164,7 +166,8 @@ impl<'a> EntityInput<'a> {
     ///
     /// # Errors
     ///
-    /// `PropertyNameInvalid`, `PropertyNameTooLong`, `PropertyValueTooLarge` or `TooManyProperties`.
+    /// `PropertyNameInvalid`, `PropertyNameTooLong`, `PropertyValueTooLarge` or
+    /// `TooManyProperties`.
     pub fn into_properties(self) -> Result<Vec<(Cow<'a, str>, ValueRef<'a>)>, ServiceError> {
         let has_limits = self.style != EntityStyle::CosmosDb;
         if has_limits && self.properties.len() > PROPERTIES_MAX {

@@ -1,4 +1,5 @@
-//! A request that changes one entity, in the two forms in which a client sends it: alone, and as a part of a batch.
+//! A request that changes one entity, in the two forms in which a client sends it: alone, and as a
+//! part of a batch.
 
 use bytes::Bytes;
 use http::{HeaderName, Method, Request as HttpRequest, header};

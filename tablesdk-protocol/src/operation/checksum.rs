@@ -1,6 +1,7 @@
 //! `Content-MD5`: whether the body is the one that was sent.
 //!
-//! Guards against accidents and nothing else; what guards against attackers is the signature, and TLS. See
+//! Guards against accidents and nothing else; what guards against attackers is the signature, and
+//! TLS. See
 //! <https://learn.microsoft.com/rest/api/storageservices/common-rest-api-error-codes>.
 
 use base64::Engine as _;
@@ -15,7 +16,8 @@ use crate::types::{ErrorCode, ServiceError};
 ///
 /// # Errors
 ///
-/// `InvalidMd5` when the header holds no checksum, or is there twice; `Md5Mismatch` when it holds another one.
+/// `InvalidMd5` when the header holds no checksum, or is there twice; `Md5Mismatch` when it holds
+/// another one.
 pub(super) fn check(headers: RequestHeaders<'_>, body: &[u8]) -> Result<(), ServiceError> {
     let Some(value) = headers.first(CONTENT_MD5) else {
         return Ok(());

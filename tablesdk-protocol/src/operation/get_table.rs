@@ -1,4 +1,5 @@
-//! Query Tables with a name: one table. See <https://learn.microsoft.com/rest/api/storageservices/query-tables>.
+//! Query Tables with a name: one table. See
+//! <https://learn.microsoft.com/rest/api/storageservices/query-tables>.
 
 use bytes::Bytes;
 use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode};

@@ -1,4 +1,5 @@
-//! The headers of a request, as the operations read them: whether it came alone or as a part of a batch.
+//! The headers of a request, as the operations read them: whether it came alone or as a part of a
+//! batch.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 

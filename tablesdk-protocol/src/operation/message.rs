@@ -121,7 +121,8 @@ impl RequestParts<'_> {
         text.filter(|text| !text.trim().is_empty())
     }
 
-    /// The level of metadata that `$format`, or else `Accept`, asks for, in a version that has JSON.
+    /// The level of metadata that `$format`, or else `Accept`, asks for, in a version that has
+    /// JSON.
     pub(super) fn metadata_level(&self) -> Result<MetadataLevel, ServiceError> {
         let level = self.accepted_level()?;
         self.require_version_with_json()?;
@@ -157,10 +158,12 @@ impl RequestParts<'_> {
         Ok(names)
     }
 
-    /// Refuses JSON in the versions that do not have it. A request without versions speaks the newest ones.
+    /// Refuses JSON in the versions that do not have it. A request without versions speaks the
+    /// newest ones.
     fn require_version_with_json(&self) -> Result<(), ServiceError> {
         let version = self.headers.first(name::X_MS_VERSION);
-        // SERVICE: the Go client sends empty versions with the changes of a batch, and they are the same as none.
+        // SERVICE: the Go client sends empty versions with the changes of a batch, and they are the
+        // same as none.
         let version = version.filter(|version| !version.is_empty());
         // Dates of this form compare as strings. Other forms are refused elsewhere.
         let is_older = version.is_some_and(|version| version < FIRST_VERSION_WITH_JSON);
@@ -186,7 +189,8 @@ impl RequestParts<'_> {
     }
 }
 
-/// The major version of OData that the client speaks: the newest that it reads, or else the one that the request has.
+/// The major version of OData that the client speaks: the newest that it reads, or else the one
+/// that the request has.
 fn data_service_version(headers: RequestHeaders<'_>) -> Option<u32> {
     let newest = headers.first(name::MAX_DATA_SERVICE_VERSION);
     let version = newest.or_else(|| headers.first(name::DATA_SERVICE_VERSION))?;
@@ -228,8 +232,9 @@ impl Prefer {
         Self::from_headers(RequestHeaders::Alone(headers))
     }
 
-    /// Reads the header: a list in any number of parts, whose items have parameters and any case. Of two that contradict each
-    /// other, the first holds. Preferences that the service does not know are no error, as RFC 7240 wants it.
+    /// Reads the header: a list in any number of parts, whose items have parameters and any case.
+    /// The first of two items that contradict each other holds. Preferences that the service does
+    /// not know are no error, as RFC 7240 wants it.
     pub(super) fn from_headers(headers: RequestHeaders<'_>) -> Self {
         match headers.first(name::PREFER) {
             None => return Self::Unspecified,
@@ -338,7 +343,8 @@ impl Answer {
     fn new(status: http::StatusCode, body: Bytes) -> Self {
         let mut response = Response::new(body);
         *response.status_mut() = status;
-        // With those that every response has, so that they are not moved when the server adds these.
+        // With those that every response has, so that they are not moved when the server adds
+        // these.
         *response.headers_mut() = HeaderMap::with_capacity(HEADERS);
         Self(response)
     }

@@ -1,4 +1,5 @@
-//! The operations of the service, one file each: a `Request` and a `Response`, both with `encode` and `decode`.
+//! The operations of the service, one file each: a `Request` and a `Response`, both with `encode`
+//! and `decode`.
 //!
 //! The client's pipeline adds what every request has: date, version, signature and request ids. The
 //! server's pipeline adds what every response has. See
@@ -70,8 +71,8 @@ pub enum Operation {
     QueryTables(query_tables::Request),
     /// Changes the properties of the service.
     SetServiceProperties(service_properties::SetRequest),
-    /// Addresses a resource of the account below a table. No operation has that address: the error is the response, unless the
-    /// table does not exist, which comes first.
+    /// Addresses a resource of the account below a table. No operation has that address: the error
+    /// is the response, unless the table does not exist, which comes first.
     Misplaced(TableName, ServiceError),
     /// Replaces the stored access policies of a table.
     SetTableAcl(table_acl::SetRequest),
@@ -84,8 +85,9 @@ impl Operation {
     ///
     /// # Errors
     ///
-    /// `UnsupportedHttpVerb` for a verb that no resource has, `MethodNotAllowed` for one that this resource does not have,
-    /// `Md5Mismatch` for a body that is not the one that was sent, and the errors of each operation's `decode`.
+    /// `UnsupportedHttpVerb` for a verb that no resource has, `MethodNotAllowed` for one that this
+    /// resource does not have, `Md5Mismatch` for a body that is not the one that was sent, and the
+    /// errors of each operation's `decode`.
     pub fn decode(request: ReceivedRequest) -> Result<Self, ServiceError> {
         let parts = RequestParts {
             account: &request.account,
@@ -156,7 +158,8 @@ impl Operation {
             ResourcePath::Metadata if method == Method::GET => {
                 Self::GetMetadata(get_metadata::Request)
             }
-            // SERVICE: what follows the name of the table is passed over, so that this is an insert, and fails as one.
+            // SERVICE: what follows the name of the table is passed over, so that this is an
+            // insert, and fails as one.
             ResourcePath::Misplaced(table, _) if method == Method::POST => {
                 Self::InsertEntity(insert_entity::Request::decode(table, &request)?)
             }

@@ -1,4 +1,5 @@
-//! Query Entities: a page of them. See <https://learn.microsoft.com/rest/api/storageservices/query-entities>.
+//! Query Entities: a page of them. See
+//! <https://learn.microsoft.com/rest/api/storageservices/query-entities>.
 
 use bytes::Bytes;
 use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode};

@@ -1,4 +1,5 @@
-//! Update, Merge, Insert Or Replace and Insert Or Merge Entity: one operation with two modes and an optional condition.
+//! Update, Merge, Insert Or Replace and Insert Or Merge Entity: one operation with two modes and an
+//! optional condition.
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/update-entity2>,
 //! <https://learn.microsoft.com/rest/api/storageservices/merge-entity>,
@@ -92,7 +93,8 @@ pub enum MergeMethod {
     Post,
 }
 
-/// Turns a merge into the form that Cosmos DB knows: `POST` with `X-HTTP-Method: MERGE`. Leaves other requests as they are.
+/// Turns a merge into the form that Cosmos DB knows: `POST` with `X-HTTP-Method: MERGE`. Leaves
+/// other requests as they are.
 pub fn merge_by_post(request: &mut HttpRequest<Bytes>) {
     if *request.method() == Method::PATCH {
         *request.method_mut() = Method::POST;

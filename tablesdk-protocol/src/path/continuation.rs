@@ -12,7 +12,8 @@ use base64::engine::general_purpose::{GeneralPurpose, PAD};
 pub struct EntityContinuation {
     /// The value of `NextPartitionKey`.
     pub next_partition_key: String,
-    /// The value of `NextRowKey`. The service may leave it out, and then it must not be sent back empty.
+    /// The value of `NextRowKey`. The service may leave it out, and then it must not be sent back
+    /// empty.
     pub next_row_key: Option<String>,
 }
 
@@ -47,7 +48,8 @@ pub fn decode_token(token: &str) -> Result<String, InvalidTokenError> {
 #[error("not a continuation token of this service")]
 pub struct InvalidTokenError;
 
-// SERVICE: the recorded tokens show `-` for the padding; what stands for `+` and `/` was never seen.
+// SERVICE: the recorded tokens show `-` for the padding; what stands for `+` and `/` was never
+// seen.
 const TOKEN_BASE64: GeneralPurpose = GeneralPurpose::new(
     &match Alphabet::new("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789*_") {
         Ok(alphabet) => alphabet,

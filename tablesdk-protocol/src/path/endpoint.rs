@@ -10,8 +10,9 @@ use http::Uri;
 use super::resource_path::write_entity_path;
 use crate::types::{EntityKey, TableName};
 
-/// The URL under which an account's tables are addressed, such as `https://acct.table.core.windows.net` or
-/// `http://127.0.0.1:10002/devstoreaccount1`. Has no trailing slash.
+/// The URL under which an account's tables are addressed, such as
+/// `https://acct.table.core.windows.net` or `http://127.0.0.1:10002/devstoreaccount1`. Has no
+/// trailing slash.
 ///
 /// ```
 /// # use tablesdk_protocol::Endpoint;
@@ -45,13 +46,15 @@ impl Endpoint {
         let (_, rest) = self.url.split_once("://").unwrap_or_default();
         let authority = rest.split('/').next().unwrap_or_default();
         match authority.rsplit_once(':') {
-            // What is behind the last colon of an IPv6 address without a port ends with its bracket.
+            // What is behind the last colon of an IPv6 address without a port ends with its
+            // bracket.
             Some((host, port)) if !port.ends_with(']') => host,
             _ => authority,
         }
     }
 
-    /// The path that precedes every resource: empty for an endpoint of host style, `/account` for one of path style.
+    /// The path that precedes every resource: empty for an endpoint of host style, `/account` for
+    /// one of path style.
     pub fn path(&self) -> &str {
         self.url.get(self.path_start..).unwrap_or_default()
     }
@@ -61,8 +64,9 @@ impl Endpoint {
         self.url.starts_with("https://")
     }
 
-    /// The account that the URL names: the first segment of the path, or else the first label of a host that has
-    /// `.table.` in it. A trailing `-secondary` is no part of it. `None` for a custom domain.
+    /// The account that the URL names: the first segment of the path, or else the first label of a
+    /// host that has `.table.` in it. A trailing `-secondary` is no part of it. `None` for a custom
+    /// domain.
     pub fn account(&self) -> Option<&str> {
         let segment = self.path().split('/').find(|segment| !segment.is_empty());
         let account = segment.or_else(|| {
@@ -73,8 +77,9 @@ impl Endpoint {
         Some(account.strip_suffix("-secondary").unwrap_or(account))
     }
 
-    /// The endpoint of the account's secondary, `account-secondary`, which serves reads of a geo-redundant account.
-    /// `None` for a custom domain, whose secondary has a name of its own, and for an endpoint that is a secondary already.
+    /// The endpoint of the account's secondary, `account-secondary`, which serves reads of a
+    /// geo-redundant account. `None` for a custom domain, whose secondary has a name of its own,
+    /// and for an endpoint that is a secondary already.
     ///
     /// ```
     /// # use tablesdk_protocol::Endpoint;
@@ -186,7 +191,8 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// A string is not an [`Endpoint`]. The error never contains the string, which may contain a signature.
+/// A string is not an [`Endpoint`]. The error never contains the string, which may contain a
+/// signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidEndpointError {

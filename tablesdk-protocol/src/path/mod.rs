@@ -1,4 +1,5 @@
-//! The parts of a URL: the endpoint of an account, the path of a resource, query options, and the tokens of pages.
+//! The parts of a URL: the endpoint of an account, the path of a resource, query options, and the
+//! tokens of pages.
 
 pub mod continuation;
 mod endpoint;

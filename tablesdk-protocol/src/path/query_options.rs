@@ -54,8 +54,8 @@ impl QueryOptions {
         self.pairs.push((Cow::Borrowed(name), value.into()));
     }
 
-    /// The names in `$select`, each once; `None` for all. At most 252, and without the names of metadata. Blanks around them are ignored, or
-    /// kept as a part of them.
+    /// The names in `$select`, each once; `None` for all. At most 252, and without the names of
+    /// metadata. Blanks around them are ignored, or kept as a part of them.
     pub(crate) fn select(&self, keeps_blanks: bool) -> Result<Option<Vec<String>>, ServiceError> {
         let list = self.get("$select").unwrap_or_default();
         let mut names: Vec<String> = Vec::new();
@@ -64,7 +64,8 @@ impl QueryOptions {
             if name == "*" {
                 return Ok(None);
             }
-            // SERVICE: assumed. As a property it would collide with the metadata of the same name in the response.
+            // SERVICE: assumed. As a property it would collide with the metadata of the same name
+            // in the response.
             if name.contains('@') || name.starts_with("odata.") {
                 return Err(ErrorCode::InvalidInput.into());
             }
@@ -102,11 +103,13 @@ impl QueryOptions {
         }
     }
 
-    /// `timeout`: how long the operation may take, from 1 to 30 seconds. More counts as 30, and so does an absent value.
+    /// `timeout`: how long the operation may take, from 1 to 30 seconds. More counts as 30, and so
+    /// does an absent value.
     ///
     /// # Errors
     ///
-    /// `InvalidQueryParameterValue` for a value that is not a whole number, `OutOfRangeQueryParameterValue` for zero.
+    /// `InvalidQueryParameterValue` for a value that is not a whole number,
+    /// `OutOfRangeQueryParameterValue` for zero.
     // SERVICE: that 30 is the most is documented; both codes are assumed.
     pub fn timeout(&self) -> Result<Duration, ServiceError> {
         let text = match self.get("timeout") {
@@ -173,7 +176,8 @@ const UNSUPPORTED: [&str; 6] = [
     "$skiptoken",
 ];
 
-/// The maximum number of options of a query. The service knows about thirty; a limit bounds the memory that unknown ones take.
+/// The maximum number of options of a query. The service knows about thirty; a limit bounds the
+/// memory that unknown ones take.
 const OPTIONS_MAX: usize = 256;
 
 #[cfg(test)]

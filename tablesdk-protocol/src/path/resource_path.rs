@@ -1,7 +1,7 @@
 //! The path of a resource below an account: printed by the client, read by the server.
 //!
-//! Quotes in keys are doubled first and percent-encoded after; reading goes the other way round, and reads every spelling
-//! that clients use. See
+//! Quotes in keys are doubled first and percent-encoded after; reading goes the other way round,
+//! and reads every spelling that clients use. See
 //! <https://learn.microsoft.com/rest/api/storageservices/addressing-table-service-resources>.
 
 use std::borrow::Cow;
@@ -32,18 +32,20 @@ pub enum ResourcePath {
     Batch,
     /// `/$metadata`: the model of the service.
     Metadata,
-    /// `/people/Tables`: a resource of the account behind the name of a table, as a client asks for it whose endpoint ends with
-    /// that name. Nothing is there, but the service has responses of its own for it. Keeps what follows the table's name, decoded.
+    /// `/people/Tables`: a resource of the account behind the name of a table, as a client asks for
+    /// it whose endpoint ends with that name. Nothing is there, but the service has responses of
+    /// its own for it. Keeps what follows the table's name, decoded.
     Misplaced(TableName, String),
 }
 
 impl ResourcePath {
-    /// Reads a path as it is on the wire, without the account's segment. Empty segments count as absent.
+    /// Reads a path as it is on the wire, without the account's segment. Empty segments count as
+    /// absent.
     ///
     /// # Errors
     ///
-    /// When the path names no resource of the service (`InvalidUri`, `InvalidInput`), or when a name or key in it breaks
-    /// its rules.
+    /// When the path names no resource of the service (`InvalidUri`, `InvalidInput`), or when a
+    /// name or key in it breaks its rules.
     pub fn parse(path: &str) -> Result<Self, ServiceError> {
         if path.len() > PATH_BYTES_MAX {
             return Err(ErrorCode::InvalidUri.into());
@@ -197,8 +199,8 @@ pub(crate) fn write_entity_path(
     out.write_str(")")
 }
 
-/// Prints a key as it stands in a URL: in quotes, its own quotes doubled and left as they are, the rest
-/// percent-encoded.
+/// Prints a key as it stands in a URL: in quotes, its own quotes doubled and left as they are, the
+/// rest percent-encoded.
 pub(crate) struct KeyLiteral<'a>(pub(crate) &'a str);
 
 impl KeyLiteral<'_> {
@@ -250,7 +252,8 @@ impl From<TableNameError> for ServiceError {
     }
 }
 
-/// The longest path that is read, in bytes. The longest that names something has about a tenth of it, all of it escaped.
+/// The longest path that is read, in bytes. The longest that names something has about a tenth of
+/// it, all of it escaped.
 const PATH_BYTES_MAX: usize = 64 * 1024;
 
 /// All but the unreserved characters of RFC 3986.

@@ -1,4 +1,5 @@
-//! The service's error codes: name, status and message in one table. Unknown codes are kept, not lost.
+//! The service's error codes: name, status and message in one table. Unknown codes are kept, not
+//! lost.
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/table-service-error-codes>.
 

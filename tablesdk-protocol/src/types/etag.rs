@@ -1,7 +1,8 @@
 //! ETags and the conditions that name them.
 //!
-//! A client treats an ETag as opaque. The service forms it from the entity's timestamp, which is how this server forms it,
-//! too. See <https://learn.microsoft.com/rest/api/storageservices/update-entity2>.
+//! A client treats an ETag as opaque. The service forms it from the entity's timestamp, which is
+//! how this server forms it, too. See
+//! <https://learn.microsoft.com/rest/api/storageservices/update-entity2>.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -12,7 +13,8 @@ use percent_encoding::percent_decode_str;
 use crate::types::PrintedTimestamp;
 use crate::types::Timestamp;
 
-/// The version of an entity, such as `W/"datetime'2021-09-21T01%3A04%3A37.9678478Z'"`. Changes with every write.
+/// The version of an entity, such as `W/"datetime'2021-09-21T01%3A04%3A37.9678478Z'"`. Changes with
+/// every write.
 ///
 /// ```
 /// # use tablesdk_protocol::ETag;
@@ -24,7 +26,8 @@ use crate::types::Timestamp;
 #[derive(Clone)]
 pub struct ETag(Repr);
 
-/// ETags of the service's usual form have at most as many bytes as are held in place: each entity of a page has one.
+/// ETags of the service's usual form have at most as many bytes as are held in place: each entity
+/// of a page has one.
 #[derive(Clone)]
 enum Repr {
     InPlace { len: u8, bytes: [u8; IN_PLACE_MAX] },
@@ -34,8 +37,8 @@ enum Repr {
 const IN_PLACE_MAX: usize = "W/\"datetime'2021-09-21T01%3A04%3A37.9678478Z'\"".len();
 
 impl ETag {
-    /// `*`, the condition that any version satisfies: a write with it needs an entity that exists, whatever its version. It is the ETag
-    /// of no entity, and is not parsed from a string.
+    /// `*`, the condition that any version satisfies: a write with it needs an entity that exists,
+    /// whatever its version. It is the ETag of no entity, and is not parsed from a string.
     ///
     /// ```
     /// # use tablesdk_protocol::ETag;
@@ -53,7 +56,8 @@ impl ETag {
         Self::from_printed(&timestamp.print())
     }
 
-    /// The ETag that Cosmos DB gives an entity written at that time: with all seven digits of a fraction.
+    /// The ETag that Cosmos DB gives an entity written at that time: with all seven digits of a
+    /// fraction.
     pub fn from_padded_timestamp(timestamp: Timestamp) -> Self {
         Self::from_text(&timestamp.to_padded_string())
     }
@@ -147,10 +151,11 @@ impl ETag {
     }
 }
 
-/// Reads an ETag from outside, such as the one in the `If-Match` header of a request: one ETag, weak or strong, in double quotes.
+/// Reads an ETag from outside, such as the one in the `If-Match` header of a request: one ETag,
+/// weak or strong, in double quotes.
 ///
-/// The string stays as it is. `*` is no ETag, and neither is a list of several. The ETags of the service are weak; it refuses a
-/// strong one.
+/// The string stays as it is. `*` is no ETag, and neither is a list of several. The ETags of the
+/// service are weak; it refuses a strong one.
 ///
 /// ```
 /// # use tablesdk_protocol::ETag;

@@ -1,4 +1,5 @@
-//! `Edm.Guid`: sixteen bytes, printed and read, nothing else. Generating one is the caller's business.
+//! `Edm.Guid`: sixteen bytes, printed and read, nothing else. Generating one is the caller's
+//! business.
 
 use std::fmt;
 use std::str::FromStr;

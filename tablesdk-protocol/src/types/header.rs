@@ -47,15 +47,16 @@ pub const X_MS_VERSION: HeaderName = HeaderName::from_static("x-ms-version");
 /// The method that a POST stands for.
 pub const X_HTTP_METHOD: HeaderName = HeaderName::from_static("x-http-method");
 
-/// The name in the case that the service and its clients write it in, where text is compared with more care than HTTP
-/// demands: in the parts of a batch.
+/// The name in the case that the service and its clients write it in, where text is compared with
+/// more care than HTTP demands: in the parts of a batch.
 // SERVICE: a client in JavaScript looks for `ETag:` in exactly this case.
 pub fn spelling(name: &HeaderName) -> &str {
     let spelled = SPELLINGS.iter().find(|(known, _)| known == name);
     spelled.map_or(name.as_str(), |(_, spelling)| spelling)
 }
 
-/// The value of a header as a string: `None` unless it consists of visible ASCII characters and blanks, as that of most headers.
+/// The value of a header as a string: `None` unless it consists of visible ASCII characters and
+/// blanks, as that of most headers.
 pub fn text(value: &[u8]) -> Option<&str> {
     let is_text = |byte: u8| matches!(byte, b' '..=b'~' | b'\t');
     // Without an early end, so that many bytes are looked at together.

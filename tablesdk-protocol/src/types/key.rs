@@ -1,6 +1,8 @@
-//! Partition key and row key: what is a key, and *the* order of keys, used by everything that sorts or ranges over them.
+//! Partition key and row key: what is a key, and *the* order of keys, used by everything that sorts
+//! or ranges over them.
 //!
-//! See <https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model#system-properties>.
+//! See
+//! <https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model#system-properties>.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -10,7 +12,8 @@ use crate::types::limits::KEY_UNITS_MAX;
 
 /// The partition key and the row key of an entity, which together identify it within its table.
 ///
-/// Ordered as the service returns entities: by partition key, then by row key, each by UTF-16 code units.
+/// Ordered as the service returns entities: by partition key, then by row key, each by UTF-16 code
+/// units.
 ///
 /// ```
 /// # use tablesdk_protocol::EntityKey;
@@ -85,13 +88,14 @@ macro_rules! key_text {
         pub struct $name(String);
 
         impl $name {
-            /// Checks the string against the service's rules for keys: at most 512 UTF-16 units, none of `/ \ # ?`,
-            /// no control character (U+0000 to U+001F, U+007F to U+009F). It may be empty.
+            /// Checks the string against the service's rules for keys: at most 512 UTF-16 units,
+            /// none of `/ \ # ?`, no control character (U+0000 to U+001F, U+007F to U+009F). It may
+            /// be empty.
             ///
             /// # Errors
             ///
-            /// When a rule is broken. The service would return `OutOfRangeInput` for a forbidden character and
-            /// `PropertyValueTooLarge` for a string that is too long.
+            /// When a rule is broken. The service would return `OutOfRangeInput` for a forbidden
+            /// character and `PropertyValueTooLarge` for a string that is too long.
             pub fn new(text: impl Into<String>) -> Result<Self, KeyError> {
                 let text = text.into();
                 match problem_of(&text) {

@@ -1,4 +1,5 @@
-//! The values that all other modules share: property values, keys, names, timestamps, limits and errors.
+//! The values that all other modules share: property values, keys, names, timestamps, limits and
+//! errors.
 //!
 //! They do not know how they are transmitted.
 

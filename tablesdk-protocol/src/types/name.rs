@@ -1,6 +1,7 @@
 //! Names of tables and of properties: parsed once, valid from then on.
 //!
-//! See <https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model#table-names>.
+//! See
+//! <https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model#table-names>.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -10,8 +11,9 @@ use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCa
 
 use crate::types::limits::{PROPERTY_NAME_UNITS_MAX, TABLE_NAME_LENGTH_MAX, TABLE_NAME_LENGTH_MIN};
 
-/// The name of a table: 3 to 63 ASCII letters and digits, a letter first, not `tables`; or one of the names that the service
-/// gives the tables of its metrics, such as `$MetricsHourPrimaryTransactionsTable`.
+/// The name of a table: 3 to 63 ASCII letters and digits, a letter first, not `tables`; or one of
+/// the names that the service gives the tables of its metrics, such as
+/// `$MetricsHourPrimaryTransactionsTable`.
 ///
 /// Keeps its case, but compares without it, as the service does.
 ///
@@ -31,8 +33,8 @@ impl TableName {
     ///
     /// # Errors
     ///
-    /// When a rule is broken. The service would return `OutOfRangeInput` for the length and `InvalidResourceName` for
-    /// the rest.
+    /// When a rule is broken. The service would return `OutOfRangeInput` for the length and
+    /// `InvalidResourceName` for the rest.
     pub fn new(text: impl Into<String>) -> Result<Self, TableNameError> {
         let text = text.into();
         match Self::problem_of(&text) {
@@ -76,7 +78,8 @@ impl TableName {
     }
 }
 
-/// `$MetricsCapacityBlob`, one of those for each period, location and service, or one of the classic ones for each service.
+/// `$MetricsCapacityBlob`, one of those for each period, location and service, or one of the
+/// classic ones for each service.
 fn is_metrics(text: &str) -> bool {
     let Some((start, name)) = text.split_at_checked(METRICS.len()) else {
         return false;
@@ -193,10 +196,12 @@ pub enum TableNameProblem {
     Reserved,
 }
 
-/// Checks the name of a property: an identifier of C# with at most 255 UTF-16 units. It starts with a letter of any script or `_`.
-/// Combining marks, decimal digits, connectors such as `_`, and invisible format characters may follow.
+/// Checks the name of a property: an identifier of C# with at most 255 UTF-16 units. It starts with
+/// a letter of any script or `_`. Combining marks, decimal digits, connectors such as `_`, and
+/// invisible format characters may follow.
 ///
-/// See <https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model#property-names>.
+/// See
+/// <https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model#property-names>.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! How values are written and read by serde, in the JSON of a web service: strings where JSON has no type of its own.
+//! How values are written and read by serde, in the JSON of a web service: strings where JSON has
+//! no type of its own.
 //!
 //! This is not the format of the table service, which `wire::json` knows.
 
@@ -70,8 +71,9 @@ impl<'de> Deserialize<'de> for EntityKey {
     }
 }
 
-/// As the plain value, without its type: numbers and booleans as such, everything else as a string. Binary is Base64. A number
-/// that JSON does not have is one of the strings `NaN`, `Infinity` and `-Infinity`.
+/// As the plain value, without its type: numbers and booleans as such, everything else as a string.
+/// Binary is Base64. A number that JSON does not have is one of the strings `NaN`, `Infinity` and
+/// `-Infinity`.
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {

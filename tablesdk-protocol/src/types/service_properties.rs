@@ -76,7 +76,8 @@ impl ServiceProperties {
     ///
     /// # Errors
     ///
-    /// When one is exceeded. The service would return `InvalidXmlNodeValue` for an item of a CORS rule, and else `InvalidXmlDocument`.
+    /// When one is exceeded. The service would return `InvalidXmlNodeValue` for an item of a CORS
+    /// rule, and else `InvalidXmlDocument`.
     pub fn check(&self) -> Result<(), ServicePropertiesError> {
         let metrics = [&self.hour_metrics, &self.minute_metrics];
         let days = metrics.into_iter().flatten().map(|m| m.retention_days);
@@ -185,7 +186,8 @@ pub struct CorsRule {
 }
 
 impl CorsRule {
-    /// A rule for pages of that origin, such as `https://www.contoso.example`, or `*` for all. It allows no method yet.
+    /// A rule for pages of that origin, such as `https://www.contoso.example`, or `*` for all. It
+    /// allows no method yet.
     pub fn new(origin: impl Into<String>) -> Self {
         Self::default().allow_origin(origin)
     }

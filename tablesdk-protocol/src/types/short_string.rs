@@ -1,4 +1,5 @@
-//! Strings that need no memory of their own while they are short: each entity of a page has many of them.
+//! Strings that need no memory of their own while they are short: each entity of a page has many of
+//! them.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};

@@ -1,8 +1,10 @@
-//! A cursor over a string, for the small fixed grammars of this crate. Never slices inside a character.
+//! A cursor over a string, for the small fixed grammars of this crate. Never slices inside a
+//! character.
 
 use std::str::FromStr;
 
-/// Reads a whole number that is written in digits alone, without the sign that the standard library would take.
+/// Reads a whole number that is written in digits alone, without the sign that the standard library
+/// would take.
 pub(crate) fn whole_number<N: FromStr>(text: &str) -> Option<N> {
     is_digits(text).then(|| text.parse().ok()).flatten()
 }

@@ -188,7 +188,8 @@ impl ValueRef<'_> {
         }
     }
 
-    /// The bytes that the service counts for the value in the size of an entity. Text takes two for each UTF-16 code unit.
+    /// The bytes that the service counts for the value in the size of an entity. Text takes two for
+    /// each UTF-16 code unit.
     pub fn counted_bytes(&self) -> usize {
         match self {
             Self::Binary(bytes) => bytes.len() + 4,
@@ -216,11 +217,13 @@ impl ValueRef<'_> {
 
     /// How this stored value compares with a literal of a filter.
     ///
-    /// * Text compares by UTF-16 code units, binary by bytes, false before true, a GUID as it is printed.
+    /// * Text compares by UTF-16 code units, binary by bytes, false before true, a GUID as it is
+    ///   printed.
     /// * An integer literal is promoted to the wider type of the property, never the other way.
     /// * A value of another type is *less* than any literal.
     /// * A NaN on either side compares with nothing: `None`.
-    // SERVICE: types that differ, and the promotion of integers, as observed by a community stub's tests.
+    // SERVICE: types that differ, and the promotion of integers, as observed by a community stub's
+    // tests.
     #[inline]
     pub fn compare_to_literal(&self, literal: &Value) -> Option<Ordering> {
         Some(match (self, literal) {
@@ -266,10 +269,12 @@ fn compare_double_to_integer(double: f64, integer: i64) -> Option<Ordering> {
 
 /// Compares two texts by their UTF-16 code units, the order of keys and of strings in filters.
 ///
-/// It differs from the order of UTF-8 bytes only where a character above U+FFFF meets one from U+E000 to U+FFFF.
+/// It differs from the order of UTF-8 bytes only where a character above U+FFFF meets one from
+/// U+E000 to U+FFFF.
 pub fn compare_utf16(a: &str, b: &str) -> Ordering {
-    // A character above U+FFFF starts with a surrogate, all of which lie between U+D800 and U+DFFF, where no other
-    // character lies: any number from there stands for them when the other character is not of their kind.
+    // A character above U+FFFF starts with a surrogate, all of which lie between U+D800 and U+DFFF,
+    // where no other character lies: any number from there stands for them when the other character
+    // is not of their kind.
     let rank = |c: char| if c > '\u{FFFF}' { 0xD800 } else { u32::from(c) };
     let mut left = a.chars();
     let mut right = b.chars();

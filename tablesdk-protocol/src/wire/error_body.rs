@@ -17,8 +17,8 @@ pub enum ErrorForm {
     /// The request's id and the time follow, each in a line.
     #[default]
     Storage,
-    /// A line with the request's id in another spelling follows, behind a line of the gateway if that refused the request. The language is
-    /// `en-us`, and a line end follows the body.
+    /// A line with the request's id in another spelling follows, behind a line of the gateway if
+    /// that refused the request. The language is `en-us`, and a line end follows the body.
     Cosmos,
 }
 
@@ -48,7 +48,8 @@ impl ErrorForm {
     }
 }
 
-/// Prints the error as OData JSON on one line, with the request's id and time at the end of the message.
+/// Prints the error as OData JSON on one line, with the request's id and time at the end of the
+/// message.
 pub fn write(error: &ServiceError, form: ErrorForm, request_id: &str, now: Timestamp) -> Vec<u8> {
     let message = form.message(error, request_id, &now.to_string());
     let body = Body {
@@ -124,8 +125,9 @@ pub fn read(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> ServiceErro
     })
 }
 
-/// Reads the error of a response from its body, JSON or XML, or else from the `x-ms-error-code` header. `None` when it has
-/// neither: then the response is not the service's, but for example a proxy's.
+/// Reads the error of a response from its body, JSON or XML, or else from the `x-ms-error-code`
+/// header. `None` when it has neither: then the response is not the service's, but for example a
+/// proxy's.
 pub fn recognise(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Option<ServiceError> {
     let in_body = match serde_json::from_slice::<OwnedBody>(body) {
         Ok(body) => Some((body.error.code, body.error.message.value)),
@@ -144,7 +146,8 @@ pub fn recognise(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Option
     Some(ServiceError::new(code, message).with_status(status))
 }
 
-/// Code and message of `<m:error><m:code>…`, as the service writes it, or of `<Error><Code>…`, as emulators do.
+/// Code and message of `<m:error><m:code>…`, as the service writes it, or of `<Error><Code>…`, as
+/// emulators do.
 fn read_xml(body: &[u8]) -> Option<(String, String)> {
     let (root, document) = plain(body).ok()?;
     let error: XmlBody = quick_xml::de::from_str(&document).ok()?;

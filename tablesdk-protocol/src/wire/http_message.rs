@@ -1,7 +1,9 @@
-//! An HTTP message as text, as a part of a batch contains it: its first line, its headers, its body.
+//! An HTTP message as text, as a part of a batch contains it: its first line, its headers, its
+//! body.
 //!
-//! Lines are written with CR LF. They are read with CR LF or with a bare LF. What is read is borrowed from the text, and a line is
-//! looked at once. [`multipart`](super::multipart) determines where a body ends; the operations interpret the message.
+//! Lines are written with CR LF. They are read with CR LF or with a bare LF. What is read is
+//! borrowed from the text, and a line is looked at once. [`multipart`](super::multipart) determines
+//! where a body ends; the operations interpret the message.
 
 use std::io::Write as _;
 use std::{fmt, str};
@@ -79,7 +81,8 @@ pub fn read_request<'t>(
     headers: &mut Vec<HeaderLine<'t>>,
 ) -> Result<RequestText<'t>, MalformedMessage> {
     let (line, rest) = read(text, headers)?;
-    // The target is all between the first space and the last: some clients leave the spaces of keys as they are.
+    // The target is all between the first space and the last: some clients leave the spaces of keys
+    // as they are.
     let (method, target) = line.split_once(' ').ok_or(MalformedMessage)?;
     let (target, version) = target.rsplit_once(' ').ok_or(MalformedMessage)?;
     if !version.starts_with("HTTP/") {
@@ -169,8 +172,8 @@ pub fn body_behind<'t>(head: &[u8], text: &'t [u8]) -> Option<&'t [u8]> {
 
 /// Reads headers up to the blank line after them, or to the end. Returns what follows.
 ///
-/// `headers` then holds them, and nothing else. What it held before is used: messages of one batch have most lines in common, and
-/// a line that is the same is not read again.
+/// `headers` then holds them, and nothing else. What it held before is used: messages of one batch
+/// have most lines in common, and a line that is the same is not read again.
 ///
 /// # Errors
 ///
@@ -256,7 +259,8 @@ fn read<'t>(
     Ok((line.trim_end(), rest))
 }
 
-/// The bytes without the line ends after them. Some clients send another one after a body, or instead of one, which JSON permits.
+/// The bytes without the line ends after them. Some clients send another one after a body, or
+/// instead of one, which JSON permits.
 fn without_line_ends(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().rposition(|byte| !is_line_end(*byte));
     end.and_then(|end| bytes.get(..=end)).unwrap_or_default()

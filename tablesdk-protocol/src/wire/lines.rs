@@ -1,4 +1,5 @@
-//! Tables in a file: lines of JSON. The command line exports and imports them, and the server saves and loads them.
+//! Tables in a file: lines of JSON. The command line exports and imports them, and the server saves
+//! and loads them.
 //!
 //! ```text
 //! {"format":"tablesdk","version":1}
@@ -7,13 +8,16 @@
 //! {"end":{"tables":1,"entities":1}}
 //! ```
 //!
-//! * The first line contains the name and the version of the format. A reader rejects unknown versions.
-//! * A line with only a table says that the table exists, so that empty tables are kept. It comes before the entities of the table.
-//! * An entity is written as the JSON of the service: a type that the JSON value does not determine is annotated. `Timestamp` is the
-//!   time of the last write in the account that was exported. It is not imported, since the service sets it.
+//! * The first line contains the name and the version of the format. A reader rejects unknown
+//!   versions.
+//! * A line with only a table says that the table exists, so that empty tables are kept. It comes
+//!   before the entities of the table.
+//! * An entity is written as the JSON of the service: a type that the JSON value does not determine
+//!   is annotated. `Timestamp` is the time of the last write in the account that was exported. It
+//!   is not imported, since the service sets it.
 //! * The last line contains the numbers of tables and entities: a file without it was truncated.
-//! * Every line contains the name of its table, so lines can be removed, sorted and combined with line tools, with new numbers in the
-//!   last line.
+//! * Every line contains the name of its table, so lines can be removed, sorted and combined with
+//!   line tools, with new numbers in the last line.
 //!
 //! Lines end with `\n`, are UTF-8, and have no other members.
 
@@ -27,7 +31,8 @@ use crate::types::limits::REQUEST_BODY_BYTES_MAX;
 use crate::types::{TableName, TableNameError, Timestamp, ValueRef};
 use crate::wire::json::EntityWriter;
 
-/// The maximum length of a line, in bytes: any entity that fits into a request, with the name of its table.
+/// The maximum length of a line, in bytes: any entity that fits into a request, with the name of
+/// its table.
 pub const MAX_LINE_BYTES: usize = REQUEST_BODY_BYTES_MAX + 1024;
 
 /// The version of the format.
@@ -64,7 +69,8 @@ pub enum Line<'a> {
     Entity {
         /// The name of its table.
         table: Cow<'a, str>,
-        /// The entity as the JSON of the service. When it was read, it is JSON, and nothing else is known of it.
+        /// The entity as the JSON of the service. When it was read, it is JSON, and nothing else is
+        /// known of it.
         entity: Cow<'a, [u8]>,
     },
     /// The last line.

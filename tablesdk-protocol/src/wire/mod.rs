@@ -1,4 +1,5 @@
-//! The formats of the wire: JSON and XML bodies, error bodies, and the parts of a batch; and lines of JSON in files.
+//! The formats of the wire: JSON and XML bodies, error bodies, and the parts of a batch; and lines
+//! of JSON in files.
 
 pub mod error_body;
 pub mod http_message;

@@ -1,8 +1,9 @@
 //! The framing of a batch: parts between the lines of a boundary, in and out.
 //!
-//! Lines are written with CR LF, and read with that or with a bare LF, even mixed. A body is searched once for its boundaries, and
-//! what is between two of them is not looked at: text that resembles a boundary, or anything else, is content. Knows no
-//! operations. See <https://www.rfc-editor.org/rfc/rfc2046#section-5.1>.
+//! Lines are written with CR LF, and read with that or with a bare LF, even mixed. A body is
+//! searched once for its boundaries, and what is between two of them is not looked at: text that
+//! resembles a boundary, or anything else, is content. Knows no operations. See
+//! <https://www.rfc-editor.org/rfc/rfc2046#section-5.1>.
 
 use http::{HeaderName, header};
 use memchr::memmem::Finder;
@@ -37,7 +38,8 @@ impl<'t> Part<'t> {
         })
     }
 
-    /// The part of these bytes if it has the head of this one, as most parts of a body have the same.
+    /// The part of these bytes if it has the head of this one, as most parts of a body have the
+    /// same.
     fn with_same_head(&self, bytes: &'t [u8]) -> Option<Self> {
         // Without content, the headers may end with the part, and not with a blank line.
         let content = bytes.strip_prefix(self.head);
@@ -103,8 +105,8 @@ pub fn boundary(content_type: &str) -> Result<String, MultipartError> {
 ///
 /// # Errors
 ///
-/// `TooManyParts` for more than `parts_max`, however the body ends; `Malformed` when the last boundary is missing or a part
-/// has malformed headers.
+/// `TooManyParts` for more than `parts_max`, however the body ends; `Malformed` when the last
+/// boundary is missing or a part has malformed headers.
 pub fn parts<'t>(
     body: &'t [u8],
     boundary: &str,
@@ -414,7 +416,8 @@ mod tests {
 
     #[test]
     fn a_body_of_boundaries_takes_linear_time() {
-        // 512 KiB each. A reader that looks twice at what is behind a boundary would not come to an end here.
+        // 512 KiB each. A reader that looks twice at what is behind a boundary would not come to an
+        // end here.
         for text in [
             "\n",
             "--b_1",

@@ -1,7 +1,9 @@
-//! Entity group transaction: each change is decided independently, and either all changes are applied or none.
+//! Entity group transaction: each change is decided independently, and either all changes are
+//! applied or none.
 //!
-//! No entity occurs twice, so no change depends on another one. This module knows which change failed, but not which records are
-//! written. See <https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions>.
+//! No entity occurs twice, so no change depends on another one. This module knows which change
+//! failed, but not which records are written. See
+//! <https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions>.
 
 use std::collections::HashSet;
 
@@ -13,7 +15,8 @@ use super::{Change, Failure, Rejection};
 use crate::flavor::Flavor;
 use crate::storage::WriteBatch;
 
-/// Adds the writes of all changes, in order. A failure names the first change that cannot be applied.
+/// Adds the writes of all changes, in order. A failure names the first change that cannot be
+/// applied.
 pub(super) fn decide_batch(
     view: &View,
     flavor: Flavor,

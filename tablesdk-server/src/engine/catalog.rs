@@ -1,9 +1,11 @@
-//! [`Catalog`]: a cache of what nearly every request looks up: the ids of tables, CORS rules, stored access policies.
+//! [`Catalog`]: a cache of what nearly every request looks up: the ids of tables, CORS rules,
+//! stored access policies.
 //!
-//! The records of these change rarely. The storage numbers their changes: each snapshot has an *epoch*, the number of the last
-//! change that it contains. The cache holds values of one epoch, and is used only for snapshots of the same epoch. So it never
-//! returns a value that the snapshot does not have, whatever happens at the same time. Missing tables are not cached, because
-//! made-up names would fill the cache.
+//! The records of these change rarely. The storage numbers their changes: each snapshot has an
+//! *epoch*, the number of the last change that it contains. The cache holds values of one epoch,
+//! and is used only for snapshots of the same epoch. So it never returns a value that the snapshot
+//! does not have, whatever happens at the same time. Missing tables are not cached, because made-up
+//! names would fill the cache.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -30,7 +32,8 @@ pub(super) struct Values {
 }
 
 impl Catalog {
-    /// The value that `find` has for a snapshot of this epoch, or else the one that is read, which is kept.
+    /// The value that `find` has for a snapshot of this epoch, or else the one that is read, which
+    /// is kept.
     pub(super) fn get<T, E>(
         &self,
         epoch: Option<u64>,
@@ -201,7 +204,8 @@ mod tests {
                 assert_eq!(*found, *properties.cors.unwrap());
                 let key = &EntityKey::new("p", "r").unwrap();
                 let action = Action::Insert(&Properties::NONE);
-                // A write to the table of the round before would be rejected: that one has the entity.
+                // A write to the table of the round before would be rejected: that one has the
+                // entity.
                 run(&engine, &Command::Change(&table, Change { key, action })).unwrap();
                 run(&engine, &Command::DeleteTable(&table, Duration::ZERO)).unwrap();
                 wait_for(engine.require_table("acct", &table)).unwrap_err();

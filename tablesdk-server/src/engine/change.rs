@@ -1,6 +1,7 @@
 //! Decides a change of one entity, alone or in a batch.
 //!
-//! This module knows only the ids of tables. See <https://learn.microsoft.com/rest/api/storageservices/update-entity2>.
+//! This module knows only the ids of tables. See
+//! <https://learn.microsoft.com/rest/api/storageservices/update-entity2>.
 
 use tablesdk_protocol::limits::KEY_UNITS_MAX;
 use tablesdk_protocol::operation::update_entity::Mode;
@@ -65,7 +66,8 @@ pub(super) fn decide_change(
 
 /// Checks existence first: a missing entity is not found, whatever the ETag.
 ///
-/// An ETag is an instant: older clients make it of a timestamp, with all seven digits of its fraction, or without zeros at its end.
+/// An ETag is an instant: older clients make it of a timestamp, with all seven digits of its
+/// fraction, or without zeros at its end.
 fn require_match(
     flavor: Flavor,
     stored: Option<&Entity<'_>>,

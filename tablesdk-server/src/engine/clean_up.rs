@@ -1,12 +1,14 @@
 //! Removes the entities of deleted tables, after the deletion of the table.
 //!
-//! Deleting a table removes its name and writes a mark with its id. The clean-up removes the entities later, in small batches. The
-//! remaining work is recorded in the storage only, so that a clean-up continues where the previous one ended, also in a new process.
-//! No request reads or writes entities of a deleted table, so a clean-up does not need the writer's lock.
+//! Deleting a table removes its name and writes a mark with its id. The clean-up removes the
+//! entities later, in small batches. The remaining work is recorded in the storage only, so that a
+//! clean-up continues where the previous one ended, also in a new process. No request reads or
+//! writes entities of a deleted table, so a clean-up does not need the writer's lock.
 //!
-//! A log-structured store keeps a tombstone of each removed record until it compacts, and a read skips over all of them. So a
-//! cursor in memory records where the next batch begins: without it, each batch would skip over the tombstones of all earlier
-//! batches. A new process has no cursor, and skips over them once.
+//! A log-structured store keeps a tombstone of each removed record until it compacts, and a read
+//! skips over all of them. So a cursor in memory records where the next batch begins: without it,
+//! each batch would skip over the tombstones of all earlier batches. A new process has no cursor,
+//! and skips over them once.
 
 use std::ops::ControlFlow;
 
@@ -28,7 +30,8 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// Begins anew if a checkpoint was restored since: entities that were removed may be there again.
+    /// Begins anew if a checkpoint was restored since: entities that were removed may be there
+    /// again.
     pub(super) fn follow(&mut self, restores: u64) {
         if self.restores != restores {
             *self = Self {
@@ -50,8 +53,8 @@ impl Default for Cursor {
     }
 }
 
-/// The next removals; `None` when all deleted tables are cleaned up. Moves the cursor past them: if the batch is not committed, the
-/// cursor must be dropped.
+/// The next removals; `None` when all deleted tables are cleaned up. Moves the cursor past them: if
+/// the batch is not committed, the cursor must be dropped.
 pub(super) fn next_batch(
     view: &View,
     cursor: &mut Cursor,
@@ -204,8 +207,8 @@ mod tests {
         assert_eq!((steps_taken, storage.entities()), (3, 0));
     }
 
-    /// Keeps removed records as tombstones, as a log-structured store does until it compacts, and counts the records and
-    /// tombstones that reads step over.
+    /// Keeps removed records as tombstones, as a log-structured store does until it compacts, and
+    /// counts the records and tombstones that reads step over.
     #[derive(Clone, Default)]
     struct Tombstones {
         inner: Persistent,

@@ -1,7 +1,9 @@
-//! Decides a command: a pure function from the stored state and the time to the writes, or to a rejection.
+//! Decides a command: a pure function from the stored state and the time to the writes, or to a
+//! rejection.
 //!
-//! This module knows no locks, no clock and no HTTP. The engine ensures that the state does not change until the writes are
-//! applied. See <https://learn.microsoft.com/rest/api/storageservices/update-entity2>.
+//! This module knows no locks, no clock and no HTTP. The engine ensures that the state does not
+//! change until the writes are applied. See
+//! <https://learn.microsoft.com/rest/api/storageservices/update-entity2>.
 
 use std::time::Duration;
 
@@ -134,7 +136,8 @@ fn delete_table(
     Ok(())
 }
 
-/// Reserves the name of a deleted table for a time, and removes reservations that have ended, so that only recent ones are kept.
+/// Reserves the name of a deleted table for a time, and removes reservations that have ended, so
+/// that only recent ones are kept.
 // SERVICE: the name of a deleted table stays unusable for about 40 seconds there.
 fn hold_name(
     view: &View,

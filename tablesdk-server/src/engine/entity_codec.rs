@@ -1,8 +1,9 @@
 //! An entity's timestamp and properties as a record; see `storage/FORMAT.md`.
 //!
-//! A record contains the properties once, in the form of responses, which copy them, and before them an index: the length of each. So
-//! one property is found by its position without reading those before it. Records are read in place, without a collection. The
-//! protocol crate defines the form of a property, and reads its value. This module knows no keys. For arbitrary bytes, reading
+//! A record contains the properties once, in the form of responses, which copy them, and before
+//! them an index: the length of each. So one property is found by its position without reading
+//! those before it. Records are read in place, without a collection. The protocol crate defines the
+//! form of a property, and reads its value. This module knows no keys. For arbitrary bytes, reading
 //! terminates and does not panic.
 
 use tablesdk_protocol::wire::json::{StoredProperty, write_stored_property};
@@ -255,7 +256,8 @@ impl<'v> FromIterator<(&'v str, ValueRef<'v>)> for Properties {
     }
 }
 
-/// Adds a number as LEB128: seven bits in each byte, the low ones first, and the high bit in all but the last.
+/// Adds a number as LEB128: seven bits in each byte, the low ones first, and the high bit in all
+/// but the last.
 fn push_number(out: &mut Vec<u8>, mut number: usize) {
     loop {
         let [low, ..] = number.to_le_bytes();

@@ -1,11 +1,12 @@
 //! Evaluates a filter for an entity, or for the name of a table.
 //!
-//! A filter is compiled once per query: each property that it names gets a slot, one pass over an entity fills the slots, and the
-//! terms read only the slots. So the cost per entity is the sum of the sizes of entity and filter, never their product, but for terms that
-//! compare two properties, which only the flavor Azurite has.
+//! A filter is compiled once per query: each property that it names gets a slot, one pass over an
+//! entity fills the slots, and the terms read only the slots. So the cost per entity is the sum of
+//! the sizes of entity and filter, never their product, but for terms that compare two properties,
+//! which only the flavor Azurite has.
 //!
-//! The logic is two-valued: a comparison with a missing property is false, and `not` makes it true. The protocol crate defines how
-//! a value compares with a literal. See
+//! The logic is two-valued: a comparison with a missing property is false, and `not` makes it true.
+//! The protocol crate defines how a value compares with a literal. See
 //! <https://learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities>.
 
 use tablesdk_protocol::filter::{ComparisonOperator, Filter};
@@ -45,7 +46,8 @@ impl<'f> CompiledFilter<'f> {
         }
     }
 
-    /// The most that one evaluation costs, in the unit of [`ScanBudget`](super::ScanBudget), without the bytes that it copies.
+    /// The most that one evaluation costs, in the unit of [`ScanBudget`](super::ScanBudget),
+    /// without the bytes that it copies.
     pub(crate) const fn cost(&self) -> u64 {
         self.cost
     }
@@ -65,7 +67,8 @@ impl<'f> CompiledFilter<'f> {
 #[derive(Debug)]
 struct Step<'f> {
     test: Test<'f>,
-    /// If the value is this after the step, it is also the value after the step at this index, where evaluation continues.
+    /// If the value is this after the step, it is also the value after the step at this index,
+    /// where evaluation continues.
     skip: Option<(bool, usize)>,
 }
 
@@ -94,7 +97,8 @@ enum Test<'f> {
     },
 }
 
-/// The steps of the terms of a filter. Neither this nor the evaluation uses recursion, so that a deeply nested filter needs no stack.
+/// The steps of the terms of a filter. Neither this nor the evaluation uses recursion, so that a
+/// deeply nested filter needs no stack.
 fn steps<'f>(terms: &[&'f Filter], slots: &Slots<'_>) -> Vec<Step<'f>> {
     let slot = |name: &str| slots.slot(name).unwrap_or(usize::MAX);
     let mut steps: Vec<Step<'f>> = Vec::new();
@@ -141,7 +145,8 @@ fn add_steps<'f>(
     })
 }
 
-/// Joins terms that end at these steps and at a last one: a term with this value decides, so that the terms after it are skipped.
+/// Joins terms that end at these steps and at a last one: a term with this value decides, so that
+/// the terms after it are skipped.
 fn join(steps: &mut [Step<'_>], ends: &[usize], decisive: bool, last: usize) {
     for end in ends {
         if let Some(step) = steps.get_mut(*end) {
@@ -212,7 +217,8 @@ fn compare_slots(
     }
 }
 
-/// As Azurite compares them: numbers as those of JavaScript. Values of other types that differ are not equal, and in no order.
+/// As Azurite compares them: numbers as those of JavaScript. Values of other types that differ are
+/// not equal, and in no order.
 fn compare_properties(
     left: &ValueRef<'_>,
     operator: ComparisonOperator,
@@ -307,7 +313,8 @@ mod tests {
         ComparisonOperator::GreaterThanOrEqual,
     ];
 
-    /// The operators, in the order eq, ne, lt, le, gt, ge, that hold between a property and a literal.
+    /// The operators, in the order eq, ne, lt, le, gt, ge, that hold between a property and a
+    /// literal.
     fn operators(property: &str, literal: impl Into<Value>) -> String {
         let literal = literal.into();
         OPERATORS

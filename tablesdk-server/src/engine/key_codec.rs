@@ -1,7 +1,9 @@
-//! The keys under which tables and entities are stored, and the records of tables; see `storage/FORMAT.md`.
+//! The keys under which tables and entities are stored, and the records of tables; see
+//! `storage/FORMAT.md`.
 //!
-//! The order of the bytes is the order in which the service lists entities and tables: entities by the UTF-16 code units of
-//! partition key and row key, tables by their lower-cased names. This module knows no records of entities and no storage.
+//! The order of the bytes is the order in which the service lists entities and tables: entities by
+//! the UTF-16 code units of partition key and row key, tables by their lower-cased names. This
+//! module knows no records of entities and no storage.
 
 use std::borrow::Cow;
 
@@ -9,7 +11,8 @@ use tablesdk_protocol::{EntityKey, Guid, TableName, Timestamp};
 
 use crate::storage::StorageError;
 
-/// The number under which the entities of a table are stored. It is never used again, so a new table with an old name is empty.
+/// The number under which the entities of a table are stored. It is never used again, so a new
+/// table with an old name is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct TableId(pub(super) u64);
 
@@ -63,10 +66,12 @@ pub(super) fn read_table_id(record: &[u8]) -> Result<TableId, StorageError> {
     TableId::read(record).ok_or(StorageError::corrupt(TABLE_COUNT))
 }
 
-/// The key of the timestamp of the last write. Later timestamps are later, whatever the clock returns.
+/// The key of the timestamp of the last write. Later timestamps are later, whatever the clock
+/// returns.
 pub(super) const LAST_WRITE: &[u8] = b"w";
 
-/// Writes a record that is a time: of [`LAST_WRITE`], or until when the name of a deleted table is reserved.
+/// Writes a record that is a time: of [`LAST_WRITE`], or until when the name of a deleted table is
+/// reserved.
 pub(super) fn time_record(time: Timestamp) -> Vec<u8> {
     time.unix_ticks().to_be_bytes().to_vec()
 }
@@ -100,7 +105,8 @@ pub(super) fn table_key(account: &str, name: &TableName) -> Vec<u8> {
     table_key_from(account, &name.to_lowercase())
 }
 
-/// The key at which the tables with this lower-cased name or a later one start. The name may be any string.
+/// The key at which the tables with this lower-cased name or a later one start. The name may be any
+/// string.
 pub(super) fn table_key_from(account: &str, name: &str) -> Vec<u8> {
     account_key(b't', account, 0, name)
 }
@@ -216,7 +222,8 @@ pub(super) fn after(mut key: Vec<u8>) -> Vec<u8> {
     key
 }
 
-/// Splits the key of an entity after the separator: the part that all keys of the partition have in common, and the row key.
+/// Splits the key of an entity after the separator: the part that all keys of the partition have in
+/// common, and the row key.
 pub(super) fn split_entity_key(key: &[u8]) -> Option<(&[u8], &[u8])> {
     let (_, keys) = key.split_first_chunk::<ENTITY_PREFIX_BYTES>()?;
     let end = keys.iter().position(|byte| *byte == SEPARATOR)?;
@@ -241,7 +248,8 @@ pub(super) fn read_entity_key(key: &[u8]) -> Result<(Cow<'_, str>, Cow<'_, str>)
     keys.ok_or(StorageError::corrupt(ENTITY_KEY))
 }
 
-/// Reads the keys of entities one after another. Entities beside each other are mostly of one partition, so its key is read once.
+/// Reads the keys of entities one after another. Entities beside each other are mostly of one
+/// partition, so its key is read once.
 #[derive(Debug, Default)]
 pub(super) struct KeyReader {
     /// The bytes that all keys of the partition begin with.
@@ -280,8 +288,8 @@ impl KeyReader {
 
 /// Reads where a range of entities starts, as the first keys that an entity in it could have.
 ///
-/// A range may start where no entity can be: after everything that begins with a string, which is a byte below all that a key can
-/// hold at the end of that string.
+/// A range may start where no entity can be: after everything that begins with a string, which is a
+/// byte below all that a key can hold at the end of that string.
 pub(super) fn read_start(start: &[u8]) -> Result<(String, String), StorageError> {
     let string = |bytes: &[u8]| match bytes.split_last() {
         Some((..=SEPARATOR_AND_NEXT, before)) => {

@@ -1,7 +1,9 @@
-//! The range of keys that one term of a filter has to read: an interval of partition keys, and an interval of row keys.
+//! The range of keys that one term of a filter has to read: an interval of partition keys, and an
+//! interval of row keys.
 //!
-//! It is derived from the filter's comparisons of `PartitionKey` and `RowKey`, and contains every key for which they could be
-//! true. `key_ranges.rs` combines them into the ranges of a filter. This module knows no entities and no storage.
+//! It is derived from the filter's comparisons of `PartitionKey` and `RowKey`, and contains every
+//! key for which they could be true. `key_ranges.rs` combines them into the ranges of a filter.
+//! This module knows no entities and no storage.
 
 use std::cmp::Ordering;
 
@@ -11,7 +13,8 @@ use tablesdk_protocol::limits::KEY_UNITS_MAX;
 
 use super::key_codec::{self, TableId};
 
-/// The keys that can satisfy a filter: an interval of partition keys and one of row keys. Ranges are ordered by their starts.
+/// The keys that can satisfy a filter: an interval of partition keys and one of row keys. Ranges
+/// are ordered by their starts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct KeyRange {
     partition: Interval,
@@ -71,8 +74,8 @@ impl KeyRange {
             let holds = comparison.operator.matches(Ordering::Less);
             return holds.then_some(Self::ALL);
         };
-        // The character that separates the two keys in the storage must not be part of a bound. A string that is longer than any
-        // key needs no bound, and many of them would take memory.
+        // The character that separates the two keys in the storage must not be part of a bound. A
+        // string that is longer than any key needs no bound, and many of them would take memory.
         if literal.contains('\0') || literal.len() > KEY_BYTES_MAX {
             return (comparison.operator != ComparisonOperator::Equal).then_some(Self::ALL);
         }
@@ -85,7 +88,8 @@ impl KeyRange {
         Some(Self { partition, row })
     }
 
-    /// The keys for which the comparison holds, and no others; `None` for a comparison that no range describes.
+    /// The keys for which the comparison holds, and no others; `None` for a comparison that no
+    /// range describes.
     pub(super) fn of_exact_comparison(comparison: &Comparison) -> Option<Self> {
         Self::of_comparison(comparison).filter(|range| *range != Self::ALL)
     }
@@ -137,7 +141,8 @@ pub(super) struct RowKeyRange {
 
 /// The encoded strings from `start` up to but not including `end`; `None` for no bound.
 ///
-/// A bound is an encoded string, or an encoded string with a 0 at its end, which is the next one in the order of bytes.
+/// A bound is an encoded string, or an encoded string with a 0 at its end, which is the next one in
+/// the order of bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Interval {
     start: Option<Vec<u8>>,

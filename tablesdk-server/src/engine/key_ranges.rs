@@ -1,8 +1,9 @@
-//! The ranges of keys that a filter has to read. With them, a point or range query is a seek instead of a scan.
+//! The ranges of keys that a filter has to read. With them, a point or range query is a seek
+//! instead of a scan.
 //!
-//! They contain every key for which the filter could be true, and may contain others; the filter still decides on each entity.
-//! Their number, and the time to compute them, are proportional to the size of the filter. This module knows no entities and no
-//! storage.
+//! They contain every key for which the filter could be true, and may contain others; the filter
+//! still decides on each entity. Their number, and the time to compute them, are proportional to
+//! the size of the filter. This module knows no entities and no storage.
 
 use std::collections::VecDeque;
 use std::slice;
@@ -13,7 +14,8 @@ use super::key_codec::TableId;
 use super::key_range::{KeyRange, StoredRange};
 
 /// The stored keys that can satisfy a filter, in order and apart from one another.
-// A list of ranges and not one range: a filter for two distant keys would otherwise be one range with everything between them.
+// A list of ranges and not one range: a filter for two distant keys would otherwise be one range
+// with everything between them.
 pub(super) fn stored_ranges(filter: Option<&Filter>, table: TableId) -> Vec<StoredRange> {
     let mut ranges = filter.map_or_else(|| vec![KeyRange::ALL], of);
     if ranges.len() > RANGES_MAX {
@@ -42,10 +44,12 @@ pub(super) fn stored_ranges(filter: Option<&Filter>, table: TableId) -> Vec<Stor
     apart
 }
 
-/// The terms of a filter that do not hold for all keys of its ranges already: those that have to be evaluated for each entity.
+/// The terms of a filter that do not hold for all keys of its ranges already: those that have to be
+/// evaluated for each entity.
 ///
-/// A term on the partition key, or on the row key within one partition, holds for a range of stored keys and for no other key. The
-/// ranges that are read lie in that range, unless they were joined with others.
+/// A term on the partition key, or on the row key within one partition, holds for a range of stored
+/// keys and for no other key. The ranges that are read lie in that range, unless they were joined
+/// with others.
 pub(super) fn undecided_terms<'f>(
     filter: &'f Filter,
     ranges: &VecDeque<StoredRange>,
@@ -136,13 +140,16 @@ fn hull(ranges: &[KeyRange]) -> Option<KeyRange> {
     )
 }
 
-/// The most ranges of a query. More would each be cheaper to read, but take longer to seek and more room to keep.
+/// The most ranges of a query. More would each be cheaper to read, but take longer to seek and more
+/// room to keep.
 const RANGES_MAX: usize = 1000;
 
-/// How many ranges are looked at until they are made fewer. A flat filter is looked at twice, whatever its length.
+/// How many ranges are looked at until they are made fewer. A flat filter is looked at twice,
+/// whatever its length.
 const EFFORT_MAX: usize = 50_000;
 
-/// The most ranges that two parts of a conjunction make together, unless one of them is a single range.
+/// The most ranges that two parts of a conjunction make together, unless one of them is a single
+/// range.
 const PRODUCT_MAX: usize = 128;
 
 #[cfg(test)]

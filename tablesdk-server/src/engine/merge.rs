@@ -1,7 +1,8 @@
 //! The properties of an entity after a merge.
 //!
-//! The given properties are written, all others stay unchanged, byte for byte. A merge never removes a property: a null counts as
-//! absent, so it is never passed to this module. See <https://learn.microsoft.com/rest/api/storageservices/merge-entity>.
+//! The given properties are written, all others stay unchanged, byte for byte. A merge never
+//! removes a property: a null counts as absent, so it is never passed to this module. See
+//! <https://learn.microsoft.com/rest/api/storageservices/merge-entity>.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,8 @@ use super::entity_codec::{Properties, Record};
 use super::{Failure, Rejection};
 use crate::flavor::Flavor;
 
-/// The properties of the result: first the unchanged ones in their order, then the given ones, or the new ones among them.
+/// The properties of the result: first the unchanged ones in their order, then the given ones, or
+/// the new ones among them.
 pub(super) fn merged(
     flavor: Flavor,
     stored: &Record<'_>,

@@ -1,7 +1,8 @@
 //! The rules of tables: what a write needs and does, which entities a query finds.
 //!
-//! Reads use a snapshot and never wait for a lock. Writes are decided one after another, each on the state that the previous
-//! write left, and are passed to the storage afterwards. This module knows no HTTP, no JSON and no disk; the time is an argument.
+//! Reads use a snapshot and never wait for a lock. Writes are decided one after another, each on
+//! the state that the previous write left, and are passed to the storage afterwards. This module
+//! knows no HTTP, no JSON and no disk; the time is an argument.
 
 mod backoff;
 mod batch;
@@ -84,7 +85,8 @@ pub(crate) struct Engine {
     guesses: Arc<Guesses>,
     /// Held by the one clean-up that runs at a time.
     clean_up: Arc<AsyncMutex<CleanUpCursor>>,
-    /// How often a checkpoint was restored. Locked by a step of a clean-up, which must not be committed after that.
+    /// How often a checkpoint was restored. Locked by a step of a clean-up, which must not be
+    /// committed after that.
     restores: RwLock<u64>,
     /// The permits to scan a disk on a separate thread.
     #[cfg(feature = "durable")]
@@ -190,8 +192,8 @@ impl Engine {
         &self.paging
     }
 
-    /// Reads all durable records as of one moment. `read` has no effects: where records must be fetched first, it is called again, and
-    /// what the last call returned is returned.
+    /// Reads all durable records as of one moment. `read` has no effects: where records must be
+    /// fetched first, it is called again, and what the last call returned is returned.
     pub(crate) async fn read<T, E: From<StorageError>>(
         &self,
         read: impl FnMut(&View) -> Result<T, E>,
@@ -245,7 +247,8 @@ impl Engine {
         self.catalog.find(epoch, find)
     }
 
-    /// The CORS rules of an account, where they are cached, as [`cors_rules`](Self::cors_rules) would find them.
+    /// The CORS rules of an account, where they are cached, as [`cors_rules`](Self::cors_rules)
+    /// would find them.
     pub(crate) fn cached_cors_rules(&self, account: &str) -> Option<Arc<[CorsRule]>> {
         self.cached(|cached| cached.cors_rules.get(account).cloned())
     }
@@ -283,7 +286,8 @@ impl Engine {
         self.commit_with(account, command, |_| ()).await
     }
 
-    /// Carries out a command on the tables of an account, as a whole or not at all. `write` may write the commit itself.
+    /// Carries out a command on the tables of an account, as a whole or not at all. `write` may
+    /// write the commit itself.
     pub(crate) async fn commit_with(
         &self,
         account: &str,
@@ -294,7 +298,8 @@ impl Engine {
             AnyStorage::Local(storage) => &**storage,
             AnyStorage::Shared(storage) => {
                 let committed = self.commit_shared(storage, account, command);
-                // A shared storage takes a round trip, so its future is not a part of that of each command.
+                // A shared storage takes a round trip, so its future is not a part of that of each
+                // command.
                 return Box::pin(committed).await;
             }
         };
@@ -314,7 +319,8 @@ impl Engine {
         }
     }
 
-    /// Decides on what is stored at one moment, and writes on the condition that it is unchanged; else starts over.
+    /// Decides on what is stored at one moment, and writes on the condition that it is unchanged;
+    /// else starts over.
     async fn commit_shared(
         &self,
         storage: &Arc<dyn SharedStorage>,
@@ -356,7 +362,8 @@ impl Engine {
         }
     }
 
-    /// The time of a write: later than the records that the write depends on, whose times may be those of other clocks.
+    /// The time of a write: later than the records that the write depends on, whose times may be
+    /// those of other clocks.
     fn next_timestamp(&self, view: &View) -> Timestamp {
         let now = self.clock().next();
         let latest = view.partial().and_then(PartialSnapshot::latest_version);
@@ -364,7 +371,8 @@ impl Engine {
         latest.map_or(now, |latest| now.max(latest.next()))
     }
 
-    /// Decides a command without writing: returns the failure that [`commit`](Self::commit) would return now.
+    /// Decides a command without writing: returns the failure that [`commit`](Self::commit) would
+    /// return now.
     pub(crate) async fn dry_run(
         &self,
         account: &str,
@@ -380,8 +388,9 @@ impl Engine {
         decided.map(drop)
     }
 
-    /// Both a rejection and an outcome reveal the effect of earlier writes, so either is returned to the client only after those
-    /// writes are durable. Returns `None`, without a decision, while the storage is full.
+    /// Both a rejection and an outcome reveal the effect of earlier writes, so either is returned
+    /// to the client only after those writes are durable. Returns `None`, without a decision, while
+    /// the storage is full.
     fn decide_and_commit(
         &self,
         storage: &dyn Storage,
@@ -403,11 +412,13 @@ impl Engine {
 
     /// The clock of the writer, which prevents other writes of this server to a local storage.
     fn clock(&self) -> MutexGuard<'_, MonotonicClock> {
-        // A panic during a decision leaves no partial state: the lock protects only the last timestamp.
+        // A panic during a decision leaves no partial state: the lock protects only the last
+        // timestamp.
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The writes of a command. The view of the stored records is dropped: a commit would have to copy what a view still sees.
+    /// The writes of a command. The view of the stored records is dropped: a commit would have to
+    /// copy what a view still sees.
     fn decide(
         &self,
         storage: &dyn Storage,
@@ -419,14 +430,15 @@ impl Engine {
         decide::decide(&view, self.flavor, account, command, now)
     }
 
-    /// Reads all durable records and reports those that cannot be read. Periodically calls `progress` with the number of records.
+    /// Reads all durable records and reports those that cannot be read. Periodically calls
+    /// `progress` with the number of records.
     #[cfg(feature = "durable")]
     pub(crate) fn check_records(&self, progress: impl FnMut(u64)) -> Findings {
         record_check::check(&self.view(), progress)
     }
 
-    /// Writes a backup of all durable records at this moment. Returns the number of records, and periodically calls `progress` with
-    /// the number so far.
+    /// Writes a backup of all durable records at this moment. Returns the number of records, and
+    /// periodically calls `progress` with the number so far.
     #[cfg(feature = "durable")]
     pub(crate) fn back_up(
         &self,
@@ -448,7 +460,8 @@ impl Engine {
         storage::write_backup(&*snapshot, range, to, |count| {
             progress(count);
             match storage.is_writable() {
-                // A snapshot in use would prevent the storage from opening the store again, and a backup may take hours.
+                // A snapshot in use would prevent the storage from opening the store again, and a
+                // backup may take hours.
                 Err(error) if error.is_temporary() => Err(io::Error::other(error)),
                 _ => Ok(()),
             }
@@ -460,14 +473,15 @@ impl Engine {
         self.storage.local()?.checkpoint()
     }
 
-    /// Replaces all tables by those of a checkpoint. Returns false, without an effect, if the storage cannot. Timestamps continue to
-    /// increase, so no ETag that a client knows becomes that of another version.
+    /// Replaces all tables by those of a checkpoint. Returns false, without an effect, if the
+    /// storage cannot. Timestamps continue to increase, so no ETag that a client knows becomes that
+    /// of another version.
     pub(crate) fn restore(&self, checkpoint: &Checkpoint) -> bool {
         self.restored(checkpoint).is_some()
     }
 
-    /// Deletes all tables. Returns false, without an effect, if the storage cannot. The timestamps of later writes are those of the clock,
-    /// even if it was set back.
+    /// Deletes all tables. Returns false, without an effect, if the storage cannot. The timestamps
+    /// of later writes are those of the clock, even if it was set back.
     pub(crate) fn reset(&self) -> bool {
         let writer = self.restored(&Checkpoint::default());
         writer.map(|mut writer| writer.restart()).is_some()
@@ -508,7 +522,8 @@ impl Engine {
         Arc::clone(&self.clean_up).try_lock_owned().ok()
     }
 
-    /// Removes a few entities of a deleted table, while there are any. After a failure, the cursor must not be used again.
+    /// Removes a few entities of a deleted table, while there are any. After a failure, the cursor
+    /// must not be used again.
     pub(crate) fn clean_up_step(
         &self,
         cursor: &mut CleanUpCursor,
@@ -518,8 +533,8 @@ impl Engine {
         let Some(storage) = self.storage.local() else {
             return Ok(None);
         };
-        // Nothing is written under the id of a deleted table any more, so what is durable with its mark is all there is. The batch before
-        // this one is durable, too.
+        // Nothing is written under the id of a deleted table any more, so what is durable with its
+        // mark is all there is. The batch before this one is durable, too.
         let batch = clean_up::next_batch(&self.view(), cursor)?;
         batch.map(|batch| storage.commit(batch)).transpose()
     }
@@ -541,7 +556,8 @@ pub(crate) enum Command<'a> {
     Change(&'a TableName, Change<'a>),
     /// Creates a table.
     CreateTable(&'a TableName),
-    /// Deletes a table and all its entities, and reserves its name for a duration, which may be zero.
+    /// Deletes a table and all its entities, and reserves its name for a duration, which may be
+    /// zero.
     DeleteTable(&'a TableName, Duration),
     /// Changes the properties of the service, as far as they are given.
     SetServiceProperties(&'a ServiceProperties),
@@ -590,8 +606,9 @@ pub(crate) struct Outcome {
     pub(crate) timestamp: Timestamp,
 }
 
-/// How many scans read a disk at a time, each on a separate thread. Further ones wait for their turn, because each thread takes memory of
-/// its own for a page, and more of them than processors do not read faster unless they wait for the disk.
+/// How many scans read a disk at a time, each on a separate thread. Further ones wait for their
+/// turn, because each thread takes memory of its own for a page, and more of them than processors
+/// do not read faster unless they wait for the disk.
 #[cfg(feature = "durable")]
 pub(crate) fn disk_permits_max() -> usize {
     2 * std::thread::available_parallelism().map_or(1, NonZero::get)
@@ -605,7 +622,8 @@ mod tests {
     use crate::storage::MemoryStorage;
     use crate::time::monotonic_clock::tests::ManualClock;
 
-    /// One conditional write of a counter, on the version that is there now. Whether it was carried out.
+    /// One conditional write of a counter, on the version that is there now. Whether it was carried
+    /// out.
     async fn increment(engine: &Engine, table: &TableName, key: &EntityKey) -> bool {
         let (etag, count) = {
             let view = engine.view();

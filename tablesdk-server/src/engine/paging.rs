@@ -1,7 +1,7 @@
 //! The configurable limits of pages.
 //!
-//! The defaults are those of the service. Smaller pages and rare kinds of pages show whether a client follows continuation tokens.
-//! The handlers apply these settings.
+//! The defaults are those of the service. Smaller pages and rare kinds of pages show whether a
+//! client follows continuation tokens. The handlers apply these settings.
 
 use std::time::Duration;
 

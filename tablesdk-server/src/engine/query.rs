@@ -1,8 +1,9 @@
 //! The scan of a query over its ranges of keys.
 //!
-//! The ranges come from the filter, the continuation token and the permissions of the caller. The filter decides for each entity
-//! in them whether it is part of the result. The scan runs in slices: between two slices, its caller can yield to other tasks, or
-//! stop because the time limit is reached. Knows no HTTP, no JSON and no runtime; the visitor decides where a page ends.
+//! The ranges come from the filter, the continuation token and the permissions of the caller. The
+//! filter decides for each entity in them whether it is part of the result. The scan runs in
+//! slices: between two slices, its caller can yield to other tasks, or stop because the time limit
+//! is reached. Knows no HTTP, no JSON and no runtime; the visitor decides where a page ends.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -118,7 +119,8 @@ impl<'f> Scan<'f> {
 
     /// Names the entities that are read next, if so many are wanted.
     pub(crate) fn announce(&self, view: &View, entities_max: usize) {
-        // Points are read together. Of other ranges, the first is read, and the next ones when they are reached.
+        // Points are read together. Of other ranges, the first is read, and the next ones when they
+        // are reached.
         let mut ranges = self.ranges.iter().take(POINTS_MAX);
         let reads_ahead = self.filter.is_some() || self.ranges.len() > 1;
         // The entity after the page shows that there is a next page.
@@ -135,8 +137,9 @@ impl<'f> Scan<'f> {
         }
     }
 
-    /// Passes the matching entities to the visitor, in the order of their keys, until it breaks or the budget is spent. Examines at
-    /// least one entity, or one empty range of keys, unless it is not in memory.
+    /// Passes the matching entities to the visitor, in the order of their keys, until it breaks or
+    /// the budget is spent. Examines at least one entity, or one empty range of keys, unless it is
+    /// not in memory.
     pub(crate) fn slice(
         &mut self,
         view: &View,
@@ -170,7 +173,8 @@ impl<'f> Scan<'f> {
         Ok(SliceEnd::Ended)
     }
 
-    /// Where the next slice continues after a pause: at the next entity, or at the start of the next range.
+    /// Where the next slice continues after a pause: at the next entity, or at the start of the
+    /// next range.
     pub(crate) fn position(&self) -> Result<Option<Position>, StorageError> {
         let Some(range) = self.ranges.front() else {
             return Ok(None);
@@ -242,7 +246,8 @@ fn walk(
     })
 }
 
-/// The next key with a wanted row key, for the key of an entity that is not wanted; `None` for one that is.
+/// The next key with a wanted row key, for the key of an entity that is not wanted; `None` for one
+/// that is.
 fn next_in(row_keys: &RowKeyRange, key: &[u8]) -> Option<Vec<u8>> {
     // A malformed key is detected when it is read.
     let (partition, row_key) = key_codec::split_entity_key(key)?;
@@ -262,7 +267,8 @@ const POINTS_MAX: usize = 20;
 /// The cost of an entity, whatever its size.
 const ENTITY_COST: u64 = 200;
 
-/// After so many unwanted entities in a row, a seek is cheaper than reading on. Small partitions never reach this number.
+/// After so many unwanted entities in a row, a seek is cheaper than reading on. Small partitions
+/// never reach this number.
 const PASSED_MAX: usize = 16;
 
 #[cfg(test)]
@@ -320,8 +326,8 @@ mod tests {
         )
     }
 
-    /// The keys found, up to a maximum number, in slices with that much work. Each slice starts at the position that the previous
-    /// slice returned, as a page does.
+    /// The keys found, up to a maximum number, in slices with that much work. Each slice starts at
+    /// the position that the previous slice returned, as a page does.
     fn find_in_slices(
         view: &View,
         query: &Query<'_>,

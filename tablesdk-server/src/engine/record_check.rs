@@ -1,4 +1,5 @@
-//! Checks all stored data: whether each key and each record can be read, and whether they are consistent.
+//! Checks all stored data: whether each key and each record can be read, and whether they are
+//! consistent.
 //!
 //! It reads the storage once, from its first key to its last, and changes nothing.
 
@@ -114,7 +115,8 @@ fn check_entity(key: &[u8], record: &[u8]) -> Result<(), StorageError> {
     Err(StorageError::corrupt("entity"))
 }
 
-/// The id at the start of the rest must be that of a table, or of a deleted table that is not cleaned up yet.
+/// The id at the start of the rest must be that of a table, or of a deleted table that is not
+/// cleaned up yet.
 fn belongs(rest: &[u8], tables: &HashSet<u64>) -> Result<(), StorageError> {
     let id = rest.first_chunk().map(|id| u64::from_be_bytes(*id));
     if id.is_some_and(|id| tables.contains(&id)) {

@@ -1,6 +1,7 @@
 //! Rejections of the engine: errors of the client, one variant for each error code of the service.
 //!
-//! A failure of the storage is an error of the server and has another type. [`Failure`] combines the two. This module knows codes, but no messages and no statuses.
+//! A failure of the storage is an error of the server and has another type. [`Failure`] combines
+//! the two. This module knows codes, but no messages and no statuses.
 
 use tablesdk_protocol::{ErrorCode, ServiceError};
 

@@ -1,7 +1,7 @@
 //! The amount of work of a scan before it yields to other tasks.
 //!
-//! A scan counts its work instead of reading a clock, so that the same query over the same entities always stops at the same
-//! positions. This module knows neither runtime nor time.
+//! A scan counts its work instead of reading a clock, so that the same query over the same entities
+//! always stops at the same positions. This module knows neither runtime nor time.
 
 /// The remaining work of a slice, in units of about a nanosecond.
 #[derive(Debug)]

@@ -1,4 +1,5 @@
-//! The records of a table's stored access policies and of an account's service properties; see `storage/FORMAT.md`.
+//! The records of a table's stored access policies and of an account's service properties; see
+//! `storage/FORMAT.md`.
 //!
 //! This module knows no keys, no storage and no rules: its input has been validated already.
 

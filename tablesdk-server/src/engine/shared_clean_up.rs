@@ -1,8 +1,10 @@
 //! Removes the entities of deleted tables from a storage that several servers share.
 //!
-//! One server at a time does this: the one whose lease is stored. A lease that is taken twice, because the servers' clocks differ, does
-//! no harm: what is removed twice is gone. A server may write an entity of a table a moment after another one deleted the table, because
-//! the write began before. So the mark of a deleted table stays for some minutes, and the table is cleaned up once more then.
+//! One server at a time does this: the one whose lease is stored. A lease that is taken twice,
+//! because the servers' clocks differ, does no harm: what is removed twice is gone. A server may
+//! write an entity of a table a moment after another one deleted the table, because the write began
+//! before. So the mark of a deleted table stays for some minutes, and the table is cleaned up once
+//! more then.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -20,7 +22,8 @@ use crate::storage::{
 pub(crate) struct SharedCleanUp {
     /// The id of this server in its lease.
     holder: Guid,
-    /// The table whose entities were removed up to this key. The search for the next ones would step over all removed ones.
+    /// The table whose entities were removed up to this key. The search for the next ones would
+    /// step over all removed ones.
     within: Option<(TableId, Vec<u8>)>,
     /// The tables that have no entities any more, and whose marks are too young to be removed.
     empty: HashSet<TableId>,
@@ -60,7 +63,8 @@ impl SharedCleanUp {
 }
 
 impl Engine {
-    /// One step of the clean-up of a shared storage. Returns whether another one may find something to do now.
+    /// One step of the clean-up of a shared storage. Returns whether another one may find something
+    /// to do now.
     pub(crate) async fn shared_clean_up_step(
         &self,
         clean_up: &mut SharedCleanUp,
@@ -158,7 +162,8 @@ impl Engine {
 /// How long a lease lasts. A step takes much less.
 const LEASE_TIME: Duration = Duration::from_secs(60);
 
-/// How long the mark of a deleted table stays at least: longer than a write takes, or servers' clocks may differ.
+/// How long the mark of a deleted table stays at least: longer than a write takes, or servers'
+/// clocks may differ.
 const MARK_TIME: Duration = Duration::from_secs(600);
 
 /// The most entities that a step removes.

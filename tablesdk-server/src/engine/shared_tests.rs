@@ -1,4 +1,5 @@
-//! The engines of several servers over one storage: what they see of each other, and how many round trips they take.
+//! The engines of several servers over one storage: what they see of each other, and how many round
+//! trips they take.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! The size of an entity as the service computes it. It differs from the size of the JSON and from the size of the record.
+//! The size of an entity as the service computes it. It differs from the size of the JSON and from
+//! the size of the record.
 //!
 //! This module knows neither storage nor JSON. See
 //! <https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model>.

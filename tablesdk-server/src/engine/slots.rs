@@ -1,8 +1,9 @@
 //! The properties that a filter looks at, and their values in one entity or table after the other.
 //!
-//! Each property that the filter names has a slot, so that one pass over an entity finds all of them. The entities of a table mostly
-//! have the same properties in the same order, so a property is looked for first where it was in the entity before: the other
-//! properties are not touched then. This module knows no terms.
+//! Each property that the filter names has a slot, so that one pass over an entity finds all of
+//! them. The entities of a table mostly have the same properties in the same order, so a property
+//! is looked for first where it was in the entity before: the other properties are not touched
+//! then. This module knows no terms.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -17,12 +18,13 @@ use crate::storage::StorageError;
 /// The slots of a filter.
 #[derive(Debug)]
 pub(super) struct Slots<'f> {
-    /// The names of the properties, each once, short names first: most names of other properties then differ at a glance. A slot is
-    /// a position in this list.
+    /// The names of the properties, each once, short names first: most names of other properties
+    /// then differ at a glance. A slot is a position in this list.
     names: Vec<&'f str>,
     /// The slots of `PartitionKey`, `RowKey` and `Timestamp`.
     system: [Option<usize>; 3],
-    /// Where the properties were in the entity before: the position there and the slot, in the order of the positions.
+    /// Where the properties were in the entity before: the position there and the slot, in the
+    /// order of the positions.
     expected: Vec<(usize, usize)>,
     /// Empty between two entities; keeps its room. Not used for few names.
     values: Vec<Option<ValueRef<'static>>>,
@@ -47,7 +49,8 @@ impl<'f> Slots<'f> {
         slot_of(&self.names, name.as_bytes())
     }
 
-    /// Passes the values that `fill` sets to a function, by slot, and the number of bytes that were copied for them.
+    /// Passes the values that `fill` sets to a function, by slot, and the number of bytes that were
+    /// copied for them.
     #[inline]
     pub(super) fn with<'v, E, T>(
         &mut self,
@@ -222,13 +225,15 @@ fn compare_names(a: &[u8], b: &[u8]) -> Ordering {
     a.len().cmp(&b.len()).then_with(|| a.cmp(b))
 }
 
-/// The same room for values of another lifetime. The standard library collects a vector that it takes apart in place.
+/// The same room for values of another lifetime. The standard library collects a vector that it
+/// takes apart in place.
 fn emptied<'b>(mut slots: Vec<Option<ValueRef<'_>>>) -> Vec<Option<ValueRef<'b>>> {
     slots.clear();
     slots.into_iter().map(|_| None).collect()
 }
 
-/// With so few names, comparing each is faster than reading the name of a property, and the values are on the stack.
+/// With so few names, comparing each is faster than reading the name of a property, and the values
+/// are on the stack.
 const NAMES_FEW: usize = 4;
 
 #[cfg(test)]

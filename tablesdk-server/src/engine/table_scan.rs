@@ -1,7 +1,8 @@
 //! The scan over the tables of an account.
 //!
-//! It runs in slices, for the same reason as the scan over entities: there may be many tables, and a filter with many terms. A
-//! filter sees one property, `TableName`, in the case of the table's creation or in lower case. This module knows no HTTP and no JSON.
+//! It runs in slices, for the same reason as the scan over entities: there may be many tables, and
+//! a filter with many terms. A filter sees one property, `TableName`, in the case of the table's
+//! creation or in lower case. This module knows no HTTP and no JSON.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -28,7 +29,8 @@ pub(crate) struct TableScan<'f> {
 }
 
 impl<'f> TableScan<'f> {
-    /// Starts a scan of the tables of an account, from this lower-cased name on. The filter sees each name as it is, or in lower case.
+    /// Starts a scan of the tables of an account, from this lower-cased name on. The filter sees
+    /// each name as it is, or in lower case.
     pub(crate) fn new(
         account: &'f str,
         filter: Option<&'f Filter>,
@@ -43,8 +45,8 @@ impl<'f> TableScan<'f> {
         }
     }
 
-    /// Passes the matching tables to the visitor, in the order of their lower-cased names, until it breaks or the budget is spent.
-    /// Examines at least one table, if there is one.
+    /// Passes the matching tables to the visitor, in the order of their lower-cased names, until it
+    /// breaks or the budget is spent. Examines at least one table, if there is one.
     pub(crate) fn slice(
         &mut self,
         view: &View,

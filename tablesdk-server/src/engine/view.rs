@@ -1,6 +1,7 @@
 //! Reads tables and entities from a snapshot of the storage, with the layout of keys and records.
 //!
-//! The returned values are borrowed from the stored bytes. This module knows neither conditions nor filters nor HTTP.
+//! The returned values are borrowed from the stored bytes. This module knows neither conditions nor
+//! filters nor HTTP.
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -82,7 +83,8 @@ impl View {
     }
 
     /// The table with a name, in upper or lower case.
-    // SERVICE: the tables of metrics always exist, and lists do not contain them. This server measures nothing, so they are empty.
+    // SERVICE: the tables of metrics always exist, and lists do not contain them. This server
+    // measures nothing, so they are empty.
     pub(crate) fn table(
         &self,
         account: &str,
@@ -102,8 +104,8 @@ impl View {
         record.as_deref().map(key_codec::read_table).transpose()
     }
 
-    /// Reads what was asked for and is not there yet, all at one moment. Returns whether there was any: then its caller must ask again
-    /// from the start. Never where all records are local.
+    /// Reads what was asked for and is not there yet, all at one moment. Returns whether there was
+    /// any: then its caller must ask again from the start. Never where all records are local.
     pub(crate) async fn fetch_missing(&self) -> Result<bool, StorageError> {
         match self.partial() {
             // A round trip takes longer than its memory, and most requests need none.
@@ -112,7 +114,8 @@ impl View {
         }
     }
 
-    /// Reads more of the range whose next entity was not fetched. Returns false if all records are local.
+    /// Reads more of the range whose next entity was not fetched. Returns false if all records are
+    /// local.
     pub(crate) async fn fetch_next(&self) -> Result<bool, StorageError> {
         match self.partial() {
             Some(partial) => Box::pin(partial.fetch_next()).await,
@@ -149,7 +152,8 @@ impl View {
         }
     }
 
-    /// Names a range of entities or tables that is read next: see [`PartialSnapshot::announce_range`].
+    /// Names a range of entities or tables that is read next: see
+    /// [`PartialSnapshot::announce_range`].
     pub(super) fn announce_range(
         &self,
         start: &[u8],
@@ -182,8 +186,8 @@ impl View {
         )
     }
 
-    /// The tables of an account from that lower-cased name on, ordered by lower-cased names. Where a table is not fetched, the last item
-    /// is [`StorageError::NotFetched`].
+    /// The tables of an account from that lower-cased name on, ordered by lower-cased names. Where
+    /// a table is not fetched, the last item is [`StorageError::NotFetched`].
     pub(super) fn tables(
         &self,
         account: &str,

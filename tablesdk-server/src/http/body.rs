@@ -1,4 +1,5 @@
-//! Bodies of requests, within limits of size, time and memory, and bodies of responses, which report when hyper has taken them.
+//! Bodies of requests, within limits of size, time and memory, and bodies of responses, which
+//! report when hyper has taken them.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -27,14 +28,16 @@ pub(super) struct Received {
 
 /// Reads a body to its end. A body whose announced length exceeds the limit is not read.
 ///
-/// A body holds almost no memory before its bytes arrive. Then all the memory that it may need is reserved at once, because bodies
-/// that hold memory while they wait for more could wait for each other. Each limit has a test in `http/tests`:
-/// `trickling_bodies_time_out`, `absent_bodies_hold_no_memory`, `stalled_bodies_release_their_memory`.
+/// A body holds almost no memory before its bytes arrive. Then all the memory that it may need is
+/// reserved at once, because bodies that hold memory while they wait for more could wait for each
+/// other. Each limit has a test in `http/tests`: `trickling_bodies_time_out`,
+/// `absent_bodies_hold_no_memory`, `stalled_bodies_release_their_memory`.
 ///
 /// # Errors
 ///
-/// `RequestBodyTooLarge`; `InvalidInput` if the body is truncated or malformed; `OperationTimedOut` with status 408 if it arrives
-/// too slowly; `ServerBusy` if there is no memory for it for some seconds.
+/// `RequestBodyTooLarge`; `InvalidInput` if the body is truncated or malformed; `OperationTimedOut`
+/// with status 408 if it arrives too slowly; `ServerBusy` if there is no memory for it for some
+/// seconds.
 pub(super) async fn read(
     mut body: Incoming,
     memory: &RequestMemory,
@@ -53,7 +56,8 @@ pub(super) async fn read(
         && declared == Some(data.len())
         && data.len() <= SMALL_BYTES_MAX
     {
-        // Most small bodies are in the buffer of the connection, with their head. They need neither a copy nor a timer.
+        // Most small bodies are in the buffer of the connection, with their head. They need neither
+        // a copy nor a timer.
         return Ok(Received {
             bytes: data.clone(),
             memory: None,
@@ -256,7 +260,8 @@ impl Body for ResponseBody {
         }
     }
 
-    /// An empty body does not end before it was polled: otherwise hyper sends no `Content-Length: 0` with a 204.
+    /// An empty body does not end before it was polled: otherwise hyper sends no
+    /// `Content-Length: 0` with a 204.
     fn is_end_stream(&self) -> bool {
         self.bytes.is_none() && self.broken.is_none()
     }
@@ -275,5 +280,6 @@ impl Drop for ResponseBody {
 
 /// By how much a body may lag behind the minimum pace.
 const START_WAIT_MAX: Duration = Duration::from_secs(30);
-/// The minimum pace: bytes per second, on average from the start. A slower body would hold memory for too long.
+/// The minimum pace: bytes per second, on average from the start. A slower body would hold memory
+/// for too long.
 const PACE_MIN: u64 = 32 * 1024;

@@ -1,7 +1,9 @@
-//! [`ConnectionState`]: the phase of a connection's current request, as reported by the parts of the connection.
+//! [`ConnectionState`]: the phase of a connection's current request, as reported by the parts of
+//! the connection.
 //!
-//! The stream reports the first byte of a head and the last byte of a response; the exchange reports the phases between them.
-//! The code that closes connections asks here whether a connection is idle.
+//! The stream reports the first byte of a head and the last byte of a response; the exchange
+//! reports the phases between them. The code that closes connections asks here whether a connection
+//! is idle.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -48,7 +50,8 @@ const FLUSHING: u8 = Phase::Flushing as u8;
 
 /// The phase of one connection, shared by its parts.
 ///
-/// It changes four times in each request, and is awaited only when the connection ends: so it is a number, and not a channel.
+/// It changes four times in each request, and is awaited only when the connection ends: so it is a
+/// number, and not a channel.
 #[derive(Debug)]
 pub(super) struct ConnectionState {
     /// A [`Phase`].
@@ -112,7 +115,8 @@ impl ConnectionState {
 
     /// hyper has the whole response.
     pub(super) fn end_response(&self) {
-        // An unauthenticated client that does not read its responses may be evicted like an idle one.
+        // An unauthenticated client that does not read its responses may be evicted like an idle
+        // one.
         if self.advance(Phase::Responding, Phase::Flushing) && !self.is_authenticated() {
             self.enter_idle_list();
         }

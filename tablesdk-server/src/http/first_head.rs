@@ -1,8 +1,9 @@
 //! Reads the first head of a connection into a buffer that grows with it.
 //!
-//! hyper and its buffers take 32 KiB for a connection. A client that has not sent a complete head yet must not occupy them: its bytes
-//! are collected here, and hyper starts when there is a head to parse. Of the attacks in `tests/hostile/attack`, `halfheads` and
-//! `silent` show the need: 5,000 connections with half a head leave 33 MiB behind, and 163 MiB without this module.
+//! hyper and its buffers take 32 KiB for a connection. A client that has not sent a complete head
+//! yet must not occupy them: its bytes are collected here, and hyper starts when there is a head to
+//! parse. Of the attacks in `tests/hostile/attack`, `halfheads` and `silent` show the need: 5,000
+//! connections with half a head leave 33 MiB behind, and 163 MiB without this module.
 
 use std::io;
 
@@ -10,7 +11,8 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::timeout_stream::HEAD_READ_BYTES_MAX;
 
-/// Reads until hyper can parse the bytes or reject them. `None` if the client closed the connection without a byte.
+/// Reads until hyper can parse the bytes or reject them. `None` if the client closed the connection
+/// without a byte.
 pub(super) async fn read<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<Option<Vec<u8>>> {
     let mut part = [0; PART_BYTES];
     let mut head = Vec::new();

@@ -1,8 +1,10 @@
-//! [`IdleList`]: the connections that wait for a request, in the order in which they are closed when new connections need slots.
+//! [`IdleList`]: the connections that wait for a request, in the order in which they are closed
+//! when new connections need slots.
 //!
-//! A connection becomes idle and busy with each request, but connections are rarely closed. So a connection only notes its position
-//! when it becomes idle, and the list is put in order when a connection has to be closed. This module knows neither sockets nor
-//! HTTP: a connection is a position in the list and a notification that asks it to close.
+//! A connection becomes idle and busy with each request, but connections are rarely closed. So a
+//! connection only notes its position when it becomes idle, and the list is put in order when a
+//! connection has to be closed. This module knows neither sockets nor HTTP: a connection is a
+//! position in the list and a notification that asks it to close.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +17,8 @@ use tokio::sync::Notify;
 pub(crate) struct IdleList {
     /// The last number that was given to a connection.
     count: AtomicU64,
-    /// The connections, each under its position or an earlier one: those that are idle, and some that were.
+    /// The connections, each under its position or an earlier one: those that are idle, and some
+    /// that were.
     places: Mutex<BTreeMap<u64, Arc<IdleConnection>>>,
     /// Notified whenever a connection becomes idle.
     arrival: Notify,
@@ -23,13 +26,14 @@ pub(crate) struct IdleList {
 
 /// A connection in an [`IdleList`].
 ///
-/// The two numbers are in one order for all threads: when a connection becomes idle, either it sees that it has no place in the list,
-/// or the thread that removed it from its place sees that it is idle.
+/// The two numbers are in one order for all threads: when a connection becomes idle, either it sees
+/// that it has no place in the list, or the thread that removed it from its place sees that it is
+/// idle.
 #[derive(Debug, Default)]
 pub(super) struct IdleConnection {
-    /// The position in the order of eviction; 0 while the connection is busy. Unauthenticated connections, which never sent a valid
-    /// credential, come first, so that many of them do not displace authenticated clients. Within each group, the longest idle
-    /// connection comes first.
+    /// The position in the order of eviction; 0 while the connection is busy. Unauthenticated
+    /// connections, which never sent a valid credential, come first, so that many of them do not
+    /// displace authenticated clients. Within each group, the longest idle connection comes first.
     position: AtomicU64,
     /// The place in the list; 0 for none. Changes only while the list is locked.
     place: AtomicU64,
@@ -84,7 +88,8 @@ impl IdleList {
         }
     }
 
-    /// The first idle connection, which is busy from now on. Each step moves a connection from a place that it has left.
+    /// The first idle connection, which is busy from now on. Each step moves a connection from a
+    /// place that it has left.
     fn take_first(&self) -> Option<Arc<IdleConnection>> {
         let mut places = self.lock();
         while let Some((at, connection)) = places.pop_first() {
@@ -181,7 +186,8 @@ mod tests {
         connection.evicted().await;
     }
 
-    /// Threads become idle and busy, while another one evicts: no connection is evicted while it is busy, and none is lost.
+    /// Threads become idle and busy, while another one evicts: no connection is evicted while it is
+    /// busy, and none is lost.
     #[test]
     fn idle_connections_are_found_while_others_come_and_go() {
         let list = IdleList::default();

@@ -1,4 +1,5 @@
-//! The same types as in `idle.rs`, without the feature `network`: a new connection waits until another one ends.
+//! The same types as in `idle.rs`, without the feature `network`: a new connection waits until
+//! another one ends.
 
 #![expect(clippy::unused_self, reason = "the methods of the other type")]
 

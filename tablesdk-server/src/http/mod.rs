@@ -1,11 +1,12 @@
-//! hyper on one side, `Request<Bytes>` on the other: one connection from its first byte to its last.
+//! hyper on one side, `Request<Bytes>` on the other: one connection from its first byte to its
+//! last.
 //!
-//! hyper alone, without a web framework: paths are OData with keys in quotes, and not segments that a
-//! router could match.
+//! hyper alone, without a web framework: paths are OData with keys in quotes, and not segments that
+//! a router could match.
 //!
-//! This module enforces the limits on heads, bodies and waiting, and ensures that a response arrives before its connection closes.
-//! It knows neither tables nor accounts: the [`Handler`] processes the requests. `server/mod.rs` accepts connections and limits
-//! their number.
+//! This module enforces the limits on heads, bodies and waiting, and ensures that a response
+//! arrives before its connection closes. It knows neither tables nor accounts: the [`Handler`]
+//! processes the requests. `server/mod.rs` accepts connections and limits their number.
 
 mod body;
 mod connection_state;
@@ -85,7 +86,8 @@ impl<H: Handler> ConnectionShared<H> {
         Self { tls, ..self }
     }
 
-    /// Closes the connection that comes first in the order of eviction; waits for one that can be closed.
+    /// Closes the connection that comes first in the order of eviction; waits for one that can be
+    /// closed.
     pub(crate) async fn evict(&self) {
         self.idle.evict().await;
     }
@@ -98,8 +100,8 @@ impl<H: Handler> ConnectionShared<H> {
 
 /// Serves one connection until either side ends it.
 ///
-/// Once `stopping` is true, the response to a request in flight is completed, and then the connection closes. `peer` is an extension
-/// of every request.
+/// Once `stopping` is true, the response to a request in flight is completed, and then the
+/// connection closes. `peer` is an extension of every request.
 pub(crate) async fn serve<S, H>(
     stream: S,
     peer: IpAddr,
@@ -142,7 +144,8 @@ pub(crate) async fn serve<S, H>(
     serve_requests(stream, exchange, stopping).await;
 }
 
-/// Waits for a step before the first request; `None` if it fails, takes too long, or the connection has to end.
+/// Waits for a step before the first request; `None` if it fails, takes too long, or the connection
+/// has to end.
 async fn before_requests<T: Send, H: Handler>(
     step: impl Future<Output = io::Result<T>> + Send,
     exchange: &Exchange<H>,
@@ -198,7 +201,8 @@ async fn serve_http<S, H>(
         .header_read_timeout(None)
         .max_header_size(HEAD_BYTES_MAX)
         .max_buf_size(HEAD_BYTES_MAX)
-        // A client may close its side after its request, and one that gives up does not abort a handler.
+        // A client may close its side after its request, and one that gives up does not abort a
+        // handler.
         .half_close(true)
         .serve_connection(TokioIo::new(stream), service);
 
@@ -210,8 +214,9 @@ async fn serve_http<S, H>(
         () = stopped(&mut stopping) => None,
     };
     if result.is_none() {
-        // This closes a connection that waits for a request. It does not close one with a request in flight, a response that is
-        // being sent, or an incomplete head, whose rest may never arrive.
+        // This closes a connection that waits for a request. It does not close one with a request
+        // in flight, a response that is being sent, or an incomplete head, whose rest may never
+        // arrive.
         Pin::new(&mut connection).graceful_shutdown();
         result = tokio::select! {
             biased;
@@ -239,8 +244,9 @@ async fn serve_http<S, H>(
         Some(Ok(())) if exchange.left_unread.load(Ordering::Relaxed) => None,
         _ => return,
     };
-    // The response is sent and our side is closed, but the client may still be sending. Closing a socket with unread bytes resets
-    // the connection, and a reset may overtake the response: so the bytes are read for a while.
+    // The response is sent and our side is closed, but the client may still be sending. Closing a
+    // socket with unread bytes resets the connection, and a reset may overtake the response: so the
+    // bytes are read for a while.
     state.linger();
     let (mut stream, lacks_response) = connection.into_parts().io.into_inner().into_parts();
     let refusal = refusal.filter(|_| lacks_response);
@@ -329,7 +335,8 @@ impl<H: Handler> Exchange<H> {
             return Err(Broken::Reset);
         }
         let bytes = response.body().len();
-        // The response to a write uses the memory of its body: the write was applied, so its response must not fail.
+        // The response to a write uses the memory of its body: the write was applied, so its
+        // response must not fail.
         let reserved = self.memory.take_response(bytes).or(body_memory);
         let reserved = reserved.filter(|_| bytes > SMALL_BYTES_MAX);
         Ok(response.map(|bytes| {

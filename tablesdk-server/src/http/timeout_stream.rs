@@ -1,10 +1,12 @@
 //! [`TimeoutStream`]: a stream with time limits for the client, for reading and for writing.
 //!
-//! A client that sends an incomplete head, or reads none of its response, occupies memory and a connection permit. The limits are
-//! here and not around the requests, because only the stream sees whether bytes move. hyper's `header_read_timeout` cannot replace
-//! them: it is the same for an idle connection and for an incomplete head. `http/tests` has a test for each limit
-//! (`heads_have_a_time_limit`, `long_heads_have_less_time`, `idle_connections_are_closed_after_minutes`,
-//! `a_response_that_is_not_read_ends_the_connection`). Of HTTP, this module knows only [`ConnectionState`].
+//! A client that sends an incomplete head, or reads none of its response, occupies memory and a
+//! connection permit. The limits are here and not around the requests, because only the stream sees
+//! whether bytes move. hyper's `header_read_timeout` cannot replace them: it is the same for an
+//! idle connection and for an incomplete head. `http/tests` has a test for each limit
+//! (`heads_have_a_time_limit`, `long_heads_have_less_time`,
+//! `idle_connections_are_closed_after_minutes`, `a_response_that_is_not_read_ends_the_connection`).
+//! [`ConnectionState`] is all of HTTP that this module knows.
 
 use std::io;
 use std::pin::Pin;
@@ -44,7 +46,8 @@ struct Head {
 }
 
 impl Head {
-    /// Counts received bytes. A head that is longer than hyper's first buffer has less time for its rest.
+    /// Counts received bytes. A head that is longer than hyper's first buffer has less time for its
+    /// rest.
     fn add(&mut self, bytes: usize) {
         let before = self.bytes;
         self.bytes = before.saturating_add(bytes);
@@ -93,9 +96,10 @@ impl<S: AsyncRead> TimeoutStream<S> {
     /// Returns true if hyper writes its own response. It is held back, and the connection sends one
     /// with an error code instead.
     ///
-    /// hyper responds with a bare status to a head that it cannot parse, or that has more than 100 headers or 64 KiB, and has no hook
-    /// for another response. Without a request in flight it writes nothing else. The bare status remains only for a client that sends
-    /// requests ahead: it cannot be distinguished from an earlier response in flight.
+    /// hyper responds with a bare status to a head that it cannot parse, or that has more than 100
+    /// headers or 64 KiB, and has no hook for another response. Without a request in flight it
+    /// writes nothing else. The bare status remains only for a client that sends requests ahead: it
+    /// cannot be distinguished from an earlier response in flight.
     fn is_refusal(&mut self) -> bool {
         self.is_refused |= matches!(self.state.phase(), Phase::Idle | Phase::Head);
         self.is_refused
@@ -155,7 +159,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimeoutStream<S> {
         if !matches!(phase, Phase::Idle | Phase::Head) {
             return Pin::new(this.stream.get_mut()).poll_read(context, buffer);
         }
-        // hyper doubles its buffer when a read fills it: an incomplete head must not occupy more than its first buffer.
+        // hyper doubles its buffer when a read fills it: an incomplete head must not occupy more
+        // than its first buffer.
         let room = buffer.remaining().min(HEAD_READ_BYTES_MAX);
         let filled = buffer.filled().len();
         let read = if this.first.is_empty() {
@@ -252,13 +257,14 @@ fn too_slow(what: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, what)
 }
 
-/// The time limit for a complete head, from its first byte on; on a connection without an accepted credential, from the end of the
-/// request before it, or from the connection on.
+/// The time limit for a complete head, from its first byte on; on a connection without an accepted
+/// credential, from the end of the request before it, or from the connection on.
 pub(super) const HEAD_WAIT_MAX: Duration = Duration::from_secs(30);
-/// The time limit for the rest of a head that is longer than hyper's first buffer, which may occupy up to 64 KiB.
+/// The time limit for the rest of a head that is longer than hyper's first buffer, which may occupy
+/// up to 64 KiB.
 pub(super) const LONG_HEAD_WAIT_MAX: Duration = Duration::from_secs(5);
-/// The time limit for the next request. Clients keep connections for minutes, and a request on a closed connection fails. If
-/// connections are needed, idle ones end sooner.
+/// The time limit for the next request. Clients keep connections for minutes, and a request on a
+/// closed connection fails. If connections are needed, idle ones end sooner.
 pub(super) const IDLE_MAX: Duration = Duration::from_secs(10 * 60);
 /// The time in which a client must read at least [`STALL_BYTES_MIN`] of a response.
 pub(super) const STALL_MAX: Duration = Duration::from_secs(30);

@@ -12,23 +12,25 @@ use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject as _};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// A certificate chain with its private key, for [`TableServerBuilder::tls`](crate::TableServerBuilder::tls).
+/// A certificate chain with its private key, for
+/// [`TableServerBuilder::tls`](crate::TableServerBuilder::tls).
 ///
-/// Connections use TLS 1.2 or 1.3, and HTTP/1.1. The server requests no client certificates: requests are authenticated by their
-/// credentials.
+/// Connections use TLS 1.2 or 1.3, and HTTP/1.1. The server requests no client certificates:
+/// requests are authenticated by their credentials.
 #[derive(Clone)]
 pub struct TlsIdentity {
     config: Arc<ServerConfig>,
 }
 
 impl TlsIdentity {
-    /// Reads certificates and a key from the contents of PEM files. The server's certificate comes first, then the intermediate
-    /// certificates up to a root that clients trust. The key is PKCS #8, PKCS #1 or SEC 1, without a password.
+    /// Reads certificates and a key from the contents of PEM files. The server's certificate comes
+    /// first, then the intermediate certificates up to a root that clients trust. The key is PKCS
+    /// #8, PKCS #1 or SEC 1, without a password.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::InvalidInput`] when the certificate or the key is missing or malformed, or the key does not belong to the
-    /// certificate.
+    /// [`io::ErrorKind::InvalidInput`] when the certificate or the key is missing or malformed, or
+    /// the key does not belong to the certificate.
     pub fn from_pem(certificates: &[u8], key: &[u8]) -> io::Result<Self> {
         let chain = CertificateDer::pem_slice_iter(certificates).collect::<Result<Vec<_>, _>>();
         let chain = chain.map_err(|error| refused("the certificate", &explain(&error)))?;

@@ -1,4 +1,5 @@
-//! Reads the accounts of the program from flags, a file or the environment; the default is the well-known account.
+//! Reads the accounts of the program from flags, a file or the environment; the default is the
+//! well-known account.
 //!
 //! Error messages never contain a key, not even an invalid one.
 

@@ -1,7 +1,8 @@
 //! Standard error, written by a thread of its own.
 //!
-//! The program that started the server may read its standard error late or never, and a full pipe blocks its writer. Here, only the
-//! thread waits. Requests continue, and lines that exceed the buffer are left out.
+//! The program that started the server may read its standard error late or never, and a full pipe
+//! blocks its writer. Here, only the thread waits. Requests continue, and lines that exceed the
+//! buffer are left out.
 
 use std::io::{self, Write};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -81,7 +82,8 @@ impl Log {
             .wait_timeout_while(self.lock(), FINISH_WAIT_MAX, is_busy);
     }
 
-    /// Waits for lines, and puts them into `text`, which is empty. Returns how many were left out after them.
+    /// Waits for lines, and puts them into `text`, which is empty. Returns how many were left out
+    /// after them.
     fn take(&self, text: &mut Vec<u8>) -> u64 {
         let is_idle = |state: &mut LogState| state.text.is_empty();
         let state = self.changed.wait_while(self.lock(), is_idle);

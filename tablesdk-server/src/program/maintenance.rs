@@ -1,4 +1,5 @@
-//! The subcommands check, backup and restore: for the data directory of a stopped server, and the first two for a running server.
+//! The subcommands check, backup and restore: for the data directory of a stopped server, and the
+//! first two for a running server.
 
 use std::error::Error;
 use std::fs::{self, File, OpenOptions};

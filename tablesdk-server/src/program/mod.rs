@@ -1,4 +1,5 @@
-//! The parts of the program: its command line, the server until a signal stops it, and the subcommands for data directories.
+//! The parts of the program: its command line, the server until a signal stops it, and the
+//! subcommands for data directories.
 
 mod accounts;
 mod log;

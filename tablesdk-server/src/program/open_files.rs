@@ -1,11 +1,13 @@
 //! Raises the limit of open files to what the connections need, as far as the system allows it.
 //!
-//! The usual soft limit of 1,024 is for programs that use `select`; the hard limit says what the operator allows.
-//! Only the program raises the limit. The library runs as a guest in another process and changes no limit of it.
+//! The usual soft limit of 1,024 is for programs that use `select`; the hard limit says what the
+//! operator allows. Only the program raises the limit. The library runs as a guest in another
+//! process and changes no limit of it.
 
 use std::num::NonZeroUsize;
 
-/// Raises the soft limit for so many connections, at most to the hard limit. A limit that is high enough stays as it is.
+/// Raises the soft limit for so many connections, at most to the hard limit. A limit that is high
+/// enough stays as it is.
 pub(crate) fn raise(connections: NonZeroUsize) {
     #[cfg(unix)]
     {
@@ -29,6 +31,7 @@ pub(crate) fn raise(connections: NonZeroUsize) {
     let _ = connections;
 }
 
-/// Files in addition to connections: those of the data directory, and those that the process opens at its start.
+/// Files in addition to connections: those of the data directory, and those that the process opens
+/// at its start.
 #[cfg(unix)]
 const OTHERS: u64 = 640;

@@ -26,8 +26,8 @@ pub(crate) struct Arguments {
     reason = "each is an option of the command line"
 )]
 pub(crate) struct ServeOptions {
-    /// Serve this account instead of the well-known one; repeat the option for more accounts. Other users of this machine can see
-    /// the key in the list of processes: see --account-file
+    /// Serve this account instead of the well-known one; repeat the option for more accounts. Other
+    /// users of this machine can see the key in the list of processes: see --account-file
     #[arg(long, value_name = "NAME:KEY")]
     pub(crate) account: Vec<String>,
     #[arg(
@@ -36,24 +36,26 @@ pub(crate) struct ServeOptions {
         help = "Serve the accounts in this file, one NAME:KEY on each line. Alternative: set TABLESDK_SERVER_ACCOUNTS to NAME:KEY,NAME:KEY"
     )]
     pub(crate) account_file: Option<PathBuf>,
-    /// Serve /health, /ready, /metrics and the subcommands `backup` and `check` on this port of 127.0.0.1, to all clients on this
-    /// machine, without authentication; 0 selects a free port
+    /// Serve /health, /ready, /metrics and the subcommands `backup` and `check` on this port of
+    /// 127.0.0.1, to all clients on this machine, without authentication; 0 selects a free port
     #[arg(long, value_name = "PORT")]
     pub(crate) admin_port: Option<u16>,
-    /// Open the kit for tests to other languages, next to /health on the port for operators, which is a free port unless it is set:
-    /// faults, recorded requests, the clock and snapshots, with JSON. GET /test/openapi.json describes it. Standard output has one line
-    /// of JSON with the endpoint, the connection string and the URL of the kit
+    /// Open the kit for tests to other languages, next to /health on the port for operators, which
+    /// is a free port unless it is set: faults, recorded requests, the clock and snapshots, with
+    /// JSON. GET /test/openapi.json describes it. Standard output has one line of JSON with the
+    /// endpoint, the connection string and the URL of the kit
     #[arg(long, conflicts_with = "data")]
     pub(crate) test: bool,
-    /// Stop when standard input ends, as on SIGTERM. If it is a pipe from the program that starts the server, the server ends with that
-    /// program, even if it is killed
+    /// Stop when standard input ends, as on SIGTERM. If it is a pipe from the program that starts
+    /// the server, the server ends with that program, even if it is killed
     #[arg(long)]
     pub(crate) exit_with_stdin: bool,
-    /// The service whose behavior clients see, with the tables in memory: storage is Azure Table storage, cosmos-db is Azure Cosmos DB
-    /// for Table, azurite is the emulator of the Azure tools
+    /// The service whose behavior clients see, with the tables in memory: storage is Azure Table
+    /// storage, cosmos-db is Azure Cosmos DB for Table, azurite is the emulator of the Azure tools
     #[arg(long, value_name = "FLAVOR", conflicts_with = "data", default_value = "storage", value_parser = flavor())]
     pub(crate) flavor: Flavor,
-    /// Write the port to this file when the server accepts connections, and remove the file when the server stops
+    /// Write the port to this file when the server accepts connections, and remove the file when
+    /// the server stops
     #[arg(long, value_name = "FILE")]
     pub(crate) port_file: Option<PathBuf>,
     /// The IP address to listen on
@@ -82,7 +84,8 @@ pub(crate) struct ServeOptions {
         help = "The same for a queue service; azurite is http://127.0.0.1:10001/devstoreaccount1"
     )]
     pub(crate) queue_endpoint: Option<String>,
-    /// Store the tables in this data directory, which is created if it does not exist; without this option they are in memory
+    /// Store the tables in this data directory, which is created if it does not exist; without this
+    /// option they are in memory
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) data: Option<PathBuf>,
     #[arg(
@@ -97,17 +100,20 @@ pub(crate) struct ServeOptions {
     /// Maximum number of connections to the database; without this option, 16
     #[arg(long, value_name = "COUNT", value_parser = connections)]
     pub(crate) store_connections: Option<NonZeroUsize>,
-    /// Durability of acknowledged writes: sync survives a loss of power, relaxed only the end of the process
+    /// Durability of acknowledged writes: sync survives a loss of power, relaxed only the end of
+    /// the process
     #[arg(long, value_name = "LEVEL", requires = "data", default_value = "sync", value_parser = durability())]
     pub(crate) durability: Durability,
-    /// Serve HTTPS with the certificate in this PEM file, which is followed by its intermediate certificates
+    /// Serve HTTPS with the certificate in this PEM file, which is followed by its intermediate
+    /// certificates
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
     /// The private key of the certificate, in a PEM file without a password
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Accept every bearer token, with all permissions, with and without HTTPS: for tests of clients with credentials of Microsoft Entra ID.
-    /// Only on a loopback address. Without this option, every token is refused
+    /// Accept every bearer token, with all permissions, with and without HTTPS: for tests of
+    /// clients with credentials of Microsoft Entra ID. Only on a loopback address. Without this
+    /// option, every token is refused
     #[arg(long)]
     pub(crate) accept_any_token: bool,
     /// Allow the well-known key on an address that other machines can reach
@@ -128,8 +134,8 @@ pub(crate) struct ServeOptions {
     /// Leave partition and row keys, filters and the reasons of errors out of the log
     #[arg(long)]
     pub(crate) log_without_entity_keys: bool,
-    /// Maximum number of connections; the limit of open files may lower it. When all connections are in use, the server closes
-    /// idle ones to accept new ones
+    /// Maximum number of connections; the limit of open files may lower it. When all connections
+    /// are in use, the server closes idle ones to accept new ones
     #[arg(long, value_name = "COUNT", default_value = "10000")]
     pub(crate) max_connections: NonZeroUsize,
     /// How long requests in flight may take after a stop signal
@@ -145,7 +151,8 @@ pub(crate) enum LogFormat {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Read a data directory completely, and report damage; or ask a server that runs whether it is ready
+    /// Read a data directory completely, and report damage; or ask a server that runs whether it is
+    /// ready
     #[command(long_about = CHECK)]
     Check {
         #[command(flatten)]

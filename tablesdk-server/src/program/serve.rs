@@ -17,7 +17,8 @@ use super::options::{LogFormat, ServeOptions};
 use super::{NAME, open_files, signals};
 
 pub(crate) fn run(options: &ServeOptions) -> Result<(), Box<dyn Error>> {
-    // Read once, and before signals are caught: a file may be a pipe, which can be read only once and may block.
+    // Read once, and before signals are caught: a file may be a pipe, which can be read only once
+    // and may block.
     let accounts = accounts(options)?;
     let tls = tls(options)?;
     check_host(options, &accounts)?;
@@ -182,7 +183,8 @@ fn check_endpoints(options: &ServeOptions, accounts: &Accounts) -> Result<(), St
     Err("--blob-endpoint and --queue-endpoint are for the connection string that is printed, and with accounts of your own none is printed: leave them out".to_owned())
 }
 
-/// Writes the port to a file by renaming a draft, so that a program that waits for the file never reads a partial number.
+/// Writes the port to a file by renaming a draft, so that a program that waits for the file never
+/// reads a partial number.
 fn write_port(path: &Path, port: u16) -> io::Result<()> {
     let mut draft = path.as_os_str().to_owned();
     draft.push(".new");
@@ -252,7 +254,8 @@ fn tls(options: &ServeOptions) -> Result<Option<TlsIdentity>, String> {
     })
 }
 
-/// Refuses credentials that everybody has on an address that other machines can reach: any token, and the well-known key of any account.
+/// Refuses credentials that everybody has on an address that other machines can reach: any token,
+/// and the well-known key of any account.
 fn check_host(options: &ServeOptions, accounts: &Accounts) -> Result<(), String> {
     // `is_loopback` does not recognize an IPv4 address in the form of IPv6.
     if options.host.to_canonical().is_loopback() {

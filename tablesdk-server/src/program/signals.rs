@@ -7,8 +7,8 @@ use tokio::sync::oneshot;
 
 use super::log::LOG;
 
-/// Registers for the signals at once. The first one resolves the returned receiver, as the end of standard input does on request. A second
-/// signal ends the program.
+/// Registers for the signals at once. The first one resolves the returned receiver, as the end of
+/// standard input does on request. A second signal ends the program.
 ///
 /// A thread of its own waits for them, because all threads that process requests may be busy.
 pub(crate) fn listen(exit_with_stdin: bool) -> io::Result<oneshot::Receiver<()>> {
@@ -37,7 +37,8 @@ pub(crate) fn listen(exit_with_stdin: bool) -> io::Result<oneshot::Receiver<()>>
     Ok(receiver)
 }
 
-/// Reads standard input. The receiver is resolved when the input ends, which it does when its other end is closed, or cannot be read.
+/// Reads standard input. The receiver is resolved when the input ends, which it does when its other
+/// end is closed, or cannot be read.
 fn end_of_input() -> io::Result<oneshot::Receiver<()>> {
     let (sender, receiver) = oneshot::channel();
     thread::Builder::new()

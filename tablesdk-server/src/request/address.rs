@@ -1,4 +1,5 @@
-//! Parses the target of a URL: the account, from the host or from the path, its location, and the resource.
+//! Parses the target of a URL: the account, from the host or from the path, its location, and the
+//! resource.
 //!
 //! This module has no list of the accounts; the caller passes a function that knows them. See
 //! <https://learn.microsoft.com/azure/storage/common/storage-use-azurite#service-urls> for both styles of URL.
@@ -32,7 +33,8 @@ pub(crate) struct Address {
     endpoint: OnceLock<Endpoint>,
 }
 
-/// A location of an account. Both have the same content here; the service replicates from the primary to the secondary.
+/// A location of an account. Both have the same content here; the service replicates from the
+/// primary to the secondary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Location {
     /// For reads and writes.
@@ -42,10 +44,11 @@ pub(crate) enum Location {
 }
 
 impl Address {
-    /// Reads the head of a request: the first label of the host, where it names an account, or else the first segment of the
-    /// path.
+    /// Reads the head of a request: the first label of the host, where it names an account, or else
+    /// the first segment of the path.
     ///
-    /// `is_encrypted`: whether the request came over TLS. `known` returns the name of an account of the server, to be shared.
+    /// `is_encrypted`: whether the request came over TLS. `known` returns the name of an account of
+    /// the server, to be shared.
     pub(crate) fn of(
         head: &Parts,
         is_encrypted: bool,
@@ -62,11 +65,12 @@ impl Address {
             resource_start: path.len() - resource.len(),
             endpoint: OnceLock::new(),
         };
-        // A server in a container is reached under any host name, which may contain dots. So the first label counts only if it is
-        // the name of an account here.
+        // A server in a container is reached under any host name, which may contain dots. So the
+        // first label counts only if it is the name of an account here.
         if let Some(label) = account_label(authority(head.headers.get(header::HOST), &head.uri)) {
             let (account, location) = split_location(&label);
-            // The path names an account of the server with that name, too, as for any other host without dots.
+            // The path names an account of the server with that name, too, as for any other host
+            // without dots.
             let in_path = || label == LOCALHOST && known(split_path(path).0).is_some();
             if let Some(account) = known(account)
                 && !in_path()
@@ -141,7 +145,8 @@ fn split_path(path: &str) -> (&str, &str) {
 }
 
 /// The path without the account's name in front.
-// SERVICE: the Python client addresses a secondary as `/acct-secondary/acct/…`. If nothing follows, the name is that of a table.
+// SERVICE: the Python client addresses a secondary as `/acct-secondary/acct/…`. If nothing follows,
+// the name is that of a table.
 fn without_account<'p>(resource: &'p str, account: &str) -> &'p str {
     let rest = resource.trim_start_matches('/').strip_prefix(account);
     rest.and_then(|rest| rest.strip_prefix('/'))

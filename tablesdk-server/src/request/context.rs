@@ -1,7 +1,10 @@
-//! The facts of one request: its id, account and endpoint, the time, and the values that its response echoes.
+//! The facts of one request: its id, account and endpoint, the time, and the values that its
+//! response echoes.
 //!
-//! This module adds the common headers to every response, and the body to every error. It knows neither credentials nor operations.
-//! See <https://learn.microsoft.com/rest/api/storageservices/common-rest-api-response-headers> for the headers.
+//! This module adds the common headers to every response, and the body to every error. It knows
+//! neither credentials nor operations. See
+//! <https://learn.microsoft.com/rest/api/storageservices/common-rest-api-response-headers> for the
+//! headers.
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher, RandomState};
@@ -87,7 +90,8 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Reads the facts from the head of a request and the options of its query string. Malformed values are omitted.
+    /// Reads the facts from the head of a request and the options of its query string. Malformed
+    /// values are omitted.
     pub(crate) fn new(
         head: &Parts,
         options: Option<&QueryOptions>,
@@ -154,7 +158,8 @@ impl Context {
         self.address.location
     }
 
-    /// Notes that the client is authenticated: from now on, the account is charged for the memory of the request.
+    /// Notes that the client is authenticated: from now on, the account is charged for the memory
+    /// of the request.
     pub(crate) fn is_authenticated(&self) {
         if let Some(memory) = &self.memory {
             memory.belongs_to(self.shared_account());
@@ -208,7 +213,8 @@ impl Context {
         self.version.as_ref()?.to_str().ok()
     }
 
-    /// Refuses a version that is not a date, or that the flavor does not know. All others are treated the same.
+    /// Refuses a version that is not a date, or that the flavor does not know. All others are
+    /// treated the same.
     pub(crate) fn check_version(&self, headers: &HeaderMap) -> Result<(), ServiceError> {
         let version = self.version.as_ref().map(HeaderValue::as_bytes);
         let is_known = version.is_some_and(|version| self.flavor.knows_version(version));
@@ -266,7 +272,8 @@ impl Context {
             _ => {
                 let headers = response.headers_mut();
                 self.add_common(headers, header::CACHE_CONTROL, NO_CACHE);
-                // SERVICE: recorded for tables and entities that exist, for missing keys, and for the names of tables.
+                // SERVICE: recorded for tables and entities that exist, for missing keys, and for
+                // the names of tables.
                 self.name_preference(headers, true);
             }
         }
@@ -306,7 +313,8 @@ impl Context {
         self.error_format
     }
 
-    /// The metadata of an error of Cosmos DB: all, but for an error of what reads data, and for a few others.
+    /// The metadata of an error of Cosmos DB: all, but for an error of what reads data, and for a
+    /// few others.
     // SERVICE: recorded for 400, 404 and 429 of a read, for 409, and for a signature with keys.
     fn level_of_cosmos_db(&self, error: &ServiceError) -> MetadataLevel {
         let has_accepted_level = self.is_get
@@ -340,7 +348,8 @@ impl Context {
     }
 
     /// The response to a request that could not be authenticated.
-    // SERVICE: the front end sends these. It repeats the code in a header, and echoes neither the version nor the client's id.
+    // SERVICE: the front end sends these. It repeats the code in a header, and echoes neither the
+    // version nor the client's id.
     pub(crate) fn unauthenticated(&self, error: &ServiceError) -> Response<Bytes> {
         if self.flavor.has_gateway() {
             // SERVICE: assumed to be as any other error, and to have the challenge.
@@ -469,7 +478,8 @@ impl ErrorFormat {
         }
     }
 
-    /// The form that the operations read from the request; minimal metadata where they would refuse it.
+    /// The form that the operations read from the request; minimal metadata where they would refuse
+    /// it.
     fn of(options: Option<&QueryOptions>, headers: &HeaderMap) -> Self {
         let option = |name| options.and_then(|options| options.get(name));
         if matches!(option("comp"), Some("acl" | "properties" | "stats")) {
@@ -529,8 +539,8 @@ pub(crate) struct RequestIds {
 
 impl RequestIds {
     pub(crate) fn new() -> Self {
-        // The keys of a hasher are random. That is enough: an id only has to differ from those in the logs of another server, and
-        // nothing depends on it being unpredictable.
+        // The keys of a hasher are random. That is enough: an id only has to differ from those in
+        // the logs of another server, and nothing depends on it being unpredictable.
         Self {
             prefix: RandomState::new().hash_one(()),
             count: AtomicU64::new(0),
@@ -595,7 +605,8 @@ const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
 
 const XML: &str = "application/xml";
 
-/// The service's challenge to clients without a token. This server has no such authority, in any tenant.
+/// The service's challenge to clients without a token. This server has no such authority, in any
+/// tenant.
 const CHALLENGE: &str = "Bearer authorization_uri=https://login.microsoftonline.com/common/oauth2/authorize resource_id=https://storage.azure.com";
 
 /// The service's own value, then ours.

@@ -1,8 +1,9 @@
-//! Cross-origin resource sharing: evaluates the CORS rules of an account for pages of other origins.
+//! Cross-origin resource sharing: evaluates the CORS rules of an account for pages of other
+//! origins.
 //!
-//! A browser first sends an unauthenticated preflight for a request of a page, and shows a response to the page only if its headers
-//! permit it. CORS does not change the effect of a request. This module knows rules and headers, but neither credentials nor
-//! storage. See
+//! A browser first sends an unauthenticated preflight for a request of a page, and shows a response
+//! to the page only if its headers permit it. CORS does not change the effect of a request. This
+//! module knows rules and headers, but neither credentials nor storage. See
 //! <https://learn.microsoft.com/rest/api/storageservices/cross-origin-resource-sharing--cors--support-for-the-azure-storage-services>.
 
 use bytes::Bytes;
@@ -91,8 +92,9 @@ impl Cors {
         }
     }
 
-    /// Adds the headers to a response to an unauthenticated client: those of a preflight, and the list of exposed headers. The
-    /// existence of rules for other origins is not revealed, and caches do not keep a refusal.
+    /// Adds the headers to a response to an unauthenticated client: those of a preflight, and the
+    /// list of exposed headers. The existence of rules for other origins is not revealed, and
+    /// caches do not keep a refusal.
     // SERVICE: it is unknown whether its front end sends these headers to unauthenticated clients.
     pub(crate) fn apply_to_refusal(&self, headers: &mut HeaderMap) {
         if self.allowed.is_some() {
@@ -132,7 +134,8 @@ pub(crate) fn is_preflight(head: &Parts) -> bool {
 ///
 /// # Errors
 ///
-/// `InvalidHeaderValue` if origin or method are missing; `CorsPreflightFailure` if no rule allows it.
+/// `InvalidHeaderValue` if origin or method are missing; `CorsPreflightFailure` if no rule allows
+/// it.
 pub(crate) fn preflight(
     headers: &HeaderMap,
     rules: &[CorsRule],
@@ -212,7 +215,8 @@ fn covers(item: &str, name: &str) -> bool {
     }
 }
 
-/// The headers that the page may see: the listed ones, and those of the response with a listed prefix.
+/// The headers that the page may see: the listed ones, and those of the response with a listed
+/// prefix.
 fn exposed_headers(items: &[String], response: &HeaderMap) -> Option<HeaderValue> {
     let mut names: Vec<&str> = Vec::new();
     for item in items {

@@ -12,7 +12,8 @@ pub(crate) trait Handler: Send + Sync + 'static {
     /// The state of a request between its head and its body.
     type Admitted: Send;
 
-    /// Decides whether the body of a request is read. The URI of the head is in origin form, and the head has a `Host`.
+    /// Decides whether the body of a request is read. The URI of the head is in origin form, and
+    /// the head has a `Host`.
     fn admit(
         &self,
         head: Parts,

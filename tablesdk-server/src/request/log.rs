@@ -1,8 +1,10 @@
-//! The request log: one event for each request, when its response is complete or no response is possible any more.
+//! The request log: one event for each request, when its response is complete or no response is
+//! possible any more.
 //!
-//! Events go to the `tracing` subscribers; nothing is installed here. Events contain no credentials: no header except the
-//! client's request id, and of the URL neither the signature nor any part that could be one. URLs contain the keys of entities,
-//! unless the operator leaves them out.
+//! Events go to the `tracing` subscribers; nothing is installed here. Events contain no
+//! credentials: no header except the client's request id, and of the URL neither the signature nor
+//! any part that could be one. URLs contain the keys of entities, unless the operator leaves them
+//! out.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -20,7 +22,8 @@ use tracing::{Level, Span};
 use crate::request::auth;
 use crate::request::context::Context;
 
-/// Logs an event that says nothing but that a client sent a request. In a test, that is too much at the level INFO.
+/// Logs an event that says nothing but that a client sent a request. In a test, that is too much at
+/// the level INFO.
 macro_rules! log_request {
     ($is_info:expr, $($field:tt)+) => {
         // The level must be a constant.
@@ -32,8 +35,8 @@ macro_rules! log_request {
     };
 }
 
-/// The facts known about a request so far. They are logged when this is dropped, at the latest. Nothing is printed before that, so
-/// that a request that is not logged costs no allocation.
+/// The facts known about a request so far. They are logged when this is dropped, at the latest.
+/// Nothing is printed before that, so that a request that is not logged costs no allocation.
 #[derive(Debug)]
 pub(crate) struct RequestRecord {
     /// `None` if no subscriber reads the log.
@@ -100,7 +103,8 @@ impl RequestRecord {
         self.operation
     }
 
-    /// Logs the response of the request, and the error if it is one. A batch that failed has the error of the operation in it that failed.
+    /// Logs the response of the request, and the error if it is one. A batch that failed has the
+    /// error of the operation in it that failed.
     pub(crate) fn responded(&mut self, response: &Response<Bytes>, error: Option<&ServiceError>) {
         let Some(facts) = self.facts.take() else {
             return;
@@ -133,8 +137,8 @@ impl RequestRecord {
                 )
             };
         }
-        // A 501 shows a client that needs more than the server has. Clients cause all other rejections
-        // at will, and would fill a log at the level WARN.
+        // A 501 shows a client that needs more than the server has. Clients cause all other
+        // rejections at will, and would fill a log at the level WARN.
         if status == http::StatusCode::NOT_IMPLEMENTED {
             log_response!(Level::WARN);
         } else if status.is_server_error() {
@@ -196,7 +200,8 @@ impl RequestFacts {
     }
 }
 
-/// The path without everything from the first parenthesis or quote on, which may be the key of an entity.
+/// The path without everything from the first parenthesis or quote on, which may be the key of an
+/// entity.
 fn without_entity(path: &str) -> Cow<'_, str> {
     let marks = ["(", "'", "%28", "%27"];
     let ends = marks.into_iter().filter_map(|mark| path.find(mark));
@@ -245,7 +250,8 @@ pub(crate) fn unreadable(peer: IpAddr, error: &dyn Error) {
     tracing::info!(target: TARGET, %peer, reason = with_causes(error), "unreadable");
 }
 
-/// Logs the response to a request without a readable head, in addition to the event of [`unreadable`].
+/// Logs the response to a request without a readable head, in addition to the event of
+/// [`unreadable`].
 pub(crate) fn unread(request_id: Guid, error: &ServiceError) {
     tracing::info!(
         target: TARGET,
@@ -279,8 +285,9 @@ fn micros(began: Instant) -> u64 {
 
 /// Part of a URL without everything that may be a signature, in one line of limited length.
 ///
-/// A parameter named `sig` is omitted, also if its name is encoded. So is, anywhere, every run with the length and the alphabet of a
-/// signature, because a URL that was built wrongly has it in the wrong place.
+/// A parameter named `sig` is omitted, also if its name is encoded. So is, anywhere, every run with
+/// the length and the alphabet of a signature, because a URL that was built wrongly has it in the
+/// wrong place.
 struct WithoutSignature<'t> {
     text: &'t str,
     /// True if slashes separate parts. A signature in a path has encoded ones.
@@ -358,7 +365,8 @@ fn write_without_runs(out: &mut String, text: &str, is_path: bool) {
             out.push_str(code);
             code.len()
         } else if run.is_empty() {
-            // A message may contain input of a client, which must not start a line, be invisible, or reverse the rest of the line.
+            // A message may contain input of a client, which must not start a line, be invisible,
+            // or reverse the rest of the line.
             if is_shown(next) {
                 out.push(next);
             } else {
@@ -383,7 +391,8 @@ fn is_shown(character: char) -> bool {
 
 /// The longest prefix of a string that is base64, and the number of its characters after decoding.
 ///
-/// Equals signs, and slashes in a path, count only if they are encoded, because otherwise they are separators.
+/// Equals signs, and slashes in a path, count only if they are encoded, because otherwise they are
+/// separators.
 fn run_of_base64(text: &str, is_path: bool) -> (&str, usize) {
     let (mut length, mut count) = (0, 0);
     let mut rest = text.as_bytes();
@@ -459,7 +468,8 @@ const PARAMETERS_WITHOUT_KEYS: [&str; 18] = [
 ];
 /// The maximum length of a logged path, query or reason, in characters.
 const TEXT_LENGTH_MAX: usize = 2048;
-/// A SHA-256 in base64 has 44 characters, or 43 without padding. A few more may be missing from a damaged one.
+/// A SHA-256 in base64 has 44 characters, or 43 without padding. A few more may be missing from a
+/// damaged one.
 const SIGNATURE_LENGTH_MIN: usize = 40;
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
-//! [`MemoryBudget`]: the memory that bodies of requests, or responses, may use at a time, and its division among clients.
+//! [`MemoryBudget`]: the memory that bodies of requests, or responses, may use at a time, and its
+//! division among clients.
 //!
-//! Memory is reserved as bytes arrive, never for an announced length. One client, which is an account at an address (IPv6: at a /64
-//! network), gets at most half of a budget. When memory is short, transfers whose client has stalled are aborted first. This module
-//! knows neither sockets nor operations.
+//! Memory is reserved as bytes arrive, never for an announced length. One client, which is an
+//! account at an address (IPv6: at a /64 network), gets at most half of a budget. When memory is
+//! short, transfers whose client has stalled are aborted first. This module knows neither sockets
+//! nor operations.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
@@ -67,8 +69,8 @@ impl MemoryBudget {
         }
     }
 
-    /// Aborts stalled transfers, oldest first, until they free this many bytes: those of all clients if the budget is short, those of
-    /// the same client if only its share is short.
+    /// Aborts stalled transfers, oldest first, until they free this many bytes: those of all
+    /// clients if the budget is short, those of the same client if only its share is short.
     fn cut_stalled_for(&self, share: &Arc<Semaphore>, bytes: usize) {
         let is_short = self.total.available_permits() < bytes;
         let now = Instant::now();
@@ -301,7 +303,8 @@ impl Transfer {
     }
 }
 
-/// The memory of the current request of a connection: of its body, and of its response. A connection has one request at a time.
+/// The memory of the current request of a connection: of its body, and of its response. A
+/// connection has one request at a time.
 #[derive(Debug)]
 pub(crate) struct RequestMemory {
     budgets: Arc<MemoryBudgets>,
@@ -362,7 +365,8 @@ impl RequestMemory {
         self.share(&self.budgets.bodies).reserve(bytes).await
     }
 
-    /// Reserves memory for the response before it is made. Only for requests that change nothing, because it can fail.
+    /// Reserves memory for the response before it is made. Only for requests that change nothing,
+    /// because it can fail.
     ///
     /// # Errors
     ///
@@ -411,7 +415,8 @@ impl RequestMemory {
     }
 }
 
-/// The network of a client: the address in IPv4, the /64 network in IPv6, all of which one client commonly has.
+/// The network of a client: the address in IPv4, the /64 network in IPv6, all of which one client
+/// commonly has.
 fn network(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V4(address) => address.into(),
@@ -424,7 +429,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Bodies and responses up to this size are not counted: they are no larger than the buffers of their connection.
+/// Bodies and responses up to this size are not counted: they are no larger than the buffers of
+/// their connection.
 pub(crate) const SMALL_BYTES_MAX: usize = 16 * 1024;
 /// The total size of all request bodies at a time.
 pub(crate) const BODIES_BYTES_MAX: usize = 256 * 1024 * 1024;
@@ -436,9 +442,11 @@ const WAIT_MAX: Duration = Duration::from_secs(30);
 const CUT_INTERVAL: Duration = Duration::from_millis(250);
 /// How many stalled transfers are aborted at a time for their connections.
 const CUT_AT_ONCE: usize = 16;
-/// How long a transfer may be slower than the minimum pace while others wait for its memory or its connection.
+/// How long a transfer may be slower than the minimum pace while others wait for its memory or its
+/// connection.
 pub(crate) const GRACE: Duration = Duration::from_secs(1);
-/// The pace, in bytes a second, below which a transfer has stalled while others wait for its memory.
+/// The pace, in bytes a second, below which a transfer has stalled while others wait for its
+/// memory.
 const PACE_MIN: u128 = 128 * 1024;
 
 #[cfg(test)]

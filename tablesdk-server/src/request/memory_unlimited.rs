@@ -1,7 +1,8 @@
-//! The same types as in `memory.rs`, without the feature `network`: bodies and responses have as much memory as they need.
+//! The same types as in `memory.rs`, without the feature `network`: bodies and responses have as
+//! much memory as they need.
 //!
-//! Modules with this suffix take the places of the defence against a hostile network, so that no caller
-//! knows the difference: a test's server has one client, which is in its own process.
+//! Modules with this suffix take the places of the defence against a hostile network, so that no
+//! caller knows the difference: a test's server has one client, which is in its own process.
 
 #![expect(clippy::unused_self, reason = "the methods of the other type")]
 

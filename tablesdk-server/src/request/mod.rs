@@ -1,4 +1,5 @@
-//! The parts of a request that are the same for every operation: address, authentication, CORS, memory, log and metrics.
+//! The parts of a request that are the same for every operation: address, authentication, CORS,
+//! memory, log and metrics.
 //!
 //! This room knows neither sockets nor what an operation means.
 

@@ -1,8 +1,9 @@
 //! The listener for operators: health, metrics and backups, on a separate port of this machine.
 //!
-//! It has no authentication. So it listens on the loopback address only, and refuses every request that a web page could have
-//! sent: requests for another host, and requests with an origin. Of the tables it only knows how to write a backup of them all.
-//! It is not a part of the service, because an operator is not a client and has no account key.
+//! It has no authentication. So it listens on the loopback address only, and refuses every request
+//! that a web page could have sent: requests for another host, and requests with an origin. Of the
+//! tables it only knows how to write a backup of them all. It is not a part of the service, because
+//! an operator is not a client and has no account key.
 
 use std::convert::Infallible;
 use std::io;
@@ -232,7 +233,8 @@ impl Operator {
 
     /// Writes the backup on a separate thread, at the pace of the client.
     ///
-    /// The connection of a client that reads nothing for [`STALL_MAX`] is closed, because only one backup can run at a time.
+    /// The connection of a client that reads nothing for [`STALL_MAX`] is closed, because only one
+    /// backup can run at a time.
     #[cfg(feature = "durable")]
     fn back_up(&self, stalled: Arc<Notify>) -> Response<Content> {
         if self.backs_up.swap(true, Ordering::AcqRel) {
@@ -251,11 +253,13 @@ impl Operator {
                 runtime,
             };
             if let Err(error) = engine.back_up(&mut pipe, |_| {}) {
-                // The response ends with an error, so the client sees that the backup is incomplete.
+                // The response ends with an error, so the client sees that the backup is
+                // incomplete.
                 tracing::warn!(%error, "a backup was broken off");
                 if pipe.sender.try_send(Err(error)).is_err() {
                     stalled.notify_one();
-                    // The body must not end before the connection, or the backup would look complete.
+                    // The body must not end before the connection, or the backup would look
+                    // complete.
                     pipe.runtime.block_on(pipe.sender.closed());
                 }
             }

@@ -1,6 +1,7 @@
 //! The configuration of a server as typed values.
 //!
-//! The builder reads no environment variables and opens nothing: [`TableServerBuilder::start`] and [`TableServerBuilder::in_process`] pass the values on.
+//! The builder reads no environment variables and opens nothing: [`TableServerBuilder::start`] and
+//! [`TableServerBuilder::in_process`] pass the values on.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -103,16 +104,19 @@ impl TableServerBuilder {
         self
     }
 
-    /// The port to listen on. Default: 0, which selects a free port. Ignored for a server without a socket.
+    /// The port to listen on. Default: 0, which selects a free port. Ignored for a server without a
+    /// socket.
     pub const fn port(mut self, port: u16) -> Self {
         self.sockets.address.set_port(port);
         self
     }
 
-    /// Adds an account. It replaces the default account, which is `devstoreaccount1` with a random key.
+    /// Adds an account. It replaces the default account, which is `devstoreaccount1` with a random
+    /// key.
     ///
-    /// A name has 3 to 24 lower-case letters and digits, because it can be part of a host name. [`TableServerBuilder::start`] and
-    /// [`TableServerBuilder::in_process`] refuse other names. Two calls with the same name add one account with two keys.
+    /// A name has 3 to 24 lower-case letters and digits, because it can be part of a host name.
+    /// [`TableServerBuilder::start`] and [`TableServerBuilder::in_process`] refuse other names. Two
+    /// calls with the same name add one account with two keys.
     ///
     /// Call it again for more accounts. [`TableServer::endpoint`], [`TableServer::credential`] and
     /// [`TableServer::connection_string`] are those of the first account.
@@ -121,38 +125,44 @@ impl TableServerBuilder {
         self
     }
 
-    /// The clock for the timestamps of entities and for checking the dates of requests. [`TableServer::clock`] freezes and moves it.
+    /// The clock for the timestamps of entities and for checking the dates of requests.
+    /// [`TableServer::clock`] freezes and moves it.
     ///
-    /// Default: the system clock; in memory and without a socket, the system's time at the start, which passes as tokio's time does.
+    /// Default: the system clock; in memory and without a socket, the system's time at the start,
+    /// which passes as tokio's time does.
     pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
         self.clock = Some(Arc::new(clock));
         self
     }
 
-    /// Stores the tables in a data directory, which is created if it does not exist. Without a data directory, the tables are in
-    /// memory and are lost when the server stops.
+    /// Stores the tables in a data directory, which is created if it does not exist. Without a data
+    /// directory, the tables are in memory and are lost when the server stops.
     ///
-    /// [`Durability`] determines which failures an acknowledged write survives. Only one server at a time can open a data
-    /// directory. The data need not fit in memory.
+    /// [`Durability`] determines which failures an acknowledged write survives. Only one server at
+    /// a time can open a data directory. The data need not fit in memory.
     #[cfg(feature = "durable")]
     pub fn data(mut self, directory: impl Into<PathBuf>, durability: Durability) -> Self {
         self.options.storage = StorageOptions::Directory(directory.into(), durability);
         self
     }
 
-    /// Stores the tables in a PostgreSQL database, or one that speaks its protocol. Any number of servers may use it at the same time, and
-    /// all of them serve the same tables.
+    /// Stores the tables in a PostgreSQL database, or one that speaks its protocol. Any number of
+    /// servers may use it at the same time, and all of them serve the same tables.
     ///
-    /// The URL is that of [libpq]: `postgres://user:password@host/database`, with several hosts for a database that fails over, and with
-    /// `sslmode` `disable`, `prefer` or `require`. With TLS, certificate and host are always verified; `sslrootcert` names a file with the
-    /// certificates to trust instead of those of the system. The server creates its tables when they do not exist.
+    /// The URL is that of [libpq]: `postgres://user:password@host/database`, with several hosts for
+    /// a database that fails over, and with `sslmode` `disable`, `prefer` or `require`. With TLS,
+    /// certificate and host are always verified; `sslrootcert` names a file with the certificates
+    /// to trust instead of those of the system. The server creates its tables when they do not
+    /// exist.
     ///
-    /// All servers must have the same accounts and clocks that differ by less than some minutes. Without a connection to the database,
-    /// requests get 503 `ServerBusy`. If the connection is lost while a write is committed, the connection of the client is closed without
-    /// a response, because the write may be applied or not.
+    /// All servers must have the same accounts and clocks that differ by less than some minutes.
+    /// Without a connection to the database, requests get 503 `ServerBusy`. If the connection is
+    /// lost while a write is committed, the connection of the client is closed without a response,
+    /// because the write may be applied or not.
     ///
-    /// [`start`](Self::start) connects at once and fails if the database cannot be used; [`in_process`](Self::in_process)
-    /// connects with the first request, which needs a tokio runtime.
+    /// [`start`](Self::start) connects at once and fails if the database cannot be used;
+    /// [`in_process`](Self::in_process) connects with the first request, which needs a tokio
+    /// runtime.
     ///
     /// [libpq]: https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS
     #[cfg(feature = "postgres")]
@@ -161,10 +171,11 @@ impl TableServerBuilder {
         self
     }
 
-    /// The maximum number of connections to the database of [`postgres`](Self::postgres). Default: 16.
+    /// The maximum number of connections to the database of [`postgres`](Self::postgres). The
+    /// default is 16.
     ///
-    /// Requests that need one while all are in use wait for it up to five seconds. The database's `max_connections` bounds the sum over
-    /// all servers.
+    /// Requests that need one while all are in use wait for it up to five seconds. The database's
+    /// `max_connections` bounds the sum over all servers.
     #[cfg(feature = "postgres")]
     pub const fn max_database_connections(mut self, connections: NonZeroUsize) -> Self {
         self.max_database_connections = Some(connections);
@@ -173,51 +184,58 @@ impl TableServerBuilder {
 
     /// How long the name of a deleted table stays reserved. Default: not at all.
     ///
-    /// The service needs 40 seconds or more to delete a table. Until then, creating a table with the same name fails with
-    /// `TableBeingDeleted`; for all other operations the table does not exist any more. [`TableServerBuilder::clock`] measures the time.
+    /// The service needs 40 seconds or more to delete a table. Until then, creating a table with
+    /// the same name fails with `TableBeingDeleted`; for all other operations the table does not
+    /// exist any more. [`TableServerBuilder::clock`] measures the time.
     pub const fn deleted_table_name_hold(mut self, duration: Duration) -> Self {
         self.options.table_name_hold = duration;
         self
     }
 
-    /// Accepts bearer tokens; the verifier decides what each token permits. Without a verifier, every token is refused.
+    /// Accepts bearer tokens; the verifier decides what each token permits. Without a verifier,
+    /// every token is refused.
     ///
-    /// Like the service, the server refuses tokens over unencrypted connections, unless [`TableServerBuilder::tokens_over_http`] is set.
-    /// [`TokenVerifier`] has an example.
+    /// Like the service, the server refuses tokens over unencrypted connections, unless
+    /// [`TableServerBuilder::tokens_over_http`] is set. [`TokenVerifier`] has an example.
     pub fn token_verifier(mut self, verifier: impl TokenVerifier + 'static) -> Self {
         self.options.tokens.verifier = Some(Arc::new(verifier));
         self
     }
 
-    /// Accepts tokens over unencrypted connections: for tests, and for a server behind a proxy that terminates TLS.
+    /// Accepts tokens over unencrypted connections: for tests, and for a server behind a proxy that
+    /// terminates TLS.
     pub const fn tokens_over_http(mut self) -> Self {
         self.options.tokens.over_http = true;
         self
     }
 
-    /// The maximum number of simultaneous connections. Default: 10,000. Ignored for a server without a socket.
+    /// The maximum number of simultaneous connections. Default: 10,000. Ignored for a server
+    /// without a socket.
     ///
-    /// With the feature `network`, the process's limit of open files (`RLIMIT_NOFILE`) also bounds the number: each connection is an
-    /// open file, and some files are reserved for the data directory. The library does not change that limit; the program
-    /// `tablesdk-server` raises it where it is permitted to.
+    /// With the feature `network`, the process's limit of open files (`RLIMIT_NOFILE`) also bounds
+    /// the number: each connection is an open file, and some files are reserved for the data
+    /// directory. The library does not change that limit; the program `tablesdk-server` raises it
+    /// where it is permitted to.
     ///
-    /// When the maximum is reached, with the feature `network` a new connection replaces an idle one, which waits for a request:
-    /// unauthenticated connections are closed first, then the connection that has been idle longest. If no connection is idle, and
-    /// without the feature, the new connection waits.
+    /// When the maximum is reached, with the feature `network` a new connection replaces an idle
+    /// one, which waits for a request: unauthenticated connections are closed first, then the
+    /// connection that has been idle longest. If no connection is idle, and without the feature,
+    /// the new connection waits.
     pub const fn max_connections(mut self, connections: NonZeroUsize) -> Self {
         self.sockets.max_connections = connections;
         self
     }
 
-    /// How long [`TableServer::shutdown`] waits for requests in flight before it aborts them. Default: ten seconds.
-    /// Ignored for a server without a socket.
+    /// How long [`TableServer::shutdown`] waits for requests in flight before it aborts them.
+    /// Default: ten seconds. Ignored for a server without a socket.
     pub const fn shutdown_grace(mut self, grace: Duration) -> Self {
         self.sockets.shutdown_grace = grace;
         self
     }
 
-    /// Serves HTTPS only, with this certificate. [`TableServer::endpoint`] then begins with `https`; the certificate should be
-    /// valid for its host. Ignored for a server without a socket. The [`admin_port`](Self::admin_port) still serves HTTP.
+    /// Serves HTTPS only, with this certificate. [`TableServer::endpoint`] then begins with
+    /// `https`; the certificate should be valid for its host. Ignored for a server without a
+    /// socket. The [`admin_port`](Self::admin_port) still serves HTTP.
     ///
     /// A client that sends HTTP gets no response. To renew a certificate, restart the server.
     #[cfg(feature = "tls")]
@@ -226,18 +244,20 @@ impl TableServerBuilder {
         self
     }
 
-    /// Leaves the keys of entities out of the log, which has the target `tablesdk_server::request`: of the URL of a request, the log
-    /// then has neither what identifies an entity nor a filter, and of an error its code without the reason.
+    /// Leaves the keys of entities out of the log, which has the target `tablesdk_server::request`:
+    /// of the URL of a request, the log then has neither what identifies an entity nor a filter,
+    /// and of an error its code without the reason.
     ///
-    /// By default, the log has the URLs of requests, and so the keys of entities, but no signatures. Account keys, signatures and
-    /// tokens are never logged.
+    /// By default, the log has the URLs of requests, and so the keys of entities, but no
+    /// signatures. Account keys, signatures and tokens are never logged.
     pub const fn log_without_entity_keys(mut self) -> Self {
         self.options.logs_entity_keys = false;
         self
     }
 
-    /// Logs each request at the level INFO, as the program `tablesdk-server` does. By default, a request has the level DEBUG, so that it does
-    /// not appear between the lines of a test. What is wrong with the server is WARN or ERROR in any case.
+    /// Logs each request at the level INFO, as the program `tablesdk-server` does. By default, a
+    /// request has the level DEBUG, so that it does not appear between the lines of a test. What is
+    /// wrong with the server is WARN or ERROR in any case.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -254,27 +274,31 @@ impl TableServerBuilder {
         self
     }
 
-    /// Listens for operators on this port of `127.0.0.1`. 0 selects a free port, which [`TableServer::admin_addr`] returns. By
-    /// default there is no such listener. Ignored for a server without a socket.
+    /// Listens for operators on this port of `127.0.0.1`. 0 selects a free port, which
+    /// [`TableServer::admin_addr`] returns. By default there is no such listener. Ignored for a
+    /// server without a socket.
     ///
     /// * `GET /health` responds as long as the server runs.
     /// * `GET /ready` responds with 503 when writes are not possible any more.
     /// * `GET /metrics` returns metrics in the text format of Prometheus.
     /// * `POST /backup` returns a backup of all data, as `TableServer::backup` writes it.
     ///
-    /// There is no authentication: a client that can reach the loopback address of this machine can read all tables. Web pages
-    /// cannot, because requests with an origin or for another host are refused.
+    /// There is no authentication: a client that can reach the loopback address of this machine can
+    /// read all tables. Web pages cannot, because requests with an origin or for another host are
+    /// refused.
     pub const fn admin_port(mut self, port: u16) -> Self {
         self.sockets.admin_port = Some(port);
         self
     }
 
-    /// Opens the kit for tests to other languages: faults, the journal, the clock and snapshots, with JSON below `/test/` on the
-    /// [`admin_port`](Self::admin_port), which is a free port unless it is set. `GET /test/openapi.json` describes it. Ignored for a
-    /// server without a socket.
+    /// Opens the kit for tests to other languages: faults, the journal, the clock and snapshots,
+    /// with JSON below `/test/` on the [`admin_port`](Self::admin_port), which is a free port
+    /// unless it is set. `GET /test/openapi.json` describes it. Ignored for a server without a
+    /// socket.
     ///
-    /// The requests to the server are recorded from its start on. When a test has moved the clock, requests may still have the date of the
-    /// clock that it was moved from: clients in other languages use that of the system.
+    /// The requests to the server are recorded from its start on. When a test has moved the clock,
+    /// requests may still have the date of the clock that it was moved from: clients in other
+    /// languages use that of the system.
     pub const fn test_kit(mut self) -> Self {
         self.sockets.has_test_port = true;
         if self.sockets.admin_port.is_none() {
@@ -283,16 +307,18 @@ impl TableServerBuilder {
         self
     }
 
-    /// The service that the server behaves like, where a client can see a difference. Default: [`Flavor::Storage`]. The tables of a server
-    /// with [`Flavor::CosmosDb`] are in memory.
+    /// The service that the server behaves like, where a client can see a difference. Default:
+    /// [`Flavor::Storage`]. The tables of a server with [`Flavor::CosmosDb`] are in memory.
     pub const fn flavor(mut self, flavor: Flavor) -> Self {
         self.options.flavor = flavor;
         self
     }
 
-    /// The maximum number of entities in a page. Default: 1,000, as in the service. The value is clamped to 1 to 1,000.
+    /// The maximum number of entities in a page. Default: 1,000, as in the service. The value is
+    /// clamped to 1 to 1,000.
     ///
-    /// With a small page size, a test needs few entities to show whether a client follows continuation tokens.
+    /// With a small page size, a test needs few entities to show whether a client follows
+    /// continuation tokens.
     pub fn max_page_entities(mut self, count: usize) -> Self {
         self.options.paging.entities_max = count.clamp(1, PAGE_ITEMS_MAX);
         self
@@ -300,8 +326,8 @@ impl TableServerBuilder {
 
     /// Returns an empty page with a continuation token before each page of entities.
     ///
-    /// The service rarely does so, when it has searched for some time without a match. A client that treats an empty page as the
-    /// end loses entities.
+    /// The service rarely does so, when it has searched for some time without a match. A client
+    /// that treats an empty page as the end loses entities.
     pub const fn empty_pages(mut self) -> Self {
         self.options.paging.empty_pages = true;
         self
@@ -309,17 +335,19 @@ impl TableServerBuilder {
 
     /// Ends a page of entities at the end of a partition.
     ///
-    /// The service does so where the data of a table continues on another machine. The continuation token then names a
-    /// partition and no row: `NextRowKey` is absent, and the client must not send it back as an empty value.
+    /// The service does so where the data of a table continues on another machine. The continuation
+    /// token then names a partition and no row: `NextRowKey` is absent, and the client must not
+    /// send it back as an empty value.
     pub const fn page_per_partition(mut self) -> Self {
         self.options.paging.page_per_partition = true;
         self
     }
 
-    /// How long a query may search for entities or tables before it returns the results so far with a continuation token.
-    /// Default: five seconds, as in the service.
+    /// How long a query may search for entities or tables before it returns the results so far with
+    /// a continuation token. Default: five seconds, as in the service.
     ///
-    /// With [`Duration::ZERO`], a query examines a single entity or table per page, whether it matches or not.
+    /// With [`Duration::ZERO`], a query examines a single entity or table per page, whether it
+    /// matches or not.
     pub const fn max_query_time(mut self, duration: Duration) -> Self {
         self.options.paging.max_query_time = duration;
         self
@@ -339,7 +367,8 @@ impl TableServerBuilder {
     pub async fn start(mut self) -> io::Result<TableServer> {
         let clock = self.clock.clone().unwrap_or_else(|| Arc::new(SystemClock));
         if self.sockets.has_test_port {
-            // Clients in other languages date their requests by the system clock, also when a test has moved that of the server.
+            // Clients in other languages date their requests by the system clock, also when a test
+            // has moved that of the server.
             self.options.client_clock = Some(Arc::clone(&clock));
         }
         // hyper dates the responses that have no date.
@@ -353,7 +382,8 @@ impl TableServerBuilder {
     ///
     /// # Errors
     ///
-    /// When the name of an account is invalid ([`io::ErrorKind::InvalidInput`]), or the data directory cannot be used.
+    /// When the name of an account is invalid ([`io::ErrorKind::InvalidInput`]), or the data
+    /// directory cannot be used.
     pub fn in_process(mut self) -> io::Result<TableServer> {
         let clock = match self.clock.clone() {
             Some(clock) => VirtualClock::over(clock),
@@ -426,8 +456,8 @@ fn check_account(name: &str) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, message))
 }
 
-/// The name of the development account, because tools expect it, with a random key: a client that connects to the wrong server
-/// fails with an authentication error.
+/// The name of the development account, because tools expect it, with a random key: a client that
+/// connects to the wrong server fails with an authentication error.
 fn random_account() -> SharedKey {
     let mut key = vec![0; KEY_BYTES];
     getrandom::fill(&mut key).expect("the operating system gives random bytes");

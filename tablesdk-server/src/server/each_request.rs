@@ -1,4 +1,5 @@
-//! [`TableServer::at_each_request`]: runs what a program does once for each fault at each of its requests.
+//! [`TableServer::at_each_request`]: runs what a program does once for each fault at each of its
+//! requests.
 
 use std::any::Any;
 use std::fmt;
@@ -14,11 +15,14 @@ use super::{ServerSnapshot, TableServer};
 use crate::testing::{ClockMark, Fault, InjectedFault};
 
 impl TableServer {
-    /// Runs what a program does with each fault at its first request, then at its second one, and so on, until no request is left.
+    /// Runs what a program does with each fault at its first request, then at its second one, and
+    /// so on, until no request is left.
     ///
-    /// [`run`](EachRequest::run) takes an action, which gets the faults, and a check of what holds after it, whatever happened. Each run begins
-    /// with the tables and the clock as they are now, and they are so again afterwards. The
-    /// [guide to testing](https://docs.rs/tablesdk/latest/tablesdk/guide/testing/#every-fault-at-every-request) has an example.
+    /// [`run`](EachRequest::run) takes an action, which gets the faults, and a check of what holds
+    /// after it, whatever happened. Each run begins with the tables and the clock as they are now,
+    /// and they are so again afterwards. The [guide to
+    /// testing](https://docs.rs/tablesdk/latest/tablesdk/guide/testing/#every-fault-at-every-request)
+    /// has an example.
     ///
     /// In a test with `start_paused`, the pauses of retries and late requests take no time.
     pub fn at_each_request(&self) -> EachRequest<'_> {
@@ -53,11 +57,13 @@ const ENDS: [Case; 2] = [Case::End(false), Case::End(true)];
 /// The tables and the clock, as each run finds them.
 type Start = (ServerSnapshot, ClockMark);
 
-/// The runs of a test, one for each fault at each request; returned by [`TableServer::at_each_request`].
+/// The runs of a test, one for each fault at each request; returned by
+/// [`TableServer::at_each_request`].
 ///
-/// The usual faults are a throttled request, an error without and with an effect, a reset before and after the request is carried out, a
-/// request that is carried out two seconds later or twice, and a response that is cut off. In two more runs, the client ends during the
-/// request, before and after it is carried out.
+/// The usual faults are a throttled request, an error without and with an effect, a reset before
+/// and after the request is carried out, a request that is carried out two seconds later or twice,
+/// and a response that is cut off. In two more runs, the client ends during the request, before and
+/// after it is carried out.
 #[derive(Debug)]
 #[must_use = "nothing runs until `run`"]
 pub struct EachRequest<'s> {
@@ -81,8 +87,8 @@ pub struct RunWithFault<T> {
     /// The result of the action. `None` if the client ended during the request, as a program that
     /// is killed.
     pub outcome: Option<T>,
-    /// The fault that has hit a request. `None` for a client that ended, and for the run without a fault, which is the last one of each
-    /// fault.
+    /// The fault that has hit a request. `None` for a client that ended, and for the run without a
+    /// fault, which is the last one of each fault.
     pub fault: Option<Fault>,
     /// The number of the request, from 1.
     pub request: u64,
@@ -95,13 +101,15 @@ impl EachRequest<'_> {
         self
     }
 
-    /// Only a client that ends during each request: its future is dropped, once before the request is carried out and once after it.
+    /// Only a client that ends during each request: its future is dropped, once before the request
+    /// is carried out and once after it.
     pub fn client_ends(mut self) -> Self {
         self.cases = ENDS.to_vec();
         self
     }
 
-    /// Only every so many-th request, from another one on for each fault: for an action of many requests.
+    /// Only every so many-th request, from another one on for each fault: for an action of many
+    /// requests.
     ///
     /// # Panics
     ///
@@ -112,16 +120,19 @@ impl EachRequest<'_> {
         self
     }
 
-    /// Runs `action` and then `check`, until each fault has hit each request. Returns the number of runs with a fault.
+    /// Runs `action` and then `check`, until each fault has hit each request. Returns the number of
+    /// runs with a fault.
     ///
-    /// The requests are those that the server receives between the start and the end of `action`, those of other clients among them. A
-    /// request that is carried out late has arrived before `check`. The server's journal is cleared before each run, and other rules of
-    /// its [faults](TableServer::faults) stay in force, before this one.
+    /// The requests are those that the server receives between the start and the end of `action`,
+    /// those of other clients among them. A request that is carried out late has arrived before
+    /// `check`. The server's journal is cleared before each run, and other rules of its
+    /// [faults](TableServer::faults) stay in force, before this one.
     ///
     /// # Panics
     ///
-    /// When `action` or `check` panics, with the fault, the number of the request, and the journal. Also for a server with a
-    /// data directory or a database, which has no [snapshots](TableServer::snapshot), and for an action of more than 10,000 requests.
+    /// When `action` or `check` panics, with the fault, the number of the request, and the journal.
+    /// Also for a server with a data directory or a database, which has no
+    /// [snapshots](TableServer::snapshot), and for an action of more than 10,000 requests.
     #[expect(
         clippy::future_not_send,
         reason = "a test awaits it where it is, and may borrow what cannot be sent"
@@ -207,7 +218,8 @@ impl EachRequest<'_> {
         panic!("without a fault\n{text}\nThe requests:\n{requests}");
     }
 
-    /// Sets the tables and the clock back. Requests that are still on their way are dropped: they do not belong to the next run.
+    /// Sets the tables and the clock back. Requests that are still on their way are dropped: they
+    /// do not belong to the next run.
     fn restore(&self, (tables, clock): &Start) {
         self.server.clock().set_back(*clock);
         let reset = self.server.reset();

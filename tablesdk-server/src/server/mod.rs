@@ -1,7 +1,7 @@
 //! [`TableServer`]: the handle to a running server, its listening socket and its shutdown.
 //!
-//! This module accepts connections and passes each to `http/mod.rs`; the service processes the requests. All tasks run on the caller's
-//! runtime and belong to the handle: no task outlives it.
+//! This module accepts connections and passes each to `http/mod.rs`; the service processes the
+//! requests. All tasks run on the caller's runtime and belong to the handle: no task outlives it.
 
 mod admin;
 mod builder;
@@ -46,10 +46,11 @@ use crate::time::time_limit::Timer;
 
 /// A table server in this process, with a listening socket or without one.
 ///
-/// Dropping it closes the server's connections at once and frees its port; [`TableServer::shutdown`] first completes the requests in
-/// flight. Tables in a data directory are then available to the next server that opens it. Tables in memory are lost after a
-/// shutdown. After a drop, they are lost with the last [transport](TableServer::transport) of the server: a client without a socket
-/// keeps its server.
+/// Dropping it closes the server's connections at once and frees its port;
+/// [`TableServer::shutdown`] first completes the requests in flight. Tables in a data directory are
+/// then available to the next server that opens it. Tables in memory are lost after a shutdown.
+/// After a drop, they are lost with the last [transport](TableServer::transport) of the server: a
+/// client without a socket keeps its server.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -75,8 +76,9 @@ pub struct TableServer {
 }
 
 impl TableServer {
-    /// Starts a server on a free port of `127.0.0.1`, with the account `devstoreaccount1` and a random key. Because of the random
-    /// key, a client that is configured for another server fails with an error.
+    /// Starts a server on a free port of `127.0.0.1`, with the account `devstoreaccount1` and a
+    /// random key. Because of the random key, a client that is configured for another server fails
+    /// with an error.
     ///
     /// # Errors
     ///
@@ -89,8 +91,8 @@ impl TableServer {
         Self::builder().start().await
     }
 
-    /// Creates a server without a socket. Clients reach it through [`TableServer::transport`]. It needs no runtime, and works
-    /// while tokio's time is paused.
+    /// Creates a server without a socket. Clients reach it through [`TableServer::transport`]. It
+    /// needs no runtime, and works while tokio's time is paused.
     pub fn in_process() -> Self {
         Self::builder()
             .in_process()
@@ -104,16 +106,16 @@ impl TableServer {
 
     /// The URL of the first account, for instance `http://127.0.0.1:41234/devstoreaccount1`.
     ///
-    /// Without a socket, its host is one that never resolves ([RFC 2606]). A client without the transport of this server then fails
-    /// to connect, and its error names this host.
+    /// Without a socket, its host is one that never resolves ([RFC 2606]). A client without the
+    /// transport of this server then fails to connect, and its error names this host.
     ///
     /// [RFC 2606]: https://www.rfc-editor.org/rfc/rfc2606#section-2
     pub fn endpoint(&self) -> &str {
         &self.endpoint
     }
 
-    /// The connection string of the first account, for clients over a socket: those of a server [in process](Self::in_process) need its
-    /// transport. It contains the account's key.
+    /// The connection string of the first account, for clients over a socket: those of a server [in
+    /// process](Self::in_process) need its transport. It contains the account's key.
     pub fn connection_string(&self) -> String {
         format!(
             "DefaultEndpointsProtocol={};AccountName={};AccountKey={};TableEndpoint={};",
@@ -129,21 +131,24 @@ impl TableServer {
         self.account.clone()
     }
 
-    /// A transport that sends requests to this server without a socket. It works for servers with and without a socket.
+    /// A transport that sends requests to this server without a socket. It works for servers with
+    /// and without a socket.
     ///
-    /// The server receives the same requests as over a socket. A request to an `https` URL counts as encrypted. The transport keeps the
-    /// server's tables in memory, also when the `TableServer` is dropped. After a [shutdown](Self::shutdown), and after the drop of a server
-    /// with a data directory, every request fails as not sent.
+    /// The server receives the same requests as over a socket. A request to an `https` URL counts
+    /// as encrypted. The transport keeps the server's tables in memory, also when the `TableServer`
+    /// is dropped. After a [shutdown](Self::shutdown), and after the drop of a server with a data
+    /// directory, every request fails as not sent.
     pub fn transport(&self) -> Arc<dyn Transport> {
         Arc::<InProcess>::clone(&self.in_process)
     }
 
-    /// The clock of the server: of timestamps, of the dates of requests, and of the expiry of signatures and tokens. A test can freeze and
-    /// move it.
+    /// The clock of the server: of timestamps, of the dates of requests, and of the expiry of
+    /// signatures and tokens. A test can freeze and move it.
     ///
-    /// A client in process uses this clock. A client over a socket uses that of the system, and if the two differ by more than 15 minutes, its
-    /// requests are refused with `AuthenticationFailed`. `TableServiceClient::builder(…).clock(server.clock())` gives it this clock, and
-    /// a server with [`TableServerBuilder::test_kit`] accepts both dates.
+    /// A client in process uses this clock. A client over a socket uses that of the system, and if
+    /// the two differ by more than 15 minutes, its requests are refused with
+    /// `AuthenticationFailed`. `TableServiceClient::builder(…).clock(server.clock())` gives it this
+    /// clock, and a server with [`TableServerBuilder::test_kit`] accepts both dates.
     pub fn clock(&self) -> VirtualClock {
         self.clock.clone()
     }
@@ -153,7 +158,8 @@ impl TableServer {
         self.service.kit().faults().clone()
     }
 
-    /// Starts to record the requests to this server, until the returned value and its clones are dropped.
+    /// Starts to record the requests to this server, until the returned value and its clones are
+    /// dropped.
     pub fn journal(&self) -> Journal {
         self.service.kit().journal()
     }
@@ -163,38 +169,45 @@ impl TableServer {
         self.listener.as_ref().map(|listener| listener.local_addr)
     }
 
-    /// The address of the listener for operators, `None` without an [`admin_port`](TableServerBuilder::admin_port).
+    /// The address of the listener for operators, `None` without an
+    /// [`admin_port`](TableServerBuilder::admin_port).
     pub fn admin_addr(&self) -> Option<SocketAddr> {
         self.admin.as_ref().map(|admin| admin.local_addr)
     }
 
-    /// Writes a backup of all durable data at this moment to a writer, such as a file, and returns the number of records. Requests
-    /// continue in the meantime; their later writes are not in the backup.
+    /// Writes a backup of all durable data at this moment to a writer, such as a file, and returns
+    /// the number of records. Requests continue in the meantime; their later writes are not in the
+    /// backup.
     ///
-    /// [`DataDirectory::restore`](crate::DataDirectory::restore) creates a data directory from it. This method blocks the thread and can
-    /// take long: within an async runtime, call it in `spawn_blocking`.
+    /// [`DataDirectory::restore`](crate::DataDirectory::restore) creates a data directory from it.
+    /// This method blocks the thread and can take long: within an async runtime, call it in
+    /// `spawn_blocking`.
     ///
     /// # Errors
     ///
-    /// When a record cannot be read, or the writer returns an error. The bytes written until then are not a usable backup.
+    /// When a record cannot be read, or the writer returns an error. The bytes written until then
+    /// are not a usable backup.
     #[cfg(feature = "durable")]
     pub fn backup(&self, to: impl io::Write) -> io::Result<u64> {
         self.service.engine().back_up(to, |_| {})
     }
 
-    /// Stops accepting connections, frees the port and completes the requests in flight. It returns when all connections are
-    /// closed, all writes are durable, and the data directory, if there is one, is free for another server.
+    /// Stops accepting connections, frees the port and completes the requests in flight. It returns
+    /// when all connections are closed, all writes are durable, and the data directory, if there is
+    /// one, is free for another server.
     ///
-    /// It removes all [faults](Self::faults). Delayed requests are carried out at once, and those that were to be carried out later are
-    /// dropped.
+    /// It removes all [faults](Self::faults). Delayed requests are carried out at once, and those
+    /// that were to be carried out later are dropped.
     ///
     /// # Errors
     ///
     /// [`io::ErrorKind::TimedOut`] in two cases:
     ///
-    /// * Requests were not complete after the [grace period](TableServerBuilder::shutdown_grace), ten seconds by default. They were aborted.
-    /// * A request through a [`TableServer::transport`], which runs on the task of its caller, still uses the data directory some
-    ///   seconds later. The data directory is then closed when that request ends.
+    /// * Requests were not complete after the [grace period](TableServerBuilder::shutdown_grace),
+    ///   ten seconds by default. They were aborted.
+    /// * A request through a [`TableServer::transport`], which runs on the task of its caller,
+    ///   still uses the data directory some seconds later. The data directory is then closed when
+    ///   that request ends.
     pub async fn shutdown(mut self) -> io::Result<()> {
         self.stopping.send_replace(true);
         self.in_process.close();
@@ -209,9 +222,11 @@ impl TableServer {
         let closed = self.service.closed();
         match Handle::try_current() {
             Ok(runtime) if !closed.is_now() => {
-                // The last writes and their sync block for a moment, so they run on a thread for blocking work.
+                // The last writes and their sync block for a moment, so they run on a thread for
+                // blocking work.
                 runtime.spawn_blocking(move || drop(self));
-                // A request that was aborted while it computed releases the service at the end of its step.
+                // A request that was aborted while it computed releases the service at the end of
+                // its step.
                 let _ = timeout(CLOSE_MAX, closed.clone().wait()).await;
             }
             // Without a runtime there are no other tasks to block, and there is no timer.
@@ -220,7 +235,8 @@ impl TableServer {
         if closed.is_now() {
             return drained;
         }
-        // The next program that opens the data directory would fail, so this is reported together with any other error.
+        // The next program that opens the data directory would fail, so this is reported together
+        // with any other error.
         let held = "a request in this process still holds the data directory, which is closed when it ends";
         let message = match drained {
             Ok(()) => held.to_owned(),
@@ -311,7 +327,8 @@ fn first_account(options: &Options) -> SharedKey {
 impl Drop for TableServer {
     fn drop(&mut self) {
         self.stopping.send_replace(true);
-        // The listener stops itself. A data directory must be free for the next server, even if a transport lives on.
+        // The listener stops itself. A data directory must be free for the next server, even if a
+        // transport lives on.
         if self.service.is_persistent() {
             self.in_process.close();
             self.service.kit().drop_held();
@@ -463,8 +480,8 @@ impl Drop for Listener {
     }
 }
 
-/// Like `TcpListener::bind`, but with a longer queue: a client whose connection does not fit into the queue retries only after a
-/// second.
+/// Like `TcpListener::bind`, but with a longer queue: a client whose connection does not fit into
+/// the queue retries only after a second.
 fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
@@ -477,8 +494,9 @@ fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(QUEUE_LENGTH)
 }
 
-/// A listener that can be closed from outside the task that accepts from it. An aborted task drops its values only when the runtime
-/// next polls it, but the port must be free when the server is dropped.
+/// A listener that can be closed from outside the task that accepts from it. An aborted task drops
+/// its values only when the runtime next polls it, but the port must be free when the server is
+/// dropped.
 struct ClosableListener(Mutex<Option<TcpListener>>);
 
 impl ClosableListener {
@@ -501,7 +519,8 @@ impl ClosableListener {
     }
 }
 
-/// Accepts until `stopping`, then waits for the connections. Returns the number of aborted connections.
+/// Accepts until `stopping`, then waits for the connections. Returns the number of aborted
+/// connections.
 async fn accept_all<H: Handler>(
     listener: Arc<ClosableListener>,
     sockets: Sockets,
@@ -512,7 +531,8 @@ async fn accept_all<H: Handler>(
     let mut limit = ConnectionLimit::new(sockets.max_connections);
     let stopping_of_connection = stopping.clone();
     let serve = |(stream, peer): (TcpStream, SocketAddr)| {
-        // A failure means that the client has closed the connection already; reading will return that.
+        // A failure means that the client has closed the connection already; reading will return
+        // that.
         let _ = stream.set_nodelay(true);
         let stopping = stopping_of_connection.clone();
         serve(stream, peer.ip(), Arc::clone(&shared), stopping)
@@ -540,7 +560,8 @@ async fn accept_all<H: Handler>(
                 evicting = true;
                 continue;
             }
-            // No connection was idle, or the idle one has received a request and completes it first. So another one is closed.
+            // No connection was idle, or the idle one has received a request and completes it
+            // first. So another one is closed.
             () = sleep(EVICTION_RETRY_DELAY), if waiting.is_some() => {
                 if !std::mem::take(&mut evicting) {
                     limit.log_reached();
@@ -554,8 +575,8 @@ async fn accept_all<H: Handler>(
             None => break,
             Some(Ok(accepted)) => waiting = Some(accepted),
             Some(Err(error)) if concerns_one_connection(&error) => {}
-            // Most likely there are too many open files. The connection is still queued, and accepting it would fail at once
-            // again: an idle one has to end first.
+            // Most likely there are too many open files. The connection is still queued, and
+            // accepting it would fail at once again: an idle one has to end first.
             Some(Err(error)) => {
                 limit.log_failure(&error);
                 let ended = async {
@@ -605,8 +626,8 @@ fn concerns_one_connection(error: &io::Error) -> bool {
     )
 }
 
-/// The address at which a client on this machine reaches a listener. The unspecified address, on which a server listens on all
-/// interfaces, is replaced by the loopback address.
+/// The address at which a client on this machine reaches a listener. The unspecified address, on
+/// which a server listens on all interfaces, is replaced by the loopback address.
 fn reachable(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         address.set_ip(match address {

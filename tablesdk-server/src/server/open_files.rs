@@ -1,7 +1,8 @@
 //! Limits the number of connections by the limit of open files.
 //!
-//! A connection is an open file, and so is every table of the store. If connections used all files that the process may open, the
-//! store could not write any more. So the number of connections is limited to the limit of open files minus a reserve.
+//! A connection is an open file, and so is every table of the store. If connections used all files
+//! that the process may open, the store could not write any more. So the number of connections is
+//! limited to the limit of open files minus a reserve.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -102,7 +103,8 @@ fn files_open() -> u64 {
     open.map_or(FILES_OPEN, |count| u64::try_from(count).unwrap_or(u64::MAX))
 }
 
-/// Files that belong neither to connections nor to the store: for operators, backups and certificates.
+/// Files that belong neither to connections nor to the store: for operators, backups and
+/// certificates.
 const RESERVE: u64 = 32;
 /// The minimum number of connections, even if the limit of open files is lower.
 const CONNECTIONS_MIN: usize = 8;

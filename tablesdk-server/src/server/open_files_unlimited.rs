@@ -1,4 +1,5 @@
-//! The same type as in `open_files.rs`, without the feature `network`: the limit of open files is not known.
+//! The same type as in `open_files.rs`, without the feature `network`: the limit of open files is
+//! not known.
 
 #![expect(clippy::unused_self, reason = "the methods of the other type")]
 

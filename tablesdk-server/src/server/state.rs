@@ -23,8 +23,8 @@ impl fmt::Debug for ServerSnapshot {
 }
 
 impl TableServer {
-    /// Keeps all tables as they are now, with their entities, policies and settings, to be [restored](Self::restore) later. It takes
-    /// the same time for any number of entities.
+    /// Keeps all tables as they are now, with their entities, policies and settings, to be
+    /// [restored](Self::restore) later. It takes the same time for any number of entities.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -53,16 +53,18 @@ impl TableServer {
         snapshot.ok_or_else(in_memory_only)
     }
 
-    /// Replaces all tables by those of a snapshot, of this server or of another one. The time depends on what was changed since, and not
-    /// on the number of entities.
+    /// Replaces all tables by those of a snapshot, of this server or of another one. The time
+    /// depends on what was changed since, and not on the number of entities.
     ///
-    /// Timestamps continue to increase: an ETag that a client knows never becomes that of another version. Faults, journals and the
-    /// clock stay as they are. Requests that faults hold back change the restored tables later; [`reset`](Self::reset) drops them.
+    /// Timestamps continue to increase: an ETag that a client knows never becomes that of another
+    /// version. Faults, journals and the clock stay as they are. Requests that faults hold back
+    /// change the restored tables later; [`reset`](Self::reset) drops them.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::Unsupported`] for a server with a data directory; [`io::ErrorKind::InvalidInput`] if only one of the two servers has
-    /// the flavor [`CosmosDb`](crate::testing::Flavor::CosmosDb), which stores entities in another form.
+    /// [`io::ErrorKind::Unsupported`] for a server with a data directory;
+    /// [`io::ErrorKind::InvalidInput`] if only one of the two servers has the flavor
+    /// [`CosmosDb`](crate::testing::Flavor::CosmosDb), which stores entities in another form.
     pub fn restore(&self, snapshot: &ServerSnapshot) -> io::Result<()> {
         if snapshot.stores_keys != self.service.flavor().stores_keys() {
             let message =
@@ -73,10 +75,11 @@ impl TableServer {
         is_restored.then_some(()).ok_or_else(in_memory_only)
     }
 
-    /// Deletes all tables and settings. Timestamps begin again with the time of the clock, even if it was set back.
+    /// Deletes all tables and settings. Timestamps begin again with the time of the clock, even if
+    /// it was set back.
     ///
-    /// Requests that [faults](Self::faults) hold back are dropped, and have no effect. The faults, journals and the clock stay as they
-    /// are.
+    /// Requests that [faults](Self::faults) hold back are dropped, and have no effect. The faults,
+    /// journals and the clock stay as they are.
     ///
     /// # Errors
     ///
@@ -86,8 +89,9 @@ impl TableServer {
         is_reset.then_some(()).ok_or_else(in_memory_only)
     }
 
-    /// The tables of the first account as text, for assertions and snapshot tests: sorted, without timestamps, and one property a line.
-    /// Strings are written as in JSON, and other values as in `$filter`, so each shows its type.
+    /// The tables of the first account as text, for assertions and snapshot tests: sorted, without
+    /// timestamps, and one property a line. Strings are written as in JSON, and other values as in
+    /// `$filter`, so each shows its type.
     ///
     /// ```text
     /// Employees
@@ -104,7 +108,8 @@ impl TableServer {
         text.map_err(io::Error::other)
     }
 
-    /// The tables of the first account as lines of JSON, as the command `tables export` writes them.
+    /// The tables of the first account as lines of JSON, as the command `tables export` writes
+    /// them.
     ///
     /// # Errors
     ///
@@ -114,14 +119,15 @@ impl TableServer {
         lines.map_err(io::Error::other)
     }
 
-    /// Adds tables and entities to those of the first account, from lines of JSON, as [`save`](Self::save) and `tables export` write
-    /// them. An entity replaces one with the same key. The first and the last line of a file may be missing, and tables are created
-    /// with their first entity.
+    /// Adds tables and entities to those of the first account, from lines of JSON, as
+    /// [`save`](Self::save) and `tables export` write them. An entity replaces one with the same
+    /// key. The first and the last line of a file may be missing, and tables are created with their
+    /// first entity.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::InvalidData`], with the number of the line, for one that is malformed, or that the service would refuse. The lines
-    /// before it are loaded.
+    /// [`io::ErrorKind::InvalidData`], with the number of the line, for one that is malformed, or
+    /// that the service would refuse. The lines before it are loaded.
     pub async fn load(&self, lines: impl AsRef<[u8]> + Send) -> io::Result<()> {
         let account = self.account.account();
         self.service.load(account, lines.as_ref()).await

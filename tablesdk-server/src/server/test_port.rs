@@ -1,7 +1,9 @@
-//! The kit for tests over HTTP with JSON, for tests in other languages: `/test/…` on the port for operators.
+//! The kit for tests over HTTP with JSON, for tests in other languages: `/test/…` on the port for
+//! operators.
 //!
-//! `openapi.json` describes it. A test in Rust uses [`crate::testing`], whose meaning is the same; only the reset of
-//! this module removes more than that of [`TableServer`](crate::TableServer::reset), and waits for the requests in flight.
+//! `openapi.json` describes it. A test in Rust uses [`crate::testing`], whose meaning is the same;
+//! only the reset of this module removes more than that of
+//! [`TableServer`](crate::TableServer::reset), and waits for the requests in flight.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,7 +36,8 @@ pub(super) struct TestPort {
 
 #[derive(Default)]
 struct PortState {
-    /// The rules that this port has added, with those that can hit no more requests: their hits are asked for.
+    /// The rules that this port has added, with those that can hit no more requests: their hits are
+    /// asked for.
     faults: BTreeMap<u64, InjectedFault>,
     last_snapshot: u64,
     snapshots: BTreeMap<u64, Snapshot>,
@@ -163,8 +166,8 @@ impl TestPort {
         }
     }
 
-    /// A server as it was at its start: without tables, faults and recorded requests, and with a running clock. No request of before has
-    /// an effect after it.
+    /// A server as it was at its start: without tables, faults and recorded requests, and with a
+    /// running clock. No request of before has an effect after it.
     async fn reset(&self) -> Handled {
         if self.service.is_persistent() {
             return Err(no_snapshots());
@@ -218,7 +221,8 @@ impl TestPort {
         self.with(add).map(created).map_err(refused)
     }
 
-    /// Removes a rule of this port, or of a test in the server's own process. Returns whether there was one.
+    /// Removes a rule of this port, or of a test in the server's own process. Returns whether there
+    /// was one.
     fn remove_fault(&self, id: u64) -> bool {
         let is_known = self.with(|state| state.faults.remove(&id).is_some());
         self.service.kit().faults().remove(id) || is_known

@@ -1,9 +1,10 @@
 //! Runs the clean-up of deleted tables in the background.
 //!
-//! With a runtime, the clean-up runs on a separate task, so that no request waits for it. Without a runtime, it runs in the request
-//! that deletes the table. At most one clean-up runs at a time. With a timer, it pauses after each step in proportion to the duration
-//! of the step, so that the clean-up of a large table leaves the processor and the disk to the requests. The engine implements the
-//! steps.
+//! With a runtime, the clean-up runs on a separate task, so that no request waits for it. Without a
+//! runtime, it runs in the request that deletes the table. At most one clean-up runs at a time.
+//! With a timer, it pauses after each step in proportion to the duration of the step, so that the
+//! clean-up of a large table leaves the processor and the disk to the requests. The engine
+//! implements the steps.
 
 use std::mem;
 use std::sync::{Arc, Weak};
@@ -18,7 +19,8 @@ use crate::engine::{CleanUpCursor, Engine, SharedCleanUp};
 use crate::storage::StorageError;
 use crate::time::time_limit::Timer;
 
-/// Continues the clean-up of an earlier process. Without a runtime, the next deletion of a table does.
+/// Continues the clean-up of an earlier process. Without a runtime, the next deletion of a table
+/// does.
 pub(crate) fn resume(engine: &Arc<Engine>, timer: Timer) {
     if engine.is_shared() {
         start_shared(engine);
@@ -44,14 +46,16 @@ pub(crate) async fn start(engine: &Arc<Engine>, timer: Timer) {
     }
 }
 
-/// Cleans up a storage that other servers share, unless that runs already. Without a runtime, other servers do.
+/// Cleans up a storage that other servers share, unless that runs already. Without a runtime, other
+/// servers do.
 fn start_shared(engine: &Arc<Engine>) {
     if let (Ok(runtime), Some(permit)) = (Handle::try_current(), engine.try_begin_clean_up()) {
         runtime.spawn(run_shared(Arc::downgrade(engine), permit));
     }
 }
 
-/// Cleans up until the engine is dropped. Servers that have nothing to do, or cannot reach the storage, look again after a while.
+/// Cleans up until the engine is dropped. Servers that have nothing to do, or cannot reach the
+/// storage, look again after a while.
 async fn run_shared(engine: Weak<Engine>, permit: OwnedMutexGuard<CleanUpCursor>) {
     let mut clean_up = SharedCleanUp::new();
     let mut has_failed = false;
@@ -74,8 +78,8 @@ async fn run_shared(engine: Weak<Engine>, permit: OwnedMutexGuard<CleanUpCursor>
     drop(permit);
 }
 
-/// Cleans up until nothing is left, or the engine is dropped. Returns at once while another clean-up runs, which then removes
-/// this table, too.
+/// Cleans up until nothing is left, or the engine is dropped. Returns at once while another
+/// clean-up runs, which then removes this table, too.
 async fn run(engine: Weak<Engine>, timer: Timer) {
     loop {
         let permit = engine
@@ -96,7 +100,8 @@ async fn run(engine: Weak<Engine>, timer: Timer) {
         }
         *permit = cursor;
         drop(permit);
-        // A table that was deleted after the last step, and before the permit was returned, belongs to this clean-up.
+        // A table that was deleted after the last step, and before the permit was returned, belongs
+        // to this clean-up.
         if !engine
             .upgrade()
             .is_some_and(|engine| engine.has_deleted_tables())
@@ -132,7 +137,8 @@ fn pause_after(step: Duration) -> Duration {
     (4 * step).min(PAUSE_MAX)
 }
 
-/// How long a server waits before it looks again for deleted tables, which may be those of other servers.
+/// How long a server waits before it looks again for deleted tables, which may be those of other
+/// servers.
 const SHARED_PAUSE: Duration = Duration::from_secs(10);
 
 /// A step is short, unless the disk or the machine stands still for a while.

@@ -1,4 +1,5 @@
-//! The tables of an account as a whole: as text for people, and as lines of JSON to be saved and loaded.
+//! The tables of an account as a whole: as text for people, and as lines of JSON to be saved and
+//! loaded.
 
 use std::fmt::Write as _;
 use std::io;
@@ -18,7 +19,8 @@ use crate::engine::{
 use crate::flavor::Flavor;
 use crate::storage::StorageError;
 
-/// The tables and entities of an account as text: sorted, without timestamps, and one property a line.
+/// The tables and entities of an account as text: sorted, without timestamps, and one property a
+/// line.
 pub(crate) fn dump(engine: &Engine, account: &str) -> Result<String, StorageError> {
     let mut text = String::new();
     visit(engine, account, |table, entity| {

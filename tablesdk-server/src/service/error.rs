@@ -11,7 +11,8 @@ use crate::storage::StorageError;
 #[derive(Debug)]
 pub(super) struct OperationError {
     response: ServiceError,
-    /// The error of the storage, which the operator finds in the log. The response contains nothing of it.
+    /// The error of the storage, which the operator finds in the log. The response contains nothing
+    /// of it.
     cause: Option<StorageError>,
 }
 
@@ -21,12 +22,14 @@ impl OperationError {
         self.response.status().is_server_error()
     }
 
-    /// Logs the error of the storage, if there is one, and returns the error for the response to the request.
+    /// Logs the error of the storage, if there is one, and returns the error for the response to
+    /// the request.
     pub(super) fn report(self, context: &Context) -> ServiceError {
         context.flavor.error(self.unmapped(context))
     }
 
-    /// Logs the error of the storage, if there is one, and returns the error with the code that Azure Table storage has.
+    /// Logs the error of the storage, if there is one, and returns the error with the code that
+    /// Azure Table storage has.
     pub(super) fn unmapped(self, context: &Context) -> ServiceError {
         if let Some(cause) = self.cause {
             log::storage_failed(context.request_id, &cause);

@@ -1,4 +1,5 @@
-//! Requests into which a test injects faults: whether and when they are carried out, and what their clients get.
+//! Requests into which a test injects faults: whether and when they are carried out, and what their
+//! clients get.
 //!
 //! The fault itself decides what becomes of the response that this module returns.
 
@@ -22,8 +23,8 @@ use crate::request::context::Context;
 use crate::testing::{Application, Cleared, Detached, InFlight, Observed, Reaction};
 use crate::time::time_limit::{Timer, within};
 
-/// Carries out a request with its fault, if it has one. Returns the response as it would be without the fault, an injected error, or an
-/// empty response that is not sent.
+/// Carries out a request with its fault, if it has one. Returns the response as it would be without
+/// the fault, an injected error, or an empty response that is not sent.
 pub(super) async fn carry_out(
     service: &Service,
     context: &Context,
@@ -127,7 +128,8 @@ async fn within_limit(
     handled.map_err(|error| error.report(context))
 }
 
-/// Carries out an operation after a delay, whether its client still waits or not. `None` if the server is reset before.
+/// Carries out an operation after a delay, whether its client still waits or not. `None` if the
+/// server is reset before.
 async fn delayed(
     service: &Service,
     context: &Context,
@@ -155,7 +157,8 @@ async fn delayed(
     result.await.ok()
 }
 
-/// Carries out an operation after its client has got a response or none, unless the server is reset before.
+/// Carries out an operation after its client has got a response or none, unless the server is reset
+/// before.
 fn later(
     service: &Service,
     context: &Context,

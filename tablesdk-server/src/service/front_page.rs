@@ -1,7 +1,8 @@
-//! The page at the URL of the server, or of an account, for a person who opens it in a browser. It says what the server is, and
-//! what shows its tables.
+//! The page at the URL of the server, or of an account, for a person who opens it in a browser. It
+//! says what the server is, and what shows its tables.
 //!
-//! Only a request that no client of the service sends gets it. The page needs no script, loads nothing, and contains no secret.
+//! Only a request that no client of the service sends gets it. The page needs no script, loads
+//! nothing, and contains no secret.
 
 use bytes::Bytes;
 use http::request::Parts;
@@ -70,7 +71,8 @@ fn is_of_account(context: &Context, serves: impl Fn(&str) -> bool) -> bool {
         && (account.is_empty() || serves(account))
 }
 
-/// Scheme, host and port as the browser wrote them; `None` if they have characters that would need an escape in the page.
+/// Scheme, host and port as the browser wrote them; `None` if they have characters that would need
+/// an escape in the page.
 fn origin(context: &Context) -> Option<&str> {
     let endpoint = context.endpoint();
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".:/-[]".contains(&byte);

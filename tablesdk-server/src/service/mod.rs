@@ -1,8 +1,10 @@
-//! The steps of a request in the server, in order: authentication, decoding of the operation, and the response.
+//! The steps of a request in the server, in order: authentication, decoding of the operation, and
+//! the response.
 //!
-//! This module handles HTTP messages, but knows no sockets and no runtime. With a socket or without, the head of a request passes
-//! through [`Service::admit`], then its body through [`Service::respond`]; the body need not be read before the head is admitted.
-//! No content of a request makes the service panic.
+//! This module handles HTTP messages, but knows no sockets and no runtime. With a socket or
+//! without, the head of a request passes through [`Service::admit`], then its body through
+//! [`Service::respond`]; the body need not be read before the head is admitted. No content of a
+//! request makes the service panic.
 
 mod clean_up;
 mod contents;
@@ -53,7 +55,8 @@ pub(crate) struct Options {
     /// At least one.
     pub(crate) accounts: Vec<SharedKey>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// The clock of clients, if it may differ from that of the server: the date of a request may be of either.
+    /// The clock of clients, if it may differ from that of the server: the date of a request may be
+    /// of either.
     pub(crate) client_clock: Option<Arc<dyn Clock>>,
     /// The clock by which the socket dates responses that have no date; `None` without a socket.
     pub(crate) socket_clock: Option<Arc<dyn Clock>>,
@@ -133,7 +136,8 @@ impl Service {
         })
     }
 
-    /// Continues the work that an earlier process left. A timer ends operations that wait for too long.
+    /// Continues the work that an earlier process left. A timer ends operations that wait for too
+    /// long.
     #[must_use]
     pub(crate) fn resumed(self, timer: Timer) -> Self {
         clean_up::resume(&self.engine, timer);
@@ -144,16 +148,16 @@ impl Service {
         &self.engine
     }
 
-    /// Replaces all tables by those of a checkpoint, and continues the clean-up that it needs. Returns false, without an effect, if
-    /// the storage cannot.
+    /// Replaces all tables by those of a checkpoint, and continues the clean-up that it needs.
+    /// Returns false, without an effect, if the storage cannot.
     pub(crate) fn restore(&self, checkpoint: &Checkpoint) -> bool {
         let is_restored = self.engine.restore(checkpoint);
         clean_up::resume(&self.engine, self.timer);
         is_restored
     }
 
-    /// Deletes all tables, drops the requests that faults hold back, and lets timestamps begin again. Returns false, without an effect,
-    /// if the storage cannot.
+    /// Deletes all tables, drops the requests that faults hold back, and lets timestamps begin
+    /// again. Returns false, without an effect, if the storage cannot.
     pub(crate) fn reset(&self) -> bool {
         if self.is_persistent() {
             return false;
@@ -215,7 +219,8 @@ impl Service {
         self.engine.closed()
     }
 
-    /// Responds to a request with the URL that it has on the wire, from the connection in its extensions.
+    /// Responds to a request with the URL that it has on the wire, from the connection in its
+    /// extensions.
     #[cfg(test)]
     pub(crate) async fn call(&self, request: Request<Bytes>) -> Response<Bytes> {
         let (head, body) = request.into_parts();
@@ -436,7 +441,8 @@ impl Service {
         self.accounts.get(place.ok()?)
     }
 
-    /// The facts of a request without its CORS headers, its record in the log, and the options of its query string.
+    /// The facts of a request without its CORS headers, its record in the log, and the options of
+    /// its query string.
     fn begin(
         &self,
         head: &Parts,
@@ -449,8 +455,9 @@ impl Service {
 
     /// Adds the CORS headers of a request, or none if the rules cannot be read.
     ///
-    /// Before authentication: a browser hides even a refusal from the page unless it has these headers.
-    /// They reveal no more than a preflight of the same page, which needs no authentication.
+    /// Before authentication: a browser hides even a refusal from the page unless it has these
+    /// headers. They reveal no more than a preflight of the same page, which needs no
+    /// authentication.
     async fn evaluate_cors(
         &self,
         context: &mut Context,
@@ -465,7 +472,8 @@ impl Service {
             return Ok(());
         }
         if self.engine.is_shared() && !head.headers.contains_key(header::ORIGIN) {
-            // No page sees the response, so the rules matter to caches alone, and are not worth a round trip of their own.
+            // No page sees the response, so the rules matter to caches alone, and are not worth a
+            // round trip of their own.
             context.cors = Cors::deferred();
             return Ok(());
         }
@@ -519,7 +527,8 @@ impl Service {
 /// Dates of responses have no fractions of a second.
 const DATE_STEP: Duration = Duration::from_secs(1);
 
-/// Decodes a request. This follows authentication, so unauthenticated clients do not learn the meaning of a URL.
+/// Decodes a request. This follows authentication, so unauthenticated clients do not learn the
+/// meaning of a URL.
 fn decode(
     context: &Context,
     head: Parts,
@@ -565,8 +574,8 @@ fn check_flavor(
     }
 }
 
-/// Refuses a large body that the credential does not permit, before it is read. A small body is read in any case, so that the
-/// connection can be used again.
+/// Refuses a large body that the credential does not permit, before it is read. A small body is
+/// read in any case, so that the connection can be used again.
 fn authorize_head(
     principal: &Principal,
     context: &Context,
@@ -608,7 +617,8 @@ pub(crate) struct Admitted {
     principal: Principal,
 }
 
-/// The stored access policies that a signature names. Few requests need them, so the view is made when they are.
+/// The stored access policies that a signature names. Few requests need them, so the view is made
+/// when they are.
 #[derive(Default)]
 struct Policies(Option<View>);
 

@@ -1,6 +1,8 @@
-//! Runs a query in slices of work, yields to other tasks between them, and ends it at the time limit.
+//! Runs a query in slices of work, yields to other tasks between them, and ends it at the time
+//! limit.
 //!
-//! This is the only code of a query that uses the runtime and its timer; it works without either. The engine defines a slice.
+//! This is the only code of a query that uses the runtime and its timer; it works without either.
+//! The engine defines a slice.
 
 use std::time::Duration;
 
@@ -12,8 +14,9 @@ use crate::engine::{Command, Engine, Failure, Outcome, ScanBudget};
 #[cfg(feature = "durable")]
 use crate::storage::Commit;
 
-/// Runs a slice of a query. If it may wait for a disk, it waits for its turn, and then the runtime moves the other tasks of this thread to
-/// another one. `has_socket`: whether the request came from a socket.
+/// Runs a slice of a query. If it may wait for a disk, it waits for its turn, and then the runtime
+/// moves the other tasks of this thread to another one. `has_socket`: whether the request came from
+/// a socket.
 #[cfg(feature = "durable")]
 pub(super) async fn run_blocking<T>(
     engine: &Engine,
@@ -29,8 +32,9 @@ pub(super) async fn run_blocking<T>(
     }
 }
 
-/// Carries out a command for a request. A lone writer waits for the disk on its own thread, whose other tasks the runtime moves to another
-/// one. `has_socket`: whether the request came from a socket.
+/// Carries out a command for a request. A lone writer waits for the disk on its own thread, whose
+/// other tasks the runtime moves to another one. `has_socket`: whether the request came from a
+/// socket.
 pub(super) async fn commit(
     engine: &Engine,
     has_socket: bool,

@@ -1,6 +1,8 @@
-//! The case of table names, in a flavor in which it matters: a table is found only by the name with which it was created.
+//! The case of table names, in a flavor in which it matters: a table is found only by the name with
+//! which it was created.
 //!
-//! The engine compares names without regard to case, so two tables still cannot have names that differ only in case.
+//! The engine compares names without regard to case, so two tables still cannot have names that
+//! differ only in case.
 
 use tablesdk_protocol::operation::Operation;
 use tablesdk_protocol::{ErrorCode, TableName};
@@ -9,7 +11,8 @@ use super::error::OperationError;
 use crate::engine::Engine;
 use crate::request::context::Context;
 
-/// Refuses an operation that names its table in another case. The operations of a batch are refused where they are carried out.
+/// Refuses an operation that names its table in another case. The operations of a batch are refused
+/// where they are carried out.
 pub(super) async fn require(
     engine: &Engine,
     context: &Context,

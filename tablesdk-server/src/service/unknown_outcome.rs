@@ -1,8 +1,8 @@
 //! The response to a write that a database on the network carried out or not.
 //!
-//! No status says so to every client: official clients retry an insert after 500 and then report that the entity exists already,
-//! although they may have inserted it themselves. A connection that is closed without a response is what every client takes for an
-//! unknown outcome.
+//! No status says so to every client: official clients retry an insert after 500 and then report
+//! that the entity exists already, although they may have inserted it themselves. A connection that
+//! is closed without a response is what every client takes for an unknown outcome.
 
 use bytes::Bytes;
 use http::Response;

@@ -1,10 +1,13 @@
-//! A backup: all records of a snapshot in one file, from which they can be restored into another storage.
+//! A backup: all records of a snapshot in one file, from which they can be restored into another
+//! storage.
 //!
-//! Missing, changed or reordered data is detected: the checksum of each block includes its position, and the end contains the
-//! number of records. `FORMAT.md` describes the layout. This module does not know the meaning of the records.
+//! Missing, changed or reordered data is detected: the checksum of each block includes its
+//! position, and the end contains the number of records. `FORMAT.md` describes the layout. This
+//! module does not know the meaning of the records.
 //!
-//! A backup contains records and not files of the store, so it is the same on every machine and for every version of the store. A
-//! snapshot is cheap, so the server continues to serve while a backup is written.
+//! A backup contains records and not files of the store, so it is the same on every machine and for
+//! every version of the store. A snapshot is cheap, so the server continues to serve while a backup
+//! is written.
 
 use std::io::{self, Read, Write};
 
@@ -13,8 +16,8 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::{Snapshot, Storage, WriteBatch};
 
-/// Writes the records between two keys and returns their number. Before each block, calls `progress` with the number so far, which
-/// can end the backup with an error.
+/// Writes the records between two keys and returns their number. Before each block, calls
+/// `progress` with the number so far, which can end the backup with an error.
 pub(crate) fn write(
     snapshot: &dyn Snapshot,
     (start, end): (&[u8], &[u8]),
@@ -51,11 +54,13 @@ pub(crate) fn write(
     Ok(count)
 }
 
-/// Reads a backup to its end, passes the records block by block to `visit`, and returns their number.
+/// Reads a backup to its end, passes the records block by block to `visit`, and returns their
+/// number.
 ///
 /// # Errors
 ///
-/// [`io::ErrorKind::InvalidData`] for everything but a complete backup, which may be detected only at its end.
+/// [`io::ErrorKind::InvalidData`] for everything but a complete backup, which may be detected only
+/// at its end.
 pub(crate) fn read(
     mut from: impl Read,
     mut visit: impl FnMut(Vec<(Bytes, Bytes)>) -> io::Result<()>,
@@ -93,7 +98,8 @@ pub(crate) fn read(
     Ok(count)
 }
 
-/// Writes all records of a backup to an empty storage, which is complete only when this has returned.
+/// Writes all records of a backup to an empty storage, which is complete only when this has
+/// returned.
 pub(crate) fn restore(
     from: impl Read,
     storage: &dyn Storage,

@@ -2,11 +2,12 @@
 
 use std::io;
 
-/// The number of files that a storage may have open, for the limit of the process; `None` for no limit.
+/// The number of files that a storage may have open, for the limit of the process; `None` for no
+/// limit.
 ///
-/// An eighth of the limit, at least 64 and at most 512: 48 for the journals, for tables that are written and merged, and for the
-/// files next to the embedded store, and the rest for tables that stay open between reads. The rest of the process must leave this
-/// number free.
+/// An eighth of the limit, at least 64 and at most 512: 48 for the journals, for tables that are
+/// written and merged, and for the files next to the embedded store, and the rest for tables that
+/// stay open between reads. The rest of the process must leave this number free.
 pub(crate) fn files_max(limit: Option<u64>) -> u64 {
     limit.map_or(FILES_MAX, |limit| (limit / 8).clamp(FILES_MIN, FILES_MAX))
 }

@@ -1,7 +1,7 @@
 //! Records in memory: a persistent ordered map, of which a snapshot is a cheap clone.
 //!
-//! A reader keeps its version of the map. A commit changes in place what no reader has, and copies the rest. The records do not
-//! survive the process; the durable storage implements the same trait.
+//! A reader keeps its version of the map. A commit changes in place what no reader has, and copies
+//! the rest. The records do not survive the process; the durable storage implements the same trait.
 
 use std::mem;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
@@ -14,7 +14,8 @@ use super::{
 /// A storage in memory.
 #[derive(Default)]
 pub(crate) struct MemoryStorage {
-    /// Locked for a clone, or for the writes of one batch: a write takes less than a microsecond in a node that no reader has.
+    /// Locked for a clone, or for the writes of one batch: a write takes less than a microsecond in
+    /// a node that no reader has.
     latest: RwLock<MemorySnapshot>,
 }
 
@@ -84,7 +85,8 @@ impl Storage for MemoryStorage {
     }
 }
 
-/// The records of a moment. They share memory with the storage, as far as they did not change since.
+/// The records of a moment. They share memory with the storage, as far as they did not change
+/// since.
 #[derive(Clone, Default)]
 pub(crate) struct Checkpoint(Map);
 

@@ -1,8 +1,8 @@
 //! The storage below the engine: ordered records with byte keys.
 //!
-//! A storage knows neither tables nor entities, neither time nor HTTP. It keeps bytes in the order of their keys, applies a
-//! batch of writes as a whole or not at all, and returns snapshots that later writes do not change. `FORMAT.md` describes the
-//! layout of keys and records.
+//! A storage knows neither tables nor entities, neither time nor HTTP. It keeps bytes in the order
+//! of their keys, applies a batch of writes as a whole or not at all, and returns snapshots that
+//! later writes do not change. `FORMAT.md` describes the layout of keys and records.
 
 #[cfg(feature = "durable")]
 mod backup;
@@ -158,8 +158,8 @@ pub(crate) trait Storage: Send + Sync {
     /// A snapshot of all committed records, durable or not. The next write is decided on it.
     fn uncommitted(&self) -> Box<dyn Snapshot>;
 
-    /// Applies a batch as a whole, after the batches before it, without waiting. When the returned future resolves, every later
-    /// snapshot contains it.
+    /// Applies a batch as a whole, after the batches before it, without waiting. When the returned
+    /// future resolves, every later snapshot contains it.
     fn commit(&self, batch: WriteBatch) -> Result<Commit, StorageError>;
 
     /// Resolves when all committed batches are durable.
@@ -182,20 +182,23 @@ pub(crate) trait Storage: Send + Sync {
         None
     }
 
-    /// Replaces all records by those of a checkpoint, and starts an epoch. Returns false, without an effect, if the storage cannot.
+    /// Replaces all records by those of a checkpoint, and starts an epoch. Returns false, without
+    /// an effect, if the storage cannot.
     fn restore(&self, checkpoint: &Checkpoint) -> bool {
         let _ = checkpoint;
         false
     }
 
-    /// Resolves when the storage is closed and free for other processes: after its last user has dropped it.
+    /// Resolves when the storage is closed and free for other processes: after its last user has
+    /// dropped it.
     fn closed(&self) -> Closed;
 }
 
 /// The records of a local storage as they were at one moment.
 pub(crate) trait Snapshot: Send + Sync {
-    /// The number of the last batch in this snapshot that [starts an epoch](WriteBatch::starts_epoch). No other such batch of the
-    /// storage has it. `None` if the storage does not number them.
+    /// The number of the last batch in this snapshot that [starts an
+    /// epoch](WriteBatch::starts_epoch). No other such batch of the storage has it. `None` if the
+    /// storage does not number them.
     fn epoch(&self) -> Option<u64> {
         None
     }
@@ -203,12 +206,13 @@ pub(crate) trait Snapshot: Send + Sync {
     /// The record under a key.
     fn get(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError>;
 
-    /// The records from `start` up to but not including `end`, in the order of their keys. Seeks to `start` and reads lazily. Empty
-    /// when `start` is not before `end`.
+    /// The records from `start` up to but not including `end`, in the order of their keys. Seeks to
+    /// `start` and reads lazily. Empty when `start` is not before `end`.
     fn range(&self, start: &[u8], end: &[u8]) -> Records<'_>;
 
-    /// Passes the keys and records of a range to a visitor, in order, until it breaks. This is the way for long scans: an item of
-    /// an iterator that may own its bytes takes more time than the search for a record in memory.
+    /// Passes the keys and records of a range to a visitor, in order, until it breaks. This is the
+    /// way for long scans: an item of an iterator that may own its bytes takes more time than the
+    /// search for a record in memory.
     fn visit(
         &self,
         start: &[u8],
@@ -232,8 +236,8 @@ pub(crate) type Visitor<'v> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>,
 pub(crate) type Records<'a> =
     Box<dyn Iterator<Item = Result<(Slice<'a>, Slice<'a>), StorageError>> + Send + 'a>;
 
-/// A key or a record of a snapshot. A scan over records in memory borrows them, because counting the references to each would take
-/// longer than reading it.
+/// A key or a record of a snapshot. A scan over records in memory borrows them, because counting
+/// the references to each would take longer than reading it.
 #[derive(Clone, Debug)]
 pub(crate) enum Slice<'a> {
     /// Bytes of the snapshot.
@@ -327,7 +331,8 @@ pub(crate) enum Write {
     Put(Vec<u8>, Vec<u8>),
 }
 
-/// The storage failed. This is a failure of the server, never of the client, and the response contains no details of it.
+/// The storage failed. This is a failure of the server, never of the client, and the response
+/// contains no details of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum StorageError {
@@ -363,7 +368,8 @@ pub(crate) enum StorageError {
         not(feature = "postgres"),
         expect(dead_code, reason = "only the connection to a database can be lost")
     )]
-    /// The connection to a shared storage was lost during a commit, which may have been applied or not.
+    /// The connection to a shared storage was lost during a commit, which may have been applied or
+    /// not.
     #[error(
         "the connection to the database was lost during a commit, which may be applied or not: {cause}"
     )]
@@ -371,7 +377,8 @@ pub(crate) enum StorageError {
         /// The error.
         cause: Arc<str>,
     },
-    /// The embedded store has stopped, and nothing was written. The storage opens it again without a restart.
+    /// The embedded store has stopped, and nothing was written. The storage opens it again without
+    /// a restart.
     #[cfg(feature = "durable")]
     #[error(
         "the storage cannot {what}, because the embedded store has stopped after an error of the disk or the system, and is opened \
@@ -381,7 +388,8 @@ pub(crate) enum StorageError {
         /// The operation that failed.
         what: &'static str,
     },
-    /// Too many files are open, and nothing was written. The storage accepts writes again when there are fewer.
+    /// Too many files are open, and nothing was written. The storage accepts writes again when
+    /// there are fewer.
     #[cfg(feature = "durable")]
     #[error(
         "the storage cannot {what}, because there are too many open files, and goes on once there are fewer: raise the limit of \

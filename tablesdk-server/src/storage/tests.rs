@@ -1,4 +1,5 @@
-//! The guarantees of every storage, on which the engine relies, and the additional guarantees of a durable storage.
+//! The guarantees of every storage, on which the engine relies, and the additional guarantees of a
+//! durable storage.
 
 use super::*;
 

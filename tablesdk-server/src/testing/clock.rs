@@ -10,13 +10,15 @@ use tokio::time::Instant;
 
 /// The time of a server, which a test can freeze and move. Clones are the same clock.
 ///
-/// [`TableServer::clock`](crate::TableServer::clock) is the clock of a server: of the timestamps of its entities, of the dates of
-/// requests and responses, and of the expiry of signatures and tokens. A client that was created with `TableServiceClient::in_process` uses it, too; one
-/// over a socket gets it with `TableServiceClient::builder(…).clock(server.clock())`.
+/// [`TableServer::clock`](crate::TableServer::clock) is the clock of a server: of the timestamps of
+/// its entities, of the dates of requests and responses, and of the expiry of signatures and
+/// tokens. A client that was created with `TableServiceClient::in_process` uses it, too; one over a
+/// socket gets it with `TableServiceClient::builder(…).clock(server.clock())`.
 ///
-/// Unless [`TableServerBuilder::clock`](crate::TableServerBuilder::clock) sets another clock, the time passes as tokio's does. While tokio's
-/// time is paused, one virtual time drives everything: `tokio::time::advance` and sleeps move timers and the clock together.
-/// [`advance`](Self::advance) moves the clock alone.
+/// Unless [`TableServerBuilder::clock`](crate::TableServerBuilder::clock) sets another clock, the
+/// time passes as tokio's does. While tokio's time is paused, one virtual time drives everything:
+/// `tokio::time::advance` and sleeps move timers and the clock together. [`advance`](Self::advance)
+/// moves the clock alone.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
@@ -90,9 +92,11 @@ impl VirtualClock {
         }))
     }
 
-    /// Stops the clock at its time. [`advance`](Self::advance) and [`set`](Self::set) still move it.
+    /// Stops the clock at its time. [`advance`](Self::advance) and [`set`](Self::set) still move
+    /// it.
     ///
-    /// Timestamps of writes increase nevertheless, by 100 ns each, because two versions of an entity never have the same ETag.
+    /// Timestamps of writes increase nevertheless, by 100 ns each, because two versions of an
+    /// entity never have the same ETag.
     pub fn freeze(&self) {
         self.change(|position, source| position.frozen = Some(position.ticks(source)));
     }
@@ -118,11 +122,12 @@ impl VirtualClock {
         });
     }
 
-    /// Freezes the clock at a time, which may be earlier. Until [`resume`](Self::resume), only `set` and [`advance`](Self::advance) move
-    /// it: sleeps do not, and a [`Throttle`](super::Throttle) that is used up remains so.
+    /// Freezes the clock at a time, which may be earlier. Until [`resume`](Self::resume), only
+    /// `set` and [`advance`](Self::advance) move it: sleeps do not, and a
+    /// [`Throttle`](super::Throttle) that is used up remains so.
     ///
-    /// Timestamps of writes never decrease: an earlier time is that of writes only if it is set before the first write, or before
-    /// [`TableServer::reset`](crate::TableServer::reset).
+    /// Timestamps of writes never decrease: an earlier time is that of writes only if it is set
+    /// before the first write, or before [`TableServer::reset`](crate::TableServer::reset).
     pub fn set(&self, time: Timestamp) {
         self.change(|position, _| position.frozen = Some(time.unix_ticks()));
     }

@@ -1,4 +1,5 @@
-//! Reproducible random numbers: each is a function of the seed and of what it is drawn for, and of nothing else.
+//! Reproducible random numbers: each is a function of the seed and of what it is drawn for, and of
+//! nothing else.
 //!
 //! So a number does not depend on which of two simultaneous requests comes first.
 
@@ -21,7 +22,8 @@ pub(super) fn fraction(seed: u64, of: impl Hash) -> f64 {
     fraction
 }
 
-/// The finalizer of `SplitMix64`, over one byte or number after another. The standard hasher is not promised to stay as it is.
+/// The finalizer of `SplitMix64`, over one byte or number after another. The standard hasher is not
+/// promised to stay as it is.
 struct Mixer(u64);
 
 impl Mixer {

@@ -13,7 +13,8 @@ use crate::request::connection::Broken;
 
 /// A fault of a request: if and when the request is carried out, and the response.
 ///
-/// Each of these is a fault that networks and services cause. A fault is injected by a [rule](super::Faults::on).
+/// Each of these is a fault that networks and services cause. A fault is injected by a
+/// [rule](super::Faults::on).
 ///
 /// | the client sees | and the request | |
 /// |---|---|---|
@@ -76,9 +77,11 @@ impl Fault {
         }
     }
 
-    /// Responds with an error of the service, with its usual status and message, and does not carry out the request.
+    /// Responds with an error of the service, with its usual status and message, and does not carry
+    /// out the request.
     ///
-    /// `ServerBusy` is what the service responds when it throttles; see [`retry_after`](Self::retry_after).
+    /// `ServerBusy` is what the service responds when it throttles; see
+    /// [`retry_after`](Self::retry_after).
     pub const fn error(code: ErrorCode) -> Self {
         let reaction = Reaction::Error {
             code,
@@ -87,14 +90,16 @@ impl Fault {
         Self::new(Application::Never, reaction)
     }
 
-    /// Resets the connection instead of responding. The request is not carried out, but the client cannot know.
+    /// Resets the connection instead of responding. The request is not carried out, but the client
+    /// cannot know.
     pub const fn reset() -> Self {
         Self::new(Application::Never, Reaction::Reset)
     }
 
     /// Carries out the request and resets the connection: the same as `Fault::reset().applied()`.
     ///
-    /// The case that decides whether a retry is safe: a client that inserts again gets `EntityAlreadyExists` for its own entity.
+    /// The case that decides whether a retry is safe: a client that inserts again gets
+    /// `EntityAlreadyExists` for its own entity.
     pub const fn lost_response() -> Self {
         Self::new(Application::Once, Reaction::Reset)
     }
@@ -106,7 +111,8 @@ impl Fault {
         Self::new(Application::Never, Reaction::Silence)
     }
 
-    /// Carries out the request after a delay, whether its client still waits or not, and responds then.
+    /// Carries out the request after a delay, whether its client still waits or not, and responds
+    /// then.
     pub const fn delay(delay: Duration) -> Self {
         Self::new(
             Application::After(delay),
@@ -119,15 +125,18 @@ impl Fault {
         Self::new(Application::Once, Reaction::Response(delay))
     }
 
-    /// Carries out the request twice, and responds to the second one: as if a proxy had sent it again.
+    /// Carries out the request twice, and responds to the second one: as if a proxy had sent it
+    /// again.
     pub const fn duplicate() -> Self {
         Self::new(Application::Twice, Reaction::Response(Duration::ZERO))
     }
 
-    /// Carries out the request and responds, and carries it out again after a delay: as if a copy of it had been on its way for so long.
+    /// Carries out the request and responds, and carries it out again after a delay: as if a copy
+    /// of it had been on its way for so long.
     ///
-    /// The client has its response by then. Only a condition of the request itself, such as an ETag, prevents the second time, or a
-    /// [reset](crate::TableServer::reset) or shutdown of the server.
+    /// The client has its response by then. Only a condition of the request itself, such as an
+    /// ETag, prevents the second time, or a [reset](crate::TableServer::reset) or shutdown of the
+    /// server.
     pub const fn late_duplicate(delay: Duration) -> Self {
         Self::new(
             Application::Again(delay),
@@ -135,14 +144,15 @@ impl Fault {
         )
     }
 
-    /// Carries out the request, sends the head of the response and so many bytes of its body, and resets the connection. A body that
-    /// is not longer than that loses its last byte. A response without a body is lost altogether.
+    /// Carries out the request, sends the head of the response and so many bytes of its body, and
+    /// resets the connection. A body that is not longer than that loses its last byte. A response
+    /// without a body is lost altogether.
     pub const fn truncated_response(bytes: usize) -> Self {
         Self::new(Application::Once, Reaction::Truncated(bytes))
     }
 
-    /// Carries out the request, and replaces some bytes of the response's body, so that it is not JSON any more. A response without a
-    /// body is not changed.
+    /// Carries out the request, and replaces some bytes of the response's body, so that it is not
+    /// JSON any more. A response without a body is not changed.
     pub const fn corrupted_response() -> Self {
         Self::new(Application::Once, Reaction::Corrupted)
     }
@@ -157,10 +167,11 @@ impl Fault {
         self.applied_when(Application::Once)
     }
 
-    /// The same fault, but the request is carried out after this time, whatever its client does meanwhile: the error, the reset or the
-    /// silence does not wait for it. [`Fault::delay`] does.
+    /// The same fault, but the request is carried out after this time, whatever its client does
+    /// meanwhile: the error, the reset or the silence does not wait for it. [`Fault::delay`] does.
     ///
-    /// [`Faults::clear`](super::Faults::clear) does not prevent that; a [reset](crate::TableServer::reset) or a shutdown of the server does.
+    /// [`Faults::clear`](super::Faults::clear) does not prevent that; a
+    /// [reset](crate::TableServer::reset) or a shutdown of the server does.
     ///
     /// # Panics
     ///
@@ -205,7 +216,8 @@ impl Fault {
         }
     }
 
-    /// Makes of a response what the client gets. What no response can show is an extension of it, for the connection.
+    /// Makes of a response what the client gets. What no response can show is an extension of it,
+    /// for the connection.
     pub(super) fn damage(&self, flavor: Flavor, response: &mut Response<Bytes>) {
         match &self.reaction {
             Reaction::Response(_) => {}

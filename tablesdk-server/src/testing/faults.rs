@@ -14,10 +14,12 @@ use super::throttle::{Throttle, Throttling};
 use super::{Fault, Op};
 use crate::flavor::Flavor;
 
-/// Injects faults into the requests of a server: over HTTP and without a socket alike. Clones share everything.
+/// Injects faults into the requests of a server: over HTTP and without a socket alike. Clones share
+/// everything.
 ///
-/// Returned by [`TableServer::faults`](crate::TableServer::faults). Faults hit authenticated requests that can be decoded; each of
-/// them is one that networks and the service cause, so a correct client survives it or reports it truthfully.
+/// Returned by [`TableServer::faults`](crate::TableServer::faults). Faults hit authenticated
+/// requests that can be decoded; each of them is one that networks and the service cause, so a
+/// correct client survives it or reports it truthfully.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
@@ -61,8 +63,8 @@ impl Faults {
         FaultRule::new(self, Some(vec![op]))
     }
 
-    /// Injects a fault into the next request of an operation: the same as `on(op).times(1).inject(fault)`. Called again, it is for the
-    /// request after that.
+    /// Injects a fault into the next request of an operation: the same as
+    /// `on(op).times(1).inject(fault)`. Called again, it is for the request after that.
     pub fn next(&self, op: Op, fault: Fault) -> InjectedFault {
         self.on(op).times(1).inject(fault)
     }
@@ -84,22 +86,24 @@ impl Faults {
         FaultRule::new(self, Some(writes.copied().collect()))
     }
 
-    /// Injects a random fault into every tenth request, on average: [`FaultRule::chaos`]. The same seed causes the same faults if the
-    /// requests are the same, with the names of tables, the keys and the filters.
+    /// Injects a random fault into every tenth request, on average: [`FaultRule::chaos`]. The same
+    /// seed causes the same faults if the requests are the same, with the names of tables, the keys
+    /// and the filters.
     pub fn chaos(&self, seed: u64) -> InjectedFault {
         self.on_any().probability(0.1).seed(seed).chaos()
     }
 
-    /// Throttles as the service does: requests beyond the rate are refused with 503 `ServerBusy`; with the flavor
-    /// [`CosmosDb`](Flavor::CosmosDb) it is 429 `TooManyRequests` and the time after which to retry. Replaces an earlier throttle.
+    /// Throttles as the service does: requests beyond the rate are refused with 503 `ServerBusy`;
+    /// with the flavor [`CosmosDb`](Flavor::CosmosDb) it is 429 `TooManyRequests` and the time
+    /// after which to retry. Replaces an earlier throttle.
     ///
     /// The time is that of [`TableServer::clock`](crate::TableServer::clock).
     pub fn throttle(&self, throttle: Throttle) {
         self.change(|state| state.throttling = Some(Throttling::new(throttle)));
     }
 
-    /// Removes all rules and the throttle, and ends the waits of requests that faults have hit: a [`Fault::no_response`] ends with a
-    /// reset of the connection, and a delay at once.
+    /// Removes all rules and the throttle, and ends the waits of requests that faults have hit: a
+    /// [`Fault::no_response`] ends with a reset of the connection, and a delay at once.
     pub fn clear(&self) {
         self.change(|state| {
             state.rules.clear();
@@ -191,7 +195,8 @@ impl Faults {
     }
 
     fn lock(&self) -> MutexGuard<'_, FaultState> {
-        // Only the iterator of an `inject_each` can panic while it is locked, and the rules are whole then.
+        // Only the iterator of an `inject_each` can panic while it is locked, and the rules are
+        // whole then.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -215,7 +220,8 @@ impl Cleared {
     }
 }
 
-/// A rule that is in force; returned by [`FaultRule::inject`](super::FaultRule::inject). Dropping it does not remove the rule.
+/// A rule that is in force; returned by [`FaultRule::inject`](super::FaultRule::inject). Dropping
+/// it does not remove the rule.
 #[derive(Clone, Debug)]
 pub struct InjectedFault {
     faults: Faults,
@@ -224,7 +230,8 @@ pub struct InjectedFault {
 }
 
 impl InjectedFault {
-    /// The id of the rule, as in [`RecordedRequest::rule`](super::RecordedRequest::rule). A server gives each of its rules another one.
+    /// The id of the rule, as in [`RecordedRequest::rule`](super::RecordedRequest::rule). A server
+    /// gives each of its rules another one.
     pub const fn id(&self) -> u64 {
         self.id
     }
@@ -234,8 +241,8 @@ impl InjectedFault {
         *self.hits.borrow()
     }
 
-    /// Waits until the fault has hit so many requests: a test can act while a request is delayed. Returns, too, when the rule is removed
-    /// or can hit no more requests.
+    /// Waits until the fault has hit so many requests: a test can act while a request is delayed.
+    /// Returns, too, when the rule is removed or can hit no more requests.
     pub async fn wait_for_hits(&mut self, count: u64) {
         // An error means that the rule is gone.
         let _ = self.hits.wait_for(|hits| *hits >= count).await;

@@ -15,9 +15,11 @@ use super::{Fault, Op, RequestedEntity, RequestedQuery};
 use crate::request::context::Context;
 use crate::request::log::RefusedPart;
 
-/// Records the requests that a server receives, from [`TableServer::journal`](crate::TableServer::journal) until it and its clones are
-/// dropped. It keeps the last 100,000 requests, or fewer if they name more than 300,000 entities together. A request that a fault carries
-/// out later, twice, or in spite of an error is recorded each time that it is carried out, as if the client had sent it again.
+/// Records the requests that a server receives, from
+/// [`TableServer::journal`](crate::TableServer::journal) until it and its clones are dropped. It
+/// keeps the last 100,000 requests, or fewer if they name more than 300,000 entities together. A
+/// request that a fault carries out later, twice, or in spite of an error is recorded each time
+/// that it is carried out, as if the client had sent it again.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -94,7 +96,8 @@ impl Journal {
         RecordedRequests(self.0.lock().requests.iter().cloned().collect())
     }
 
-    /// The last requests with a higher number than this one: at most 1,000, which name at most 10,000 entities together.
+    /// The last requests with a higher number than this one: at most 1,000, which name at most
+    /// 10,000 entities together.
     pub(crate) fn newest(&self, after: u64) -> Vec<RecordedRequest> {
         let recorded = self.0.lock();
         let requests = recorded.requests.iter().rev();
@@ -122,8 +125,9 @@ impl Journal {
         };
     }
 
-    /// Asserts that no query had to read a whole table, or a range of its partitions. The range of partitions in which the Rust client keeps
-    /// the buckets of entities that expire is none of the program's: `clean_up_expired` with buckets is no scan.
+    /// Asserts that no query had to read a whole table, or a range of its partitions. The range of
+    /// partitions in which the Rust client keeps the buckets of entities that expire is none of the
+    /// program's: `clean_up_expired` with buckets is no scan.
     ///
     /// # Panics
     ///
@@ -153,28 +157,32 @@ impl fmt::Debug for Journal {
 pub struct RecordedRequest {
     /// The number of the request in its journal, from 1. [`Journal::clear`] does not restart it.
     pub number: u64,
-    /// The operation. `None` for a request that was not authenticated, could not be decoded, or was for a resource that does not exist.
+    /// The operation. `None` for a request that was not authenticated, could not be decoded, or was
+    /// for a resource that does not exist.
     pub op: Option<Op>,
     /// The account that the URL names.
     pub account: String,
     /// The table.
     pub table: Option<String>,
-    /// The partition of the entities that the request is for; of a query, the one to which it is restricted.
+    /// The partition of the entities that the request is for; of a query, the one to which it is
+    /// restricted.
     pub partition_key: Option<String>,
     /// The entities that the request names: one for each change of a batch, none for a query.
     pub entities: Vec<RequestedEntity>,
     /// The query, if the request is one.
     pub query: Option<RequestedQuery>,
-    /// How often a request with this client request id has come so far, with this one: retries have the id of the first attempt. Always
-    /// 1 if the client sends no id.
+    /// How often a request with this client request id has come so far, with this one: retries have
+    /// the id of the first attempt. Always 1 if the client sends no id.
     pub attempt: usize,
     /// The id that the client gave the request.
     pub client_request_id: Option<String>,
     /// The time when the response was complete, by the server's clock.
     pub time: Timestamp,
-    /// The status of the response, even if an injected fault kept it from the client. `None` if there was no response.
+    /// The status of the response, even if an injected fault kept it from the client. `None` if
+    /// there was no response.
     pub status: Option<u16>,
-    /// The code of an error. A batch in which an operation was refused has the code of the operation, and the status 202.
+    /// The code of an error. A batch in which an operation was refused has the code of the
+    /// operation, and the status 202.
     pub error_code: Option<ErrorCode>,
     /// The number of entities in the response.
     pub entities_returned: usize,
@@ -186,7 +194,8 @@ pub struct RecordedRequest {
     pub bytes_out: usize,
     /// The fault that was injected.
     pub fault: Option<Fault>,
-    /// The [id](super::InjectedFault::id) of the rule of the fault. `None` without a fault, and for one of the [throttle](super::Throttle).
+    /// The [id](super::InjectedFault::id) of the rule of the fault. `None` without a fault, and for
+    /// one of the [throttle](super::Throttle).
     pub rule: Option<u64>,
 }
 
@@ -359,8 +368,8 @@ impl RecordedRequests {
         self.filter(|request| request.error_code.as_ref() == Some(code))
     }
 
-    /// The requests that are not the first with their client request id. Those of a client that sends no `x-ms-client-request-id`, or
-    /// another one with each attempt, are not among them.
+    /// The requests that are not the first with their client request id. Those of a client that
+    /// sends no `x-ms-client-request-id`, or another one with each attempt, are not among them.
     #[must_use]
     pub fn retries(self) -> Self {
         self.filter(|request| request.attempt > 1)

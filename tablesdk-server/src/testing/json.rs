@@ -267,7 +267,8 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
     }
 }
 
-/// Functions that read a field each. Their errors have its name and its rule. Those of serde have no name, and know types of Rust.
+/// Functions that read a field each. Their errors have its name and its rule. Those of serde have
+/// no name, and know types of Rust.
 pub(crate) mod named {
     use serde::de::{DeserializeOwned, Error};
     use serde::{Deserialize, Deserializer};

@@ -18,7 +18,8 @@ use crate::flavor::Flavor;
 use crate::request::context::Context;
 use crate::request::entity_counts::EntityCounts;
 
-/// The faults and journals of a server. A request of a server that uses neither costs two loads of a flag.
+/// The faults and journals of a server. A request of a server that uses neither costs two loads of
+/// a flag.
 #[derive(Debug, Default)]
 pub(crate) struct TestKit {
     faults: Faults,
@@ -98,13 +99,14 @@ impl TestKit {
         }
     }
 
-    /// Returns when all observed requests are complete that are in flight now. Those that are to be carried out later are not any more.
+    /// Returns when all observed requests are complete that are in flight now. Those that are to be
+    /// carried out later are not any more.
     pub(crate) async fn drain(&self) {
         self.end_waits(Held::GoOn).closed().await;
     }
 
-    /// Removes the faults. No request is held back any more: those that are delayed go on at once, and those that are to be carried out
-    /// later are dropped.
+    /// Removes the faults. No request is held back any more: those that are delayed go on at once,
+    /// and those that are to be carried out later are dropped.
     pub(crate) fn stop(&self) {
         self.faults.clear();
         self.end_waits(Held::GoOn);
@@ -144,7 +146,8 @@ impl TestKit {
     }
 }
 
-/// A request that the kit observes. It is recorded when its response is complete, or when it is dropped without one.
+/// A request that the kit observes. It is recorded when its response is complete, or when it is
+/// dropped without one.
 #[derive(Debug)]
 pub(crate) struct Observed {
     kit: Arc<TestKit>,
@@ -181,7 +184,8 @@ impl Observed {
         self.in_flight.clone()
     }
 
-    /// Notes the result of the operation, in case that the client gives up before it gets a response.
+    /// Notes the result of the operation, in case that the client gives up before it gets a
+    /// response.
     pub(crate) fn carried_out(&mut self, result: &Result<Response<Bytes>, ServiceError>) {
         if let Some(recorded) = &mut self.recorded {
             recorded.take_result(result);
@@ -241,7 +245,8 @@ impl InFlight {
     }
 }
 
-/// An observed request that is carried out without a response to its client: late, once more, or in spite of an injected error.
+/// An observed request that is carried out without a response to its client: late, once more, or in
+/// spite of an injected error.
 #[derive(Debug)]
 pub(crate) struct Detached {
     kit: Arc<TestKit>,

@@ -9,7 +9,8 @@ use tablesdk_protocol::filter::AccessClass;
 
 use super::{Journal, Op, RecordedRequest, RecordedRequests};
 
-/// An observation about the design of a table, from the requests to it; returned by [`Journal::lints`].
+/// An observation about the design of a table, from the requests to it; returned by
+/// [`Journal::lints`].
 ///
 /// Prints as the table, the observation, an example, and what to use instead.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,19 +30,21 @@ pub struct Lint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum LintKind {
-    /// Queries read a whole table, or a range of its partitions. As for [`Journal::assert_no_scans`], the buckets of entities that expire
-    /// do not count.
+    /// Queries read a whole table, or a range of its partitions. As for
+    /// [`Journal::assert_no_scans`], the buckets of entities that expire do not count.
     Scan,
-    /// Queries have a filter that Azure Table storage refuses, and that the flavor of the server accepts.
+    /// Queries have a filter that Azure Table storage refuses, and that the flavor of the server
+    /// accepts.
     RefusedFilter,
-    /// Queries within partitions examine at least 100 entities, of which they return less than a tenth.
+    /// Queries within partitions examine at least 100 entities, of which they return less than a
+    /// tenth.
     OverWideRead,
     /// At least 100 entities of 4 KiB or more are read with all their properties.
     NoProjection,
     /// At least 80 % of 100 written entities or more are in one partition.
     HotPartition,
-    /// At least 100 inserted entities have ever greater keys, or ever smaller ones: the prepend/append anti-pattern. `InsertOrMerge` and
-    /// `InsertOrReplace` count as inserts.
+    /// At least 100 inserted entities have ever greater keys, or ever smaller ones: the
+    /// prepend/append anti-pattern. `InsertOrMerge` and `InsertOrReplace` count as inserts.
     PrependAppend,
     /// The same, and no entity is read by its key, changed or deleted: the log data anti-pattern.
     LogData,
@@ -113,7 +116,8 @@ impl Journal {
     /// Hints about the design of each table, from the requests so far. Requests that failed do not
     /// count.
     ///
-    /// The result is a hint, not a proof: a test has few entities, and its keys may differ from those in production.
+    /// The result is a hint, not a proof: a test has few entities, and its keys may differ from
+    /// those in production.
     pub fn lints(&self) -> Vec<Lint> {
         let mut tables: BTreeMap<_, Vec<RecordedRequest>> = BTreeMap::new();
         for request in succeeded(self.requests()) {

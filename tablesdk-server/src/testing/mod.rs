@@ -1,9 +1,10 @@
 //! The test kit of a server: faults, a journal of the requests, a clock that a test moves, and
 //! snapshots.
 //!
-//! Everything starts at a [`TableServer`](crate::TableServer): [`faults`](crate::TableServer::faults), [`journal`](crate::TableServer::journal)
-//! and [`clock`](crate::TableServer::clock). It works in process and over HTTP alike. A server that uses nothing of it pays
-//! nothing for it.
+//! Everything starts at a [`TableServer`](crate::TableServer):
+//! [`faults`](crate::TableServer::faults), [`journal`](crate::TableServer::journal) and
+//! [`clock`](crate::TableServer::clock). It works in process and over HTTP alike. A server that
+//! uses nothing of it pays nothing for it.
 
 mod clock;
 mod draw;

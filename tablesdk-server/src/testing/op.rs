@@ -9,8 +9,8 @@ use tablesdk_protocol::operation::{update_entity, update_entity::Mode};
 
 macro_rules! operations {
     ($($(#[$doc:meta])* $name:ident $access:ident;)*) => {
-        /// An operation of the service, by the name that it has in the service's logs. Only a batch has a name of its own: `Batch`, which
-        /// the logs call `EntityGroupTransaction`.
+        /// An operation of the service, by the name that it has in the service's logs. Only a batch
+        /// has a name of its own: `Batch`, which the logs call `EntityGroupTransaction`.
         ///
         /// ```
         /// use tablesdk_server::testing::Op;
@@ -49,7 +49,8 @@ macro_rules! operations {
 }
 
 operations! {
-    /// A batch: changes that are applied together, or one query. A batch of a query counts as a write.
+    /// A batch: changes that are applied together, or one query. A batch of a query counts as a
+    /// write.
     Batch write;
     /// Creates a table.
     CreateTable write;

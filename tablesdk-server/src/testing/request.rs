@@ -14,7 +14,8 @@ pub(super) struct RequestInfo {
     pub(super) op: Option<Op>,
     pub(super) account: String,
     pub(super) table: Option<String>,
-    /// The entities that a request names, one for each change of a batch. Those of a body that cannot be read are missing.
+    /// The entities that a request names, one for each change of a batch. Those of a body that
+    /// cannot be read are missing.
     pub(super) entities: Vec<RequestedEntity>,
     /// The partition of a query that is restricted to one, and of all other requests for entities.
     pub(super) partition_key: Option<String>,

@@ -17,8 +17,8 @@ use crate::flavor::Flavor;
 
 /// Which requests a fault is injected into; returned by [`Faults::on`] and its siblings.
 ///
-/// A request must fulfill all conditions. Of these requests, [`nth`](Self::nth), [`skip`](Self::skip), [`times`](Self::times) and
-/// [`probability`](Self::probability) select some.
+/// A request must fulfill all conditions. Of these requests, [`nth`](Self::nth),
+/// [`skip`](Self::skip), [`times`](Self::times) and [`probability`](Self::probability) select some.
 #[derive(Clone, Debug)]
 #[must_use = "a rule does nothing until `inject`, `inject_each` or `chaos`"]
 pub struct FaultRule {
@@ -68,7 +68,8 @@ impl FaultRule {
         self
     }
 
-    /// Only requests to this table and its entities. As in the service, the case of letters does not matter.
+    /// Only requests to this table and its entities. As in the service, the case of letters does
+    /// not matter.
     pub fn table(mut self, table: impl Into<String>) -> Self {
         self.condition.table = Some(table.into());
         self
@@ -80,13 +81,15 @@ impl FaultRule {
         self
     }
 
-    /// Only requests that name an entity with this row key. A batch names the entities of all its changes, a query none.
+    /// Only requests that name an entity with this row key. A batch names the entities of all its
+    /// changes, a query none.
     pub fn row_key(mut self, row_key: impl Into<String>) -> Self {
         self.condition.row_key = Some(row_key.into());
         self
     }
 
-    /// Only the n-th request that fulfills the conditions; the first is 1. The same as `.skip(n - 1).times(1)`.
+    /// Only the n-th request that fulfills the conditions; the first is 1. The same as
+    /// `.skip(n - 1).times(1)`.
     ///
     /// # Panics
     ///
@@ -111,9 +114,10 @@ impl FaultRule {
 
     /// Each request with this probability, from 0 to 1. Default: 1.
     ///
-    /// The choice is reproducible: it depends on the [`seed`](Self::seed), on what the request asks for, and on how often that was asked
-    /// for before. It does not depend on the order of simultaneous requests for different entities. A program whose tables or keys have
-    /// random names asks for other things in each run.
+    /// The choice is reproducible: it depends on the [`seed`](Self::seed), on what the request asks
+    /// for, and on how often that was asked for before. It does not depend on the order of
+    /// simultaneous requests for different entities. A program whose tables or keys have random
+    /// names asks for other things in each run.
     ///
     /// # Panics
     ///
@@ -134,14 +138,16 @@ impl FaultRule {
         self
     }
 
-    /// Injects this fault from now on. Of several rules that select a request, the first counts; later ones do not see it.
+    /// Injects this fault from now on. Of several rules that select a request, the first counts;
+    /// later ones do not see it.
     pub fn inject(self, fault: Fault) -> InjectedFault {
         self.add(Choice::One(fault))
     }
 
-    /// Injects these faults, one after the other, each into one of the selected requests. The rule is removed after the last one, or,
-    /// if the iterator's size hint does not show its end, by the next request. The iterator may be endless, and must not call the server:
-    /// it is advanced while the rules are locked.
+    /// Injects these faults, one after the other, each into one of the selected requests. The rule
+    /// is removed after the last one, or, if the iterator's size hint does not show its end, by the
+    /// next request. The iterator may be endless, and must not call the server: it is advanced
+    /// while the rules are locked.
     ///
     /// ```
     /// # use tablesdk_server::testing::{Fault, Op};
@@ -157,10 +163,11 @@ impl FaultRule {
         self.add(Choice::Each(Box::new(faults.into_iter())))
     }
 
-    /// Injects a fault that is drawn at random into each selected request, so a [`probability`](Self::probability) should leave most
-    /// requests alone: errors of the service with and without an effect, resets, lost responses, short delays, and for reads truncated
-    /// responses. Nothing that a client cannot survive by retries and conditions: no request is applied late or twice, and no byte is
-    /// changed.
+    /// Injects a fault that is drawn at random into each selected request, so a
+    /// [`probability`](Self::probability) should leave most requests alone: errors of the service
+    /// with and without an effect, resets, lost responses, short delays, and for reads truncated
+    /// responses. Nothing that a client cannot survive by retries and conditions: no request is
+    /// applied late or twice, and no byte is changed.
     pub fn chaos(self) -> InjectedFault {
         self.add(Choice::Any)
     }
@@ -282,7 +289,8 @@ impl Rule {
     /// How often this was asked for before.
     fn count(&mut self, request: &RequestInfo) -> u64 {
         if self.counts.len() >= COUNTS_MAX {
-            // A long run of the program. The choices remain random, and a second run makes the same.
+            // A long run of the program. The choices remain random, and a second run makes the
+            // same.
             self.counts.clear();
         }
         let count = self.counts.entry(number(0, request)).or_default();

@@ -13,8 +13,8 @@ use crate::flavor::Flavor;
 
 /// The number of entities per second that the server reads and writes before it refuses requests.
 ///
-/// An entity that is written, read or returned counts as one, and so does a request without entities. Unused rate is kept for one
-/// second. A query is counted after it has returned its page.
+/// An entity that is written, read or returned counts as one, and so does a request without
+/// entities. Unused rate is kept for one second. A query is counted after it has returned its page.
 ///
 /// ```
 /// use tablesdk_server::TableServer;
@@ -40,7 +40,8 @@ impl Throttle {
         }
     }
 
-    /// The documented targets of the service: 2,000 entities per second and partition, and 20,000 per second and account.
+    /// The documented targets of the service: 2,000 entities per second and partition, and 20,000
+    /// per second and account.
     pub const fn documented() -> Self {
         Self::none().per_partition(2_000).per_account(20_000)
     }

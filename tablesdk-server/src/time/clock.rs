@@ -1,7 +1,7 @@
 //! The system clock, which is the default [`Clock`] of a server.
 //!
-//! This is the only code in this crate that reads the system time. It does not ensure that timestamps strictly increase;
-//! `monotonic_clock.rs` does.
+//! This is the only code in this crate that reads the system time. It does not ensure that
+//! timestamps strictly increase; `monotonic_clock.rs` does.
 
 use std::time::SystemTime;
 

@@ -1,7 +1,8 @@
 //! The timestamps of writes: from the clock, and strictly increasing even if the clock is not.
 //!
-//! Two writes within one tick, or after the clock was set back, still get different timestamps, so that no two versions of
-//! an entity have the same ETag. This module never reads the system clock; it uses [`Clock`].
+//! Two writes within one tick, or after the clock was set back, still get different timestamps, so
+//! that no two versions of an entity have the same ETag. This module never reads the system clock;
+//! it uses [`Clock`].
 
 use std::sync::Arc;
 
@@ -26,7 +27,8 @@ impl MonotonicClock {
         self.last
     }
 
-    /// Forgets the last timestamp, so the next one may be earlier. Only for a storage that is empty.
+    /// Forgets the last timestamp, so the next one may be earlier. Only for a storage that is
+    /// empty.
     pub(crate) const fn restart(&mut self) {
         self.last = Timestamp::MIN;
     }

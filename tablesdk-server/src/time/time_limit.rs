@@ -1,10 +1,12 @@
 //! The time limit of operations.
 //!
-//! An operation that computes is cancelled where it yields to other tasks. An operation that waits, such as a write that waits for
-//! the disk, is cancelled by a timer, but only if there is one: a server without a socket needs no runtime.
+//! An operation that computes is cancelled where it yields to other tasks. An operation that waits,
+//! such as a write that waits for the disk, is cancelled by a timer, but only if there is one: a
+//! server without a socket needs no runtime.
 //!
-//! A query can be cancelled between two slices of its work. A write is never cancelled between its decision and its commit, but
-//! for one whose database does not respond: its outcome is unknown then.
+//! A query can be cancelled between two slices of its work. A write is never cancelled between its
+//! decision and its commit, but for one whose database does not respond: its outcome is unknown
+//! then.
 
 use std::pin::Pin;
 use std::task::Poll;

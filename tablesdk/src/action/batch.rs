@@ -55,15 +55,18 @@ use crate::pipeline::{OperationRun, Table};
 ///
 /// # Errors
 ///
-/// Awaiting it returns the error of the first change that cannot be carried out: [`Error::batch_index`] returns its index,
-/// [`Error::operation`] its operation, and [`Error::key`] its key.
+/// Awaiting it returns the error of the first change that cannot be carried out:
+/// [`Error::batch_index`] returns its index, [`Error::operation`] its operation, and [`Error::key`]
+/// its key.
 ///
-/// [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, when the batch has neither changes nor
-/// [steps](Self::step), or more than 100 of both (99 with [`exactly_once`](Self::exactly_once)), when the request is larger
-/// than 4 MiB (2 MiB on Cosmos DB), when a change is in another partition, or when two changes are about the same entity.
+/// [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, when the batch has
+/// neither changes nor [steps](Self::step), or more than 100 of both (99 with
+/// [`exactly_once`](Self::exactly_once)), when the request is larger than 4 MiB (2 MiB on Cosmos
+/// DB), when a change is in another partition, or when two changes are about the same entity.
 ///
-/// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when either all changes or none may have been carried out.
-/// [`Error::current`] then describes the entity of the change that the last response was about.
+/// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when either all changes or none
+/// may have been carried out. [`Error::current`] then describes the entity of the change that the
+/// last response was about.
 #[must_use = "a batch does nothing until awaited"]
 pub struct Batch<'e> {
     table: Table,
@@ -142,8 +145,8 @@ impl<'e> Batch<'e> {
         self.write(ChangeKind::Update(Mode::Merge, None), entity)
     }
 
-    /// Replaces an entity if its stored version is the one that was read. The new ETag is put into `entity` when the batch has
-    /// succeeded.
+    /// Replaces an entity if its stored version is the one that was read. The new ETag is put into
+    /// `entity` when the batch has succeeded.
     #[rustfmt::skip] // A message about an entity that was not read shows the next line.
     pub fn replace<E: WritableEntity>( // a plain entity was not read: write it by `replace_if` or `upsert_replace`
         self,
@@ -152,8 +155,8 @@ impl<'e> Batch<'e> {
         self.write_stored(Mode::Replace, entity)
     }
 
-    /// Merges an entity if its stored version is the one that was read. The new ETag is put into `entity` when the batch has
-    /// succeeded.
+    /// Merges an entity if its stored version is the one that was read. The new ETag is put into
+    /// `entity` when the batch has succeeded.
     #[rustfmt::skip] // A message about an entity that was not read shows the next line.
     pub fn merge<E: Standalone>( // a plain entity was not read: write it by `merge_if` or `upsert_merge`
         self,
@@ -162,8 +165,8 @@ impl<'e> Batch<'e> {
         self.write_stored(Mode::Merge, entity)
     }
 
-    /// Replaces an entity if its stored version is the one with that ETag, which came from outside; with [`ETag::ANY`], whatever its
-    /// version.
+    /// Replaces an entity if its stored version is the one with that ETag, which came from outside;
+    /// with [`ETag::ANY`], whatever its version.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -184,8 +187,8 @@ impl<'e> Batch<'e> {
         self.write(ChangeKind::Update(Mode::Replace, Some(if_match)), entity)
     }
 
-    /// Merges into an entity if its stored version is the one with that ETag, which came from outside; with [`ETag::ANY`], whatever its
-    /// version.
+    /// Merges into an entity if its stored version is the one with that ETag, which came from
+    /// outside; with [`ETag::ANY`], whatever its version.
     pub fn merge_if<E: Standalone>(self, entity: &E, etag: impl Borrow<ETag>) -> Self {
         let if_match = IfMatch::from(etag.borrow());
         self.write(ChangeKind::Update(Mode::Merge, Some(if_match)), entity)
@@ -206,10 +209,11 @@ impl<'e> Batch<'e> {
     /// # }
     /// ```
     ///
-    /// Checks the type of the entity as [`TableClient::patch`](crate::TableClient::patch) does: if `E` has an entity type or is an
-    /// enum of such types, the batch first reads the type of each patched entity, one request for each, and is then conditional on
-    /// the versions that were read. It does not start over: if another client writes such an entity in between, the batch fails with
-    /// `UpdateConditionNotSatisfied`.
+    /// Checks the type of the entity as [`TableClient::patch`](crate::TableClient::patch) does: if
+    /// `E` has an entity type or is an enum of such types, the batch first reads the type of each
+    /// patched entity, one request for each, and is then conditional on the versions that were
+    /// read. It does not start over: if another client writes such an entity in between, the batch
+    /// fails with `UpdateConditionNotSatisfied`.
     pub fn patch<E: TableEntity>(
         self,
         key: impl KeyOf<E>,
@@ -218,8 +222,8 @@ impl<'e> Batch<'e> {
         self.patch_when(IfMatch::Any, key, set)
     }
 
-    /// Sets some properties of an entity if its stored version is the one with that ETag; with [`ETag::ANY`], as
-    /// [`patch`](Self::patch). Checks its type as that.
+    /// Sets some properties of an entity if its stored version is the one with that ETag; with
+    /// [`ETag::ANY`], as [`patch`](Self::patch). Checks its type as that.
     pub fn patch_if<E: TableEntity>(
         self,
         key: impl KeyOf<E>,
@@ -264,8 +268,8 @@ impl<'e> Batch<'e> {
         self.delete_when(IfMatch::Any, key)
     }
 
-    /// Deletes an entity if its stored version is the one with that ETag, which came from outside; with [`ETag::ANY`], whatever its
-    /// version.
+    /// Deletes an entity if its stored version is the one with that ETag, which came from outside;
+    /// with [`ETag::ANY`], whatever its version.
     pub fn delete_if<K: IntoEntityKey>(self, key: K, etag: impl Borrow<ETag>) -> Self {
         const { check_standalone_key::<K>() }
         self.delete_when(IfMatch::from(etag.borrow()), key)
@@ -435,8 +439,9 @@ impl<'e> Batch<'e> {
 action!(impl['e] Batch<'e>, table.pipeline => 'e, BatchResult);
 exactly_once_options!(
     impl[] Batch<'_>;
-    /// Determines the outcome even when responses are lost. The marker for this is one of the changes, so the batch can have at
-    /// most 99 others. See [the guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
+    /// Determines the outcome even when responses are lost. The marker for this is one of the
+    /// changes, so the batch can have at most 99 others. See [the
+    /// guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -487,7 +492,8 @@ impl BatchResult {
     }
 }
 
-/// Reads the types of the entities that are patched, and makes each patch conditional on the version that was read.
+/// Reads the types of the entities that are patched, and makes each patch conditional on the
+/// version that was read.
 async fn check_types(
     run: &mut OperationRun<'_>,
     table: &Table,

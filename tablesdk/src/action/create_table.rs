@@ -40,8 +40,9 @@ impl CreateTable {
         Self { table, wait: None }
     }
 
-    /// Treats an existing table as success: the result says whether the table was created. When a response was lost, `true` may
-    /// also mean that another client created the table at the same time.
+    /// Treats an existing table as success: the result says whether the table was created. When a
+    /// response was lost, `true` may also mean that another client created the table at the same
+    /// time.
     #[doc(alias = "if_not_exists")]
     pub fn if_missing(self) -> CreateTable<true> {
         CreateTable {
@@ -66,12 +67,14 @@ impl CreateTable<true> {
 }
 
 impl<const IF_MISSING: bool> CreateTable<IF_MISSING> {
-    /// Waits, at most for this time, while a table of the same name is being deleted. The service takes 40 seconds or more for a
-    /// deletion. Without this option, `TableBeingDeleted` is reported at once.
+    /// Waits, at most for this time, while a table of the same name is being deleted. The service
+    /// takes 40 seconds or more for a deletion. Without this option, `TableBeingDeleted` is
+    /// reported at once.
     ///
-    /// The pause between attempts is one second, then two, and so on up to five, measured by tokio's clock. Each attempt is an
-    /// operation of its own under the client's [`RetryPolicy`](crate::RetryPolicy), whose deadline is separate from this time. A
-    /// pause that would end after this time is not begun: the last `TableBeingDeleted` is reported instead.
+    /// The pause between attempts is one second, then two, and so on up to five, measured by
+    /// tokio's clock. Each attempt is an operation of its own under the client's
+    /// [`RetryPolicy`](crate::RetryPolicy), whose deadline is separate from this time. A pause that
+    /// would end after this time is not begun: the last `TableBeingDeleted` is reported instead.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
@@ -117,7 +120,8 @@ impl<const IF_MISSING: bool> CreateTable<IF_MISSING> {
         };
         let request = request.encode(self.table.endpoint());
         let resolve = |sent: Result<_, Error>| match sent {
-            // A client created it, most likely this one by an earlier attempt: a table does not show who created it.
+            // A client created it, most likely this one by an earlier attempt: a table does not
+            // show who created it.
             Err(error)
                 if error.is_ambiguous() && error.code() == Some(&ErrorCode::TableAlreadyExists) =>
             {

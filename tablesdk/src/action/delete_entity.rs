@@ -59,7 +59,8 @@ impl DeleteEntity {
         }
     }
 
-    /// Deletes the entity only if its stored version is the one with that ETag; with [`ETag::ANY`], whatever its version.
+    /// Deletes the entity only if its stored version is the one with that ETag; with [`ETag::ANY`],
+    /// whatever its version.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -76,8 +77,8 @@ impl DeleteEntity {
     ///
     /// # Errors
     ///
-    /// `UpdateConditionNotSatisfied` when the entity has another ETag. An entity that does not exist is no error: the result is
-    /// `false`.
+    /// `UpdateConditionNotSatisfied` when the entity has another ETag. An entity that does not
+    /// exist is no error: the result is `false`.
     pub fn if_match(mut self, etag: impl Borrow<ETag>) -> Self {
         let if_match = IfMatch::from(etag.borrow());
         self.is_of_other_version = if_match != self.if_match;
@@ -109,8 +110,9 @@ impl DeleteEntity {
 action!(impl[] DeleteEntity, table.pipeline => bool);
 exactly_once_options!(
     impl[] DeleteEntity;
-    /// Determines the outcome even when responses are lost: `true` then means that this call deleted the entity. See [the
-    /// guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
+    /// Determines the outcome even when responses are lost: `true` then means that this call
+    /// deleted the entity. See [the guide](crate::guide::errors_and_retries#exactly-once) for what
+    /// it costs.
 );
 
 #[derive(Clone, Copy, Debug, thiserror::Error)]

@@ -50,8 +50,8 @@ impl<E: TableEntity> GetEntity<E> {
         }
     }
 
-    /// Keeps the properties that were read together with the value, so that [`changed_only`](super::Write::changed_only)
-    /// can determine which ones differ.
+    /// Keeps the properties that were read together with the value, so that
+    /// [`changed_only`](super::Write::changed_only) can determine which ones differ.
     pub const fn tracked(mut self) -> Self
     where
         E: WritableEntity,
@@ -60,8 +60,8 @@ impl<E: TableEntity> GetEntity<E> {
         self
     }
 
-    /// Converts the entity with a closure, which gets every property with its exact type. For a projection, the properties are
-    /// those of its fields.
+    /// Converts the entity with a closure, which gets every property with its exact type. For a
+    /// projection, the properties are those of its fields.
     ///
     /// ```
     #[doc = include_str!("../docs/company.md")]
@@ -76,7 +76,8 @@ impl<E: TableEntity> GetEntity<E> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Aborted`](crate::ErrorKind::Aborted) when the closure fails; [`Error::downcast_ref`] returns its error.
+    /// [`ErrorKind::Aborted`](crate::ErrorKind::Aborted) when the closure fails;
+    /// [`Error::downcast_ref`] returns its error.
     pub fn resolve<'a, T: Send + 'a>(
         self,
         resolve: impl FnOnce(Stored<DynamicEntity>) -> Result<T, ClosureError> + Send + 'a,
@@ -161,8 +162,8 @@ pub(crate) fn is_hidden(run: &OperationRun<'_>, extensions: &Extensions, content
     read_entity(content).is_ok_and(|entity| extensions.hides(&entity, now))
 }
 
-/// Reads an entity as an `E` for the operation of that run, and gives back the value and the content; `None` where it does not exist, or is
-/// hidden. A hidden entity is not opened.
+/// Reads an entity as an `E` for the operation of that run, and gives back the value and the
+/// content; `None` where it does not exist, or is hidden. A hidden entity is not opened.
 pub(crate) async fn find<E: TableEntity>(
     run: &mut OperationRun<'_>,
     table: &Table,
@@ -243,10 +244,11 @@ pub(crate) async fn get_now(
     run.end(found)
 }
 
-/// The entity after a conditional write that failed because of its state, or whose response was lost; and the error. Another error is
-/// returned at once.
+/// The entity after a conditional write that failed because of its state, or whose response was
+/// lost; and the error. Another error is returned at once.
 ///
-/// A response that refuses a write does not show that the write was not carried out: the network may have delivered the request twice.
+/// A response that refuses a write does not show that the write was not carried out: the network
+/// may have delivered the request twice.
 pub(crate) async fn found_after(
     table: &Table,
     key: &EntityKey,
@@ -295,7 +297,8 @@ pub(crate) async fn fetch(
     Ok(RawEntity { content, etag })
 }
 
-/// The ETag of an entity that was read: the header of the response, or what the body has where a backend sends no header.
+/// The ETag of an entity that was read: the header of the response, or what the body has where a
+/// backend sends no header.
 pub(crate) fn entity_etag(header: Option<ETag>, content: &Bytes) -> Result<ETag, Error> {
     if let Some(etag) = header {
         return Ok(etag);
@@ -335,7 +338,8 @@ pub(crate) async fn send(
     send_for(run, effect, key, &request).await
 }
 
-/// Sends a request for the entity of that key. A response with another entity is that to another request, and is not believed.
+/// Sends a request for the entity of that key. A response with another entity is that to another
+/// request, and is not believed.
 pub(crate) async fn send_for(
     run: &mut OperationRun<'_>,
     effect: Effect,

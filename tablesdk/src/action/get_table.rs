@@ -17,8 +17,8 @@ pub(crate) async fn table_exists(table: Table) -> Result<bool, Error> {
     };
     let request = request.encode(table.endpoint());
     match table.pipeline.send(OPERATION, Effect::Read, &request).await {
-        // Only the status counts, since the body of some emulators is not the table. A proxy can send the same status, so the
-        // header shows whose response it is.
+        // Only the status counts, since the body of some emulators is not the table. A proxy can
+        // send the same status, so the header shows whose response it is.
         Ok(response) => {
             let (status, headers) = (response.status(), response.headers());
             let problem = if status != StatusCode::OK {

@@ -36,7 +36,8 @@ pub struct InsertEntity<E> {
     table: Table,
     entity: Result<EncodedEntity, Error>,
     exactly_once: Option<KeepMarker>,
-    // `IntoFuture` calls it and needs no bound on `E`: a generic function without the bound gets one compiler message, about the bound.
+    // `IntoFuture` calls it and needs no bound on `E`: a generic function without the bound gets
+    // one compiler message, about the bound.
     run: fn(Self) -> ActionFuture<'static, Stored<E>>,
 }
 
@@ -89,8 +90,8 @@ impl<E: WritableEntity> InsertEntity<E> {
             written = Box::pin(over.insert::<E>(&mut run, error)).await;
         }
         let stored = match written {
-            // What was sent is what is stored, and is not read over the network again. It is decoded as a response would be, so that
-            // no field shows a value that was not stored.
+            // What was sent is what is stored, and is not read over the network again. It is
+            // decoded as a response would be, so that no field shows a value that was not stored.
             Ok(Some(etag)) if !shows_etag => Ok(Stored::new(value, key, etag)),
             Ok(Some(etag)) => match read_back(&body, &etag) {
                 Ok((value, _)) => Ok(Stored::new(value, key, etag)),
@@ -115,7 +116,8 @@ struct Over<'t> {
 }
 
 impl Over<'_> {
-    /// Replaces the entity under its ETag, if it is hidden. Returns the error of the insert if it is not.
+    /// Replaces the entity under its ETag, if it is hidden. Returns the error of the insert if it
+    /// is not.
     async fn insert<E: WritableEntity>(
         self,
         run: &mut OperationRun<'_>,
@@ -161,7 +163,8 @@ impl Over<'_> {
         Err(error)
     }
 
-    /// The replacement of a hidden entity: it has what goes along with the one, and gets the value of the other.
+    /// The replacement of a hidden entity: it has what goes along with the one, and gets the value
+    /// of the other.
     fn replacing<E: WritableEntity>(
         &self,
         mut hidden: Stored<E>,
@@ -245,8 +248,8 @@ impl<E> IntoFuture for InsertEntity<E> {
 call_options!(impl[E] InsertEntity<E>, table.pipeline);
 exactly_once_options!(
     impl[E] InsertEntity<E>;
-    /// Determines the outcome even when responses are lost. See [the guide](crate::guide::errors_and_retries#exactly-once) for what
-    /// it costs.
+    /// Determines the outcome even when responses are lost. See [the
+    /// guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]

@@ -1,8 +1,8 @@
 //! Macros for the common parts of actions: `.await`, the options of a single call, of
 //! `exactly_once` and of bulk runs, and `Debug`.
 
-/// Never implemented. The method `timeout` of actions exists so that the compiler can say what it is
-/// called. It takes `&mut self` as those of [`other_names`](crate::other_names) do.
+/// Never implemented. The method `timeout` of actions exists so that the compiler can say what it
+/// is called. It takes `&mut self` as those of [`other_names`](crate::other_names) do.
 #[diagnostic::on_unimplemented(
     message = "the method is called `deadline` here",
     label = "call `deadline`",
@@ -22,7 +22,8 @@ macro_rules! action {
 
             fn into_future(self) -> Self::IntoFuture {
                 let handle = self.$($handle).+.clone();
-                // The future of `run` is made where it is polled: moving it would copy all its states.
+                // The future of `run` is made where it is polled: moving it would copy all its
+                // states.
                 Box::pin(async move { self.run().await.map_err(|error| handle.locate(error)) })
             }
         }
@@ -34,12 +35,15 @@ macro_rules! action {
     };
 }
 
-/// Adds the methods `deadline` and `retry`: options of a single call, which its pipeline handle keeps.
+/// Adds the methods `deadline` and `retry`: options of a single call, which its pipeline handle
+/// keeps.
 macro_rules! call_options {
     (impl[$($generics:tt)*] $action:ty, $($handle:tt)+) => {
         impl<$($generics)*> $action {
-            /// The time limit of this call, instead of the [deadline](crate::pipeline::RetryPolicy::deadline) of the client or of
-            /// [`retry`](Self::retry). See [what it covers](crate::action#options-of-a-single-call). Must not be 0.
+            /// The time limit of this call, instead of the
+            /// [deadline](crate::pipeline::RetryPolicy::deadline) of the client or of
+            /// [`retry`](Self::retry). See [what it
+            /// covers](crate::action#options-of-a-single-call). Must not be 0.
             #[doc(alias = "timeout")]
             pub const fn deadline(mut self, deadline: std::time::Duration) -> Self {
                 self.$($handle)+.deadline = Some(deadline);
@@ -55,7 +59,8 @@ macro_rules! call_options {
             }
 
             /// How the requests of this call are retried, instead of the policy of the client. The
-            /// [budget](crate::pipeline::RetryPolicy::budget) of retries remains that of the client.
+            /// [budget](crate::pipeline::RetryPolicy::budget) of retries remains that of the
+            /// client.
             pub fn retry(mut self, retry: crate::pipeline::RetryPolicy) -> Self {
                 self.$($handle)+.retry = Some(retry);
                 self
@@ -74,13 +79,15 @@ macro_rules! exactly_once_options {
                 self
             }
 
-            /// As `exactly_once`, and keeps the marker for at least that long. A duplicate of the request that the network delivers
-            /// within that time finds the marker and has no effect. Once the marker is deleted, a duplicate is carried out like a new
-            /// request. Without this option, the marker is deleted at once after a success.
+            /// As `exactly_once`, and keeps the marker for at least that long. A duplicate of the
+            /// request that the network delivers within that time finds the marker and has no
+            /// effect. Once the marker is deleted, a duplicate is carried out like a new request.
+            /// Without this option, the marker is deleted at once after a success.
             ///
             /// The time begins when the service stores the marker. After it, only
-            /// [`clean_up_markers`](crate::TableClient::clean_up_markers) deletes the marker. A successful operation therefore sends one
-            /// request less, and leaves one more entity in the table until the marker is deleted.
+            /// [`clean_up_markers`](crate::TableClient::clean_up_markers) deletes the marker. A
+            /// successful operation therefore sends one request less, and leaves one more entity in
+            /// the table until the marker is deleted.
             pub const fn exactly_once_for(mut self, time: std::time::Duration) -> Self {
                 self.exactly_once = Some(KeepMarker(time));
                 self
@@ -89,17 +96,20 @@ macro_rules! exactly_once_options {
     };
 }
 
-/// Adds the options of every bulk run, which its [`BulkRun`](crate::action::bulk::run::BulkRun) keeps.
+/// Adds the options of every bulk run, which its [`BulkRun`](crate::action::bulk::run::BulkRun)
+/// keeps.
 macro_rules! bulk_options {
     (impl[$lifetime:lifetime $($generics:tt)*] $action:ty, $run:tt) => {
         impl<$lifetime $($generics)*> $action {
-            /// How many batches are in flight at a time; 16 by default. Must not be 0, not even in a dry run.
+            /// How many batches are in flight at a time; 16 by default. Must not be 0, not even in
+            /// a dry run.
             pub const fn concurrency(mut self, batches: usize) -> Self {
                 self.$run.concurrency = batches;
                 self
             }
 
-            /// Sets a function that is called with the progress after every batch; in a dry run, after every 1,000 entities.
+            /// Sets a function that is called with the progress after every batch; in a dry run,
+            /// after every 1,000 entities.
             pub fn progress(
                 mut self,
                 report: impl FnMut(&crate::action::BulkProgress) + Send + $lifetime,
@@ -118,7 +128,8 @@ macro_rules! bulk_over_query {
 
         impl $action<'_> {
             $(#[$dry_run])*
-            /// The report's [`read`](crate::action::BulkProgress::read) returns how many entities the query finds.
+            /// The report's [`read`](crate::action::BulkProgress::read) returns how many entities
+            /// the query finds.
             pub const fn dry_run(mut self) -> Self {
                 self.bulk.dry_run = true;
                 self

@@ -40,9 +40,9 @@ impl<E: TableEntity> GetMany<E> {
         self
     }
 
-    /// The entities as a stream, in the order of the keys; `None` where there is no entity of that key. For an entity that does not
-    /// fit the type ([`ErrorKind::Data`](crate::ErrorKind::Data)), the stream yields an error with its key, and continues. Any other
-    /// error ends the stream.
+    /// The entities as a stream, in the order of the keys; `None` where there is no entity of that
+    /// key. For an entity that does not fit the type ([`ErrorKind::Data`](crate::ErrorKind::Data)),
+    /// the stream yields an error with its key, and continues. Any other error ends the stream.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]

@@ -1,8 +1,9 @@
-//! The verbs of the clients as values: options are chained, `.await` runs them. One file per operation of the service.
+//! The verbs of the clients as values: options are chained, `.await` runs them. One file per
+//! operation of the service.
 //!
-//! Nothing is sent before the `.await`. Input that breaks a rule is kept, and reported by the `.await`, so that no call in the
-//! chain returns a `Result`. An action copies what it needs of an entity when it is made: the entity may change before the action
-//! runs.
+//! Nothing is sent before the `.await`. Input that breaks a rule is kept, and reported by the
+//! `.await`, so that no call in the chain returns a `Result`. An action copies what it needs of an
+//! entity when it is made: the entity may change before the action runs.
 //!
 //! ```
 #![doc = include_str!("../docs/employees.md")]

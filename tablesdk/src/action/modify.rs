@@ -1,4 +1,5 @@
-//! `modify`: reads an entity, changes it, and writes it if it has not changed since the read. Otherwise it starts over.
+//! `modify`: reads an entity, changes it, and writes it if it has not changed since the read.
+//! Otherwise it starts over.
 
 use std::ops::{Deref, DerefMut};
 
@@ -74,23 +75,24 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
         }
     }
 
-    /// The maximum number of rounds of reading and writing when other clients keep writing the entity; 16 by default. Must not be
-    /// 0.
+    /// The maximum number of rounds of reading and writing when other clients keep writing the
+    /// entity; 16 by default. Must not be 0.
     ///
-    /// All rounds together have the [deadline](crate::RetryPolicy::deadline) of the client. The pause between two rounds is random.
-    /// Its upper limit is an eighth of [`RetryPolicy::delay`](crate::RetryPolicy::delay) at first, and doubles each time, up to a
+    /// All rounds together have the [deadline](crate::RetryPolicy::deadline) of the client. The
+    /// pause between two rounds is random. Its upper limit is an eighth of
+    /// [`RetryPolicy::delay`](crate::RetryPolicy::delay) at first, and doubles each time, up to a
     /// tenth of [`RetryPolicy::max_delay`](crate::RetryPolicy::max_delay).
     ///
-    /// A network that delivers each request twice makes each write meet its own copy. The operation then
-    /// [ends](crate::guide::errors_and_retries#requests-that-arrive-late-or-twice) after the second one, with an unknown outcome, unless other
-    /// clients write the entity in between.
+    /// A network that delivers each request twice makes each write meet its own copy. The operation
+    /// then [ends](crate::guide::errors_and_retries#requests-that-arrive-late-or-twice) after the
+    /// second one, with an unknown outcome, unless other clients write the entity in between.
     pub const fn rounds(mut self, rounds: u32) -> Self {
         self.rounds = rounds;
         self
     }
 
-    /// Where the entity does not exist, changes the one that the closure makes, and inserts it. The closure runs again if another client
-    /// inserts the entity meanwhile and it is deleted again.
+    /// Where the entity does not exist, changes the one that the closure makes, and inserts it. The
+    /// closure runs again if another client inserts the entity meanwhile and it is deleted again.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -109,7 +111,8 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input) when the closure makes an entity with another key.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) when the closure makes an entity with another
+    /// key.
     pub fn or_insert(mut self, make: impl FnMut() -> E + Send + 'a) -> Self {
         self.or_insert = Some(Box::new(make));
         self
@@ -286,7 +289,8 @@ type Refused = (Error, EntityChange);
 /// The entity that a round has read; an error if it does not exist.
 type Read = Result<RawEntity, Error>;
 
-/// Reads the entity after a refused round. Fails where the refusal may be that of a copy of the round's own request.
+/// Reads the entity after a refused round. Fails where the refusal may be that of a copy of the
+/// round's own request.
 async fn read_again(
     run: &mut OperationRun<'_>,
     table: &Table,
@@ -330,15 +334,16 @@ action!(
 );
 exactly_once_options!(
     impl[E, T] Modify<'_, E, T>;
-    /// Determines the outcome of each write even when responses are lost. The change is made once if the operation succeeds, and
-    /// not at all if it fails. See [the guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
+    /// Determines the outcome of each write even when responses are lost. The change is made once
+    /// if the operation succeeds, and not at all if it fails. See [the
+    /// guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
 );
 
 debug_by_fields!(Modify<'a, E, T> { table, key, rounds });
 
 // A type that derefs, because most closures return nothing: a tuple would put `.0` into each call.
-/// The result of [`modify`](crate::TableClient::modify): the entity as it was written, to which it derefs, and the value that the
-/// closure returned.
+/// The result of [`modify`](crate::TableClient::modify): the entity as it was written, to which it
+/// derefs, and the value that the closure returned.
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]

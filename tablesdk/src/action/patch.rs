@@ -1,5 +1,5 @@
-//! `patch`: sets some properties of an entity that exists. If entities of several types or versions may have its key, reads first
-//! whether it is of the type that has the properties.
+//! `patch`: sets some properties of an entity that exists. If entities of several types or versions
+//! may have its key, reads first whether it is of the type that has the properties.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -64,7 +64,8 @@ impl<E: TableEntity> Patch<E> {
         self
     }
 
-    /// Sets the properties only if the stored version of the entity is the one with that ETag; with [`ETag::ANY`], whatever its version.
+    /// Sets the properties only if the stored version of the entity is the one with that ETag; with
+    /// [`ETag::ANY`], whatever its version.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -80,7 +81,8 @@ impl<E: TableEntity> Patch<E> {
     ///
     /// # Errors
     ///
-    /// `UpdateConditionNotSatisfied` when the entity has another ETag. A patch with an ETag does not start over.
+    /// `UpdateConditionNotSatisfied` when the entity has another ETag. A patch with an ETag does
+    /// not start over.
     pub fn if_match(mut self, etag: impl Borrow<ETag>) -> Self {
         self.if_match = Some(etag.borrow().clone()).filter(|etag| *etag != ETag::ANY);
         self
@@ -126,7 +128,8 @@ struct Rounds {
 }
 
 impl Rounds {
-    /// Checks the type of the entity and writes to the version that was checked, until no other client wrote in between.
+    /// Checks the type of the entity and writes to the version that was checked, until no other
+    /// client wrote in between.
     async fn run(mut self, run: &mut OperationRun<'_>, table: &Table) -> Result<ETag, Error> {
         let mut round = 0;
         // The error of an earlier round that may have been carried out.
@@ -153,8 +156,8 @@ impl Rounds {
                 Ok(etag) => return Ok(etag),
                 Err(error) => error,
             };
-            // A patch promises a state. So it can be carried out again if the service responds, and the entity exists. With
-            // `exactly_once` it promises more.
+            // A patch promises a state. So it can be carried out again if the service responds, and
+            // the entity exists. With `exactly_once` it promises more.
             let is_unknown = error.is_outcome_unknown();
             let is_present = matches!(error.current(), Some(CurrentState::Present(_)));
             let may_repeat = is_unknown && is_present && self.exactly_once.is_none();
@@ -175,8 +178,8 @@ impl Rounds {
     }
 }
 
-/// Reads whether the entity is of the type whose properties are set, and returns the ETag of the version that is. `None` if the key
-/// shows it, without a request.
+/// Reads whether the entity is of the type whose properties are set, and returns the ETag of the
+/// version that is. `None` if the key shows it, without a request.
 pub(crate) async fn check(
     run: &mut OperationRun<'_>,
     table: &Table,
@@ -202,8 +205,8 @@ pub(crate) async fn check(
 action!(impl[E: TableEntity] Patch<E>, table.pipeline => ETag);
 exactly_once_options!(
     impl[E] Patch<E>;
-    /// Determines the outcome even when responses are lost. See [the guide](crate::guide::errors_and_retries#exactly-once) for what
-    /// it costs.
+    /// Determines the outcome even when responses are lost. See [the
+    /// guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
 );
 
 impl<E> fmt::Debug for Patch<E> {

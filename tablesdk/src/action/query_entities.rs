@@ -28,10 +28,11 @@ use crate::query::{
 
 /// Reads many entities of type `E`. See [`TableClient::query`](crate::TableClient::query).
 ///
-/// The markers that [`exactly_once`](crate::guide::errors_and_retries#exactly-once) stores for a moment are not returned.
+/// The markers that [`exactly_once`](crate::guide::errors_and_retries#exactly-once) stores for a
+/// moment are not returned.
 ///
-/// Conditions add up: each call of [`partition`](Self::partition), [`filter`](Self::filter) and [`odata`](Self::odata)
-/// narrows the query further.
+/// Conditions add up: each call of [`partition`](Self::partition), [`filter`](Self::filter) and
+/// [`odata`](Self::odata) narrows the query further.
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -106,8 +107,9 @@ impl<E: TableEntity> QueryEntities<E> {
         this.map_selection(|_| selection)
     }
 
-    /// Converts each entity with a closure, which gets every property with its exact type: for entities of many types without a
-    /// Rust type for each. For a projection, the properties are those of its fields.
+    /// Converts each entity with a closure, which gets every property with its exact type: for
+    /// entities of many types without a Rust type for each. For a projection, the properties are
+    /// those of its fields.
     ///
     /// ```
     #[doc = include_str!("../docs/company.md")]
@@ -127,8 +129,9 @@ impl<E: TableEntity> QueryEntities<E> {
     ///
     /// # Errors
     ///
-    /// When the closure fails, the error of the entity has the kind [`ErrorKind::Aborted`](crate::ErrorKind::Aborted) and the key;
-    /// [`Error::downcast_ref`] returns the closure's error. As other entities that cannot be read, it does not end a
+    /// When the closure fails, the error of the entity has the kind
+    /// [`ErrorKind::Aborted`](crate::ErrorKind::Aborted) and the key; [`Error::downcast_ref`]
+    /// returns the closure's error. As other entities that cannot be read, it does not end a
     /// [`stream`](Self::stream).
     #[doc(alias = "EntityResolver")]
     pub fn resolve<T, F>(self, resolve: F) -> QueryEntities<E, Resolve<F>>
@@ -141,7 +144,8 @@ impl<E: TableEntity> QueryEntities<E> {
 }
 
 impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
-    /// Yields plain entities, without key, ETag and timestamp: an `E` for each [`Stored<E>`](crate::Stored).
+    /// Yields plain entities, without key, ETag and timestamp: an `E` for each
+    /// [`Stored<E>`](crate::Stored).
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -164,7 +168,8 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         self.and(Condition::Partition, partition_is(partition))
     }
 
-    /// Reads only entities whose keys are in a range, given by leading parts of the key: `E::rows()` has a method for each part.
+    /// Reads only entities whose keys are in a range, given by leading parts of the key:
+    /// `E::rows()` has a method for each part.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -197,9 +202,9 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     /// ```
     pub fn rows(mut self, rows: impl Into<RowRange<E>>) -> Self {
         let rows = rows.into();
-        // A query of a struct has the condition of its type, so that an entity of another type in the
-        // same table does not end it. One of an enum has none, and skips nothing. A range of rows
-        // implies the condition.
+        // A query of a struct has the condition of its type, so that an entity of another type in
+        // the same table does not end it. One of an enum has none, and skips nothing. A range of
+        // rows implies the condition.
         if let Some(beginning) = E::SCHEMA.own_row_keys()
             && rows.begins_with(beginning)
         {
@@ -219,9 +224,10 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         self.and(Condition::Filter, tree.map_err(Error::input))
     }
 
-    /// Reads only entities that match an OData filter, such as `Salary ge 50000.0 or Name eq 'O''Brien'`: for conditions that
-    /// columns cannot express. Do not put untrusted input into it. What the service refuses is an error before anything is sent. An
-    /// integer beyond 32 bits gets the suffix `L`, without which the service refuses it.
+    /// Reads only entities that match an OData filter, such as
+    /// `Salary ge 50000.0 or Name eq 'O''Brien'`: for conditions that columns cannot express. Do
+    /// not put untrusted input into it. What the service refuses is an error before anything is
+    /// sent. An integer beyond 32 bits gets the suffix `L`, without which the service refuses it.
     #[doc(alias("CreateQueryFilter", "query_filter"))]
     pub fn odata(self, text: &str) -> Self {
         let tree = text.parse::<Tree>().map_err(|error| {
@@ -240,8 +246,8 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         self
     }
 
-    /// The number of entities to ask for in one request, from 1 to 1,000. It does not limit how many entities are read in total:
-    /// use [`take`](Self::take) for that.
+    /// The number of entities to ask for in one request, from 1 to 1,000. It does not limit how
+    /// many entities are read in total: use [`take`](Self::take) for that.
     #[doc(alias("top", "max_per_page", "max_page_size", "results_per_page"))]
     pub fn page_size(mut self, count: usize) -> Self {
         if !(1..=PAGE_ITEMS_MAX).contains(&count) {
@@ -254,28 +260,32 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         self
     }
 
-    /// Fetches the next page while the items of one page are consumed. One more page is then held in memory, and it may be fetched
-    /// without being used. Needs a tokio runtime. Has no effect on a single [`page`](Self::page).
+    /// Fetches the next page while the items of one page are consumed. One more page is then held
+    /// in memory, and it may be fetched without being used. Needs a tokio runtime. Has no effect on
+    /// a single [`page`](Self::page).
     pub fn prefetch(mut self) -> Self {
         self.pages.prefetch = true;
         self
     }
 
-    /// Ends a single [`page`](Self::page) with the first response of the service: the page may be empty, and still not be the last
-    /// one. Without this option, it is read on until there is an item, which can take as many requests as the table has pages. Has no
-    /// effect on what reads all items.
+    /// Ends a single [`page`](Self::page) with the first response of the service: the page may be
+    /// empty, and still not be the last one. Without this option, it is read on until there is an
+    /// item, which can take as many requests as the table has pages. Has no effect on what reads
+    /// all items.
     pub fn one_response(mut self) -> Self {
         self.pages.one_response = true;
         self
     }
 
-    /// Leaves out entities that cannot be read, and passes the error of each to the closure: of an entity that does not fit the
-    /// type ([`ErrorKind::Data`](crate::ErrorKind::Data)), or for which the closure of [`resolve`](Self::resolve) failed. The error has
-    /// the key of the entity. [`take`](Self::take) does not count what is left out.
+    /// Leaves out entities that cannot be read, and passes the error of each to the closure: of an
+    /// entity that does not fit the type ([`ErrorKind::Data`](crate::ErrorKind::Data)), or for
+    /// which the closure of [`resolve`](Self::resolve) failed. The error has the key of the entity.
+    /// [`take`](Self::take) does not count what is left out.
     ///
-    /// Without this option, a stream yields the error in place of the entity and continues, and what returns a single result fails.
-    /// Other errors, such as those of the service, still end the query. What needs no more than keys, such as
-    /// [`count`](Self::count) and [`delete_all`](Self::delete_all), includes entities that cannot be read.
+    /// Without this option, a stream yields the error in place of the entity and continues, and
+    /// what returns a single result fails. Other errors, such as those of the service, still end
+    /// the query. What needs no more than keys, such as [`count`](Self::count) and
+    /// [`delete_all`](Self::delete_all), includes entities that cannot be read.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -297,8 +307,9 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         self
     }
 
-    /// Returns the first request that the query would send, how the service would find the entities, and which
-    /// [index](Explanation::index) would answer the query instead. Nothing is sent.
+    /// Returns the first request that the query would send, how the service would find the
+    /// entities, and which [index](Explanation::index) would answer the query instead. Nothing is
+    /// sent.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -315,8 +326,8 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     ///
     /// # Errors
     ///
-    /// The errors that running the query reports before anything is sent. A [scan](AccessClass::Scan) is not an error here, even
-    /// where the client denies scans.
+    /// The errors that running the query reports before anything is sent. A
+    /// [scan](AccessClass::Scan) is not an error here, even where the client denies scans.
     pub fn explain(&self) -> Result<Explanation, Error> {
         let explained = self.explained();
         explained.map_err(|error| self.table.pipeline.locate(error))
@@ -348,8 +359,9 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
 
     /// The items as a stream, in the order of their keys. Pages are fetched as items are consumed.
     ///
-    /// An entity that cannot be read does not hide the others: the stream yields an error with its key in its place, and continues
-    /// with the next entity. Any other error ends the stream. The errors are those of [`collect`](Self::collect).
+    /// An entity that cannot be read does not hide the others: the stream yields an error with its
+    /// key in its place, and continues with the next entity. Any other error ends the stream. The
+    /// errors are those of [`collect`](Self::collect).
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -445,7 +457,8 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     ///
     /// # Errors
     ///
-    /// `TableNotFound`; and [`ErrorKind::Data`](crate::ErrorKind::Data) when an entity is not of this type.
+    /// `TableNotFound`; and [`ErrorKind::Data`](crate::ErrorKind::Data) when an entity is not of
+    /// this type.
     #[doc(alias = "to_list")]
     pub async fn collect(self) -> Result<Vec<S::Item>, Error> {
         self.stream().collect_all().await
@@ -464,7 +477,8 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     ///
     /// # Errors
     ///
-    /// As [`collect`](Self::collect); and [`ErrorKind::NotUnique`](crate::ErrorKind::NotUnique) when there are several.
+    /// As [`collect`](Self::collect); and [`ErrorKind::NotUnique`](crate::ErrorKind::NotUnique)
+    /// when there are several.
     pub async fn one(self) -> Result<Option<S::Item>, Error> {
         let (query, pages) = self.at_most(2).into_paged()?;
         // Whether it succeeds is known after the last page: until then, its operation does not end.
@@ -498,12 +512,15 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         items.try_fold(0, |count, ()| ready(Ok(count + 1))).await
     }
 
-    /// Deletes the entities that the query finds, in batches, several at a time, even if they have changed since they were found.
-    /// An entity that another client deletes meanwhile is not a failure.
+    /// Deletes the entities that the query finds, in batches, several at a time, even if they have
+    /// changed since they were found. An entity that another client deletes meanwhile is not a
+    /// failure.
     ///
-    /// Without a partition and a filter, it empties the table. For a struct that is identified by its entity type or its row keys,
-    /// it deletes only the entities of that struct, [expired](derive@crate::TableEntity#expires) ones included. For an enum, it also deletes entities of unknown types, unless
-    /// a filter such as `is_employee()` excludes them: the entities are not decoded.
+    /// Without a partition and a filter, it empties the table. For a struct that is identified by
+    /// its entity type or its row keys, it deletes only the entities of that struct,
+    /// [expired](derive@crate::TableEntity#expires) ones included. For an enum, it also deletes
+    /// entities of unknown types, unless a filter such as `is_employee()` excludes them: the
+    /// entities are not decoded.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -568,7 +585,8 @@ impl<E, S> QueryEntities<E, S> {
 }
 
 impl<E, S> QueryEntities<E, S> {
-    /// As many queries as there are parts: each with the condition of its part in addition to its own.
+    /// As many queries as there are parts: each with the condition of its part in addition to its
+    /// own.
     pub(crate) fn divided(
         mut self,
         parts: Vec<Result<Tree, Error>>,

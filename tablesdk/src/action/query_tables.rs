@@ -49,21 +49,22 @@ impl QueryTables {
         }
     }
 
-    /// Lists only tables whose name starts with this string, in the case in which they were created.
+    /// Lists only tables whose name starts with this string, in the case in which they were
+    /// created.
     pub fn starting_with(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self
     }
 
-    /// How many tables to ask for in one request: from 1 to 1,000, the maximum of the service. It does not limit the list: more
-    /// tables follow in the next request.
+    /// How many tables to ask for in one request: from 1 to 1,000, the maximum of the service. It
+    /// does not limit the list: more tables follow in the next request.
     pub fn page_size(mut self, tables: usize) -> Self {
         self.pages.page_size = Some(tables);
         self
     }
 
-    /// The names of the tables, ordered without regard to case. The first error ends the stream; it is one of
-    /// [`collect`](Self::collect).
+    /// The names of the tables, ordered without regard to case. The first error ends the stream; it
+    /// is one of [`collect`](Self::collect).
     pub fn stream(self) -> EntityStream<String> {
         if let Err(error) = self.check() {
             return EntityStream::failed(self.pipeline.locate(error));
@@ -92,7 +93,8 @@ impl QueryTables {
         self.stream().try_collect().await
     }
 
-    /// Reads one page of the list, from its start or from the end of another page. A page may be empty without being the last one.
+    /// Reads one page of the list, from its start or from the end of another page. A page may be
+    /// empty without being the last one.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -115,7 +117,8 @@ impl QueryTables {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input) for the token of another query, and those of the service.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) for the token of another query, and those of
+    /// the service.
     pub async fn page(self, token: Option<PageToken>) -> Result<Page<String>, Error> {
         let pipeline = self.pipeline.clone();
         pipeline.located(Box::pin(self.page_at(token))).await
@@ -145,12 +148,13 @@ impl QueryTables {
         })
     }
 
-    /// As [`page`](Self::page), with the token as a string. Without a token, or with an empty one (`?next=`), the page is the first
-    /// one.
+    /// As [`page`](Self::page), with the token as a string. Without a token, or with an empty one
+    /// (`?next=`), the page is the first one.
     ///
     /// # Errors
     ///
-    /// As [`page`](Self::page); and [`ErrorKind::Input`](crate::ErrorKind::Input) when the string is not a page token.
+    /// As [`page`](Self::page); and [`ErrorKind::Input`](crate::ErrorKind::Input) when the string
+    /// is not a page token.
     pub async fn page_after(self, token: Option<&str>) -> Result<Page<String>, Error> {
         let token = PageToken::optional(token);
         let token = token.map_err(|error| refused(OPERATION, error))?;

@@ -7,10 +7,13 @@ use crate::error::Error;
 use crate::pipeline::{PipelineHandle, Table};
 
 /// An operation without options of its own, which returns a `T`: of a table
-/// [`delete_table`](crate::TableClient::delete_table), [`table_exists`](crate::TableClient::table_exists),
-/// [`access_policy`](crate::TableClient::access_policy) and [`set_access_policy`](crate::TableClient::set_access_policy), of an
-/// account [`properties`](crate::TableServiceClient::properties),
-/// [`set_properties`](crate::TableServiceClient::set_properties) and [`stats`](crate::TableServiceClient::stats), of several tables
+/// [`delete_table`](crate::TableClient::delete_table),
+/// [`table_exists`](crate::TableClient::table_exists),
+/// [`access_policy`](crate::TableClient::access_policy) and
+/// [`set_access_policy`](crate::TableClient::set_access_policy), of an account
+/// [`properties`](crate::TableServiceClient::properties),
+/// [`set_properties`](crate::TableServiceClient::set_properties) and
+/// [`stats`](crate::TableServiceClient::stats), of several tables
 /// [`drop_before`](crate::rolling::RollingTable::drop_before).
 #[must_use = "actions do nothing until awaited"]
 pub struct Action<T> {

@@ -1,4 +1,5 @@
-//! `replace`, `merge`, the upserts and the writes with an ETag from outside: Update, Merge, Insert Or Replace and Insert Or Merge Entity.
+//! `replace`, `merge`, the upserts and the writes with an ETag from outside: Update, Merge, Insert
+//! Or Replace and Insert Or Merge Entity.
 
 use bytes::Bytes;
 use tablesdk_protocol::operation::update_entity::Mode;
@@ -15,8 +16,9 @@ use crate::pipeline::{OperationRun, Table};
 /// Writes an entity, and returns its new ETag.
 ///
 /// A `Write` is the action of [`TableClient::upsert_replace`](crate::TableClient::upsert_replace),
-/// [`upsert_merge`](crate::TableClient::upsert_merge), [`replace_if`](crate::TableClient::replace_if) and
-/// [`merge_if`](crate::TableClient::merge_if); a `Write<&mut Stored<E>>` is the action of [`replace`](crate::TableClient::replace) and
+/// [`upsert_merge`](crate::TableClient::upsert_merge),
+/// [`replace_if`](crate::TableClient::replace_if) and [`merge_if`](crate::TableClient::merge_if); a
+/// `Write<&mut Stored<E>>` is the action of [`replace`](crate::TableClient::replace) and
 /// [`merge`](crate::TableClient::merge), and puts the new ETag into the [`Stored`], too.
 ///
 /// ```
@@ -84,9 +86,11 @@ impl<'e, E: WritableEntity> Write<&'e mut Stored<E>> {
         Self::new(table, mode, if_match, entity, stored)
     }
 
-    /// For a merge: sends only the properties that differ from what was read with [`tracked`](super::GetEntity::tracked). A value
-    /// that became `None` turns the merge into a replace of the whole entity under its ETag, including the properties that the
-    /// struct does not have. When nothing differs, nothing is sent, the version is not compared, and the ETag that was read is returned.
+    /// For a merge: sends only the properties that differ from what was read with
+    /// [`tracked`](super::GetEntity::tracked). A value that became `None` turns the merge into a
+    /// replace of the whole entity under its ETag, including the properties that the struct does
+    /// not have. When nothing differs, nothing is sent, the version is not compared, and the ETag
+    /// that was read is returned.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -105,8 +109,9 @@ impl<'e, E: WritableEntity> Write<&'e mut Stored<E>> {
     ///
     /// # Errors
     ///
-    /// As [`merge`](crate::TableClient::merge); and [`ErrorKind::Input`](crate::ErrorKind::Input) when the entity was not read with
-    /// `tracked`, when it was written in another way since, or when this is a replace.
+    /// As [`merge`](crate::TableClient::merge); and [`ErrorKind::Input`](crate::ErrorKind::Input)
+    /// when the entity was not read with `tracked`, when it was written in another way since, or
+    /// when this is a replace.
     pub fn changed_only(mut self) -> Self {
         if self.tracked.is_some() {
             // It was called before.
@@ -169,8 +174,8 @@ action!(impl[] Write, table.pipeline => ETag);
 action!(impl['e, E: TableEntity] Write<&'e mut Stored<E>>, table.pipeline => 'e, ETag);
 exactly_once_options!(
     impl[T] Write<T>;
-    /// Determines the outcome even when responses are lost. See [the guide](crate::guide::errors_and_retries#exactly-once) for what
-    /// it costs.
+    /// Determines the outcome even when responses are lost. See [the
+    /// guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -185,8 +190,9 @@ debug_by_fields!(Write<T> { table, mode, if_match, entity, exactly_once });
 
 // Here, because `Error` is above the entities.
 impl<E: Standalone> Stored<E> {
-    /// A value with the ETag of its stored version, both from outside: what a client of this program sends back, or what a test
-    /// returns in place of the service. The key is that of the value; the timestamp is the one in the ETag.
+    /// A value with the ETag of its stored version, both from outside: what a client of this
+    /// program sends back, or what a test returns in place of the service. The key is that of the
+    /// value; the timestamp is the one in the ETag.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -201,7 +207,8 @@ impl<E: Standalone> Stored<E> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input) when the value has no valid key, and for [`ETag::ANY`], which is the ETag of no version.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) when the value has no valid key, and for
+    /// [`ETag::ANY`], which is the ETag of no version.
     // Not deferred to the write, as that of other input: `key()` returns the key.
     pub fn from_parts(mut entity: E, etag: ETag) -> Result<Self, Error> {
         let key = entity.entity_key().map_err(Error::input)?;

@@ -17,8 +17,9 @@ use crate::transport::{Backend, SystemClock};
 
 /// Builds a [`TableServiceClient`].
 ///
-/// It starts from an endpoint ([`TableServiceClient::builder`]), a connection string ([`TableServiceClientBuilder::from_connection_string`]) or a URL
-/// with a shared access signature ([`SasUrl::builder`]).
+/// It starts from an endpoint ([`TableServiceClient::builder`]), a connection string
+/// ([`TableServiceClientBuilder::from_connection_string`]) or a URL with a shared access signature
+/// ([`SasUrl::builder`]).
 ///
 /// ```
 /// use std::time::Duration;
@@ -84,8 +85,9 @@ impl TableServiceClientBuilder {
         ConnectionString::parse(text).map(Self::connecting)
     }
 
-    /// Starts a client of a server in this process, to add options. Requests need no socket: the builder has the endpoint, the
-    /// credential, the transport, the clock and the backend of the server.
+    /// Starts a client of a server in this process, to add options. Requests need no socket: the
+    /// builder has the endpoint, the credential, the transport, the clock and the backend of the
+    /// server.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -123,22 +125,25 @@ impl TableServiceClientBuilder {
         }
     }
 
-    /// The endpoint where a replicated account can be read, such as `https://account-secondary.table.core.windows.net`. By default
-    /// it is derived from the endpoint, if the endpoint names the account.
+    /// The endpoint where a replicated account can be read, such as
+    /// `https://account-secondary.table.core.windows.net`. By default it is derived from the
+    /// endpoint, if the endpoint names the account.
     pub fn secondary_endpoint(mut self, endpoint: impl AsRef<str>) -> Self {
         self.secondary = Some(endpoint.as_ref().parse().map_err(Error::configuration));
         self
     }
 
-    /// The credential that authenticates requests: a [`SharedKey`](crate::SharedKey), a [`Sas`](crate::Sas) or tokens of
-    /// [`EntraId`](crate::EntraId). Without one, the client is anonymous.
+    /// The credential that authenticates requests: a [`SharedKey`](crate::SharedKey), a
+    /// [`Sas`](crate::Sas) or tokens of [`EntraId`](crate::EntraId). Without one, the client is
+    /// anonymous.
     pub fn credential(mut self, credential: impl Into<Credential>) -> Self {
         self.credential = credential.into();
         self
     }
 
-    /// The transport that carries the requests, instead of HTTP by `reqwest`. A client of the bundled server has its transport from
-    /// [`TableServiceClientBuilder::in_process`]; the [guide to testing](crate::guide::testing) shows transports of your own.
+    /// The transport that carries the requests, instead of HTTP by `reqwest`. A client of the
+    /// bundled server has its transport from [`TableServiceClientBuilder::in_process`]; the [guide
+    /// to testing](crate::guide::testing) shows transports of your own.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -193,19 +198,22 @@ impl TableServiceClientBuilder {
         self
     }
 
-    /// The maximum number of requests of this client and its clones that are in flight at a time. Other requests wait, and the wait
-    /// counts towards their deadline. Unlimited by default. Must not be 0.
+    /// The maximum number of requests of this client and its clones that are in flight at a time.
+    /// Other requests wait, and the wait counts towards their deadline. Unlimited by default. Must
+    /// not be 0.
     pub fn max_in_flight(mut self, requests: usize) -> Self {
         self.max_in_flight = Some(requests);
         self
     }
 
-    /// Retries reads at the account's secondary, `account-secondary`, when the primary does not respond, and at the primary when
-    /// the secondary does not. For accounts with read access to their secondary (RA-GRS and RA-GZRS), and for reads only.
+    /// Retries reads at the account's secondary, `account-secondary`, when the primary does not
+    /// respond, and at the primary when the secondary does not. For accounts with read access to
+    /// their secondary (RA-GRS and RA-GZRS), and for reads only.
     ///
-    /// The secondary lags behind the primary, at times by minutes: with this option, a read may return old data. An old ETag from
-    /// the secondary is safe, since a conditional write with it fails. A response of the secondary that something does not exist is
-    /// never trusted. What an operation reads for a write, as `modify` does, is always read from the primary.
+    /// The secondary lags behind the primary, at times by minutes: with this option, a read may
+    /// return old data. An old ETag from the secondary is safe, since a conditional write with it
+    /// fails. A response of the secondary that something does not exist is never trusted. What an
+    /// operation reads for a write, as `modify` does, is always read from the primary.
     ///
     /// ```
     /// use tablesdk::TableServiceClient;
@@ -220,8 +228,8 @@ impl TableServiceClientBuilder {
         self
     }
 
-    /// Refuses queries that read a whole table, which are those without a partition, before anything is sent. For programs that
-    /// must never scan a table by mistake.
+    /// Refuses queries that read a whole table, which are those without a partition, before
+    /// anything is sent. For programs that must never scan a table by mistake.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -241,9 +249,10 @@ impl TableServiceClientBuilder {
         self
     }
 
-    /// Sets a function that is called with a report after each operation that sent a request: to count, to measure, to bill. The
-    /// function runs inline and must be quick. In addition, every operation is a span of `tracing`, and its attempts are spans
-    /// inside it; retries are [events](crate::guide::observability) for a log.
+    /// Sets a function that is called with a report after each operation that sent a request: to
+    /// count, to measure, to bill. The function runs inline and must be quick. In addition, every
+    /// operation is a span of `tracing`, and its attempts are spans inside it; retries are
+    /// [events](crate::guide::observability) for a log.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -271,8 +280,9 @@ impl TableServiceClientBuilder {
         self
     }
 
-    /// The name of the application, such as `billing/2.1`. It is the first word of the `User-Agent` of each request, where the logs
-    /// of the service show it. It has 1 to 24 characters: letters, digits and any of ``!#$%&'*+-./^_`|~``.
+    /// The name of the application, such as `billing/2.1`. It is the first word of the `User-Agent`
+    /// of each request, where the logs of the service show it. It has 1 to 24 characters: letters,
+    /// digits and any of ``!#$%&'*+-./^_`|~``.
     ///
     /// ```
     /// use tablesdk::TableServiceClient;
@@ -291,8 +301,9 @@ impl TableServiceClientBuilder {
     ///
     /// # Errors
     ///
-    /// When the endpoint or the application id is malformed, when reads should go to a secondary that cannot be derived from the
-    /// endpoint, when an option allows no request at all, or when the transport cannot be set up.
+    /// When the endpoint or the application id is malformed, when reads should go to a secondary
+    /// that cannot be derived from the endpoint, when an option allows no request at all, or when
+    /// the transport cannot be set up.
     pub fn build(self) -> Result<TableServiceClient, Error> {
         let endpoint = self.endpoint?;
         let transport = match self.transport {

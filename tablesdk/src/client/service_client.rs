@@ -34,18 +34,20 @@ pub struct TableServiceClient {
 }
 
 impl TableServiceClient {
-    /// A client for the account that a connection string names, as the Azure portal, an emulator or the bundled server gives
-    /// it.
+    /// A client for the account that a connection string names, as the Azure portal, an emulator or
+    /// the bundled server gives it.
     ///
     /// # Errors
     ///
-    /// When the connection string cannot be used. The error names the key that is wrong, and never contains a value.
+    /// When the connection string cannot be used. The error names the key that is wrong, and never
+    /// contains a value.
     pub fn from_connection_string(text: &str) -> Result<Self, Error> {
         TableServiceClientBuilder::from_connection_string(text)?.build()
     }
 
-    /// A client of a server in this process, such as the bundled server in a test. Requests need no socket, and tokio's time can be
-    /// paused. The client keeps the tables of a server in memory: the server may be dropped before it.
+    /// A client of a server in this process, such as the bundled server in a test. Requests need no
+    /// socket, and tokio's time can be paused. The client keeps the tables of a server in memory:
+    /// the server may be dropped before it.
     ///
     /// For options, start with [`TableServiceClientBuilder::in_process`].
     ///
@@ -80,7 +82,8 @@ impl TableServiceClient {
         }
     }
 
-    /// A client for a storage emulator on this machine, at its usual port with its well-known account.
+    /// A client for a storage emulator on this machine, at its usual port with its well-known
+    /// account.
     ///
     /// ```
     /// use tablesdk::TableServiceClient;
@@ -98,13 +101,13 @@ impl TableServiceClient {
         TableServiceClientBuilder::connecting(ConnectionString::emulator()).build()
     }
 
-    /// A client for the account of a URL with a shared access signature, as [`sas`](Self::sas) and the Azure portal create it. For
-    /// more options, use [`SasUrl`].
+    /// A client for the account of a URL with a shared access signature, as [`sas`](Self::sas) and
+    /// the Azure portal create it. For more options, use [`SasUrl`].
     ///
     /// # Errors
     ///
-    /// When the string is not such a URL, or is that of a table: use [`TableClient::from_sas_url`] for that. The error does not
-    /// contain the string.
+    /// When the string is not such a URL, or is that of a table: use [`TableClient::from_sas_url`]
+    /// for that. The error does not contain the string.
     pub fn from_sas_url(url: &str) -> Result<Self, Error> {
         SasUrl::parse_account(url)?.builder().build()
     }
@@ -123,8 +126,9 @@ impl TableServiceClient {
         TableServiceClientBuilder::new(endpoint.as_ref().parse().map_err(Error::configuration))
     }
 
-    /// A client of the table with that name, which need not exist yet. A valid name has 3 to 63 letters and digits, and starts with
-    /// a letter. An invalid name is reported when an operation on the table is awaited. The case of a name does not matter.
+    /// A client of the table with that name, which need not exist yet. A valid name has 3 to 63
+    /// letters and digits, and starts with a letter. An invalid name is reported when an operation
+    /// on the table is awaited. The case of a name does not matter.
     #[doc(alias("table_client", "get_table_client", "get_table_reference"))]
     pub fn table(&self, name: impl Into<String>) -> TableClient {
         TableClient::new(self.pipeline.clone(), name.into())
@@ -167,15 +171,16 @@ impl TableServiceClient {
     ///
     /// # Errors
     ///
-    /// `AuthorizationPermissionMismatch` and `AuthorizationResourceTypeMismatch` for a shared access signature without the
-    /// permission or the resource type. Cosmos DB does not support this operation.
+    /// `AuthorizationPermissionMismatch` and `AuthorizationResourceTypeMismatch` for a shared
+    /// access signature without the permission or the resource type. Cosmos DB does not support
+    /// this operation.
     #[doc(alias = "get_service_properties")]
     pub fn properties(&self) -> Action<ServiceProperties> {
         Action::new(&self.pipeline, get_properties)
     }
 
-    /// Changes the properties of the account's table service. Properties that are `None` stay as they are. The change takes effect
-    /// within 30 seconds.
+    /// Changes the properties of the account's table service. Properties that are `None` stay as
+    /// they are. The change takes effect within 30 seconds.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -200,8 +205,8 @@ impl TableServiceClient {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, for more than five CORS rules, for more than 2 KiB
-    /// of them, or for a retention that is not 1 to 365 days.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, for more than five
+    /// CORS rules, for more than 2 KiB of them, or for a retention that is not 1 to 365 days.
     #[doc(alias = "set_service_properties")]
     pub fn set_properties(&self, properties: ServiceProperties) -> Action<()> {
         Action::new(&self.pipeline, |pipeline| {
@@ -209,7 +214,8 @@ impl TableServiceClient {
         })
     }
 
-    /// Reads how far the account's secondary location lags behind. Only accounts with read access to a secondary have one.
+    /// Reads how far the account's secondary location lags behind. Only accounts with read access
+    /// to a secondary have one.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -226,15 +232,17 @@ impl TableServiceClient {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Transport`](crate::ErrorKind::Transport) where there is no secondary, since its host name does not resolve.
-    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) where the name of the secondary cannot be derived from the
-    /// endpoint, and [`TableServiceClientBuilder::secondary_endpoint`] was not set.
+    /// [`ErrorKind::Transport`](crate::ErrorKind::Transport) where there is no secondary, since its
+    /// host name does not resolve. [`ErrorKind::Configuration`](crate::ErrorKind::Configuration)
+    /// where the name of the secondary cannot be derived from the endpoint, and
+    /// [`TableServiceClientBuilder::secondary_endpoint`] was not set.
     #[doc(alias("get_service_stats", "get_statistics"))]
     pub fn stats(&self) -> Action<ServiceStats> {
         Action::new(&self.pipeline, get_stats)
     }
 
-    /// Starts a shared access signature for the account. Signing it takes the account's key; nothing is sent.
+    /// Starts a shared access signature for the account. Signing it takes the account's key;
+    /// nothing is sent.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -267,12 +275,13 @@ impl TableServiceClient {
         AccountSasBuilder::new(self.pipeline.clone())
     }
 
-    /// Replaces the credential of this client and of all its clones, for example after a key was changed, or before a shared access
-    /// signature expires.
+    /// Replaces the credential of this client and of all its clones, for example after a key was
+    /// changed, or before a shared access signature expires.
     ///
-    /// In-flight requests keep the old credential. A request that is refused because its credential was replaced in the meantime is
-    /// sent again with the new one, so callers do not notice the change. To rotate the keys of an account, switch its clients to
-    /// the other one of its two keys, then change the first one.
+    /// In-flight requests keep the old credential. A request that is refused because its credential
+    /// was replaced in the meantime is sent again with the new one, so callers do not notice the
+    /// change. To rotate the keys of an account, switch its clients to the other one of its two
+    /// keys, then change the first one.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -293,8 +302,8 @@ impl TableServiceClient {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) for tokens, where the endpoint is not https. The client then
-    /// keeps the old credential.
+    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) for tokens, where the endpoint
+    /// is not https. The client then keeps the old credential.
     pub fn update_credential(&self, credential: impl Into<Credential>) -> Result<(), Error> {
         self.pipeline.replace_credential(credential.into())
     }

@@ -20,8 +20,8 @@ use crate::sas::{SasUrl, StoredAccessPolicy, TableSasBuilder};
 
 /// A client of one table. Cloning it is cheap; clones share connections.
 ///
-/// Every verb returns an action, which does nothing until it is awaited. Input that breaks a rule of the service is reported when
-/// the action is awaited, before anything is sent.
+/// Every verb returns an action, which does nothing until it is awaited. Input that breaks a rule
+/// of the service is reported when the action is awaited, before anything is sent.
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -57,8 +57,8 @@ impl TableClient {
         &self.table
     }
 
-    /// A client of the table of a URL with a shared access signature, as [`sas`](Self::sas) and the Azure portal create it. For
-    /// more options, use [`SasUrl`].
+    /// A client of the table of a URL with a shared access signature, as [`sas`](Self::sas) and the
+    /// Azure portal create it. For more options, use [`SasUrl`].
     ///
     /// ```
     /// use tablesdk::TableClient;
@@ -84,8 +84,8 @@ impl TableClient {
     }
 
     /// The time by the clock of the client: that of the system, unless the
-    /// [builder](crate::TableServiceClientBuilder::clock) has set another one. A client of a server in the same process has that server's,
-    /// which a test moves.
+    /// [builder](crate::TableServiceClientBuilder::clock) has set another one. A client of a server
+    /// in the same process has that server's, which a test moves.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -117,7 +117,8 @@ impl TableClient {
 
     /// Creates the table.
     ///
-    /// Success means that the table exists. When a response was lost, another client may have created the table at the same time.
+    /// Success means that the table exists. When a response was lost, another client may have
+    /// created the table at the same time.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -135,8 +136,8 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// `TableAlreadyExists` unless [`if_missing`](CreateTable::if_missing) is set, `TableBeingDeleted` for some time
-    /// after a deletion, `InvalidResourceName`.
+    /// `TableAlreadyExists` unless [`if_missing`](CreateTable::if_missing) is set,
+    /// `TableBeingDeleted` for some time after a deletion, `InvalidResourceName`.
     #[doc(alias("create_if_not_exists", "create_table_if_not_exists"))]
     pub fn create_table(&self) -> CreateTable {
         CreateTable::new(self.table.clone())
@@ -159,9 +160,10 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// Errors of the service, such as `AuthenticationFailed`; [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when
-    /// no response shows the outcome. The name stays reserved for 40 seconds or more: until then, creating a table of that name
-    /// fails with `TableBeingDeleted`, or [waits](CreateTable::wait).
+    /// Errors of the service, such as `AuthenticationFailed`;
+    /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when no response shows the
+    /// outcome. The name stays reserved for 40 seconds or more: until then, creating a table of
+    /// that name fails with `TableBeingDeleted`, or [waits](CreateTable::wait).
     #[doc(alias = "drop_table")]
     pub fn delete_table(&self) -> Action<bool> {
         Action::of_table(&self.table, delete_table)
@@ -184,8 +186,8 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// Errors of the service, such as `AuthenticationFailed`. A shared access signature for entities alone cannot read whether a
-    /// table exists.
+    /// Errors of the service, such as `AuthenticationFailed`. A shared access signature for
+    /// entities alone cannot read whether a table exists.
     pub fn table_exists(&self) -> Action<bool> {
         Action::of_table(&self.table, table_exists)
     }
@@ -206,15 +208,16 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// `TableNotFound`. This operation needs a key of the account. A shared access signature is refused, and for a token the
-    /// service responds `ResourceNotFound`.
+    /// `TableNotFound`. This operation needs a key of the account. A shared access signature is
+    /// refused, and for a token the service responds `ResourceNotFound`.
     #[doc(alias("get_access_policy", "get_table_access_policy"))]
     pub fn access_policy(&self) -> Action<Vec<StoredAccessPolicy>> {
         Action::of_table(&self.table, get_access_policy)
     }
 
-    /// Replaces the stored access policies of the table: at most five. Shared access signatures that name a policy which is not
-    /// among them become invalid. The change takes effect within 30 seconds.
+    /// Replaces the stored access policies of the table: at most five. Shared access signatures
+    /// that name a policy which is not among them become invalid. The change takes effect within 30
+    /// seconds.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -245,8 +248,9 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, for more than five policies, for a duplicate id, or
-    /// for a policy that expires before it starts; `TableNotFound`. This operation needs a key of the account, as
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, for more than five
+    /// policies, for a duplicate id, or for a policy that expires before it starts;
+    /// `TableNotFound`. This operation needs a key of the account, as
     /// [`access_policy`](Self::access_policy) does.
     #[doc(alias = "set_table_access_policy")]
     pub fn set_access_policy(
@@ -257,7 +261,8 @@ impl TableClient {
         Action::of_table(&self.table, |table| set_access_policy(table, policies))
     }
 
-    /// Starts a shared access signature for entities of the table. Signing needs the account's key; nothing is sent.
+    /// Starts a shared access signature for entities of the table. Signing needs the account's key;
+    /// nothing is sent.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -290,8 +295,8 @@ impl TableClient {
         TableSasBuilder::new(self.table.clone())
     }
 
-    /// Inserts an entity that must not exist yet. One that has [expired](derive@crate::TableEntity#expires) is replaced, under its ETag: two
-    /// requests more.
+    /// Inserts an entity that must not exist yet. One that has
+    /// [expired](derive@crate::TableEntity#expires) is replaced, under its ETag: two requests more.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -304,16 +309,17 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// `EntityAlreadyExists`, `TableNotFound`; [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, when the
-    /// entity could be written but not read again; [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when it may have
-    /// been inserted.
+    /// `EntityAlreadyExists`, `TableNotFound`; [`ErrorKind::Input`](crate::ErrorKind::Input),
+    /// before anything is sent, when the entity could be written but not read again;
+    /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when it may have been
+    /// inserted.
     #[doc(alias("add", "add_entity", "create_entity"))]
     pub fn insert<E: WritableEntity>(&self, entity: &E) -> InsertEntity<E> {
         InsertEntity::new(self.table.clone(), entity)
     }
 
-    /// Reads one entity by its key. Returns `None` when it does not exist. The key is a typed one, or the two strings as they are
-    /// stored.
+    /// Reads one entity by its key. Returns `None` when it does not exist. The key is a typed one,
+    /// or the two strings as they are stored.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -327,7 +333,8 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// `TableNotFound`; and [`ErrorKind::Data`](crate::ErrorKind::Data) when the entity is not of this type.
+    /// `TableNotFound`; and [`ErrorKind::Data`](crate::ErrorKind::Data) when the entity is not of
+    /// this type.
     #[doc(alias("get_entity", "get_entity_if_exists", "retrieve"))]
     pub fn get<E: TableEntity>(&self, key: impl KeyOf<E>) -> GetEntity<E> {
         GetEntity::new(self.table.clone(), key.into_entity_key())
@@ -357,15 +364,17 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// `TableNotFound`; [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, for a filter that cannot be sent or
-    /// a [scan that is denied](crate::TableServiceClientBuilder::deny_scans); and
+    /// `TableNotFound`; [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, for
+    /// a filter that cannot be sent or a [scan that is
+    /// denied](crate::TableServiceClientBuilder::deny_scans); and
     /// [`ErrorKind::Data`](crate::ErrorKind::Data) when an entity is not of this type.
     #[doc(alias("query_entities", "list_entities"))]
     pub fn query<E: TableEntity>(&self) -> QueryEntities<E> {
         QueryEntities::new(self.table.clone())
     }
 
-    /// Replaces an entity if its stored version is the one that was read. Returns the new ETag, which is put into `entity`, too.
+    /// Replaces an entity if its stored version is the one that was read. Returns the new ETag,
+    /// which is put into `entity`, too.
     ///
     /// Properties that the struct does not have are removed.
     ///
@@ -386,8 +395,9 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// `UpdateConditionNotSatisfied` when the entity was written since the read, `ResourceNotFound` when it no longer exists,
-    /// `TableNotFound`; and [`ErrorKind::Input`](crate::ErrorKind::Input) when a key field changed.
+    /// `UpdateConditionNotSatisfied` when the entity was written since the read, `ResourceNotFound`
+    /// when it no longer exists, `TableNotFound`; and [`ErrorKind::Input`](crate::ErrorKind::Input)
+    /// when a key field changed.
     #[doc(alias("update", "update_entity"))]
     #[rustfmt::skip] // A message about an entity that was not read shows the next line.
     pub fn replace<'e, E: WritableEntity>( // a plain entity was not read: write it by `replace_if` or `upsert_replace`
@@ -397,8 +407,9 @@ impl TableClient {
         Write::of_stored(self.table.clone(), Mode::Replace, entity)
     }
 
-    /// Merges an entity if its stored version is the one that was read. Properties that the struct does not have stay, and so does
-    /// the stored value of an `Option` that is `None`. Returns the new ETag, which is put into `entity`, too.
+    /// Merges an entity if its stored version is the one that was read. Properties that the struct
+    /// does not have stay, and so does the stored value of an `Option` that is `None`. Returns the
+    /// new ETag, which is put into `entity`, too.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -424,9 +435,9 @@ impl TableClient {
 
     /// Replaces an entity if its stored version is the one with that ETag. Returns the new ETag.
     ///
-    /// For an ETag that came from outside, such as the `If-Match` header of a request, with an entity that came with it. For an
-    /// entity that this program read, [`replace`](Self::replace) has the ETag. Properties that the struct does not have are
-    /// removed.
+    /// For an ETag that came from outside, such as the `If-Match` header of a request, with an
+    /// entity that came with it. For an entity that this program read, [`replace`](Self::replace)
+    /// has the ETag. Properties that the struct does not have are removed.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -459,7 +470,8 @@ impl TableClient {
     /// # }
     /// ```
     ///
-    /// With [`ETag::ANY`], it replaces an entity that must exist, whatever its version: a concurrent change by another client is lost.
+    /// With [`ETag::ANY`], it replaces an entity that must exist, whatever its version: a
+    /// concurrent change by another client is lost.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -475,16 +487,17 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// `UpdateConditionNotSatisfied` when the entity has another ETag, `ResourceNotFound` when it does not exist, `InvalidInput`
-    /// when the service cannot read the ETag, `TableNotFound`.
+    /// `UpdateConditionNotSatisfied` when the entity has another ETag, `ResourceNotFound` when it
+    /// does not exist, `InvalidInput` when the service cannot read the ETag, `TableNotFound`.
     pub fn replace_if<E: Standalone>(&self, entity: &E, etag: impl Borrow<ETag>) -> Write {
         self.write_if(Mode::Replace, entity, etag.borrow())
     }
 
     /// Merges into an entity if its stored version is the one with that ETag. Returns the new ETag.
     ///
-    /// For an ETag that came from outside, or [`ETag::ANY`], as [`replace_if`](Self::replace_if). Properties that the struct does not
-    /// have stay, and so does the stored value of an `Option` that is `None`.
+    /// For an ETag that came from outside, or [`ETag::ANY`], as [`replace_if`](Self::replace_if).
+    /// Properties that the struct does not have stay, and so does the stored value of an `Option`
+    /// that is `None`.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -526,7 +539,8 @@ impl TableClient {
         Write::of_value(self.table.clone(), Mode::Replace, None, entity)
     }
 
-    /// Inserts an entity, or merges it into the existing one, whatever its version. Returns the new ETag.
+    /// Inserts an entity, or merges it into the existing one, whatever its version. Returns the new
+    /// ETag.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -547,8 +561,9 @@ impl TableClient {
 
     /// Deletes an entity by its key, whatever its version. Returns `false` when it does not exist.
     ///
-    /// After success the entity does not exist. `true` means that this call deleted it, with one exception: if a response was lost
-    /// and the retry found no entity, this call deleted it, or another client did in the meantime, or it never existed.
+    /// After success the entity does not exist. `true` means that this call deleted it, with one
+    /// exception: if a response was lost and the retry found no entity, this call deleted it, or
+    /// another client did in the meantime, or it never existed.
     /// [`exactly_once`](DeleteEntity::exactly_once) distinguishes these cases.
     ///
     /// ```
@@ -569,7 +584,8 @@ impl TableClient {
         DeleteEntity::new(self.table.clone(), key.into_entity_key())
     }
 
-    /// Deletes an entity if its stored version is the one that was read. Returns `false` when it does not exist.
+    /// Deletes an entity if its stored version is the one that was read. Returns `false` when it
+    /// does not exist.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -589,8 +605,8 @@ impl TableClient {
         DeleteEntity::of_stored(self.table.clone(), entity)
     }
 
-    /// Reads many entities by their keys, several at a time. The result has the order of the keys, with `None` for an entity that
-    /// does not exist.
+    /// Reads many entities by their keys, several at a time. The result has the order of the keys,
+    /// with `None` for an entity that does not exist.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -615,13 +631,14 @@ impl TableClient {
         GetMany::new(self.table.clone(), keys.collect())
     }
 
-    /// Reads an entity, changes it, and writes it if it has not changed since the read. If it has changed, the operation starts
-    /// over with the current entity. Properties that the struct does not have stay as they are. Properties that became `None` are
-    /// removed.
+    /// Reads an entity, changes it, and writes it if it has not changed since the read. If it has
+    /// changed, the operation starts over with the current entity. Properties that the struct does
+    /// not have stay as they are. Properties that became `None` are removed.
     ///
-    /// The closure runs once per round, each time with the entity that was read in this round. It may borrow, and its value is
-    /// returned: see [`Modified`](crate::action::Modified). It fails with any error, by `?` or by `into`; then nothing is written,
-    /// and [`Error::downcast_ref`] returns its error.
+    /// The closure runs once per round, each time with the entity that was read in this round. It
+    /// may borrow, and its value is returned: see [`Modified`](crate::action::Modified). It fails
+    /// with any error, by `?` or by `into`; then nothing is written, and [`Error::downcast_ref`]
+    /// returns its error.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -650,14 +667,18 @@ impl TableClient {
     /// # }
     /// ```
     ///
-    /// A key that is two strings does not name the type: `table.modify::<Employee, _>(("Sales", "1"), |e| …)`.
+    /// A key that is two strings does not name the type:
+    /// `table.modify::<Employee, _>(("Sales", "1"), |e| …)`.
     ///
     /// # Errors
     ///
-    /// `ResourceNotFound`, `TableNotFound`. `UpdateConditionNotSatisfied` when other clients wrote the entity in every
-    /// [round](Modify::rounds), until the 16 rounds (the default) or the [deadline](crate::RetryPolicy::deadline) for all rounds
-    /// were used up. [`ErrorKind::Aborted`](crate::ErrorKind::Aborted) when the closure fails; [`Error::downcast_ref`] returns its error.
-    /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the change may have been written.
+    /// `ResourceNotFound`, `TableNotFound`. `UpdateConditionNotSatisfied` when other clients wrote
+    /// the entity in every [round](Modify::rounds), until the 16 rounds (the default) or the
+    /// [deadline](crate::RetryPolicy::deadline) for all rounds were used up.
+    /// [`ErrorKind::Aborted`](crate::ErrorKind::Aborted) when the closure fails;
+    /// [`Error::downcast_ref`] returns its error.
+    /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the change may have
+    /// been written.
     #[doc(alias = "read_modify_write")]
     pub fn modify<'a, E, T>(
         &self,
@@ -674,18 +695,23 @@ impl TableClient {
     /// Sets some properties of an entity that must exist, whatever its ETag. Returns the new ETag.
     ///
     /// A patch writes only these properties, and not the entity type. An entity of an [older
-    /// version](derive@crate::TableEntity#from) of the struct, or of another variant of an enum, would be read without what the patch
-    /// sets. So the type of the entity is checked:
+    /// version](derive@crate::TableEntity#from) of the struct, or of another variant of an enum,
+    /// would be read without what the patch sets. So the type of the entity is checked:
     ///
-    /// * If `E` has no [entity type](derive@crate::TableEntity#entity_type), there is nothing to check: one request.
-    /// * If `E` has an entity type, or is an enum of such types, the patch first reads the type, which is one more request. The write
-    ///   is conditional on the version that was read. If another client wrote the entity in between, the patch starts over, up to 16
-    ///   rounds within one deadline, as [`modify`](Self::modify) does. An entity of another type, variant or version is
-    ///   [`ErrorKind::Data`](crate::ErrorKind::Data), and nothing is written: use `modify`, which converts an older version.
-    /// * If `E` is an enum [by row key](derive@crate::TableEntity#by), or has a row key with a prefix, the key shows the type: a patch
-    ///   with another row key is [`ErrorKind::Input`](crate::ErrorKind::Input), without a request.
+    /// * If `E` has no [entity type](derive@crate::TableEntity#entity_type), there is nothing to
+    ///   check: one request.
+    /// * If `E` has an entity type, or is an enum of such types, the patch first reads the type,
+    ///   which is one more request. The write is conditional on the version that was read. If
+    ///   another client wrote the entity in between, the patch starts over, up to 16 rounds within
+    ///   one deadline, as [`modify`](Self::modify) does. An entity of another type, variant or
+    ///   version is [`ErrorKind::Data`](crate::ErrorKind::Data), and nothing is written: use
+    ///   `modify`, which converts an older version.
+    /// * If `E` is an enum [by row key](derive@crate::TableEntity#by), or has a row key with a
+    ///   prefix, the key shows the type: a patch with another row key is
+    ///   [`ErrorKind::Input`](crate::ErrorKind::Input), without a request.
     ///
-    /// With [`if_match`](Patch::if_match) the same is checked, and the write has the condition of that ETag.
+    /// With [`if_match`](Patch::if_match) the same is checked, and the write has the condition of
+    /// that ETag.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -701,15 +727,17 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// `ResourceNotFound`, `TableNotFound`; [`ErrorKind::Data`](crate::ErrorKind::Data) when the entity is of another type or
-    /// version; and [`ErrorKind::Input`](crate::ErrorKind::Input) when no property is set, when a key or the timestamp is set, or
-    /// when properties of two variants are set. `UpdateConditionNotSatisfied` when other clients wrote the entity in every round.
+    /// `ResourceNotFound`, `TableNotFound`; [`ErrorKind::Data`](crate::ErrorKind::Data) when the
+    /// entity is of another type or version; and [`ErrorKind::Input`](crate::ErrorKind::Input) when
+    /// no property is set, when a key or the timestamp is set, or when properties of two variants
+    /// are set. `UpdateConditionNotSatisfied` when other clients wrote the entity in every round.
     pub fn patch<E: TableEntity>(&self, key: impl KeyOf<E>) -> Patch<E> {
         const { check_standalone::<E>() }
         Patch::new(self.table.clone(), key.into_entity_key())
     }
 
-    /// Starts a batch: up to 100 changes in one partition, which are carried out together or not at all.
+    /// Starts a batch: up to 100 changes in one partition, which are carried out together or not at
+    /// all.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -746,8 +774,9 @@ impl TableClient {
         Batch::new(self.table.clone(), partition.into_partition_key())
     }
 
-    /// Reads entities of one partition, decides, and writes the changes together, if what was read has not changed since. If it has
-    /// changed, the closure runs again. What [`modify`](Self::modify) is for one entity, this is for several, of any types.
+    /// Reads entities of one partition, decides, and writes the changes together, if what was read
+    /// has not changed since. If it has changed, the closure runs again. What
+    /// [`modify`](Self::modify) is for one entity, this is for several, of any types.
     ///
     /// ```
     #[doc = include_str!("../docs/departments.md")]
@@ -769,29 +798,38 @@ impl TableClient {
     ///
     /// # What is checked
     ///
-    /// Nothing is locked. The entities that the closure reads with [`Transaction::get`] are checked when the changes are written:
+    /// Nothing is locked. The entities that the closure reads with [`Transaction::get`] are checked
+    /// when the changes are written:
     ///
-    /// * A change of an entity that was read is carried out only if the entity is still the version that was read.
-    /// * An entity that was only read is checked by a merge without properties under its ETag, because the service has no change that
-    ///   only compares. It counts as one of the 100 changes. It keeps the properties and makes a new version, with a new ETag and
-    ///   timestamp. So transactions that only read the same entity conflict with each other, and so does a `replace` by another
-    ///   client. Read an entity with [`TableClient::get`](Self::get) if it need not be checked.
-    /// * An entity that was read as missing is checked if the transaction inserts it. Otherwise it is not checked, because no change
-    ///   of the service does that: another client may insert it at the same time. If that matters, let both transactions change an
-    ///   entity that exists, such as the department.
+    /// * A change of an entity that was read is carried out only if the entity is still the version
+    ///   that was read.
+    /// * An entity that was only read is checked by a merge without properties under its ETag,
+    ///   because the service has no change that only compares. It counts as one of the 100 changes.
+    ///   It keeps the properties and makes a new version, with a new ETag and timestamp. So
+    ///   transactions that only read the same entity conflict with each other, and so does a
+    ///   `replace` by another client. Read an entity with [`TableClient::get`](Self::get) if it
+    ///   need not be checked.
+    /// * An entity that was read as missing is checked if the transaction inserts it. Otherwise it
+    ///   is not checked, because no change of the service does that: another client may insert it
+    ///   at the same time. If that matters, let both transactions change an entity that exists,
+    ///   such as the department.
     ///
-    /// The changes are carried out together, so that their order means nothing to what is stored. What depends on a read is sent first: if another
-    /// client has written what was read, the closure runs again, whatever else the service would refuse. Only if that is unchanged, the error is that
-    /// of another change, such as `EntityAlreadyExists`. Errors number the changes as the closure made them.
+    /// The changes are carried out together, so that their order means nothing to what is stored.
+    /// The changes that depend on a read are sent first: if another client has written what was
+    /// read, the closure runs again, whatever else the service would refuse. Only if that is
+    /// unchanged, the error is that of another change, such as `EntityAlreadyExists`. Errors number
+    /// the changes as the closure made them.
     ///
-    /// A transaction without changes sends no batch: its reads are not checked, and may be of different times. Entities of a query in
-    /// the closure are not checked either: read those that the decision depends on with `get`.
+    /// A transaction without changes sends no batch: its reads are not checked, and may be of
+    /// different times. Entities of a query in the closure are not checked either: read those that
+    /// the decision depends on with `get`.
     ///
     /// # The closure
     ///
-    /// It runs once in each [round](RunTransaction::rounds), so its other effects are repeated. It gets the transaction by value and
-    /// borrows from the caller by shared reference: write `async |tx|`, without `move`, and return what the caller needs instead of
-    /// changing a variable of the caller. A closure that has to own its values clones them in each round:
+    /// It runs once in each [round](RunTransaction::rounds), so its other effects are repeated. It
+    /// gets the transaction by value and borrows from the caller by shared reference: write
+    /// `async |tx|`, without `move`, and return what the caller needs instead of changing a
+    /// variable of the caller. A closure that has to own its values clones them in each round:
     ///
     /// ```
     #[doc = include_str!("../docs/departments.md")]
@@ -809,26 +847,29 @@ impl TableClient {
     /// # }
     /// ```
     ///
-    /// Its future is `Send`, so that web handlers and [`tokio::spawn`](https://docs.rs/tokio/latest/tokio/fn.spawn.html) can run it.
+    /// Its future is `Send`, so that web handlers and
+    /// [`tokio::spawn`](https://docs.rs/tokio/latest/tokio/fn.spawn.html) can run it.
     ///
-    /// An error of the closure ends the transaction, and nothing is written. A [`tablesdk::Error`](crate::Error) that `?` passes
-    /// through is returned as it is. For any other error the kind is [`ErrorKind::Aborted`](crate::ErrorKind::Aborted), and
-    /// [`Error::downcast_ref`](crate::Error::downcast_ref) returns it. The reads before an error are not checked, and may be of
-    /// different times.
+    /// An error of the closure ends the transaction, and nothing is written. A
+    /// [`tablesdk::Error`](crate::Error) that `?` passes through is returned as it is. For any
+    /// other error the kind is [`ErrorKind::Aborted`](crate::ErrorKind::Aborted), and
+    /// [`Error::downcast_ref`](crate::Error::downcast_ref) returns it. The reads before an error
+    /// are not checked, and may be of different times.
     ///
     /// # Errors
     ///
-    /// The error of a change has its [`key`](crate::Error::key) and [`batch_index`](crate::Error::batch_index), such as
-    /// `EntityAlreadyExists` for an inserted entity that was not read. `UpdateConditionNotSatisfied`, `EntityAlreadyExists` or
+    /// The error of a change has its [`key`](crate::Error::key) and
+    /// [`batch_index`](crate::Error::batch_index), such as `EntityAlreadyExists` for an inserted
+    /// entity that was not read. `UpdateConditionNotSatisfied`, `EntityAlreadyExists` or
     /// `ResourceNotFound` for an entity that was read when other clients wrote it in every round.
     ///
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input), before the batch is sent, for an entity of another partition, for two changes of
-    /// one entity, for a change that contradicts a read, such as the insert of an entity that was read, and when changes and
-    /// checks are more than 100 (99 with [`exactly_once`](RunTransaction::exactly_once)) or 4 MiB (2 MiB on
-    /// Cosmos DB).
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input), before the batch is sent, for an entity of
+    /// another partition, for two changes of one entity, for a change that contradicts a read, such
+    /// as the insert of an entity that was read, and when changes and checks are more than 100 (99
+    /// with [`exactly_once`](RunTransaction::exactly_once)) or 4 MiB (2 MiB on Cosmos DB).
     ///
-    /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when a response was lost and either all changes or none may
-    /// have been carried out. The closure does not run again then.
+    /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when a response was lost and
+    /// either all changes or none may have been carried out. The closure does not run again then.
     pub fn transaction<'a, T, F, Fut>(
         &self,
         partition: impl IntoPartitionKey,
@@ -844,10 +885,12 @@ impl TableClient {
         RunTransaction::new(self.table.clone(), partition, decide)
     }
 
-    /// Starts a bulk run, which writes or deletes any number of entities over any partitions, from a stream.
+    /// Starts a bulk run, which writes or deletes any number of entities over any partitions, from
+    /// a stream.
     ///
-    /// It is not atomic. Entities are grouped into batches of one partition, of up to 100 changes and 4 MiB (2 MiB on Cosmos DB). Several batches are in
-    /// flight at a time. Memory use is bounded, however long the input is. Changes of the same entity keep their order. When an
+    /// It is not atomic. Entities are grouped into batches of one partition, of up to 100 changes
+    /// and 4 MiB (2 MiB on Cosmos DB). Several batches are in flight at a time. Memory use is
+    /// bounded, however long the input is. Changes of the same entity keep their order. When an
     /// entity is rejected, the other entities of its batch are still written.
     ///
     /// ```
@@ -868,19 +911,20 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// A [`BulkError`](crate::action::BulkError) when the run ends early. Errors of single entities are in the
-    /// [report](crate::action::BulkReport).
+    /// A [`BulkError`](crate::action::BulkError) when the run ends early. Errors of single entities
+    /// are in the [report](crate::action::BulkReport).
     pub fn bulk<'a>(&self) -> Bulk<'a, false> {
         Bulk::new(self.table.clone())
     }
 }
 
 impl TableClient {
-    /// Deletes the markers that operations with `exactly_once` left behind in a partition: markers of programs that ended in the
-    /// middle of such an operation, and markers that had to stay because a response was lost. Returns how many markers were
-    /// deleted.
+    /// Deletes the markers that operations with `exactly_once` left behind in a partition: markers
+    /// of programs that ended in the middle of such an operation, and markers that had to stay
+    /// because a response was lost. Returns how many markers were deleted.
     ///
-    /// No query of this client shows markers. Programs in other languages see entities whose row key starts with `~tablesdk.once.`.
+    /// No query of this client shows markers. Programs in other languages see entities whose row
+    /// key starts with `~tablesdk.once.`.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -895,7 +939,8 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// `TableNotFound`; and [`ErrorKind::Input`](crate::ErrorKind::Input) when the age includes markers that may still be needed.
+    /// `TableNotFound`; and [`ErrorKind::Input`](crate::ErrorKind::Input) when the age includes
+    /// markers that may still be needed.
     pub fn clean_up_markers(&self, partition: impl IntoPartitionKey) -> CleanUpMarkers {
         CleanUpMarkers::new(self.table.clone(), partition.into_partition_key())
     }

@@ -15,7 +15,8 @@ pub(super) fn of(endpoint: &Endpoint, backend: Backend) -> &'static str {
     } else {
         Cloud::Public
     };
-    // SERVICE: one audience for all clouds is documented for storage as well; the official clients use one a cloud.
+    // SERVICE: one audience for all clouds is documented for storage as well; the official clients
+    // use one a cloud.
     match (backend, cloud) {
         (Backend::Storage, Cloud::Public) => "https://storage.azure.com",
         (Backend::Storage, Cloud::Government) => "https://storage.azure.us",
@@ -37,7 +38,8 @@ pub(super) fn scope(audience: &str) -> String {
 
 /// Returns true if a token may be requested for an audience that a response of the service names. A
 /// token for any other audience could be misused elsewhere by the server that responded.
-// The next request would carry that token. Other audiences, and login pages that are not Microsoft's, leave the response a plain 401.
+// The next request would carry that token. Other audiences, and login pages that are not
+// Microsoft's, leave the response a plain 401.
 pub(super) fn is_trusted(audience: &str, endpoint: &Endpoint) -> bool {
     let Some(host) = host_of(audience) else {
         return false;

@@ -50,7 +50,8 @@ struct TokenState {
     held: Option<Held>,
     /// The request to the credential that is in flight; there is one at most.
     renewal: Option<Renewal>,
-    /// The time of the next renewal ahead of the expiry, after one that failed. The old token is still valid.
+    /// The time of the next renewal ahead of the expiry, after one that failed. The old token is
+    /// still valid.
     retry_at: Option<Timestamp>,
     /// Until this time, a refused token is not a reason to request an equal one.
     calm_until: Option<Timestamp>,
@@ -99,10 +100,11 @@ impl TokenCache {
 
     /// A token that is valid now.
     ///
-    /// The renewal runs on its own task: a dropped request does not cancel the renewal that other requests wait for.
+    /// The renewal runs on its own task: a dropped request does not cancel the renewal that other
+    /// requests wait for.
     pub(crate) async fn token(self: &Arc<Self>) -> Result<Arc<Bearer>, Error> {
-        // At most one task requests a token, before the first request and ahead of the expiry. Requests wait for it only without a
-        // valid token.
+        // At most one task requests a token, before the first request and ahead of the expiry.
+        // Requests wait for it only without a valid token.
         let renewal = {
             let now = self.clock.now();
             let mut state = self.lock();
@@ -258,8 +260,8 @@ fn bearer(token: &AccessToken) -> Result<Bearer, TokenError> {
     })
 }
 
-/// When to ask for the next token: five minutes before this one expires, or a fifth of its time, and up to half as much earlier, so
-/// that programs that were started together do not ask together.
+/// When to ask for the next token: five minutes before this one expires, or a fifth of its time,
+/// and up to half as much earlier, so that programs that were started together do not ask together.
 fn renew_at(now: Timestamp, expires_at: Timestamp) -> Timestamp {
     if expires_at <= now {
         return now;

@@ -1,4 +1,5 @@
-//! The challenge in a 401 of the service: the login page and the audience of the tokens that it accepts.
+//! The challenge in a 401 of the service: the login page and the audience of the tokens that it
+//! accepts.
 //!
 //! This module only parses it. [`audience`] decides which hosts are trusted. See
 //! <https://learn.microsoft.com/rest/api/storageservices/authorize-with-azure-active-directory#bearer-challenge>.
@@ -42,7 +43,8 @@ impl Challenge {
         }
     }
 
-    /// The tenant: the first segment of the path of the login page. `None` for one that stands for any tenant.
+    /// The tenant: the first segment of the path of the login page. `None` for one that stands for
+    /// any tenant.
     pub(super) fn tenant(&self) -> Option<&str> {
         let url = self.authorization.as_deref()?;
         let (_, rest) = url.split_once("://")?;

@@ -8,11 +8,11 @@ use tablesdk_protocol::Timestamp;
 use super::token::{AccessToken, EntraId, TokenCredential, TokenFuture, TokenRequest};
 
 impl EntraId {
-    /// Tokens from a credential of the official `azure_identity`, such as its `ManagedIdentityCredential` or
-    /// `DeveloperToolsCredential`.
+    /// Tokens from a credential of the official `azure_identity`, such as its
+    /// `ManagedIdentityCredential` or `DeveloperToolsCredential`.
     ///
-    /// These credentials know their own tenant: one that the service asks for, or [`tenant`](Self::tenant) sets, is not passed
-    /// on to them.
+    /// These credentials know their own tenant: one that the service asks for, or
+    /// [`tenant`](Self::tenant) sets, is not passed on to them.
     ///
     /// ```
     /// use std::sync::Arc;

@@ -4,8 +4,8 @@ use tablesdk_protocol::auth::SharedKey;
 
 use super::{EntraId, Sas};
 
-/// The credential that authenticates a client's requests. The [guide](crate::guide::credentials) says which credential to use for
-/// what.
+/// The credential that authenticates a client's requests. The [guide](crate::guide::credentials)
+/// says which credential to use for what.
 ///
 /// ```
 /// use tablesdk::{Credential, Sas, SharedKey, TableServiceClient};

@@ -1,7 +1,7 @@
 //! Credentials that come from your code: token sources for [`EntraId`].
 //!
-//! [`Credential`] lists the kinds. The [guide to credentials](crate::guide::credentials) says which one to use for
-//! what. `Debug` of a credential shows no secret.
+//! [`Credential`] lists the kinds. The [guide to credentials](crate::guide::credentials) says which
+//! one to use for what. `Debug` of a credential shows no secret.
 //!
 //! Knows nothing of requests: what a credential does to one is the pipeline's.
 

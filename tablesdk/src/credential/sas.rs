@@ -6,8 +6,8 @@ use zeroize::Zeroizing;
 
 use crate::error::Error;
 
-/// A shared access signature: a query string that grants some operations for some time. The other half of
-/// [`SasUrl`](crate::sas::SasUrl), which is where one comes from.
+/// A shared access signature: a query string that grants some operations for some time. The other
+/// half of [`SasUrl`](crate::sas::SasUrl), which is where one comes from.
 ///
 /// ```
 /// use tablesdk::Sas;

@@ -1,4 +1,5 @@
-//! A credential in use, and the slot that holds it, where another credential can replace it while requests are in flight.
+//! A credential in use, and the slot that holds it, where another credential can replace it while
+//! requests are in flight.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -70,9 +71,11 @@ impl Signer {
     }
 }
 
-/// Holds the current credential of a client. A request that has taken a credential out uses it to its end.
-// A slot and not a credential that changes itself: whether a credential has been replaced is a comparison of pointers. The state of the
-// HMAC is prepared when a key is made, and not for a request.
+/// Holds the current credential of a client. A request that has taken a credential out uses it to
+/// its end.
+// A slot and not a credential that changes itself: whether a credential has been replaced is a
+// comparison of pointers. The state of the HMAC is prepared when a key is made, and not for a
+// request.
 pub(crate) struct CredentialSlot(RwLock<Arc<Signer>>);
 
 impl CredentialSlot {

@@ -1,6 +1,8 @@
-//! Tokens of Microsoft Entra ID, and where they come from: a trait that takes a few lines to implement.
+//! Tokens of Microsoft Entra ID, and where they come from: a trait that takes a few lines to
+//! implement.
 //!
-//! The trait is not that of `azure_core`, which brings a tree of crates: `identity.rs` adapts it behind a feature.
+//! The trait is not that of `azure_core`, which brings a tree of crates: `identity.rs` adapts it
+//! behind a feature.
 //!
 //! Knows no issuer and asks none: that is what implementations are for. See
 //! <https://learn.microsoft.com/azure/storage/tables/authorize-access-azure-active-directory>.
@@ -12,8 +14,8 @@ use std::sync::Arc;
 use tablesdk_protocol::Timestamp;
 use zeroize::Zeroizing;
 
-/// Gets tokens from wherever they come from: Microsoft Entra ID, a managed identity, a file that something else keeps up to
-/// date.
+/// Gets tokens from wherever they come from: Microsoft Entra ID, a managed identity, a file that
+/// something else keeps up to date.
 ///
 /// A function that takes a [`TokenRequest`] and returns a future is one:
 ///
@@ -37,9 +39,10 @@ use zeroize::Zeroizing;
 /// # }
 /// ```
 ///
-/// It is asked for one token at a time, on a task of its own, and has a minute to answer. The client keeps the token, asks
-/// for the next one before it expires, and asks no more than that, however many requests there are. An implementation keeps
-/// nothing, and tries as often as it finds sensible: its error ends the operations that wait for the token.
+/// It is asked for one token at a time, on a task of its own, and has a minute to answer. The
+/// client keeps the token, asks for the next one before it expires, and asks no more than that,
+/// however many requests there are. An implementation keeps nothing, and tries as often as it finds
+/// sensible: its error ends the operations that wait for the token.
 pub trait TokenCredential: Send + Sync {
     /// A new token.
     fn token(&self, request: TokenRequest) -> TokenFuture<'_>;
@@ -81,7 +84,8 @@ where
 pub type TokenFuture<'a> =
     Pin<Box<dyn Future<Output = Result<AccessToken, TokenError>> + Send + 'a>>;
 
-/// Why there is no token. Becomes the source of an [`Error`](crate::Error), whose `Debug` prints it: it must not hold secrets.
+/// Why there is no token. Becomes the source of an [`Error`](crate::Error), whose `Debug` prints
+/// it: it must not hold secrets.
 pub type TokenError = Box<dyn std::error::Error + Send + Sync>;
 
 /// For what a token is asked.
@@ -109,8 +113,8 @@ impl TokenRequest {
         &self.scopes
     }
 
-    /// The tenant whose tokens the account takes, as the program or the service named it: a GUID or a domain. `None` where
-    /// neither did, and the credential's own is right.
+    /// The tenant whose tokens the account takes, as the program or the service named it: a GUID or
+    /// a domain. `None` where neither did, and the credential's own is right.
     pub fn tenant(&self) -> Option<&str> {
         self.tenant.as_deref()
     }
@@ -167,12 +171,12 @@ impl fmt::Debug for AccessToken {
 
 /// A [credential](crate::Credential): tokens of Microsoft Entra ID, got from a [`TokenCredential`].
 ///
-/// A client with it sends requests over https alone: it cannot be built for another endpoint. The first request waits for the
-/// first token. From five minutes before a token expires, or a fifth of its time, the next one is asked for while requests go on
-/// with the old one.
+/// A client with it sends requests over https alone: it cannot be built for another endpoint. The
+/// first request waits for the first token. From five minutes before a token expires, or a fifth of
+/// its time, the next one is asked for while requests go on with the old one.
 ///
-/// A service that refuses a token says which tenant and audience it wants. The client then asks for one of those, once, if the
-/// login page and the audience that are named are Microsoft's.
+/// A service that refuses a token says which tenant and audience it wants. The client then asks for
+/// one of those, once, if the login page and the audience that are named are Microsoft's.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -223,9 +227,9 @@ impl EntraId {
         }
     }
 
-    /// The audience of the tokens, without `/.default` at the end. By default it depends on the host: for Table storage
-    /// `https://storage.azure.com`, `https://storage.azure.us` or `https://storage.azure.cn`, for Cosmos DB
-    /// `https://cosmos.azure.com` and so on.
+    /// The audience of the tokens, without `/.default` at the end. By default it depends on the
+    /// host: for Table storage `https://storage.azure.com`, `https://storage.azure.us` or
+    /// `https://storage.azure.cn`, for Cosmos DB `https://cosmos.azure.com` and so on.
     ///
     /// An audience that is set is kept, even if the service names another.
     #[must_use]
@@ -234,7 +238,8 @@ impl EntraId {
         self
     }
 
-    /// The tenant to ask for tokens of, where it is not the credential's own. It is kept, whatever the service says.
+    /// The tenant to ask for tokens of, where it is not the credential's own. It is kept, whatever
+    /// the service says.
     #[must_use]
     pub fn tenant(mut self, tenant: impl Into<String>) -> Self {
         self.tenant = Some(tenant.into());

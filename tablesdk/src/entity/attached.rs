@@ -87,8 +87,8 @@ pub struct Attach<'a> {
 }
 
 impl Attach<'_> {
-    /// Refuses an enum whose variant is another one than that of the stored entity, if one of them has riders: what goes along with the
-    /// stored one is not known here.
+    /// Refuses an enum whose variant is another one than that of the stored entity, if one of them
+    /// has riders: what goes along with the stored one is not known here.
     pub(super) fn check_variant(&self, now: Variant) -> Result<(), EntityError> {
         if self.change == Attached::Insert {
             return Ok(());
@@ -214,8 +214,9 @@ pub(super) struct Variant {
     pub(super) has_riders: bool,
 }
 
-/// Refuses at compile time a type without the patterns of its schema: its `TableEntity` is written by hand, and would store in plain text what
-/// another type encrypts, and show what another type hides.
+/// Refuses at compile time a type without the patterns of its schema: its `TableEntity` is written
+/// by hand, and would store in plain text what another type encrypts, and show what another type
+/// hides.
 pub(crate) const fn check_extended<E: TableEntity>() {
     assert!(
         E::FACTS.is_extended || !(E::SCHEMA.encrypts() || E::SCHEMA.expires.is_some()),

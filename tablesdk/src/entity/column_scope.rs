@@ -1,5 +1,5 @@
-//! Where a column belongs: what stands in front of the names of a flattened struct, and which rows of several kinds have it.
-//! Copied about with columns, hence without an allocation.
+//! Where a column belongs: what stands in front of the names of a flattened struct, and which rows
+//! of several kinds have it. Copied about with columns, hence without an allocation.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,8 @@ use tablesdk_protocol::filter::Filter as Tree;
 
 use super::variants::VariantRows;
 
-/// The prefixes of nested structs, outermost first, empty for what is not flattened; and the rows, where not all have it.
+/// The prefixes of nested structs, outermost first, empty for what is not flattened; and the rows,
+/// where not all have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColumnScope {
     texts: [&'static str; DEPTH_MAX],
@@ -48,7 +49,8 @@ impl ColumnScope {
         Some(Self { texts, ..self })
     }
 
-    /// With the prefix of a struct within. What would lie too deep has been refused at compile time.
+    /// With the prefix of a struct within. What would lie too deep has been refused at compile
+    /// time.
     #[must_use]
     pub const fn then(self, text: &'static str) -> Self {
         match self.checked_then(text) {

@@ -67,7 +67,8 @@ impl DynamicEntity {
         Self::new(key.partition_key().as_str(), key.row_key().as_str())
     }
 
-    /// The same entity with this property: a value of any type that a field may have. `None` leaves the property out.
+    /// The same entity with this property: a value of any type that a field may have. `None` leaves
+    /// the property out.
     ///
     /// ```
     /// use tablesdk::{DynamicEntity, Value};
@@ -81,7 +82,8 @@ impl DynamicEntity {
     /// assert_eq!(names, ["At", "Guests"]);
     /// ```
     ///
-    /// A value that cannot be stored is reported when the entity is written, as [`Properties::set`] says.
+    /// A value that cannot be stored is reported when the entity is written, as [`Properties::set`]
+    /// says.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl IntoProperty) -> Self {
         self.properties.set(name, value);
@@ -341,8 +343,8 @@ impl DynamicSelection {
     }
 }
 
-/// A column by its name. The value says the type: the service compares values of one type. `PartitionKey`, `RowKey` and `Timestamp` are
-/// columns, too: keys are strings.
+/// A column by its name. The value says the type: the service compares values of one type.
+/// `PartitionKey`, `RowKey` and `Timestamp` are columns, too: keys are strings.
 ///
 /// ```
 /// use tablesdk::{DynamicEntity, TableEntity, Timestamp, Value};

@@ -1,5 +1,5 @@
-//! Which properties of a type are encrypted: known at compile time, so that other types cost nothing. This module knows neither keys nor
-//! how a property is encrypted.
+//! Which properties of a type are encrypted: known at compile time, so that other types cost
+//! nothing. This module knows neither keys nor how a property is encrypted.
 
 use tablesdk_protocol::limits::PROPERTY_NAME_UNITS_MAX;
 
@@ -71,7 +71,8 @@ pub(crate) const fn check_not_encrypted<E: TableEntity>() {
     );
 }
 
-/// Refuses at compile time to convert between an entity and its properties: one of the two would hold plain text, the other encrypted values.
+/// Refuses at compile time to convert between an entity and its properties: one of the two would
+/// hold plain text, the other encrypted values.
 pub(crate) const fn check_convertible<E: TableEntity>() {
     assert!(
         !E::SCHEMA.encrypts(),
@@ -138,8 +139,9 @@ impl Schema {
         }
     }
 
-    /// Refuses a name that is that of an encrypted property in one variant or version and not in another. Which of them an entity is
-    /// shows a property that is not encrypted: who may write could turn one into the other.
+    /// Refuses a name that is that of an encrypted property in one variant or version and not in
+    /// another. Which of them an entity is shows a property that is not encrypted: who may write
+    /// could turn one into the other.
     #[track_caller]
     const fn check_encrypted(&self, root: &Self, scope: ColumnScope) {
         let mut index = 0;

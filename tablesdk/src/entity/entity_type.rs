@@ -1,11 +1,12 @@
-//! The type of an entity as a property of its own: what it is called, and which names are read. Knows nothing of how a row finds
-//! its variant.
+//! The type of an entity as a property of its own: what it is called, and which names are read.
+//! Knows nothing of how a row finds its variant.
 
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 
 use super::{EntityError, EntityProblem, PropertyReader, Schema};
 
-/// The name that a struct has in the table, beside those of other structs: `#[table(entity_type = "Employee")]`.
+/// The name that a struct has in the table, beside those of other structs:
+/// `#[table(entity_type = "Employee")]`.
 ///
 /// ```
 /// use tablesdk::TableEntity;
@@ -228,7 +229,8 @@ pub(super) fn wrong_type(property: &str, expected: &[&str], found: Option<&str>)
 }
 
 impl Schema {
-    /// The name by which entities of this struct are known in the table; `None` of a struct that has none, and of an enum.
+    /// The name by which entities of this struct are known in the table; `None` of a struct that
+    /// has none, and of an enum.
     pub const fn entity_type(&self) -> Option<EntityType> {
         self.entity_type
     }
@@ -240,7 +242,8 @@ impl Schema {
         self
     }
 
-    /// Refuses at compile time an entity type that cannot be distinguished from those of older versions.
+    /// Refuses at compile time an entity type that cannot be distinguished from those of older
+    /// versions.
     #[doc(hidden)]
     #[track_caller]
     pub const fn check_entity_type(&self) {
@@ -283,7 +286,8 @@ impl PropertyReader<'_, '_> {
         }))
     }
 
-    /// Refuses an entity of another type, and takes the property that says so out of what is left to read.
+    /// Refuses an entity of another type, and takes the property that says so out of what is left
+    /// to read.
     #[doc(hidden)]
     pub fn check_type(&mut self, schema: &Schema) -> Result<(), EntityError> {
         let Some(entity_type) = schema.entity_type else {

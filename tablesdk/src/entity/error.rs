@@ -83,8 +83,9 @@ pub enum EntityProblem {
         /// The rule that the copy breaks.
         problem: Box<Self>,
     },
-    /// Properties by name, in which an encrypted property was decrypted: those of a [`DynamicEntity`](crate::DynamicEntity) that a closure of
-    /// `resolve` got, or that is a variant, and of a field marked `rest`.
+    /// Properties by name, in which an encrypted property was decrypted: those of a
+    /// [`DynamicEntity`](crate::DynamicEntity) that a closure of `resolve` got, or that is a
+    /// variant, and of a field marked `rest`.
     #[error(
         "property {property:?} was encrypted where it was read, and would be stored in plain text: write it as its own type, or remove it"
     )]
@@ -98,7 +99,8 @@ pub enum EntityProblem {
         /// The name of the property.
         property: String,
     },
-    /// An encrypted property cannot be encrypted or decrypted. The reason contains no part of its value.
+    /// An encrypted property cannot be encrypted or decrypted. The reason contains no part of its
+    /// value.
     #[error("property {property:?}: {reason}")]
     Encryption {
         /// The name of the property.
@@ -229,7 +231,8 @@ pub enum EntityProblem {
         /// With what the row keys of the variants begin.
         expected: Vec<String>,
     },
-    /// The entity is of an older version, of another variant, or of another type: it would be read without what a patch sets.
+    /// The entity is of an older version, of another variant, or of another type: it would be read
+    /// without what a patch sets.
     #[error(
         "{}, and the patch is for {}: it would be lost; use `modify`, which writes the whole entity",
         FoundType { property, found: found.as_deref() },

@@ -1,7 +1,8 @@
 //! Access of generated code to a field, behind one function for each kind of field.
 //!
-//! All that a derive asks of a field's type it asks by way of [`field`], [`key_part`](super::key_part) and their like. A type that does not
-//! fit is then refused in the same words at the same place each time, which the compiler reports once.
+//! All that a derive asks of a field's type it asks by way of [`field`],
+//! [`key_part`](super::key_part) and their like. A type that does not fit is then refused in the
+//! same words at the same place each time, which the compiler reports once.
 
 #![expect(clippy::missing_errors_doc, reason = "called by generated code alone")]
 
@@ -156,7 +157,8 @@ impl<F> FieldAccess<F> {
         }
     }
 
-    /// Reads the value of a property that came. A null stands for an absent one, as the answer to a projection has it.
+    /// Reads the value of a property that came. A null stands for an absent one, as the answer to a
+    /// projection has it.
     fn read_value(&self, name: &str, property: &RawProperty<'_>) -> Result<Option<F>, EntityError> {
         if let Some(value) = (self.from_json)(property) {
             return Ok(Some(value));
@@ -202,8 +204,8 @@ impl<F> Slot<F> {
         self.fill_alias(0, property)
     }
 
-    /// Takes the property that has another name of this slot: the first alias has rank 1. The value of the lowest rank
-    /// counts.
+    /// Takes the property that has another name of this slot: the first alias has rank 1. The value
+    /// of the lowest rank counts.
     #[inline]
     pub fn fill_alias(&mut self, rank: u32, property: &RawProperty<'_>) -> Result<(), EntityError> {
         let bit = 1_u64.checked_shl(rank).unwrap_or_default();
@@ -219,7 +221,8 @@ impl<F> Slot<F> {
         Ok(())
     }
 
-    /// The value of the field; an error when the property did not come, and the field is not an `Option`.
+    /// The value of the field; an error when the property did not come, and the field is not an
+    /// `Option`.
     #[inline]
     pub fn finish(self, scope: ColumnScope) -> Result<F, EntityError> {
         match self.value {

@@ -5,10 +5,11 @@ use tablesdk_protocol::wire::json::RawProperty;
 use super::column_scope::ColumnScope;
 use super::{EntityError, PropertyWriter, Schema};
 
-/// A struct that is stored as some properties of an entity. Derive it: `#[derive(TableProperties)]`.
+/// A struct that is stored as some properties of an entity. Derive it:
+/// `#[derive(TableProperties)]`.
 ///
-/// Its fields take the attributes of those of an entity, but for keys and for what is about the entity as a whole. An
-/// `Option` of it is `None` when none of its properties is there.
+/// Its fields take the attributes of those of an entity, but for keys and for what is about the
+/// entity as a whole. An `Option` of it is `None` when none of its properties is there.
 ///
 /// ```
 /// use tablesdk::{TableEntity, TableProperties};
@@ -46,9 +47,10 @@ pub trait TableProperties: Sized + Send + 'static {
 
     /// The slots that collect the values while the properties are read.
     #[doc(hidden)]
-    // A property that no field has is offered to each flattened struct, without the prefix, and is collected in slots of that struct.
-    // So a flattened field is read in the one pass over the JSON too. Names with a prefix are built only for columns
-    // and in the writer, which keeps one buffer for them.
+    // A property that no field has is offered to each flattened struct, without the prefix, and is
+    // collected in slots of that struct. So a flattened field is read in the one pass over the JSON
+    // too. Names with a prefix are built only for columns and in the writer, which keeps one buffer
+    // for them.
     type Slots;
 
     /// The names and types of the properties, without a prefix.
@@ -68,7 +70,8 @@ pub trait TableProperties: Sized + Send + 'static {
     #[doc(hidden)]
     fn slots() -> Self::Slots;
 
-    /// Takes the property, if it has one of that name, which is that of the property without the prefix.
+    /// Takes the property, if it has one of that name, which is that of the property without the
+    /// prefix.
     #[doc(hidden)]
     fn fill(
         slots: &mut Self::Slots,

@@ -1,8 +1,9 @@
 //! Structs as entities: schemas, readers and writers of properties, and the errors of both.
 //!
-//! Most programs derive [`TableEntity`] and need nothing of this module. It is for entities without a
-//! struct ([`DynamicColumns`], [`Exact`]), for fields of a type of your own ([`Ordered`], [`Text`]), and for what an
-//! error says ([`EntityError`], [`ValueError`]). The [guide to entities](crate::guide::entities) comes first.
+//! Most programs derive [`TableEntity`] and need nothing of this module. It is for entities without
+//! a struct ([`DynamicColumns`], [`Exact`]), for fields of a type of your own ([`Ordered`],
+//! [`Text`]), and for what an error says ([`EntityError`], [`ValueError`]). The [guide to
+//! entities](crate::guide::entities) comes first.
 //!
 //! Knows nothing of HTTP or of credentials.
 

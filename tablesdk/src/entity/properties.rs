@@ -11,7 +11,8 @@ use crate::sealed::Seal;
 
 /// Properties with their names and exact EDM types, in the order in which they were read or set.
 ///
-/// As a field marked `#[table(rest)]` it keeps what the struct does not model, so that a replace does not lose it.
+/// As a field marked `#[table(rest)]` it keeps what the struct does not model, so that a replace
+/// does not lose it.
 ///
 /// ```
 /// use tablesdk::{Properties, Value};
@@ -35,7 +36,8 @@ pub struct Properties {
     entries: Vec<(ShortString, Value)>,
     /// The values that cannot be stored. A write reports the first.
     refused: Vec<(String, ValueError)>,
-    /// The type as which they were read, if it has encrypted properties: these must not be stored in plain text.
+    /// The type as which they were read, if it has encrypted properties: these must not be stored
+    /// in plain text.
     decrypted_by: Option<&'static Schema>,
 }
 
@@ -105,9 +107,9 @@ impl Properties {
         }
     }
 
-    /// Sets a property, in the place of the one that has that name, else at the end. `None` removes the property. Returns the
-    /// previous value. A name that no property has is reported when the entity is written; so is a value that cannot be stored, such
-    /// as a date before the year 1601.
+    /// Sets a property, in the place of the one that has that name, else at the end. `None` removes
+    /// the property. Returns the previous value. A name that no property has is reported when the
+    /// entity is written; so is a value that cannot be stored, such as a date before the year 1601.
     pub fn set(&mut self, name: impl Into<String>, value: impl IntoProperty) -> Option<Value> {
         let name = name.into();
         self.refused.retain(|(known, _)| *known != name);
@@ -221,7 +223,8 @@ impl Properties {
     }
 }
 
-/// By names and values, in any order: the service sorts the properties of an entity at each write but an insert.
+/// By names and values, in any order: the service sorts the properties of an entity at each write
+/// but an insert.
 impl PartialEq for Properties {
     fn eq(&self, other: &Self) -> bool {
         let mut entries = self.entries.iter();
@@ -262,8 +265,8 @@ impl IntoIterator for Properties {
     }
 }
 
-/// The value of a property that is given by name: a [`PropertyValue`], an `Option` of one, a `&str`, or a [`Value`]. `None` is an absent
-/// property.
+/// The value of a property that is given by name: a [`PropertyValue`], an `Option` of one, a
+/// `&str`, or a [`Value`]. `None` is an absent property.
 ///
 /// ```
 /// use tablesdk::{DynamicEntity, Timestamp, Value};

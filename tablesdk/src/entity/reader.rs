@@ -1,7 +1,8 @@
-//! Properties from an answer: handed out one by one, straight from the JSON, each converted only if a field wants it.
+//! Properties from an answer: handed out one by one, straight from the JSON, each converted only if
+//! a field wants it.
 //!
-//! There is no map between JSON and struct: names and values are borrowed from the JSON, and a `match` over the names in the
-//! derived code picks the fields.
+//! There is no map between JSON and struct: names and values are borrowed from the JSON, and a
+//! `match` over the names in the derived code picks the fields.
 
 use std::cell::Cell;
 
@@ -166,8 +167,8 @@ fn text<'e>(
     text.map_err(|error| EntityProblem::Payload { wanted, error }.into())
 }
 
-/// The value of a property of an answer. A field of Int64s keeps every digit of an integer without an annotation, which is a Double for
-/// the service.
+/// The value of a property of an answer. A field of Int64s keeps every digit of an integer without
+/// an annotation, which is a Double for the service.
 pub(crate) fn value_of(
     property: &RawProperty<'_>,
     wanted: EdmType,

@@ -53,8 +53,8 @@ pub struct Schema {
     /// True for a type with a mistake, of which nothing is known.
     pub(super) stub: bool,
     /// For a flattened struct without `rename_all`, the set of the rules that its names do not
-    /// follow. Neither derive sees the attributes of the other struct, so the outer one compares this
-    /// with its own rule at compile time: a forgotten rule is a compiler message.
+    /// follow. Neither derive sees the attributes of the other struct, so the outer one compares
+    /// this with its own rule at compile time: a forgotten rule is a compiler message.
     unrenamed: u8,
 }
 
@@ -103,8 +103,10 @@ impl Schema {
         self
     }
 
-    /// Refuses at compile time to flatten this struct into one whose names follow a rule, if it has no rule of its own.
-    // Neither derive sees the other struct. A name in the wrong case would show only when other programs do not find the property.
+    /// Refuses at compile time to flatten this struct into one whose names follow a rule, if it has
+    /// no rule of its own.
+    // Neither derive sees the other struct. A name in the wrong case would show only when other
+    // programs do not find the property.
     #[doc(hidden)]
     #[track_caller]
     pub const fn check_rename_all(&self, bit: u8, rule: &str, owner: &str) {
@@ -133,7 +135,8 @@ impl Schema {
         self
     }
 
-    /// Marks the schema of a type with a mistake. Checks skip it, so that only that mistake is reported.
+    /// Marks the schema of a type with a mistake. Checks skip it, so that only that mistake is
+    /// reported.
     #[doc(hidden)]
     #[must_use]
     pub const fn stub(mut self) -> Self {
@@ -208,8 +211,9 @@ impl Schema {
         }
     }
 
-    /// The properties, in the order of their fields; those of flattened structs in place of their field. The one that holds
-    /// the [entity type](Self::entity_type) has no field, and an enum of entities has no properties of its own.
+    /// The properties, in the order of their fields; those of flattened structs in place of their
+    /// field. The one that holds the [entity type](Self::entity_type) has no field, and an enum of
+    /// entities has no properties of its own.
     pub fn properties(&self) -> Vec<PropertySchema> {
         let mut properties = Vec::new();
         self.append(ColumnScope::ROOT, &mut properties);
@@ -235,7 +239,8 @@ impl Schema {
         if self.dispatch.is_some() {
             return self.select_of_variants();
         }
-        // Both keys belong to whatever is stored, and so does the timestamp, where the ETag does not hold it.
+        // Both keys belong to whatever is stored, and so does the timestamp, where the ETag does
+        // not hold it.
         let mut names = vec![
             "PartitionKey".to_owned(),
             "RowKey".to_owned(),
@@ -253,7 +258,8 @@ impl Schema {
         Some(names)
     }
 
-    /// Refuses at compile time what the derive cannot see, since it does not know the structs that are flattened.
+    /// Refuses at compile time what the derive cannot see, since it does not know the structs that
+    /// are flattened.
     #[doc(hidden)]
     #[track_caller]
     pub const fn check(&self) {
@@ -301,7 +307,8 @@ impl Schema {
     }
 }
 
-/// The names so far, as hashes: to compare the texts themselves would take the compiler too long. There are more slots than names.
+/// The names so far, as hashes: to compare the texts themselves would take the compiler too long.
+/// There are more slots than names.
 struct Names<const SLOTS: usize> {
     /// Each hash is in the first free slot after its own. 0 is a free slot.
     slots: [u64; SLOTS],
@@ -410,7 +417,8 @@ pub(super) const fn hash_on((mut hash, mut units): (u64, usize), text: &str) -> 
     while index < bytes.len() {
         let byte = bytes[index];
         hash = (hash ^ byte as u64).wrapping_mul(0x0100_0000_01B3);
-        // A character begins with a byte of another form than those that follow; one of four bytes is two units.
+        // A character begins with a byte of another form than those that follow; one of four bytes
+        // is two units.
         if byte & 0xC0 != 0x80 {
             units += 1;
         }

@@ -1,7 +1,8 @@
-//! How entities are written and read by serde: as the plain JSON of a web service, and in an exact form from which nothing is lost.
+//! How entities are written and read by serde: as the plain JSON of a web service, and in an exact
+//! form from which nothing is lost.
 //!
-//! Plain JSON is not read back into properties, since it does not show their types: a date, a GUID and
-//! binary are strings there.
+//! Plain JSON is not read back into properties, since it does not show their types: a date, a GUID
+//! and binary are strings there.
 //!
 //! Knows nothing of the requests of the table service, whose JSON is the protocol's.
 
@@ -16,7 +17,8 @@ use tablesdk_protocol::{ETag, EdmType, Value};
 use super::{DynamicEntity, Properties, PropertyReader, Stored, TableEntity};
 use crate::entity::key::{Desc, Escaped, Shard};
 
-/// As the value alone, which is what a web handler returns. Key, ETag and timestamp are not part of it: send the ETag in a header.
+/// As the value alone, which is what a web handler returns. Key, ETag and timestamp are not part of
+/// it: send the ETag in a header.
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -50,8 +52,8 @@ impl Serialize for Properties {
     }
 }
 
-/// As plain JSON: both keys, the timestamp if there is one, and the properties as plain [values](Value). The types of the properties
-/// are lost; [`DynamicEntity::exact`] keeps them.
+/// As plain JSON: both keys, the timestamp if there is one, and the properties as plain
+/// [values](Value). The types of the properties are lost; [`DynamicEntity::exact`] keeps them.
 impl Serialize for DynamicEntity {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.properties()
@@ -69,11 +71,12 @@ impl Serialize for DynamicEntity {
 
 /// An entity without a struct, in a form of JSON from which nothing is lost.
 ///
-/// It is the form that the table service uses: a value whose type JSON does not show has a member with its type before it, and an
-/// Int64 is a string, since JavaScript rounds numbers beyond 2^53. The ETag is the member `odata.etag`.
+/// It is the form that the table service uses: a value whose type JSON does not show has a member
+/// with its type before it, and an Int64 is a string, since JavaScript rounds numbers beyond 2^53.
+/// The ETag is the member `odata.etag`.
 ///
-/// A [`DynamicEntity`] itself is written as plain JSON, without types and without its ETag. It is not read from
-/// JSON, since the types would be guessed.
+/// A [`DynamicEntity`] itself is written as plain JSON, without types and without its ETag. It is
+/// not read from JSON, since the types would be guessed.
 ///
 /// ```
 /// use tablesdk::entity::Exact;
@@ -97,7 +100,8 @@ impl Serialize for DynamicEntity {
 pub struct Exact<E = DynamicEntity>(pub E);
 
 impl DynamicEntity {
-    /// The same entity, to be written by serde with the exact types of its properties and with its ETag. [`Exact`] reads it.
+    /// The same entity, to be written by serde with the exact types of its properties and with its
+    /// ETag. [`Exact`] reads it.
     pub const fn exact(&self) -> Exact<&Self> {
         Exact(self)
     }
@@ -131,8 +135,9 @@ impl<E: Borrow<DynamicEntity>> Serialize for Exact<E> {
     }
 }
 
-/// Without the type of a property, a string is a string, a number with a point or an exponent a Double, and any other number an Int32
-/// or, if it is too large, an Int64. A null is an absent property.
+/// Without the type of a property, a string is a string, a number with a point or an exponent a
+/// Double, and any other number an Int32 or, if it is too large, an Int64. A null is an absent
+/// property.
 impl<'de> Deserialize<'de> for Exact {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(ExactVisitor)
@@ -181,7 +186,8 @@ fn write_head<M: SerializeMap>(entity: &DynamicEntity, members: &mut M) -> Resul
     }
 }
 
-/// A property of this name would be read as something else. Other names are not checked: backends differ in what they accept.
+/// A property of this name would be read as something else. Other names are not checked: backends
+/// differ in what they accept.
 fn check_name<E: ser::Error>(name: &str) -> Result<(), E> {
     let is_annotation = name.starts_with("odata.") || name.ends_with("@odata.type");
     if is_annotation || SYSTEM_PROPERTIES.contains(&name) {

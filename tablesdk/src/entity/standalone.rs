@@ -1,9 +1,11 @@
-//! Which writes are allowed for a type whose entities are written together with others. Knows nothing of what these are.
+//! Which writes are allowed for a type whose entities are written together with others. Knows
+//! nothing of what these are.
 
 use super::{TableEntity, WritableEntity};
 
-/// An entity without indexes and copies: each write of it is complete by itself. What derives [`TableEntity`] without
-/// [`#[table(index(…))]`](derive@crate::TableEntity#index) and [`#[table(copy(…))]`](derive@crate::TableEntity#copy) is one.
+/// An entity without indexes and copies: each write of it is complete by itself. What derives
+/// [`TableEntity`] without [`#[table(index(…))]`](derive@crate::TableEntity#index) and
+/// [`#[table(copy(…))]`](derive@crate::TableEntity#copy) is one.
 #[diagnostic::on_unimplemented(
     message = "this write does not know which entries of the indexes and which copies of `{Self}` are stale",
     label = "this type has indexes, or copies",

@@ -14,7 +14,8 @@ use super::{EntityError, EntityProblem, PropertyReader, TableEntity, WritableEnt
 
 /// An entity as the service stores it: the value, and the key, ETag and timestamp it was read with.
 ///
-/// It derefs to the value. Conditional writes need a `Stored`, since it holds the version that the write is based on.
+/// It derefs to the value. Conditional writes need a `Stored`, since it holds the version that the
+/// write is based on.
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -81,7 +82,8 @@ impl<E: fmt::Debug> fmt::Debug for Stored<E> {
 }
 
 impl<E> Stored<E> {
-    /// The key under which the entity is stored. It does not change when the value's key fields change.
+    /// The key under which the entity is stored. It does not change when the value's key fields
+    /// change.
     pub const fn key(&self) -> &EntityKey {
         &self.key
     }
@@ -91,8 +93,8 @@ impl<E> Stored<E> {
         &self.etag
     }
 
-    /// When that version was written. After a write, the time is taken from the ETag. It is absent where the ETags of the backend
-    /// contain no time.
+    /// When that version was written. After a write, the time is taken from the ETag. It is absent
+    /// where the ETags of the backend contain no time.
     pub const fn timestamp(&self) -> Option<Timestamp> {
         self.timestamp
     }

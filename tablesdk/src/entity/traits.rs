@@ -31,7 +31,8 @@ use super::{EntityError, PropertyReader, PropertyWriter, Schema};
     note = "a struct marked `#[table(wide)]` is written and read by the verbs of `table.wide()`"
 )]
 pub trait TableEntity: Sized + Send + 'static {
-    /// A struct with one [`Column`](crate::query::Column) for each field, which filters and projections are written with.
+    /// A struct with one [`Column`](crate::query::Column) for each field, which filters and
+    /// projections are written with.
     type Columns: Copy;
 
     /// The names and types of the properties.
@@ -82,10 +83,11 @@ pub trait TableEntity: Sized + Send + 'static {
     }
 }
 
-/// A struct that is stored as an entity as a whole, so that it can be written. What derives [`TableEntity`] is one, but for a
-/// projection.
+/// A struct that is stored as an entity as a whole, so that it can be written. What derives
+/// [`TableEntity`] is one, but for a projection.
 ///
-/// A write that does not know what was stored, such as an upsert, needs a [`Standalone`](crate::entity::Standalone) entity: one without
+/// A write that does not know what was stored, such as an upsert, needs a
+/// [`Standalone`](crate::entity::Standalone) entity: one without
 /// [indexes](derive@crate::TableEntity#index).
 ///
 /// ```

@@ -12,9 +12,11 @@ use super::{
     TableEntity, WritableEntity,
 };
 
-/// An entity that can be a variant of an enum of entities. What derives [`TableEntity`](crate::TableEntity) is one.
+/// An entity that can be a variant of an enum of entities. What derives
+/// [`TableEntity`](crate::TableEntity) is one.
 ///
-/// Its columns are then those of the enum, restricted to the rows of the variant. An enum is no variant of another one.
+/// Its columns are then those of the enum, restricted to the rows of the variant. An enum is no
+/// variant of another one.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a variant of an enum of entities",
     label = "not a struct that derives `TableEntity`",
@@ -141,7 +143,8 @@ impl<V> VariantAccess<V> {
         }
     }
 
-    /// Refuses at compile time an entry of an index, which an enum would not verify, and a type whose entries would have plain text.
+    /// Refuses at compile time an entry of an index, which an enum would not verify, and a type
+    /// whose entries would have plain text.
     pub const fn check_held(&self) {
         assert!(
             !self.facts.is_entry,

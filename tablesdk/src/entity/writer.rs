@@ -1,4 +1,5 @@
-//! Properties to the body of a request, checked against the limits of the service before anything is sent.
+//! Properties to the body of a request, checked against the limits of the service before anything
+//! is sent.
 
 use bytes::Bytes;
 use tablesdk_protocol::limits::{
@@ -27,7 +28,9 @@ pub struct PropertyWriter<'a> {
 /// id of the outbox, and the number of the step.
 pub(crate) const STEP_OF: &str = "TablesdkStepOf";
 
-/// Whose stamp of a step may be written: that of the same entity, as it was read. Inserts, upserts and moves write none. A worker takes an entity with the stamp of another one for one that came back after a delete step.
+/// Whose stamp of a step may be written: that of the same entity, as it was read. Inserts, upserts
+/// and moves write none. A worker takes an entity with the stamp of another one for one that came
+/// back after a delete step.
 #[derive(Clone, Copy, Debug)]
 enum StepOf<'a> {
     /// That with which the entity was read; none of a new entity.

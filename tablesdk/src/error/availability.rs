@@ -1,4 +1,5 @@
-//! Failures that pass: the service cannot be reached, is busy, or fails. This module does not know how requests are retried.
+//! Failures that pass: the service cannot be reached, is busy, or fails. This module does not know
+//! how requests are retried.
 
 use std::time::Duration;
 
@@ -8,17 +9,20 @@ use tablesdk_protocol::ErrorCode;
 use super::{Error, ErrorKind, Source};
 
 impl Error {
-    /// The service cannot be reached, or cannot carry out the request now: the same call may succeed later. The client has already
-    /// retried the request, as its [policy](crate::RetryPolicy) says.
+    /// The service cannot be reached, or cannot carry out the request now: the same call may
+    /// succeed later. The client has already retried the request, as its
+    /// [policy](crate::RetryPolicy) says.
     ///
     /// It is true when
     ///
-    /// * the kind is [`Transport`](ErrorKind::Transport): no connection, no response in time, or none to this request;
-    /// * the kind is [`Service`](ErrorKind::Service), and the status is 408, 429, 500, 502, 503 or 504, of the service or of a component in
-    ///   front of it; or the account is being created.
+    /// * the kind is [`Transport`](ErrorKind::Transport): no connection, no response in time, or
+    ///   none to this request;
+    /// * the kind is [`Service`](ErrorKind::Service), and the status is 408, 429, 500, 502, 503 or
+    ///   504, of the service or of a component in front of it; or the account is being created.
     ///
-    /// A write that may have been carried out is [`is_outcome_unknown`](Self::is_outcome_unknown), and not this. So a web service responds
-    /// with 503 where this is true: its clients may send any request again. [`retry_after`](Self::retry_after) may say when.
+    /// A write that may have been carried out is [`is_outcome_unknown`](Self::is_outcome_unknown),
+    /// and not this. So a web service responds with 503 where this is true: its clients may send
+    /// any request again. [`retry_after`](Self::retry_after) may say when.
     ///
     /// ```
     /// use tablesdk::{Error, ErrorCode};
@@ -39,11 +43,12 @@ impl Error {
         }
     }
 
-    /// How long the service asked to wait before another attempt, counted from its last response: the header `Retry-After`, or
-    /// `x-ms-retry-after-ms` of Cosmos DB. `None` if it asked for nothing.
+    /// How long the service asked to wait before another attempt, counted from its last response:
+    /// the header `Retry-After`, or `x-ms-retry-after-ms` of Cosmos DB. `None` if it asked for
+    /// nothing.
     ///
-    /// The client waits that long before it retries a request. The error remains if the wait would end after the deadline, or if the last
-    /// attempt was refused, too.
+    /// The client waits that long before it retries a request. The error remains if the wait would
+    /// end after the deadline, or if the last attempt was refused, too.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]

@@ -1,4 +1,5 @@
-//! The state of an entity after a write whose outcome is unknown. This module does not know why the outcome is unknown.
+//! The state of an entity after a write whose outcome is unknown. This module does not know why the
+//! outcome is unknown.
 
 use std::fmt;
 
@@ -9,7 +10,8 @@ use tablesdk_protocol::{ETag, Value};
 use crate::entity::{Stored, TableEntity};
 use crate::error::Error;
 
-/// The state of an entity, read after a write with an [unknown outcome](crate::ErrorKind::OutcomeUnknown).
+/// The state of an entity, read after a write with an [unknown
+/// outcome](crate::ErrorKind::OutcomeUnknown).
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -40,7 +42,8 @@ pub enum CurrentState {
     Unread,
 }
 
-/// An entity as it was read. If it equals what was sent, this does not prove that the same program wrote it.
+/// An entity as it was read. If it equals what was sent, this does not prove that the same program
+/// wrote it.
 #[derive(Clone)]
 pub struct CurrentEntity {
     content: Bytes,
@@ -51,8 +54,8 @@ pub struct CurrentEntity {
 }
 
 impl CurrentEntity {
-    /// Compares what was found with what was sent, where anything was: with `whole`, nothing else may be there. `None` when
-    /// what was found has no version.
+    /// Compares what was found with what was sent, where anything was: with `whole`, nothing else
+    /// may be there. `None` when what was found has no version.
     pub(crate) fn new(
         content: Bytes,
         header: Option<ETag>,
@@ -104,7 +107,8 @@ impl CurrentEntity {
     ///
     /// # Errors
     ///
-    /// When it is not of that type. When the type has encrypted properties, and that of the write had none.
+    /// When it is not of that type. When the type has encrypted properties, and that of the write
+    /// had none.
     pub fn read<E: TableEntity>(&self) -> Result<Stored<E>, Error> {
         let content = match &self.decrypted {
             Some(decrypted) if const { E::SCHEMA.encrypts() } => decrypted,

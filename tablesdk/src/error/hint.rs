@@ -9,7 +9,8 @@ use tablesdk_protocol::{Endpoint, ErrorCode, ServiceError};
 use super::{Error, ErrorKind, Inner, Source, find_cause};
 
 impl Error {
-    /// Adds the account whose key has signed the request, if the service did not accept the signature.
+    /// Adds the account whose key has signed the request, if the service did not accept the
+    /// signature.
     pub(crate) fn with_account(mut self, account: &str) -> Self {
         if self.code() == Some(&ErrorCode::AuthenticationFailed) {
             self.0.account = Some(account.to_owned());

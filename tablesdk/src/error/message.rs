@@ -1,4 +1,5 @@
-//! The message of an error: what failed, where and why. It contains the causes, each once, so that `{}` shows all that is known.
+//! The message of an error: what failed, where and why. It contains the causes, each once, so that
+//! `{}` shows all that is known.
 
 use std::error::Error as StdError;
 use std::fmt::{self, Write as _};

@@ -1,4 +1,5 @@
-//! The only error type of this crate: the operation, the entity, and the outcome. It never holds a key or a signature.
+//! The only error type of this crate: the operation, the entity, and the outcome. It never holds a
+//! key or a signature.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -25,11 +26,13 @@ pub type ClosureError = Box<dyn StdError + Send + Sync>;
 
 /// Why an operation failed.
 ///
-/// The message (`{}`) is one line: the verb that was called, the table, the account, the key, and why it failed, with all causes. The
-/// [guide](crate::guide::errors_and_retries#what-an-error-says) shows the messages of real failures. `{:?}` is the same message.
+/// The message (`{}`) is one line: the verb that was called, the table, the account, the key, and
+/// why it failed, with all causes. The [guide](crate::guide::errors_and_retries#what-an-error-says)
+/// shows the messages of real failures. `{:?}` is the same message.
 ///
-/// [`source`](std::error::Error::source) returns the cause, if there is one, and [`downcast_ref`](Error::downcast_ref) finds a cause by its
-/// type. The message contains those of all causes: a program that prints an error need not append its sources.
+/// [`source`](std::error::Error::source) returns the cause, if there is one, and
+/// [`downcast_ref`](Error::downcast_ref) finds a cause by its type. The message contains those of
+/// all causes: a program that prints an error need not append its sources.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -109,16 +112,18 @@ enum Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The closure that was given to the operation, such as that of [`modify`](crate::TableClient::modify), returned an error:
-    /// [`Error::downcast_ref`] returns it. Nothing was written.
+    /// The closure that was given to the operation, such as that of
+    /// [`modify`](crate::TableClient::modify), returned an error: [`Error::downcast_ref`] returns
+    /// it. Nothing was written.
     Aborted,
     /// A connection string, endpoint or credential cannot be used.
     Configuration,
-    /// The [credential](crate::credential::TokenCredential) gave no token, or the provider of a keyring gave no key:
-    /// [`Error::downcast_ref`] returns its error. The request that needed it was not sent.
+    /// The [credential](crate::credential::TokenCredential) gave no token, or the provider of a
+    /// keyring gave no key: [`Error::downcast_ref`] returns its error. The request that needed it
+    /// was not sent.
     Credential,
-    /// An entity in a response does not fit the requested type, such as a struct with a field of another type. An operation that
-    /// reads before it writes, such as `modify`, ended at the read.
+    /// An entity in a response does not fit the requested type, such as a struct with a field of
+    /// another type. An operation that reads before it writes, such as `modify`, ended at the read.
     Data,
     /// A name, key, value or filter breaks a rule of the service. Nothing was sent.
     Input,
@@ -126,21 +131,24 @@ pub enum ErrorKind {
     LeaseLost,
     /// [`one`](crate::action::QueryEntities::one) found several entities.
     NotUnique,
-    /// An object store failed, or does not have an object as it was put. [`Error::downcast_ref`] returns the `object_store::Error`, if there is one.
+    /// An object store failed, or does not have an object as it was put. [`Error::downcast_ref`]
+    /// returns the `object_store::Error`, if there is one.
     #[cfg(feature = "object-store")]
     ObjectStore,
-    /// A write was sent, and its outcome is ambiguous: no response arrived, or the response to a retry does not show whose write
-    /// took effect, or a success response lacks what every response of the service has. The write may or may not have been carried
-    /// out: [`Error::current`] returns the current state of the entity.
+    /// A write was sent, and its outcome is ambiguous: no response arrived, or the response to a
+    /// retry does not show whose write took effect, or a success response lacks what every response
+    /// of the service has. The write may or may not have been carried out: [`Error::current`]
+    /// returns the current state of the entity.
     OutcomeUnknown,
-    /// The service's response cannot be read. A write that ends with this error was carried out; only its result cannot be
-    /// returned. An operation that reads before it writes, such as `modify`, may have ended at the read.
+    /// The service's response cannot be read. A write that ends with this error was carried out;
+    /// only its result cannot be returned. An operation that reads before it writes, such as
+    /// `modify`, may have ended at the read.
     Response,
-    /// The service responded with an error, or another component, such as a proxy, responded in its place. In the second case there
-    /// is a [`status`](Error::status) and no [`code`](Error::code).
+    /// The service responded with an error, or another component, such as a proxy, responded in its
+    /// place. In the second case there is a [`status`](Error::status) and no [`code`](Error::code).
     Service,
-    /// No response arrived, or none from the service, and nothing was changed: the operation only reads, was not sent, or is known
-    /// not to have been carried out.
+    /// No response arrived, or none from the service, and nothing was changed: the operation only
+    /// reads, was not sent, or is known not to have been carried out.
     Transport,
 }
 
@@ -368,8 +376,8 @@ impl Error {
         self.0.kind
     }
 
-    /// The verb that was called, with its object, such as `insert entity` or `upsert_replace entity`; for a change of a batch, its own
-    /// verb.
+    /// The verb that was called, with its object, such as `insert entity` or
+    /// `upsert_replace entity`; for a change of a batch, its own verb.
     pub fn operation(&self) -> Option<&'static str> {
         self.0.operation
     }
@@ -379,8 +387,9 @@ impl Error {
         self.0.table.as_deref()
     }
 
-    /// The URL of the account that the operation was about, such as `https://acct.table.core.windows.net`. It is absent before
-    /// there is a client, such as in the error of a connection string.
+    /// The URL of the account that the operation was about, such as
+    /// `https://acct.table.core.windows.net`. It is absent before there is a client, such as in the
+    /// error of a connection string.
     pub fn endpoint(&self) -> Option<&Endpoint> {
         self.0.endpoint.as_ref()
     }
@@ -395,14 +404,15 @@ impl Error {
         self
     }
 
-    /// The index of the change of a batch that the error is about, as in a slice: counted from 0. The message of the error counts
-    /// from 1: `change 2 of 5` has the index 1.
+    /// The index of the change of a batch that the error is about, as in a slice: counted from 0.
+    /// The message of the error counts from 1: `change 2 of 5` has the index 1.
     pub fn batch_index(&self) -> Option<usize> {
         self.0.batch_index
     }
 
-    /// The token of the next page, when [`page`](crate::action::QueryEntities::page) returned an entity that cannot be read: for
-    /// [`page_after`](crate::action::QueryEntities::page_after). It is absent after the last page.
+    /// The token of the next page, when [`page`](crate::action::QueryEntities::page) returned an
+    /// entity that cannot be read: for [`page_after`](crate::action::QueryEntities::page_after). It
+    /// is absent after the last page.
     pub fn next_page(&self) -> Option<&str> {
         self.0.next_page.as_deref()
     }
@@ -413,25 +423,27 @@ impl Error {
         matches!(self.kind(), ErrorKind::Aborted | ErrorKind::Data)
     }
 
-    /// How many requests were sent, retries included. For an operation of several requests, all of them count. For a query, only
-    /// the requests for the page that failed count.
+    /// How many requests were sent, retries included. For an operation of several requests, all of
+    /// them count. For a query, only the requests for the page that failed count.
     pub fn attempts(&self) -> u32 {
         self.0.attempts
     }
 
-    /// The time from the first request on, waits included. For a query, only the time for the page that failed.
+    /// The time from the first request on, waits included. For a query, only the time for the page
+    /// that failed.
     pub fn elapsed(&self) -> Duration {
         self.0.elapsed
     }
 
-    /// The current state of the entity, after a write with an [unknown outcome](ErrorKind::OutcomeUnknown); and the entity that the target
-    /// of a [move](crate::TableClient::move_to) has under the key, where the move is refused for it.
+    /// The current state of the entity, after a write with an [unknown
+    /// outcome](ErrorKind::OutcomeUnknown); and the entity that the target of a
+    /// [move](crate::TableClient::move_to) has under the key, where the move is refused for it.
     pub fn current(&self) -> Option<&CurrentState> {
         self.0.current.as_ref()
     }
 
-    /// The service's error code, when the service responded. When the outcome is unknown, it is the code of the last response,
-    /// which may be about the operation's own first attempt.
+    /// The service's error code, when the service responded. When the outcome is unknown, it is the
+    /// code of the last response, which may be about the operation's own first attempt.
     pub fn code(&self) -> Option<&ErrorCode> {
         self.service_error().map(ServiceError::code)
     }
@@ -449,8 +461,9 @@ impl Error {
         self.0.request_id.as_deref()
     }
 
-    /// The service responded that the entity does not exist. For a missing table, [`is_table_not_found`](Self::is_table_not_found)
-    /// is true, and not this. A proxy's 404 does not count.
+    /// The service responded that the entity does not exist. For a missing table,
+    /// [`is_table_not_found`](Self::is_table_not_found) is true, and not this. A proxy's 404 does
+    /// not count.
     pub fn is_not_found(&self) -> bool {
         self.is_missing()
             && matches!(
@@ -474,7 +487,8 @@ impl Error {
         self.is_missing() && self.code() == Some(&ErrorCode::TableNotFound)
     }
 
-    /// The service responded that something does not exist: the entity, its table, or a table that was to be deleted.
+    /// The service responded that something does not exist: the entity, its table, or a table that
+    /// was to be deleted.
     pub(crate) fn is_missing(&self) -> bool {
         self.is_service_response(StatusCode::NOT_FOUND)
     }
@@ -489,7 +503,8 @@ impl Error {
         self.is_service_response(StatusCode::PRECONDITION_FAILED)
     }
 
-    /// The entity is not as the write expected it: it exists, does not exist, or has another version.
+    /// The entity is not as the write expected it: it exists, does not exist, or has another
+    /// version.
     pub(crate) fn is_out_of_date(&self) -> bool {
         self.is_conflict() || self.is_not_found() || self.is_precondition_failed()
     }
@@ -499,7 +514,8 @@ impl Error {
         self.has_status(StatusCode::UNAUTHORIZED) || self.has_status(StatusCode::FORBIDDEN)
     }
 
-    /// The first cause that is a `T`, such as the error that the closure of [`modify`](crate::TableClient::modify) returned.
+    /// The first cause that is a `T`, such as the error that the closure of
+    /// [`modify`](crate::TableClient::modify) returned.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -556,8 +572,8 @@ impl Error {
         .to_owned()
     }
 
-    /// Why the service has not responded with a code of its own, for a log. Contains nothing of the entity, of the response or of the
-    /// credential.
+    /// Why the service has not responded with a code of its own, for a log. Contains nothing of the
+    /// entity, of the response or of the credential.
     #[cfg(feature = "tracing")]
     pub(crate) fn reason(&self) -> Option<String> {
         Some(match &self.0.source {

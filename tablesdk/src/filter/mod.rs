@@ -1,4 +1,5 @@
-//! A filter over one entity's columns. A literal that cannot be stored is kept as an error, and reported when awaited.
+//! A filter over one entity's columns. A literal that cannot be stored is kept as an error, and
+//! reported when awaited.
 
 mod key_range;
 

@@ -66,9 +66,9 @@
 //!   0.21 of the unofficial crate, which is no longer updated, beside ours.
 //! <!-- end of guides -->
 
-// In reading order. A page begins with its title, a colon, and its subject in one sentence. The list
-// above, the lines with the previous and the next page, and the table of the front page are generated
-// from both: see `tests/tidy/lists.rs`.
+// In reading order. A page begins with its title, a colon, and its subject in one sentence. The
+// list above, the lines with the previous and the next page, and the table of the front page are
+// generated from both: see `tests/tidy/lists.rs`.
 //
 // A figure is a data URL: rustdoc takes the first definition of its link, and shows no files. The
 // page itself defines the link as the file, for readers of the repository and of the book.

@@ -1,7 +1,8 @@
-//! The patterns of the table design guide, each in a module of its own, which is public under the name of the crate.
+//! The patterns of the table design guide, each in a module of its own, which is public under the
+//! name of the crate.
 //!
-//! Everything below this module knows none of them. A pattern that takes part in the verbs of the core does so through
-//! [`extend`](crate::action::extend).
+//! Everything below this module knows none of them. A pattern that takes part in the verbs of the
+//! core does so through [`extend`](crate::action::extend).
 
 pub mod chunked;
 pub mod counter;
@@ -21,7 +22,8 @@ pub mod sequence;
 pub mod series;
 pub mod wide;
 
-/// The places of patterns among the layers of a commit, the outermost one first, and among the extensions of a type.
+/// The places of patterns among the layers of a commit, the outermost one first, and among the
+/// extensions of a type.
 mod order {
     pub(super) const OUTBOX: u8 = 0;
     pub(super) const INDEX: u8 = 1;

@@ -16,15 +16,17 @@ use crate::error::Error;
 use crate::pipeline::{PipelineHandle, Table};
 use crate::query::EntityStream;
 
-/// A series of tables, one for each period of time: entities that are deleted by their age, such as logs, are deleted by dropping a
-/// table, which is one request for any number of entities.
+/// A series of tables, one for each period of time: entities that are deleted by their age, such as
+/// logs, are deleted by dropping a table, which is one request for any number of entities.
 ///
-/// The name of a table is a prefix and the digits of its period in UTC, such as `Logins20240315`. The program passes the instants:
-/// nothing here reads a clock. It creates the tables itself, best ahead of time, since a new table is slow at first.
+/// The name of a table is a prefix and the digits of its period in UTC, such as `Logins20240315`.
+/// The program passes the instants: nothing here reads a clock. It creates the tables itself, best
+/// ahead of time, since a new table is slow at first.
 ///
-/// The prefix starts with a letter, and contains only letters and digits. Its last character is no digit, and it leaves room for
-/// the digits in the 63 characters of a name: a day has 8. A prefix that breaks a rule is reported by the operations on the tables.
-/// All programs write the prefix in the same case: the list of tables is by the case in which they were created.
+/// The prefix starts with a letter, and contains only letters and digits. Its last character is no
+/// digit, and it leaves room for the digits in the 63 characters of a name: a day has 8. A prefix
+/// that breaks a rule is reported by the operations on the tables. All programs write the prefix in
+/// the same case: the list of tables is by the case in which they were created.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -137,9 +139,11 @@ impl RollingTable {
         }
     }
 
-    /// The table of the period that contains an instant. Sends nothing, and does not create the table.
+    /// The table of the period that contains an instant. Sends nothing, and does not create the
+    /// table.
     ///
-    /// Takes a [`Timestamp`], a [`SystemTime`](std::time::SystemTime) or, with the feature `time`, an `OffsetDateTime`.
+    /// Takes a [`Timestamp`], a [`SystemTime`](std::time::SystemTime) or, with the feature `time`,
+    /// an `OffsetDateTime`.
     pub fn at<T>(&self, instant: T) -> TableClient
     where
         T: TryInto<Timestamp, Error: Into<Box<dyn StdError + Send + Sync>>>,
@@ -151,11 +155,11 @@ impl RollingTable {
         })
     }
 
-    /// Runs a query on each table whose period overlaps a range of instants, the oldest table first. Tables that do not exist are
-    /// passed over.
+    /// Runs a query on each table whose period overlaps a range of instants, the oldest table
+    /// first. Tables that do not exist are passed over.
     ///
-    /// One request lists the tables. The query itself is not restricted to the range: at both ends, a table may have entities
-    /// outside it.
+    /// One request lists the tables. The query itself is not restricted to the range: at both ends,
+    /// a table may have entities outside it.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -219,11 +223,12 @@ impl RollingTable {
         EntityStream::first(None, items)
     }
 
-    /// Deletes the tables whose periods end before an instant or at it, the oldest first, and returns their names. The table of the
-    /// period that contains the instant stays.
+    /// Deletes the tables whose periods end before an instant or at it, the oldest first, and
+    /// returns their names. The table of the period that contains the instant stays.
     ///
-    /// One request lists the tables, and one deletes each. After an error, the call can be made again: tables that were deleted are
-    /// not found again. Only tables are deleted whose name is the prefix with the digits of a period.
+    /// One request lists the tables, and one deletes each. After an error, the call can be made
+    /// again: tables that were deleted are not found again. Only tables are deleted whose name is
+    /// the prefix with the digits of a period.
     ///
     /// # Errors
     ///

@@ -15,7 +15,8 @@ use crate::error::{CurrentState, Error};
 use crate::random::random_guid;
 use crate::shared_call::SharedCall;
 
-/// Unique numbers, such as those of claims: an entity has the next number, and each client takes a block of numbers at a time.
+/// Unique numbers, such as those of claims: an entity has the next number, and each client takes a
+/// block of numbers at a time.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -40,16 +41,19 @@ use crate::shared_call::SharedCall;
 ///
 /// # What it guarantees
 ///
-/// * No number is given twice, by any client of the entity, whatever responses are lost. Each block has an id, which shows a client
-///   without a response that it has taken the block. When that is unknown, the client takes another one.
-/// * The numbers of one `Sequence` increase. Those of several do not increase together, and there are gaps: a client that ends leaves the
-///   rest of its block, and a lost response may leave a whole block.
+/// * No number is given twice, by any client of the entity, whatever responses are lost. Each block
+///   has an id, which shows a client without a response that it has taken the block. When that is
+///   unknown, the client takes another one.
+/// * The numbers of one `Sequence` increase. Those of several do not increase together, and there
+///   are gaps: a client that ends leaves the rest of its block, and a lost response may leave a
+///   whole block.
 /// * The numbers are 1 to 9,223,372,036,854,775,806. Then [`next`](Self::next) fails.
 ///
-/// The entity must never be deleted: the numbers would start again. To begin with another number, insert the entity before, as
-/// [the guide](crate::guide::stored_forms#sequences) shows it.
+/// The entity must never be deleted: the numbers would start again. To begin with another number,
+/// insert the entity before, as [the guide](crate::guide::stored_forms#sequences) shows it.
 ///
-/// Share one `Sequence` between all tasks of a program, such as in an `Arc`: a block is two requests, however many callers wait for it.
+/// Share one `Sequence` between all tasks of a program, such as in an `Arc`: a block is two
+/// requests, however many callers wait for it.
 pub struct Sequence {
     source: Arc<Source>,
     block: u32,
@@ -71,7 +75,8 @@ struct Queue {
 }
 
 impl Sequence {
-    /// The sequence whose entity has that key. Sends nothing. The entity is created with the first number.
+    /// The sequence whose entity has that key. Sends nothing. The entity is created with the first
+    /// number.
     pub fn new(table: &TableClient, key: impl IntoEntityKey) -> Self {
         Self {
             source: Arc::new(Source {
@@ -87,7 +92,8 @@ impl Sequence {
         }
     }
 
-    /// How many numbers the client takes at a time; 1 by default. Must not be 0. A large block costs fewer requests and leaves larger gaps.
+    /// How many numbers the client takes at a time; 1 by default. Must not be 0. A large block
+    /// costs fewer requests and leaves larger gaps.
     #[must_use]
     pub const fn block(mut self, numbers: u32) -> Self {
         self.block = numbers;
@@ -96,8 +102,9 @@ impl Sequence {
 
     /// Returns the next number.
     ///
-    /// It sends two requests for a block of numbers, and nothing for a number of a block. Concurrent callers share the block, and the error
-    /// when it cannot be taken. If all futures that wait for a block are dropped, its numbers may be left out.
+    /// It sends two requests for a block of numbers, and nothing for a number of a block.
+    /// Concurrent callers share the block, and the error when it cannot be taken. If all futures
+    /// that wait for a block are dropped, its numbers may be left out.
     ///
     /// # Errors
     ///

@@ -23,9 +23,10 @@ use crate::value_error::{MissingSlot, ValueError};
 
 /// `N` slots for values of one type in one entity: a property for each slot that has a value.
 ///
-/// It is a field of an entity, with `flatten` and a prefix. The properties have the names of the slots after the prefix, in as many
-/// digits as the last slot needs: `H00` to `H23`. An entity has at most 252 properties, those of its other fields included. One
-/// with more is [wide](derive@crate::TableEntity#wide).
+/// It is a field of an entity, with `flatten` and a prefix. The properties have the names of the
+/// slots after the prefix, in as many digits as the last slot needs: `H00` to `H23`. An entity has
+/// at most 252 properties, those of its other fields included. One with more is
+/// [wide](derive@crate::TableEntity#wide).
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -70,19 +71,22 @@ use crate::value_error::{MissingSlot, ValueError};
 /// # }
 /// ```
 ///
-/// A slot has any type that is a [`PropertyValue`]. `None` is an absent property, so a merge does not clear a slot: use `modify` or
-/// `replace`. A series derefs to an array of `N` options, whose indexes panic from `N` on as those of every array.
+/// A slot has any type that is a [`PropertyValue`]. `None` is an absent property, so a merge does
+/// not clear a slot: use `modify` or `replace`. A series derefs to an array of `N` options, whose
+/// indexes panic from `N` on as those of every array.
 ///
 /// # Writes without a read
 ///
-/// `upsert_merge` and `patch` set slots without a read. After a lost response, the client sends such a write again, and a delayed
-/// duplicate may arrive later still. It then writes the same value to the same slot. So it has no effect on a slot that is
-/// written once. In a slot that is written twice, it may bring the first value back: use `modify` for counts and corrections.
+/// `upsert_merge` and `patch` set slots without a read. After a lost response, the client sends
+/// such a write again, and a delayed duplicate may arrive later still. It then writes the same
+/// value to the same slot. So it has no effect on a slot that is written once. In a slot that is
+/// written twice, it may bring the first value back: use `modify` for counts and corrections.
 ///
 /// # More values than slots
 ///
-/// The next values go to the next entity. [`slot_of`](Self::slot_of) and [`slot_at`](Self::slot_at) say which entity and which slot a
-/// value belongs to, from its number or its time alone. So each value is one merge, also the first one of an entity:
+/// The next values go to the next entity. [`slot_of`](Self::slot_of) and [`slot_at`](Self::slot_at)
+/// say which entity and which slot a value belongs to, from its number or its time alone. So each
+/// value is one merge, also the first one of an entity:
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -118,9 +122,9 @@ use crate::value_error::{MissingSlot, ValueError};
 ///
 /// # Other numbers of slots
 ///
-/// The names depend on the number of digits of `N - 1`: `Series<_, 24>` and `Series<_, 60>` have the same names for the slots that both have,
-/// `Series<_, 120>` has others. A property of a slot that the type does not have is ignored, as are other properties that a struct does
-/// not have.
+/// The names depend on the number of digits of `N - 1`: `Series<_, 24>` and `Series<_, 60>` have
+/// the same names for the slots that both have, `Series<_, 120>` has others. A property of a slot
+/// that the type does not have is ignored, as are other properties that a struct does not have.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Series<T, const N: usize> {
     // In the heap: entities are moved, also into and out of futures.
@@ -144,7 +148,8 @@ impl<T, const N: usize> Series<T, N> {
         slots.filter_map(|(slot, value)| Some((slot, value.as_ref()?)))
     }
 
-    /// The number of the entity, and the slot in it, in which the value of that number belongs: entity 0 has the values 0 to `N - 1`.
+    /// The number of the entity, and the slot in it, in which the value of that number belongs:
+    /// entity 0 has the values 0 to `N - 1`.
     ///
     /// ```
     /// use tablesdk::series::Series;
@@ -158,11 +163,12 @@ impl<T, const N: usize> Series<T, N> {
         (number / slots, slot)
     }
 
-    /// The start of the period of `N` times `length` that contains an instant, for the key of the entity, and the slot of the
-    /// instant in it. Periods follow each other from 1970-01-01 in UTC: those of a day start at midnight, and those of a week on
-    /// Thursday.
+    /// The start of the period of `N` times `length` that contains an instant, for the key of the
+    /// entity, and the slot of the instant in it. Periods follow each other from 1970-01-01 in UTC:
+    /// those of a day start at midnight, and those of a week on Thursday.
     ///
-    /// Takes a [`Timestamp`], a [`SystemTime`](std::time::SystemTime) or, with the feature `time`, an `OffsetDateTime`.
+    /// Takes a [`Timestamp`], a [`SystemTime`](std::time::SystemTime) or, with the feature `time`,
+    /// an `OffsetDateTime`.
     ///
     /// ```
     /// use std::time::Duration;
@@ -177,8 +183,8 @@ impl<T, const N: usize> Series<T, N> {
     ///
     /// # Errors
     ///
-    /// When `length` is not a whole number of 100 ns, or is 0, and when the instant or the start of its period is outside the years 1601
-    /// to 9999.
+    /// When `length` is not a whole number of 100 ns, or is 0, and when the instant or the start of
+    /// its period is outside the years 1601 to 9999.
     pub fn slot_at<I>(instant: I, length: Duration) -> Result<(Timestamp, usize), ValueError>
     where
         I: TryInto<Timestamp, Error: Into<Box<dyn StdError + Send + Sync>>>,
@@ -340,7 +346,8 @@ pub struct SeriesColumns<E, T, const N: usize> {
 }
 
 impl<E, T: PropertyValue + Send + 'static, const N: usize> SeriesColumns<E, T, N> {
-    /// The column of a slot, for filters, `select` and `patch`. A slot that does not exist is an error when the action is awaited.
+    /// The column of a slot, for filters, `select` and `patch`. A slot that does not exist is an
+    /// error when the action is awaited.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

@@ -1,4 +1,5 @@
-//! One attempt: the credential, a permit among the requests in flight, one request, and what its response means.
+//! One attempt: the credential, a permit among the requests in flight, one request, and what its
+//! response means.
 
 use std::time::Duration;
 
@@ -69,7 +70,8 @@ impl Attempt<'_> {
         let response = time.limit(pipeline.transport.send(request)).await;
         let response = response.ok_or_else(|| AttemptFailure::timeout(time.elapsed()))?;
         let response = response.map_err(AttemptFailure::undelivered)?;
-        // Before anything in it is believed: a gateway can mix up the responses of several requests.
+        // Before anything in it is believed: a gateway can mix up the responses of several
+        // requests.
         if is_of_other_request(response.headers(), self.client_request_id) {
             return Err(AttemptFailure::misdirected(Misdirected::ClientRequestId));
         }
@@ -134,7 +136,8 @@ pub(super) struct AttemptFailure {
 }
 
 impl AttemptFailure {
-    /// Nothing was sent, and another attempt does not help: the time is over, or the credential has retried enough.
+    /// Nothing was sent, and another attempt does not help: the time is over, or the credential has
+    /// retried enough.
     const fn without_sending(error: Error) -> Self {
         Self {
             error,
@@ -175,8 +178,8 @@ impl AttemptFailure {
         }
     }
 
-    /// The response to this request went elsewhere, and that to another one came here: it shows nothing. Without the id of the
-    /// service, which is that of the other request.
+    /// The response to this request went elsewhere, and that to another one came here: it shows
+    /// nothing. Without the id of the service, which is that of the other request.
     fn misdirected(evidence: Misdirected) -> Self {
         Self::undelivered(TransportError::maybe_sent(evidence))
     }
@@ -190,8 +193,8 @@ impl AttemptFailure {
         let asked_pause = asked_pause(headers, now);
         Self {
             retry_class: retry_class(&error),
-            // A proxy that responds in the service's place may have forwarded the request before. 429 is sent before the
-            // request is processed.
+            // A proxy that responds in the service's place may have forwarded the request before.
+            // 429 is sent before the request is processed.
             maybe_applied: status != StatusCode::TOO_MANY_REQUESTS,
             asked_pause,
             ..Self::without_sending(error.with_retry_after(asked_pause))
@@ -201,7 +204,8 @@ impl AttemptFailure {
     /// An error of the service.
     fn refused(error: ServiceError, headers: &HeaderMap, now: Timestamp) -> Self {
         let status = error.status();
-        // A busy service says so before it processes the request. A proxy may send the same status at any time.
+        // A busy service says so before it processes the request. A proxy may send the same status
+        // at any time.
         let is_refusal = status.is_client_error() && status != StatusCode::REQUEST_TIMEOUT
             || status == StatusCode::NOT_IMPLEMENTED
             || *error.code() == ErrorCode::ServerBusy;
@@ -217,7 +221,8 @@ impl AttemptFailure {
         }
     }
 
-    /// A success that is not the service's: a proxy may send it, and may have forwarded the request.
+    /// A success that is not the service's: a proxy may send it, and may have forwarded the
+    /// request.
     fn malformed_success(response: &Response<Bytes>, header: HeaderName) -> Self {
         let status = response.status();
         let error = Error::response(NotTheService { status, header });
@@ -288,8 +293,9 @@ fn retry_class(error: &Error) -> RetryClass {
 /// Returns true if the error is about the content that all attempts share, so that none of them was
 /// carried out.
 ///
-/// `TooManyProperties` and `EntityTooLarge` do not count: for a merge they depend on the stored entity, which may have grown since
-/// an earlier attempt. Errors about headers and checksums do not count either: one attempt may have been damaged in transit.
+/// `TooManyProperties` and `EntityTooLarge` do not count: for a merge they depend on the stored
+/// entity, which may have grown since an earlier attempt. Errors about headers and checksums do not
+/// count either: one attempt may have been damaged in transit.
 fn is_definitive(error: &ServiceError) -> bool {
     let code = error.code();
     // A code with a status that is not its own is not a response of the service.

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A budget of retries, which successes refill.
 ///
-/// A service in trouble fails every request, and a retry for each would multiply the load at the worst
-/// moment. Once the budget is empty, operations fail without a retry. A retry after a failure to
-/// connect is free: no request has reached the service.
+/// A service in trouble fails every request, and a retry for each would multiply the load at the
+/// worst moment. Once the budget is empty, operations fail without a retry. A retry after a failure
+/// to connect is free: no request has reached the service.
 #[derive(Debug)]
 pub(super) struct Budget {
     tenths: AtomicU32,

@@ -1,12 +1,14 @@
 //! Events of `tracing` for a log without spans. Without the feature `tracing`, there are none.
 //!
-//! Each event has all its facts as fields of its own. No event contains the key of an entity, a value, a URL or a header. The message of the
-//! service is left out, because it may quote the request.
+//! Each event has all its facts as fields of its own. No event contains the key of an entity, a
+//! value, a URL or a header. The message of the service is left out, because it may quote the
+//! request.
 //!
-//! `WARN` is for facts that no returned error states: a retry, since the operation may succeed in the
-//! end; the end of the retries, with the limit that was reached; and an outcome that stays unknown,
-//! since the program may drop its error. All other failures are the caller's to log. An event belongs
-//! to the span of the program, because subscribers write the fields of all its spans in front of it.
+//! `WARN` is for facts that no returned error states: a retry, since the operation may succeed in
+//! the end; the end of the retries, with the limit that was reached; and an outcome that stays
+//! unknown, since the program may drop its error. All other failures are the caller's to log. An
+//! event belongs to the span of the program, because subscribers write the fields of all its spans
+//! in front of it.
 
 #[cfg(not(feature = "tracing"))]
 pub(super) use disabled::{
@@ -50,7 +52,8 @@ mod enabled {
     use crate::error::{CurrentState, Error};
     use crate::pipeline::OperationReport;
 
-    // The span of the operation is not the parent of its events: its fields would be written again in front of each line.
+    // The span of the operation is not the parent of its events: its fields would be written again
+    // in front of each line.
 
     /// Measures a request, if an event shows how long it took.
     pub(in crate::pipeline) struct Timer(Option<Instant>);

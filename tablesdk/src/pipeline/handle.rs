@@ -15,8 +15,8 @@ use super::operation_span::{OperationSpan, PagedOperation};
 use super::{Pipeline, RetryPolicy};
 use crate::error::Error;
 
-/// The pipeline of a client, with the options of a single call. Each action has a clone, so that the
-/// options of a call reach every request of it without an argument in each function between.
+/// The pipeline of a client, with the options of a single call. Each action has a clone, so that
+/// the options of a call reach every request of it without an argument in each function between.
 #[derive(Clone)]
 pub(crate) struct PipelineHandle {
     pipeline: Arc<Pipeline>,
@@ -86,8 +86,8 @@ impl PipelineHandle {
         OperationRun::new(self, self.span(operation))
     }
 
-    /// Starts the next requests of an operation whose requests begin one by one. They have a deadline and a number of attempts of
-    /// their own.
+    /// Starts the next requests of an operation whose requests begin one by one. They have a
+    /// deadline and a number of attempts of their own.
     pub(crate) fn resume(
         &self,
         operation: &'static str,
@@ -112,7 +112,8 @@ impl PipelineHandle {
         run.end(response)
     }
 
-    /// Sends the only request of a write. `resolve` makes the result of the operation from its outcome.
+    /// Sends the only request of a write. `resolve` makes the result of the operation from its
+    /// outcome.
     pub(crate) async fn write<T>(
         &self,
         operation: &'static str,

@@ -1,7 +1,9 @@
-//! The only loop: sends a request until there is a response that is worth returning, or no time left.
+//! The only loop: sends a request until there is a response that is worth returning, or no time
+//! left.
 //!
-//! Records whether an attempt may have been applied: a write that was sent and got no response may have been carried out, whatever
-//! the response to its retry is. The operation decides what follows from that.
+//! Records whether an attempt may have been applied: a write that was sent and got no response may
+//! have been carried out, whatever the response to its retry is. The operation decides what follows
+//! from that.
 
 use std::time::Duration;
 
@@ -50,7 +52,8 @@ impl Default for SendOptions<'_> {
 #[derive(Debug)]
 pub(crate) struct ServiceResponse {
     pub(crate) response: Response<Bytes>,
-    /// An earlier attempt got no response: it may have been carried out, or may be carried out later.
+    /// An earlier attempt got no response: it may have been carried out, or may be carried out
+    /// later.
     pub(crate) is_after_ambiguous: bool,
 }
 
@@ -88,7 +91,8 @@ impl<'p> OperationRun<'p> {
         self.span.report.table.as_deref()
     }
 
-    /// Adds to an error the operation, its endpoint and table, and the attempts and the time until now.
+    /// Adds to an error the operation, its endpoint and table, and the attempts and the time until
+    /// now.
     pub(crate) fn annotate(&self, error: Error) -> Error {
         self.pipeline
             .locate(error)
@@ -96,17 +100,20 @@ impl<'p> OperationRun<'p> {
             .with_attempts(self.attempts, self.deadline.elapsed())
     }
 
-    /// Records in the operation's report an error that is its result, such as that an entity does not exist.
+    /// Records in the operation's report an error that is its result, such as that an entity does
+    /// not exist.
     pub(crate) fn note_expected_error(&mut self, error: &Error) {
         self.span.note_error(error);
     }
 
-    /// Records in the operation's report a failure after which it continues, such as that of one entity of a page.
+    /// Records in the operation's report a failure after which it continues, such as that of one
+    /// entity of a page.
     pub(crate) fn note_failure(&mut self, error: &Error) {
         self.span.note_failure(error);
     }
 
-    /// Ends the operation and reports its outcome. An operation that is dropped without this call is reported as cancelled.
+    /// Ends the operation and reports its outcome. An operation that is dropped without this call
+    /// is reported as cancelled.
     pub(crate) fn end<T>(mut self, result: Result<T, Error>) -> Result<T, Error> {
         let error = result.as_ref().err();
         if let Some(error) = error.filter(|error| error.is_outcome_unknown()) {
@@ -132,8 +139,8 @@ impl<'p> OperationRun<'p> {
         }
     }
 
-    /// Waits a random time before the n-th new round of a read-modify-write loop. `false`, at once, if the wait would end after
-    /// the deadline.
+    /// Waits a random time before the n-th new round of a read-modify-write loop. `false`, at once,
+    /// if the wait would end after the deadline.
     pub(crate) async fn pause_before_round(&self, round: u32) -> bool {
         let pause = self.pipeline.policy().pause_before_round(round);
         let in_time = self.deadline.allows(pause);
@@ -144,10 +151,11 @@ impl<'p> OperationRun<'p> {
         in_time
     }
 
-    /// Sends a request, and retries it as the policy allows. A success of a write is the service's: a response without the headers
-    /// of the service is an error.
+    /// Sends a request, and retries it as the policy allows. A success of a write is the service's:
+    /// a response without the headers of the service is an error.
     ///
-    /// The error of a write is [ambiguous](Error::is_ambiguous) when an attempt may have been carried out all the same.
+    /// The error of a write is [ambiguous](Error::is_ambiguous) when an attempt may have been
+    /// carried out all the same.
     pub(crate) async fn send(
         &mut self,
         effect: Effect,
@@ -214,7 +222,8 @@ impl<'p> OperationRun<'p> {
                         is_after_ambiguous: maybe_applied,
                     });
                 }
-                // Once for each attempt that counts: credentials that keep changing must not keep an operation going.
+                // Once for each attempt that counts: credentials that keep changing must not keep
+                // an operation going.
                 Err(failure)
                     if failure.retry_class == RetryClass::Credential && may_reauthenticate =>
                 {
@@ -268,8 +277,8 @@ impl<'p> OperationRun<'p> {
         }
     }
 
-    /// The limit that does not allow a retry after this pause. A retry that is allowed is taken from the budget, unless the request
-    /// did not reach the service: then it was no load for it.
+    /// The limit that does not allow a retry after this pause. A retry that is allowed is taken
+    /// from the budget, unless the request did not reach the service: then it was no load for it.
     fn limit_of_retry(
         &self,
         is_last: bool,

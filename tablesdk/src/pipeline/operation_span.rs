@@ -1,5 +1,5 @@
-//! The records of an operation: a span of `tracing` with its attempts inside, an event for each request, and a report for the hook
-//! of the caller.
+//! The records of an operation: a span of `tracing` with its attempts inside, an event for each
+//! request, and a report for the hook of the caller.
 //!
 //! Records no URL, header or body, so that no key, signature or stored value gets into a log.
 
@@ -22,9 +22,10 @@ use crate::filter::AccessClass;
 /// The report of an operation: its requests, bytes, time and error. See
 /// [`TableServiceClientBuilder::on_operation`](crate::TableServiceClientBuilder::on_operation).
 ///
-/// A query is one operation, however many pages it reads. It is reported when its last page was read, when it failed, or when its
-/// stream ended or was dropped. Each part that [`partitions`](crate::action::QueryEntities::partitions) and similar methods read is
-/// a query of its own, and each batch of a bulk run is an operation of its own.
+/// A query is one operation, however many pages it reads. It is reported when its last page was
+/// read, when it failed, or when its stream ended or was dropped. Each part that
+/// [`partitions`](crate::action::QueryEntities::partitions) and similar methods read is a query of
+/// its own, and each batch of a bulk run is an operation of its own.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -60,22 +61,24 @@ pub struct OperationReport {
     pub entities: usize,
     /// How many pages of a query were read, those without entities included.
     pub pages: usize,
-    /// The number of requests that were sent: more than one after a retry, and for an operation of several requests, such as a
-    /// query of several pages.
+    /// The number of requests that were sent: more than one after a retry, and for an operation of
+    /// several requests, such as a query of several pages.
     pub attempts: u32,
     /// The bytes of the bodies that were sent.
     pub bytes_sent: u64,
     /// The bytes of the bodies that came with a success.
     pub bytes_received: u64,
-    /// How long its requests took, including the waits before retries. The time of the caller between the pages of a stream does
-    /// not count.
+    /// How long its requests took, including the waits before retries. The time of the caller
+    /// between the pages of a stream does not count.
     pub duration: Duration,
-    /// The error of the operation as a whole, if there is one: the service's code, the status of a response that is not the
-    /// service's, `timeout`, `transport`, `credential`, `response` for a response that cannot be read, `data` for an entity
-    /// that does not fit the type, `not_unique`, `aborted` for a closure that failed, or `cancelled` when its future or its stream was
-    /// dropped while a request was in flight. A stream that is dropped between its pages has no error. A query that yielded the error of
-    /// an entity, and continued, has that error, unless a later one ended it. Codes for something that does not exist, already exists or was changed are reported here as
-    /// well.
+    /// The error of the operation as a whole, if there is one: the service's code, the status of a
+    /// response that is not the service's, `timeout`, `transport`, `credential`, `response` for a
+    /// response that cannot be read, `data` for an entity that does not fit the type, `not_unique`,
+    /// `aborted` for a closure that failed, or `cancelled` when its future or its stream was
+    /// dropped while a request was in flight. A stream that is dropped between its pages has no
+    /// error. A query that yielded the error of an entity, and continued, has that error, unless a
+    /// later one ended it. Codes for something that does not exist, already exists or was changed
+    /// are reported here as well.
     pub error: Option<String>,
 }
 
@@ -96,10 +99,12 @@ impl fmt::Debug for Hook {
 }
 
 /// Collects the report of an operation, and passes it to the hook when dropped.
-// A query is one span, as the conventions of OpenTelemetry want, and its deadline is that of a page. A parallel query is several spans:
-// they overlap, have filters of their own and may end early, so a sum of their times would say nothing, and access classes
-// have no sum at all. A span ends with the last page and not with the stream, since a caller that holds the stream is no slow query.
-// Where a response is judged as a whole, as in a query for one item, the span waits for that decision.
+// A query is one span, as the conventions of OpenTelemetry want, and its deadline is that of a
+// page. A parallel query is several spans: they overlap, have filters of their own and may end
+// early, so a sum of their times would say nothing, and access classes have no sum at all. A span
+// ends with the last page and not with the stream, since a caller that holds the stream is no slow
+// query. Where a response is judged as a whole, as in a query for one item, the span waits for that
+// decision.
 pub(super) struct OperationSpan {
     pub(super) report: OperationReport,
     /// When it was started or resumed; `None` while it waits for the caller to ask for more.
@@ -119,7 +124,8 @@ fn bytes_of(body: &Bytes) -> u64 {
 enum End {
     /// It did not end: its future was dropped.
     Open,
-    /// With a result that callers expect: a success, or an error that something is missing, exists already or has changed.
+    /// With a result that callers expect: a success, or an error that something is missing, exists
+    /// already or has changed.
     Expected,
     Failure,
 }
@@ -190,7 +196,8 @@ impl OperationSpan {
         self.report.error = Some(error.type_name());
     }
 
-    /// Records the failure of a part of the operation. The first one is its error, if no other error ends it.
+    /// Records the failure of a part of the operation. The first one is its error, if no other
+    /// error ends it.
     pub(super) fn note_failure(&mut self, error: &Error) {
         self.has_failed = true;
         self.report.error.get_or_insert_with(|| error.type_name());
@@ -221,8 +228,8 @@ impl OperationSpan {
     }
 }
 
-/// An operation whose requests begin one at a time, when the caller asks for the next, such as the requests for the pages of a
-/// query.
+/// An operation whose requests begin one at a time, when the caller asks for the next, such as the
+/// requests for the pages of a query.
 ///
 /// It is reported when it ends, when one of its requests fails, or when this value is dropped.
 #[derive(Debug, Default)]
@@ -257,7 +264,8 @@ impl PagedOperation {
         *self.paused() = Some(span);
     }
 
-    /// Ends the operation and reports its outcome. An operation that has already ended is not changed.
+    /// Ends the operation and reports its outcome. An operation that has already ended is not
+    /// changed.
     pub(crate) fn end(&self, error: Option<&Error>) {
         // Reported while no lock is held: the hook may call the client.
         let paused = self.paused().take();
@@ -301,7 +309,8 @@ impl fmt::Debug for OperationSpan {
     }
 }
 
-/// Errors that something is missing, exists already or has changed are results that callers ask for.
+/// Errors that something is missing, exists already or has changed are results that callers ask
+/// for.
 fn is_expected(error: &Error) -> bool {
     error.is_missing() || error.is_conflict() || error.is_precondition_failed()
 }

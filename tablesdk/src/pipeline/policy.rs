@@ -4,11 +4,13 @@ use std::time::Duration;
 
 /// How often and how long a client retries.
 ///
-/// A request is retried when the service throttles it (429 and 503), fails (408, 500, 502 and 504), or does not respond. The pause
-/// between two attempts is random, between the half and the whole of a limit that doubles each time. If the service says how long to
-/// wait, the pause is at least that long. Other responses are not retried, with one exception: a request whose credential was refused is
-/// sent once more, at once, if the credential has been [replaced](crate::TableServiceClient::update_credential) in the meantime, or if
-/// the service asks for another token.
+/// A request is retried when the service throttles it (429 and 503), fails (408, 500, 502 and 504),
+/// or does not respond. The pause between two attempts is random, between the half and the whole of
+/// a limit that doubles each time. If the service says how long to wait, the pause is at least that
+/// long. Other responses are not retried, with one exception: a request whose credential was
+/// refused is sent once more, at once, if the credential has been
+/// [replaced](crate::TableServiceClient::update_credential) in the meantime, or if the service asks
+/// for another token.
 ///
 /// ```
 /// use std::time::Duration;
@@ -31,9 +33,10 @@ pub struct RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// The default of a client: seven attempts in one minute, of at most 30 seconds each. The limits of the pauses are 0.2, 0.4, 0.8, 1.6,
-    /// 3.2 and 6.4 seconds, so the last attempt begins 6.3 seconds after the first one has failed, or later: callers do not notice that a
-    /// server needs five seconds to start again.
+    /// The default of a client: seven attempts in one minute, of at most 30 seconds each. The
+    /// limits of the pauses are 0.2, 0.4, 0.8, 1.6, 3.2 and 6.4 seconds, so the last attempt begins
+    /// 6.3 seconds after the first one has failed, or later: callers do not notice that a server
+    /// needs five seconds to start again.
     pub const fn exponential() -> Self {
         Self {
             attempts: 7,
@@ -61,40 +64,44 @@ impl RetryPolicy {
         self
     }
 
-    /// The limit of the pause between the first attempt and the second. It doubles with each further attempt.
+    /// The limit of the pause between the first attempt and the second. It doubles with each
+    /// further attempt.
     pub const fn delay(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self
     }
 
-    /// The maximum that the limit of the pause between two attempts grows to. The service may ask for a longer pause.
+    /// The maximum that the limit of the pause between two attempts grows to. The service may ask
+    /// for a longer pause.
     pub const fn max_delay(mut self, delay: Duration) -> Self {
         self.max_delay = delay;
         self
     }
 
-    /// The time limit of one attempt. The service itself takes up to 30 seconds for a write: with a shorter limit, more outcomes
-    /// stay unknown. Must not be 0.
+    /// The time limit of one attempt. The service itself takes up to 30 seconds for a write: with a
+    /// shorter limit, more outcomes stay unknown. Must not be 0.
     pub const fn try_timeout(mut self, timeout: Duration) -> Self {
         self.try_timeout = timeout;
         self
     }
 
-    /// The time limit of a whole operation, waits included. For an operation of several requests, such as
-    /// [`modify`](crate::TableClient::modify), it covers all of them. A wait that would end later is not begun. Must not be 0. Each
-    /// action has a [`deadline`](crate::action#options-of-a-single-call) of its own for a single call.
+    /// The time limit of a whole operation, waits included. For an operation of several requests,
+    /// such as [`modify`](crate::TableClient::modify), it covers all of them. A wait that would end
+    /// later is not begun. Must not be 0. Each action has a
+    /// [`deadline`](crate::action#options-of-a-single-call) of its own for a single call.
     ///
-    /// It is a timer of tokio, which fires late while the threads of the runtime are busy. `ReqwestTransport::on_own_thread` keeps
-    /// connections that flood the client off these threads.
+    /// It is a timer of tokio, which fires late while the threads of the runtime are busy.
+    /// `ReqwestTransport::on_own_thread` keeps connections that flood the client off these threads.
     #[doc(alias("timeout", "MaximumExecutionTime"))]
     pub const fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
     }
 
-    /// The number of retries in the budget that all operations of a client share. Ten operations that succeed at the first attempt
-    /// give one retry back. When the budget is used up, errors are reported at once: a service in trouble gets fewer requests, not
-    /// more. A retry after a failure to connect costs nothing, since no request has reached the service.
+    /// The number of retries in the budget that all operations of a client share. Ten operations
+    /// that succeed at the first attempt give one retry back. When the budget is used up, errors
+    /// are reported at once: a service in trouble gets fewer requests, not more. A retry after a
+    /// failure to connect costs nothing, since no request has reached the service.
     pub const fn budget(mut self, retries: u32) -> Self {
         self.budget = retries;
         self
@@ -107,8 +114,9 @@ impl RetryPolicy {
         Ok(())
     }
 
-    /// Random pause before the n-th new round of an operation whose write conflicted with another client's write. That write has
-    /// just ended, so the first pauses are as short as one write takes.
+    /// Random pause before the n-th new round of an operation whose write conflicted with another
+    /// client's write. That write has just ended, so the first pauses are as short as one write
+    /// takes.
     pub(super) fn pause_before_round(&self, round: u32) -> Duration {
         let factor = 2_u32.saturating_pow(round.saturating_sub(1));
         let bound = (self.delay / 8)
@@ -117,7 +125,8 @@ impl RetryPolicy {
         bound.mul_f64(fastrand::f64())
     }
 
-    /// Random pause after that many attempts: at least half of its bound, so that the attempts cover some time.
+    /// Random pause after that many attempts: at least half of its bound, so that the attempts
+    /// cover some time.
     pub(super) fn pause(&self, attempts: u32) -> Duration {
         let factor = 2_u32.saturating_pow(attempts.saturating_sub(1));
         let half = self.delay.saturating_mul(factor).min(self.max_delay) / 2;

@@ -1,4 +1,5 @@
-//! Waiting for something that the service is doing. Knows neither what it is nor how it is asked for.
+//! Waiting for something that the service is doing. Knows neither what it is nor how it is asked
+//! for.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Authenticates a request that is otherwise complete, and decides whether another authentication may help.
+//! Authenticates a request that is otherwise complete, and decides whether another authentication
+//! may help.
 
 use std::sync::Arc;
 
@@ -13,7 +14,8 @@ use super::Pipeline;
 use crate::credential::{Bearer, Signer};
 use crate::error::Error;
 
-/// The credential of an attempt. The attempt keeps it even if the credential of the client is replaced in the meantime.
+/// The credential of an attempt. The attempt keeps it even if the credential of the client is
+/// replaced in the meantime.
 #[derive(Debug)]
 pub(super) struct RequestAuth {
     signer: Arc<Signer>,
@@ -94,7 +96,8 @@ impl Pipeline {
     }
 }
 
-// Shared Key and not Shared Key Lite: every backend takes both, and the full scheme signs the verb and the content type as well.
+// Shared Key and not Shared Key Lite: every backend takes both, and the full scheme signs the verb
+// and the content type as well.
 fn authorization(key: &SharedKey, request: &Request<Bytes>) -> HeaderValue {
     let (method, uri, headers) = (request.method(), request.uri(), request.headers());
     debug_assert!(headers.contains_key(name::X_MS_DATE), "the date is signed");

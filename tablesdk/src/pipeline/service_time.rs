@@ -6,14 +6,15 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use http::{HeaderMap, header};
 use tablesdk_protocol::Timestamp;
 
-/// How far the client's clock is from the service's. Nothing is noted before the first use, so that a program without expiring entities does
-/// not read the dates.
+/// How far the client's clock is from the service's. Nothing is noted before the first use, so that
+/// a program without expiring entities does not read the dates.
 #[derive(Debug, Default)]
 pub(super) struct ServiceTime(OnceLock<AtomicI64>);
 
 impl ServiceTime {
-    /// The time of the service. Before its first date, and of a server in the same process, which sends none, that of the client. It is behind
-    /// by the time that the last response took, and never ahead.
+    /// The time of the service. Before its first date, and of a server in the same process, which
+    /// sends none, that of the client. It is behind by the time that the last response took, and
+    /// never ahead.
     pub(super) fn at(&self, now: Timestamp) -> Timestamp {
         match self.ahead().load(Ordering::Relaxed) {
             UNKNOWN => now,

@@ -1,4 +1,5 @@
-//! A span of `tracing` for an operation or an attempt. Without the feature `tracing`, a span is nothing.
+//! A span of `tracing` for an operation or an attempt. Without the feature `tracing`, a span is
+//! nothing.
 //!
 //! Records no URL, header or body.
 
@@ -59,7 +60,8 @@ mod enabled {
                     Some(table) => span.record("otel.name", format!("{operation} {table}")),
                     None => span.record("otel.name", operation),
                 };
-                // Of the names that are agreed on there is one for Cosmos DB, and none for Table storage.
+                // Of the names that are agreed on there is one for Cosmos DB, and none for Table
+                // storage.
                 let system = match pipeline.backend {
                     Backend::Cosmos => "azure.cosmosdb",
                     Backend::Storage => "azure.table_storage",

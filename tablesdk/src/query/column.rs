@@ -24,15 +24,18 @@ use crate::value_error::MissingSlot;
 
 /// A column of entity `E` whose field is of type `F`.
 ///
-/// A column compares with literals of its own type only; anything else does not compile. The operators for greater and less exist
-/// for types whose stored form keeps their order ([`Ordered`]).
+/// A column compares with literals of its own type only; anything else does not compile. The
+/// operators for greater and less exist for types whose stored form keeps their order
+/// ([`Ordered`]).
 ///
 /// # What is absent
 ///
-/// The service stores no nulls: a `None` is an absent property. An absent property satisfies no comparison, not even `ne`, and
-/// therefore satisfies every negated comparison: `!e.email.eq("x")` includes entities without an email; `e.email.ne("x")` excludes
-/// them. There is no direct test for absence. For a column whose values are all ordered, `!e.age.ge(i32::MIN)` is such a test. A
-/// filter ignores a field's default and its aliases: it compares what is stored under the field's own name.
+/// The service stores no nulls: a `None` is an absent property. An absent property satisfies no
+/// comparison, not even `ne`, and therefore satisfies every negated comparison: `!e.email.eq("x")`
+/// includes entities without an email; `e.email.ne("x")` excludes them. There is no direct test for
+/// absence. For a column whose values are all ordered, `!e.age.ge(i32::MIN)` is such a test. A
+/// filter ignores a field's default and its aliases: it compares what is stored under the field's
+/// own name.
 ///
 /// ```
 /// use tablesdk::TableEntity;
@@ -60,8 +63,8 @@ use crate::value_error::MissingSlot;
 ///     assert_eq!(filter.to_string(), text);
 /// }
 /// ```
-// `F` is the type of the field and not of its value: `Column<Employee, Option<String>>` compares with strings and, when selected,
-// yields an `Option<String>`.
+// `F` is the type of the field and not of its value: `Column<Employee, Option<String>>` compares
+// with strings and, when selected, yields an `Option<String>`.
 pub struct Column<E, F> {
     scope: ColumnScope,
     name: &'static str,
@@ -233,7 +236,8 @@ impl<E, F> Column<E, F> {
     }
 }
 
-/// The operator for the string forms of keys whose order is the reverse of the order of their values.
+/// The operator for the string forms of keys whose order is the reverse of the order of their
+/// values.
 const fn mirrored(operator: ComparisonOperator) -> ComparisonOperator {
     use ComparisonOperator::{
         Equal, GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual, NotEqual,
@@ -281,7 +285,8 @@ impl<E, F: Field> Column<E, F> {
         self.compare(ComparisonOperator::LessThanOrEqual, literal)
     }
 
-    /// Within the range, such as `18..65`. An open end adds no condition, and `..` adds none at all.
+    /// Within the range, such as `18..65`. An open end adds no condition, and `..` adds none at
+    /// all.
     ///
     /// ```
     /// use tablesdk::query::Column;
@@ -326,8 +331,8 @@ impl<E, F: Field> Column<E, F> {
 }
 
 impl<E, F: Field> Column<E, F> {
-    /// Starts with the prefix: a half-open range, for which the service can seek in a key. Every string starts with the empty
-    /// prefix, but an absent property does not match.
+    /// Starts with the prefix: a half-open range, for which the service can seek in a key. Every
+    /// string starts with the empty prefix, but an absent property does not match.
     ///
     /// ```
     /// use tablesdk::query::Column;

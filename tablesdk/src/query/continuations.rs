@@ -1,13 +1,14 @@
 //! The check that the continuation tokens of a scan advance. Knows nothing of the items of the
 //! scan.
 //!
-//! A token says where the next page starts. A scan that meets a token again would read the same pages for ever. Tokens are
-//! opaque, on Cosmos DB more than on Azure, so their order says nothing: only equal ones prove a cycle.
+//! A token says where the next page starts. A scan that meets a token again would read the same
+//! pages for ever. Tokens are opaque, on Cosmos DB more than on Azure, so their order says nothing:
+//! only equal ones prove a cycle.
 
 use std::sync::{Mutex, PoisonError};
 
-/// The tokens of one scan. Finds a cycle of any length in constant memory: it remembers one token, and another one after 1, 2,
-/// 4, 8 … pages (Brent's algorithm).
+/// The tokens of one scan. Finds a cycle of any length in constant memory: it remembers one token,
+/// and another one after 1, 2, 4, 8 … pages (Brent's algorithm).
 #[derive(Debug)]
 pub(crate) struct Continuations<C>(Mutex<Watch<C>>);
 

@@ -36,7 +36,8 @@ impl<E> DynamicColumn<E> {
         le LessThanOrEqual;
     }
 
-    /// Within the range, such as `18..65`. An open end adds no condition, and `..` adds none at all.
+    /// Within the range, such as `18..65`. An open end adds no condition, and `..` adds none at
+    /// all.
     pub fn between(self, range: impl PropertyRange) -> Filter<E> {
         use ComparisonOperator::{GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual};
         let bounds = range.into_bounds();
@@ -74,8 +75,8 @@ impl<E> DynamicColumn<E> {
         })
     }
 
-    /// A string that starts with the prefix: a half-open range, for which the service can seek in a key. Every string starts with the
-    /// empty prefix, but an absent property does not match.
+    /// A string that starts with the prefix: a half-open range, for which the service can seek in a
+    /// key. Every string starts with the empty prefix, but an absent property does not match.
     pub fn starts_with(self, prefix: &str) -> Filter<E> {
         self.condition(|name| Ok(starting_with(name, prefix)))
     }

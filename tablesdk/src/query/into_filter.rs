@@ -49,8 +49,9 @@ impl<E> IntoFilter<E> for Filter<E> {
     }
 }
 
-// The methods of a column with the same names take `&self`, so that they come first for a reference to a column, too. The operators exist so that the compiler reaches the message of `IntoFilter`. Without them, it says that `>` cannot be applied,
-// and no attribute changes that message.
+// The methods of a column with the same names take `&self`, so that they come first for a reference
+// to a column, too. The operators exist so that the compiler reaches the message of `IntoFilter`.
+// Without them, it says that `>` cannot be applied, and no attribute changes that message.
 
 macro_rules! refuse_operators {
     ($([$($param:ident),+] $column:ty;)+) => {
@@ -76,8 +77,9 @@ refuse_operators! {
     [E] DynamicColumn<E>;
 }
 
-/// Ends the compilation of a comparison outside of a filter. It reads the size of the other side, which no type has, because the compiler evaluates
-/// a constant that depends on no type when it optimizes this crate, although nothing is compared here.
+/// Ends the compilation of a comparison outside of a filter. It reads the size of the other side,
+/// which no type has, because the compiler evaluates a constant that depends on no type when it
+/// optimizes this crate, although nothing is compared here.
 ///
 /// ```compile_fail,E0080
 #[doc = include_str!("../docs/employees.md")]

@@ -7,8 +7,8 @@ use super::opaque_column::{incomparable, opaque_column};
 use crate::entity::json::json_field;
 use crate::entity::{EntityError, JsonField};
 
-/// A column of entity `E` whose field is stored as JSON. It can be selected, but not compared with, since the service only sees a
-/// string.
+/// A column of entity `E` whose field is stored as JSON. It can be selected, but not compared with,
+/// since the service only sees a string.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]

@@ -9,10 +9,11 @@ use super::opaque_column::incomparable;
 use crate::entity::key::{KeyAccess, KeyTemplate};
 use crate::entity::{ColumnScope, EntityError, VariantRows};
 
-/// A part of the key of entity `E`, which no property holds: it can be selected, but not compared with.
+/// A part of the key of entity `E`, which no property holds: it can be selected, but not compared
+/// with.
 ///
-/// Ranges of rows are given by their keys: `.rows(Employee::rows().id(100..=199))`. To have a part as a property, too, mark its
-/// field `#[table(store)]`.
+/// Ranges of rows are given by their keys: `.rows(Employee::rows().id(100..=199))`. To have a part
+/// as a property, too, mark its field `#[table(store)]`.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]

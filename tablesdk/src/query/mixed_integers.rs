@@ -4,11 +4,14 @@ use std::borrow::Cow;
 
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 
-/// A comparison that is also right for a stored Int32. The service does not widen stored values, only literals.
+/// A comparison that is also right for a stored Int32. The service does not widen stored values,
+/// only literals.
 ///
-/// A literal in the range of Int32 is printed as an Int32. No Int32 equals a literal outside that range, and all of them are on the
-/// same side of it. The filter states this in a separate term, since a value of another type than the literal counts as less.
-// SERVICE: that a mismatch counts as less is what is known; what is printed is right for a mismatch that matches nothing, too.
+/// A literal in the range of Int32 is printed as an Int32. No Int32 equals a literal outside that
+/// range, and all of them are on the same side of it. The filter states this in a separate term,
+/// since a value of another type than the literal counts as less.
+// SERVICE: that a mismatch counts as less is what is known; what is printed is right for a mismatch
+// that matches nothing, too.
 pub(super) fn comparison(
     name: Cow<'static, str>,
     operator: ComparisonOperator,

@@ -1,8 +1,8 @@
 //! The parts of a query: columns, filters, projections, and the streams of its results.
 //!
-//! Queries begin with [`TableClient::query`](crate::TableClient::query), and their options are methods of
-//! [`QueryEntities`](crate::action::QueryEntities). The guides to [queries](crate::guide::queries) and [paging](crate::guide::paging)
-//! put it together.
+//! Queries begin with [`TableClient::query`](crate::TableClient::query), and their options are
+//! methods of [`QueryEntities`](crate::action::QueryEntities). The guides to
+//! [queries](crate::guide::queries) and [paging](crate::guide::paging) put it together.
 
 pub(crate) mod column;
 mod continuations;

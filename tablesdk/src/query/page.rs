@@ -1,4 +1,5 @@
-//! A page of a query, and the token that the next page, or a repair, starts from. This module does not know how a page is fetched.
+//! A page of a query, and the token that the next page, or a repair, starts from. This module does
+//! not know how a page is fetched.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +14,8 @@ use crate::error::{Error, ErrorKind};
 
 /// Some items of a query, and where the next ones start.
 ///
-/// For serde (feature `serde`) it is `{"items":[…],"next":"…"}`. After the last page `next` is null.
+/// For serde (feature `serde`) it is `{"items":[…],"next":"…"}`. After the last page `next` is
+/// null.
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -43,8 +45,9 @@ pub struct Page<T> {
 }
 
 impl<T> Page<T> {
-    /// A page of these items: for a fake of a program's own trait, in its tests. [`PageToken::fake`] makes a token. The
-    /// [guide to testing](crate::guide::testing#without-a-table) shows a fake.
+    /// A page of these items: for a fake of a program's own trait, in its tests.
+    /// [`PageToken::fake`] makes a token. The [guide to
+    /// testing](crate::guide::testing#without-a-table) shows a fake.
     ///
     /// ```
     /// use tablesdk::query::Page;
@@ -57,11 +60,12 @@ impl<T> Page<T> {
     }
 }
 
-/// The position at which a page of a query starts, or a [repair](crate::index::Repair::resume_at) resumes. Its string form fits into a URL: hand it out, and parse it when it comes back.
+/// The position at which a page of a query starts, or a [repair](crate::index::Repair::resume_at)
+/// resumes. Its string form fits into a URL: hand it out, and parse it when it comes back.
 ///
-/// The token contains a key of the table in readable form and is not signed. It grants no access: the credential and the query
-/// determine what can be read, never the token. The token does not contain the query: to continue, run the same query, even in
-/// another process or on another day.
+/// The token contains a key of the table in readable form and is not signed. It grants no access:
+/// the credential and the query determine what can be read, never the token. The token does not
+/// contain the query: to continue, run the same query, even in another process or on another day.
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -90,8 +94,8 @@ pub struct PageToken {
 }
 
 impl PageToken {
-    /// A token of no query, for a [page](Page::new) of a fake: it stands for a page that starts at that key. A query of a table rejects
-    /// it, as it does the token of any other query.
+    /// A token of no query, for a [page](Page::new) of a fake: it stands for a page that starts at
+    /// that key. A query of a table rejects it, as it does the token of any other query.
     ///
     /// ```
     /// use tablesdk::key::EntityKey;
@@ -130,7 +134,8 @@ impl PageToken {
         self.into_continuation_of(&[query])
     }
 
-    /// As [`into_continuation`](Self::into_continuation), for a query that is known by several fingerprints.
+    /// As [`into_continuation`](Self::into_continuation), for a query that is known by several
+    /// fingerprints.
     pub(crate) fn into_continuation_of(
         self,
         queries: &[u64],
@@ -143,7 +148,8 @@ impl PageToken {
     }
 }
 
-/// Distinguishes queries by table, filter and projection. It is the same in every build, since tokens outlive programs.
+/// Distinguishes queries by table, filter and projection. It is the same in every build, since
+/// tokens outlive programs.
 pub(crate) fn fingerprint<'t>(texts: impl IntoIterator<Item = &'t str>) -> u64 {
     // FNV-1a, with a byte that no text has after each of them.
     let mut hash = 0xCBF2_9CE4_8422_2325_u64;
@@ -215,7 +221,8 @@ fn parse(text: &str) -> Option<PageToken> {
     })
 }
 
-/// The error of a page that starts at a token of the caller. The service itself finds out that a token was changed behind what identifies its query.
+/// The error of a page that starts at a token of the caller. The service itself finds out that a
+/// token was changed behind what identifies its query.
 pub(crate) fn of_token(error: Error) -> Error {
     let is_refused = error.kind() == ErrorKind::Service && error.code().is_some();
     if !is_refused || error.status() != Some(StatusCode::BAD_REQUEST) {

@@ -1,4 +1,5 @@
-//! The ranges that a column can be compared with: of literals of its type, or of any properties if the column is given by its name.
+//! The ranges that a column can be compared with: of literals of its type, or of any properties if
+//! the column is given by its name.
 
 use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 

@@ -63,7 +63,8 @@ pub trait Selection<E>: sealed::Sealed + Send + Sync + 'static {
     #[doc(hidden)]
     const IS_UNVERIFIED: bool = false;
 
-    /// Reads an item from an entity of the answer. What it does may be done again for the same entity, unless it needs a list.
+    /// Reads an item from an entity of the answer. What it does may be done again for the same
+    /// entity, unless it needs a list.
     #[doc(hidden)]
     fn read(&self, entity: &mut EntityCursor<'_, '_>) -> Result<Self::Item, SelectionError>;
 }

@@ -1,4 +1,5 @@
-//! The selections of the library's own queries: keys, values, row keys with items, and nothing but that an entity exists.
+//! The selections of the library's own queries: keys, values, row keys with items, and nothing but
+//! that an entity exists.
 
 use tablesdk_protocol::wire::json::EntityCursor;
 use tablesdk_protocol::{ETag, EntityKey, KeyKind, RowKey};
@@ -71,7 +72,8 @@ impl<E, T: Send + 'static, S: Selection<E, Item = Stored<T>>> Selection<E> for V
     }
 }
 
-/// A selection, and the row key of each item, which a projection need not have: for a read that merges partitions.
+/// A selection, and the row key of each item, which a projection need not have: for a read that
+/// merges partitions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keyed<S>(S);
 

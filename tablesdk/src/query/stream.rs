@@ -1,4 +1,5 @@
-//! Items as a stream: the only module that follows continuations, and that knows which errors end a stream.
+//! Items as a stream: the only module that follows continuations, and that knows which errors end a
+//! stream.
 
 use std::fmt;
 use std::future;
@@ -15,7 +16,8 @@ use crate::pipeline::{in_current_span, joined_of, read_ahead};
 
 /// The items of a query. Pages are fetched as items are consumed.
 ///
-/// For an entity that cannot be read, the stream yields an error with its key, and continues. It ends after any other error.
+/// For an entity that cannot be read, the stream yields an error with its key, and continues. It
+/// ends after any other error.
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -51,7 +53,8 @@ enum Rest<T> {
 type Items<T> = Pin<Box<dyn Stream<Item = Result<T, Error>> + Send>>;
 
 impl<T: Send + 'static> EntityStream<T> {
-    /// Reads page after page, each from the end of the page before, until there are no more items or `take` items were read.
+    /// Reads page after page, each from the end of the page before, until there are no more items
+    /// or `take` items were read.
     ///
     /// `fetch` gets the continuation and the largest `$top` that is still useful.
     pub(crate) fn follow<C, F, R>(pages: Pages, mut fetch: F) -> Self
@@ -120,7 +123,8 @@ impl<T: Send + 'static> EntityStream<T> {
         Ok(items)
     }
 
-    /// The first `take` items of a stream, or all, up to the first error that is not about one entity.
+    /// The first `take` items of a stream, or all, up to the first error that is not about one
+    /// entity.
     pub(crate) fn first(
         take: Option<usize>,
         items: impl Stream<Item = Result<T, Error>> + Send + 'static,

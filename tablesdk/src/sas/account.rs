@@ -9,10 +9,11 @@ use super::url::SasUrl;
 use crate::error::Error;
 use crate::pipeline::PipelineHandle;
 
-/// Builds and signs a shared access signature for an account. See [`TableServiceClient::sas`](crate::TableServiceClient::sas).
+/// Builds and signs a shared access signature for an account. See
+/// [`TableServiceClient::sas`](crate::TableServiceClient::sas).
 ///
-/// Permissions and kinds of resource add up. If another option is set twice, the last value counts. [`sign`](Self::sign) reports bad
-/// input.
+/// Permissions and kinds of resource add up. If another option is set twice, the last value counts.
+/// [`sign`](Self::sign) reports bad input.
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -62,13 +63,15 @@ impl AccountSasBuilder {
         self
     }
 
-    /// Makes the signature valid for this kind of resource as well. Without any kind, the signature is valid for nothing.
+    /// Makes the signature valid for this kind of resource as well. Without any kind, the signature
+    /// is valid for nothing.
     pub fn on(mut self, resource_types: ResourceTypes) -> Self {
         self.resource_types |= resource_types;
         self
     }
 
-    /// Makes the signature valid for these services; for tables by default. Tables must be among them.
+    /// Makes the signature valid for these services; for tables by default. Tables must be among
+    /// them.
     pub fn services(mut self, services: Services) -> Self {
         self.services = services;
         self
@@ -78,9 +81,11 @@ impl AccountSasBuilder {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input) when the service would refuse it, or it would be of no use: nothing is allowed,
-    /// there is no kind of resource, tables are not among the services, it never expires, expires before it starts or has expired.
-    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) when the client has no account key.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) when the service would refuse it, or it would
+    /// be of no use: nothing is allowed, there is no kind of resource, tables are not among the
+    /// services, it never expires, expires before it starts or has expired.
+    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) when the client has no account
+    /// key.
     pub fn sign(mut self) -> Result<SasUrl, Error> {
         let (start, expiry) = self.terms.times(self.pipeline.now())?;
         let expiry = expiry.ok_or_else(|| refused(InvalidTerms::NoExpiry))?;

@@ -8,11 +8,12 @@ use tablesdk_protocol::{EntityKey, PartitionKey};
 use crate::entity::EntityError;
 use crate::entity::key::IntoEntityKey;
 
-/// A range of keys that a shared access signature can have: from a key on, up to and including one, or both.
+/// A range of keys that a shared access signature can have: from a key on, up to and including one,
+/// or both.
 ///
-/// The ends are typed keys such as `Employee::key("Sales", "1")`, or the texts of partition key and row key as they are stored. They
-/// compare by partition key first, in the order in which queries return entities: the range from `("A", "5")` to `("C", "1")` has
-/// all of partition `B` in it.
+/// The ends are typed keys such as `Employee::key("Sales", "1")`, or the texts of partition key and
+/// row key as they are stored. They compare by partition key first, in the order in which queries
+/// return entities: the range from `("A", "5")` to `("C", "1")` has all of partition `B` in it.
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -103,8 +104,8 @@ pub(super) fn partitions(
     Ok(SasKeyRange::new(Some(bound(first)), Some(bound(last))))
 }
 
-// SERVICE: an empty field counts as an absent one. At the start of a range that is the same; at its end it would let in
-// everything that comes behind.
+// SERVICE: an empty field counts as an absent one. At the start of a range that is the same; at its
+// end it would let in everything that comes behind.
 fn lower(key: &EntityKey) -> Result<Option<SasBound>, InvalidRange> {
     let (partition_key, row_key) = texts(key);
     match (partition_key.is_empty(), row_key.is_empty()) {

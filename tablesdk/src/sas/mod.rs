@@ -1,11 +1,15 @@
-//! Shared access signatures: URLs that grant some operations for a limited time, without a key of the account.
+//! Shared access signatures: URLs that grant some operations for a limited time, without a key of
+//! the account.
 //!
-//! Signing needs the account's key and sends no request. [`TableClient::sas`](crate::TableClient::sas) signs for the entities of a
-//! table, or for some of them; [`TableServiceClient::sas`](crate::TableServiceClient::sas) signs for a whole account. The recipient
-//! of the [`SasUrl`] makes a client from it with [`TableClient::from_sas_url`](crate::TableClient::from_sas_url).
+//! Signing needs the account's key and sends no request.
+//! [`TableClient::sas`](crate::TableClient::sas) signs for the entities of a table, or for some of
+//! them; [`TableServiceClient::sas`](crate::TableServiceClient::sas) signs for a whole account. The
+//! recipient of the [`SasUrl`] makes a client from it with
+//! [`TableClient::from_sas_url`](crate::TableClient::from_sas_url).
 //!
-//! A single signature cannot be revoked: it ends when it expires, or when the key that signed it is replaced. A
-//! signature that names a [stored access policy](StoredAccessPolicy) of the table also ends when that policy does.
+//! A single signature cannot be revoked: it ends when it expires, or when the key that signed it is
+//! replaced. A signature that names a [stored access policy](StoredAccessPolicy) of the table also
+//! ends when that policy does.
 //!
 //! ```
 #![doc = include_str!("../docs/employees.md")]

@@ -8,8 +8,9 @@ use crate::error::Error;
 
 /// A stored access policy: what the table says about shared access signatures that name it.
 ///
-/// A signature that was given away cannot be taken back, but the policy it names can: change it, or leave it out of
-/// [`set_access_policy`](crate::TableClient::set_access_policy), and every signature that names it follows, within 30 seconds.
+/// A signature that was given away cannot be taken back, but the policy it names can: change it, or
+/// leave it out of [`set_access_policy`](crate::TableClient::set_access_policy), and every
+/// signature that names it follows, within 30 seconds.
 ///
 /// A table has up to five of them. What a policy leaves open, the signature says.
 ///
@@ -32,8 +33,8 @@ pub struct StoredAccessPolicy {
 }
 
 impl StoredAccessPolicy {
-    /// A policy that says nothing yet. The id is what signatures name it by: 1 to 64 characters, none of them a control character,
-    /// and no other policy's of the table.
+    /// A policy that says nothing yet. The id is what signatures name it by: 1 to 64 characters,
+    /// none of them a control character, and no other policy's of the table.
     pub fn new(id: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -51,8 +52,8 @@ impl StoredAccessPolicy {
         self
     }
 
-    /// Signatures hold from that time on. Takes a [`Timestamp`], a [`SystemTime`](std::time::SystemTime) or, with the feature
-    /// `time`, an `OffsetDateTime`.
+    /// Signatures hold from that time on. Takes a [`Timestamp`], a
+    /// [`SystemTime`](std::time::SystemTime) or, with the feature `time`, an `OffsetDateTime`.
     #[must_use]
     pub fn starts_at<T: TryInto<Timestamp, Error: Into<OptionProblem>>>(mut self, time: T) -> Self {
         self.start = self.note(time.try_into());

@@ -14,9 +14,11 @@ use crate::entity::key::IntoPartitionKey;
 use crate::error::Error;
 use crate::pipeline::Table;
 
-/// Builds and signs a shared access signature for entities of a table. See [`TableClient::sas`](crate::TableClient::sas).
+/// Builds and signs a shared access signature for entities of a table. See
+/// [`TableClient::sas`](crate::TableClient::sas).
 ///
-/// Permissions add up. If another option is set twice, the last value counts. [`sign`](Self::sign) reports bad input.
+/// Permissions add up. If another option is set twice, the last value counts. [`sign`](Self::sign)
+/// reports bad input.
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -76,9 +78,11 @@ impl TableSasBuilder {
         self
     }
 
-    /// Covers the entities in that range of keys alone. Both ends are in it: `first..=last`, `first..`, or `..=last`.
+    /// Covers the entities in that range of keys alone. Both ends are in it: `first..=last`,
+    /// `first..`, or `..=last`.
     ///
-    /// Outside the range, a get finds nothing, a query returns nothing, and a write is refused as `AuthorizationFailure`.
+    /// Outside the range, a get finds nothing, a query returns nothing, and a write is refused as
+    /// `AuthorizationFailure`.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -134,24 +138,25 @@ impl TableSasBuilder {
         self.terms.note(range).unwrap_or_default()
     }
 
-    /// Grants what a [stored access policy](super::StoredAccessPolicy) of the table says, permissions and times: it
-    /// can be changed, and deleted, after the signature was given away.
+    /// Grants what a [stored access policy](super::StoredAccessPolicy) of the table says,
+    /// permissions and times: it can be changed, and deleted, after the signature was given away.
     ///
-    /// The policy sets everything: permissions and times of the signature itself are an error here. For a policy that leaves some
-    /// of them open, use [`with_partial_policy`](Self::with_partial_policy).
+    /// The policy sets everything: permissions and times of the signature itself are an error here.
+    /// For a policy that leaves some of them open, use
+    /// [`with_partial_policy`](Self::with_partial_policy).
     pub fn with_policy(self, id: impl Into<String>) -> Self {
         self.policy(id.into(), false)
     }
 
-    /// Grants what a [stored access policy](super::StoredAccessPolicy) of the table grants. The signature itself sets what the
-    /// policy leaves open: permissions, start or expiry. If both set the same one, the service refuses the request with
-    /// `AuthenticationFailed`.
+    /// Grants what a [stored access policy](super::StoredAccessPolicy) of the table grants. The
+    /// signature itself sets what the policy leaves open: permissions, start or expiry. If both set
+    /// the same one, the service refuses the request with `AuthenticationFailed`.
     pub fn with_partial_policy(self, id: impl Into<String>) -> Self {
         self.policy(id.into(), true)
     }
 
-    // Two methods, because the service refuses a signature that repeats what the policy says, and the client does not know the policy. The
-    // usual form takes nothing in addition to the policy.
+    // Two methods, because the service refuses a signature that repeats what the policy says, and
+    // the client does not know the policy. The usual form takes nothing in addition to the policy.
     fn policy(mut self, id: String, is_partial: bool) -> Self {
         let length = id.chars().count();
         if length == 0 || length > POLICY_ID_LENGTH_MAX || id.chars().any(char::is_control) {
@@ -165,10 +170,12 @@ impl TableSasBuilder {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input) when the service would refuse the signature, or when the signature would be
-    /// useless: it allows nothing, never expires, expires before it starts or has expired, its keys end before they start, it has a
-    /// policy and terms of its own, or the name of the table breaks the rules.
-    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) when the client has no account key.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) when the service would refuse the signature,
+    /// or when the signature would be useless: it allows nothing, never expires, expires before it
+    /// starts or has expired, its keys end before they start, it has a policy and terms of its own,
+    /// or the name of the table breaks the rules.
+    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) when the client has no account
+    /// key.
     pub fn sign(mut self) -> Result<SasUrl, Error> {
         let pipeline = &self.table.pipeline;
         let name: TableName = self.table.checked_name(OPERATION)?;

@@ -95,11 +95,12 @@ impl Terms {
 macro_rules! term_options {
     ($builder:ident) => {
         impl $builder {
-            /// Makes the signature valid from that time on; at once by default. Takes a [`Timestamp`](crate::Timestamp), a
-            /// [`SystemTime`](std::time::SystemTime) or, with the feature `time`, an `OffsetDateTime`. Only whole seconds count.
+            /// Makes the signature valid from that time on; at once by default. Takes a
+            /// [`Timestamp`](crate::Timestamp), a [`SystemTime`](std::time::SystemTime) or, with
+            /// the feature `time`, an `OffsetDateTime`. Only whole seconds count.
             ///
-            /// The service's clock decides, and it can differ from this machine's clock by seconds. For a signature that is valid at
-            /// once, do not set this time.
+            /// The service's clock decides, and it can differ from this machine's clock by seconds.
+            /// For a signature that is valid at once, do not set this time.
             pub fn starts_at<T>(mut self, time: T) -> Self
             where
                 T: TryInto<tablesdk_protocol::Timestamp, Error: Into<super::terms::OptionProblem>>,
@@ -114,7 +115,8 @@ macro_rules! term_options {
                 self
             }
 
-            /// Makes the signature valid until that time. Takes the same types as [`starts_at`](Self::starts_at).
+            /// Makes the signature valid until that time. Takes the same types as
+            /// [`starts_at`](Self::starts_at).
             pub fn expires_at<T>(mut self, time: T) -> Self
             where
                 T: TryInto<tablesdk_protocol::Timestamp, Error: Into<super::terms::OptionProblem>>,
@@ -130,14 +132,16 @@ macro_rules! term_options {
                 self
             }
 
-            /// Makes the signature valid over https only. The service refuses it over http with `AuthorizationProtocolMismatch`.
+            /// Makes the signature valid over https only. The service refuses it over http with
+            /// `AuthorizationProtocolMismatch`.
             pub fn https_only(mut self) -> Self {
                 self.terms.protocol = Some(tablesdk_protocol::auth::sas::SasProtocol::Https);
                 self
             }
 
-            /// Makes the signature valid only from that address, or from that range of addresses. The service refuses it from other
-            /// addresses with `AuthorizationSourceIPMismatch`. Behind a proxy, the service sees the address of the proxy.
+            /// Makes the signature valid only from that address, or from that range of addresses.
+            /// The service refuses it from other addresses with `AuthorizationSourceIPMismatch`.
+            /// Behind a proxy, the service sees the address of the proxy.
             pub fn ip(mut self, range: impl super::terms::IpRange) -> Self {
                 self.terms.ip(range);
                 self
@@ -148,7 +152,8 @@ macro_rules! term_options {
 
 pub(super) use term_options;
 
-/// The addresses from which a shared access signature may be used: one, or a range with both ends in it.
+/// The addresses from which a shared access signature may be used: one, or a range with both ends
+/// in it.
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]

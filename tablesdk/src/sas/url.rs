@@ -13,10 +13,12 @@ use crate::credential::{Sas, Signer};
 use crate::error::Error;
 use crate::pipeline::Pipeline;
 
-/// The URL of an account or of a table, with a shared access signature: everything that a client needs.
+/// The URL of an account or of a table, with a shared access signature: everything that a client
+/// needs.
 ///
-/// The string form grants access: any client that has it can do what the signature allows. `Debug` leaves the signature out, and
-/// there is no `Display`: only [`expose`](Self::expose) returns the string.
+/// The string form grants access: any client that has it can do what the signature allows. `Debug`
+/// leaves the signature out, and there is no `Display`: only [`expose`](Self::expose) returns the
+/// string.
 ///
 /// ```
 /// use tablesdk::sas::SasUrl;
@@ -111,8 +113,9 @@ impl SasUrl {
     }
 }
 
-/// Parses a URL with a signature. The signature, which is for a table or for the account, determines whether the last segment names
-/// a table. So does the host, where it is one of the service's.
+/// Parses a URL with a signature. The signature, which is for a table or for the account,
+/// determines whether the last segment names a table. So does the host, where it is one of the
+/// service's.
 impl FromStr for SasUrl {
     type Err = Error;
 
@@ -124,7 +127,8 @@ impl FromStr for SasUrl {
         let endpoint: Endpoint = url.parse().map_err(Error::configuration)?;
         let (rest, last) = endpoint.path().rsplit_once('/').unwrap_or_default();
         let is_table = match sas.table() {
-            // The only character of a table's name that is escaped: a dollar in front of those of the metrics.
+            // The only character of a table's name that is escaped: a dollar in front of those of
+            // the metrics.
             Some(signed) => last.eq_ignore_ascii_case(&signed.replace("%24", "$")),
             None => {
                 let segments = endpoint.path().split('/').filter(|part| !part.is_empty());
@@ -148,8 +152,8 @@ impl FromStr for SasUrl {
     }
 }
 
-/// How many segments of the path belong to the account, where the host shows it: none at a host of the service, one at an IP
-/// address or `localhost`, where emulators run.
+/// How many segments of the path belong to the account, where the host shows it: none at a host of
+/// the service, one at an IP address or `localhost`, where emulators run.
 fn places_account(endpoint: &Endpoint) -> Option<usize> {
     let host = endpoint.host();
     let (_, domain) = host.split_once('.').unwrap_or_default();

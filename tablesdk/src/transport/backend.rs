@@ -4,8 +4,9 @@ use tablesdk_protocol::Endpoint;
 
 /// The service behind an endpoint.
 ///
-/// It is derived from the host; a server in the same process says it. Where the host does not identify the service, such as behind a proxy or for an emulator of Cosmos
-/// DB, set it with [`TableServiceClientBuilder::backend`](crate::TableServiceClientBuilder::backend).
+/// It is derived from the host; a server in the same process says it. Where the host does not
+/// identify the service, such as behind a proxy or for an emulator of Cosmos DB, set it with
+/// [`TableServiceClientBuilder::backend`](crate::TableServiceClientBuilder::backend).
 ///
 /// ```
 /// use tablesdk::TableServiceClient;
@@ -20,14 +21,16 @@ use tablesdk_protocol::Endpoint;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Backend {
-    /// Azure Cosmos DB for Table. It knows no `PATCH`: merges are sent as `POST` with `X-HTTP-Method: MERGE`.
+    /// Azure Cosmos DB for Table. It knows no `PATCH`: merges are sent as `POST` with
+    /// `X-HTTP-Method: MERGE`.
     Cosmos,
     /// Azure Table storage, an emulator of it, or the bundled server.
     Storage,
 }
 
 impl Backend {
-    /// Cosmos DB for a host such as `account.table.cosmos.azure.com`, in whatever cloud; Table storage for any other.
+    /// Cosmos DB for a host such as `account.table.cosmos.azure.com`, in whatever cloud; Table
+    /// storage for any other.
     pub(crate) fn of(endpoint: &Endpoint) -> Self {
         let host = endpoint.as_str().split('/').nth(2).unwrap_or_default();
         let host = host.to_ascii_lowercase();

@@ -17,8 +17,8 @@ use crate::error::Error;
 
 /// Sends requests over HTTP with a [`reqwest::Client`].
 ///
-/// Connecting may take 5 seconds. How long a whole request may take is up to [`RetryPolicy::try_timeout`](crate::RetryPolicy::try_timeout).
-/// A response may have 64 MiB.
+/// Connecting may take 5 seconds. How long a whole request may take is up to
+/// [`RetryPolicy::try_timeout`](crate::RetryPolicy::try_timeout). A response may have 64 MiB.
 ///
 /// ```
 /// use std::time::Duration;
@@ -42,8 +42,9 @@ pub struct ReqwestTransport {
 }
 
 impl ReqwestTransport {
-    /// A transport with a connection pool of its own. It trusts the authorities that the system trusts, and uses the proxies that
-    /// the environment names in `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`.
+    /// A transport with a connection pool of its own. It trusts the authorities that the system
+    /// trusts, and uses the proxies that the environment names in `HTTPS_PROXY`, `HTTP_PROXY`,
+    /// `ALL_PROXY` and `NO_PROXY`.
     ///
     /// # Errors
     ///
@@ -62,9 +63,10 @@ impl ReqwestTransport {
         Ok(Self::from_client(client))
     }
 
-    /// A transport over a client of your own, of `reqwest` 0.13: with other certificates, proxies, resolvers or limits of its
-    /// pool. It must not follow redirects, since a signature is for one URL, nor retry requests, since only
-    /// [`RetryPolicy`](crate::RetryPolicy) knows which requests may be retried, nor decompress responses without a limit.
+    /// A transport over a client of your own, of `reqwest` 0.13: with other certificates, proxies,
+    /// resolvers or limits of its pool. It must not follow redirects, since a signature is for one
+    /// URL, nor retry requests, since only [`RetryPolicy`](crate::RetryPolicy) knows which requests
+    /// may be retried, nor decompress responses without a limit.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -95,15 +97,18 @@ impl ReqwestTransport {
         }
     }
 
-    /// Moves all connections to a thread of this transport, which ends with the last clone of the transport.
+    /// Moves all connections to a thread of this transport, which ends with the last clone of the
+    /// transport.
     ///
-    /// Use it if the peer is not trusted. By default, connections share the threads of the caller's runtime. A peer that sends data
-    /// faster than the client reads it, such as endless informational responses, can keep a thread busy for up to 50 MB at a time.
-    /// On a runtime of one thread, no timer fires meanwhile, and an operation ends later than its
-    /// [deadline](crate::RetryPolicy::deadline). On a thread of their own, connections cannot delay a deadline. The price is that each
-    /// request passes between two threads.
+    /// Use it if the peer is not trusted. By default, connections share the threads of the caller's
+    /// runtime. A peer that sends data faster than the client reads it, such as endless
+    /// informational responses, can keep a thread busy for up to 50 MB at a time. On a runtime of
+    /// one thread, no timer fires meanwhile, and an operation ends later than its
+    /// [deadline](crate::RetryPolicy::deadline). On a thread of their own, connections cannot delay
+    /// a deadline. The price is that each request passes between two threads.
     ///
-    /// Do not use it in tests with paused time: tokio advances the time without waiting for other threads.
+    /// Do not use it in tests with paused time: tokio advances the time without waiting for other
+    /// threads.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -129,8 +134,8 @@ impl ReqwestTransport {
         Ok(Self { io_thread, ..self })
     }
 
-    /// A transport with a connection pool of its own, which goes through a proxy, such as `http://proxy.contoso.example:3128`. A user and
-    /// a password may stand in front of the host.
+    /// A transport with a connection pool of its own, which goes through a proxy, such as
+    /// `http://proxy.contoso.example:3128`. A user and a password may stand in front of the host.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -152,7 +157,8 @@ impl ReqwestTransport {
     ///
     /// # Errors
     ///
-    /// When the string is not the URL of a proxy, or TLS cannot be set up. The error does not contain the string.
+    /// When the string is not the URL of a proxy, or TLS cannot be set up. The error does not
+    /// contain the string.
     pub fn through_proxy(proxy: &str) -> Result<Self, Error> {
         // The cause may contain the string, and the string a password.
         let proxy = reqwest::Proxy::all(proxy).map_err(|_| {
@@ -222,7 +228,8 @@ fn failure(error: reqwest::Error) -> TransportError {
     }
 }
 
-// The URL may hold a shared access signature, and the endpoint is in the error of the operation anyway.
+// The URL may hold a shared access signature, and the endpoint is in the error of the operation
+// anyway.
 fn not_sent(error: reqwest::Error) -> TransportError {
     TransportError::not_sent(Reason(error.without_url()))
 }
@@ -231,7 +238,8 @@ fn maybe_sent(error: reqwest::Error) -> TransportError {
     TransportError::maybe_sent(Reason(error.without_url()))
 }
 
-/// The reason of a failure. The outer levels of reqwest and of its HTTP client only say in which phase of a request it occurred.
+/// The reason of a failure. The outer levels of reqwest and of its HTTP client only say in which
+/// phase of a request it occurred.
 #[derive(Debug)]
 struct Reason(reqwest::Error);
 

@@ -1,8 +1,9 @@
 //! The cost of the client in a build of a program: the number of crates, and the time of a clean
 //! release build, beside a program with reqwest, serde and the same TLS.
 //!
-//! Both programs read an entity. They have the versions of the workspace's `Cargo.lock`, and are built in turns without a network. The
-//! processor time is that of cargo and of all compilers that it runs.
+//! Both programs read an entity. They have the versions of the workspace's `Cargo.lock`, and are
+//! built in turns without a network. The processor time is that of cargo and of all compilers that
+//! it runs.
 
 #[path = "../shared/machine.rs"]
 mod machine;
@@ -128,7 +129,8 @@ impl Program {
 /// The processor time, in seconds, of all programs that this one has run.
 fn processor_time_of_children() -> Result<f64, Box<dyn Error>> {
     let text = fs::read_to_string("/proc/self/stat")?;
-    // The name may have spaces, and ends in a parenthesis. The fields are `cutime` and `cstime`, in ticks of 10 ms.
+    // The name may have spaces, and ends in a parenthesis. The fields are `cutime` and `cstime`, in
+    // ticks of 10 ms.
     let (_, fields) = text.rsplit_once(')').ok_or("a malformed /proc/self/stat")?;
     let mut fields = fields.split_whitespace().skip(13);
     let mut next = || fields.next().ok_or("a malformed /proc/self/stat");

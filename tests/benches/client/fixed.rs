@@ -1,5 +1,5 @@
-//! A server of fixed bytes: the responses of our server to one request of each kind, recorded before, and sent again without a look at the
-//! request.
+//! A server of fixed bytes: the responses of our server to one request of each kind, recorded
+//! before, and sent again without a look at the request.
 
 use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};

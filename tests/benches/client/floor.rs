@@ -1,6 +1,8 @@
-//! The floor: what a program needs that uses reqwest and `serde_json` by hand, without a client for tables.
+//! The floor: what a program needs that uses reqwest and `serde_json` by hand, without a client for
+//! tables.
 //!
-//! It signs each request with Shared Key, and reads responses into the same struct. It checks only the status.
+//! It signs each request with Shared Key, and reads responses into the same struct. It checks only
+//! the status.
 
 use std::error::Error;
 use std::io::Write as _;

@@ -1,7 +1,8 @@
-//! The client's benches: processor time per operation beside a floor of reqwest and `serde_json` by hand, and beside other clients.
+//! The client's benches: processor time per operation beside a floor of reqwest and `serde_json` by
+//! hand, and beside other clients.
 //!
-//! All ask a server of fixed bytes, which runs on a thread of its own. The client and the floor take turns on the main thread, whose processor
-//! time is read from Linux's `/proc`.
+//! All ask a server of fixed bytes, which runs on a thread of its own. The client and the floor
+//! take turns on the main thread, whose processor time is read from Linux's `/proc`.
 
 mod entity;
 mod fixed;
@@ -176,7 +177,8 @@ impl Bench {
         Ok(all)
     }
 
-    /// The microseconds of processor time that two kinds of operations need each, measured in turns.
+    /// The microseconds of processor time that two kinds of operations need each, measured in
+    /// turns.
     async fn turns(
         &self,
         in_flight: usize,
@@ -194,7 +196,8 @@ impl Bench {
     }
 }
 
-/// Repeats an operation, so many at a time, and adds the microseconds of this thread and the number of operations.
+/// Repeats an operation, so many at a time, and adds the microseconds of this thread and the number
+/// of operations.
 async fn repeat(
     time: Duration,
     in_flight: usize,

@@ -1,5 +1,6 @@
-//! The other clients by name: programs that measure themselves against the same server of fixed bytes, and print one line for each operation
-//! with its name and its microseconds of processor time.
+//! The other clients by name: programs that measure themselves against the same server of fixed
+//! bytes, and print one line for each operation with its name and its microseconds of processor
+//! time.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};

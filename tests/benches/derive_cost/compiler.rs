@@ -85,10 +85,12 @@ impl Compiler {
     }
 }
 
-/// The processor time, in seconds, of all programs that this one has run, from Linux's `/proc`; `None` if it cannot be read.
+/// The processor time, in seconds, of all programs that this one has run, from Linux's `/proc`;
+/// `None` if it cannot be read.
 fn processor_time_of_children() -> Option<f64> {
     let text = fs::read_to_string("/proc/self/stat").ok()?;
-    // The name may have spaces, and ends in a parenthesis. The fields are `cutime` and `cstime`, in ticks of 10 ms.
+    // The name may have spaces, and ends in a parenthesis. The fields are `cutime` and `cstime`, in
+    // ticks of 10 ms.
     let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(13);
     let mut next = || fields.next()?.parse::<f64>().ok();
     Some((next()? + next()?) / 100.0)

@@ -1,4 +1,5 @@
-//! The compile time of structs that derive `TableEntity`, compared with the same structs and both derives of serde.
+//! The compile time of structs that derive `TableEntity`, compared with the same structs and both
+//! derives of serde.
 //!
 //! It measures the compiler alone, without cargo, in turns. Compare the ratios of the medians.
 //! Other programs on the machine disturb the processor time less than the elapsed time.

@@ -23,7 +23,8 @@ pub(crate) enum Derive {
     TableEntity,
 }
 
-/// A library of so many structs with so many fields each; with a function that writes and reads each of them, if `used`.
+/// A library of so many structs with so many fields each; with a function that writes and reads
+/// each of them, if `used`.
 pub(crate) fn source(derive: Derive, structs: usize, fields: usize, used: bool) -> String {
     let (derives, keyed) = match derive {
         Derive::Nothing => ("", false),

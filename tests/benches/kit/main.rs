@@ -1,7 +1,8 @@
 //! The cost of a server in a test: its start, its memory, its requests, a snapshot and its restore,
 //! and a journal. The start of the usual emulator, if it is installed, is beside it.
 //!
-//! All figures but those of memory are of the clock. Client and server are on one thread, as in a test of `#[tokio::test]`.
+//! All figures but those of memory are of the clock. Client and server are on one thread, as in a
+//! test of `#[tokio::test]`.
 
 #[path = "../shared/machine.rs"]
 mod machine;
@@ -122,7 +123,8 @@ fn main() -> Outcome<()> {
     report(&results, runs, matches.get_one("json"))
 }
 
-/// The memory of this process would depend on what was freed before. These are the bytes that were allocated and not freed.
+/// The memory of this process would depend on what was freed before. These are the bytes that were
+/// allocated and not freed.
 fn measure_memory(results: &mut Results, runtime: &Runtime) -> Outcome<()> {
     let mut servers = Vec::with_capacity(SERVERS as usize);
     let mut start = || {

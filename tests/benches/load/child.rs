@@ -1,4 +1,5 @@
-//! A server as a separate process, so that its processor time, its memory, its data directory and its start can be measured.
+//! A server as a separate process, so that its processor time, its memory, its data directory and
+//! its start can be measured.
 
 use std::error::Error;
 use std::fs;
@@ -114,7 +115,8 @@ struct Running {
 }
 
 impl ChildServer {
-    /// Starts a server, with its tables in memory or in a data directory within the working directory.
+    /// Starts a server, with its tables in memory or in a data directory within the working
+    /// directory.
     pub(crate) fn start(
         subject: &Subject,
         in_directory: bool,

@@ -1,4 +1,5 @@
-//! A keep-alive connection that sends bytes and reads one answer to them. Knows as much of HTTP/1.1 as that takes.
+//! A keep-alive connection that sends bytes and reads one answer to them. Knows as much of HTTP/1.1
+//! as that takes.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,5 +1,5 @@
-//! On which core a thread runs: the measured server has one, and the load another. Where the system has no `taskset`, or only one core,
-//! nothing is pinned.
+//! On which core a thread runs: the measured server has one, and the load another. Where the system
+//! has no `taskset`, or only one core, nothing is pinned.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -27,7 +27,8 @@ impl Cores {
         }
     }
 
-    /// Pins the main thread, and those that it starts from now on. Call it from the main thread alone.
+    /// Pins the main thread, and those that it starts from now on. Call it from the main thread
+    /// alone.
     pub(crate) fn pin(self) {
         let Some(list) = self.list() else { return };
         let mut command = Command::new("taskset");

@@ -1,4 +1,5 @@
-//! The processor time of a server. It measures the cost of a response even if the machine runs other programs.
+//! The processor time of a server. It measures the cost of a response even if the machine runs
+//! other programs.
 //!
 //! It is read from Linux's `/proc`; on other systems, and for a server elsewhere, it is not known.
 

@@ -4,7 +4,8 @@ use tablesdk_protocol::operation::EntityBody;
 use tablesdk_protocol::wire::json::EntityWriter;
 use tablesdk_protocol::{Guid, Timestamp, Value};
 
-/// An entity with ten properties, of every type but Binary, and strings of that many bytes together, if any.
+/// An entity with ten properties, of every type but Binary, and strings of that many bytes
+/// together, if any.
 pub(crate) fn entity(partition: &str, row: &str, number: usize, text_bytes: usize) -> EntityBody {
     let small = i32::try_from(number % 1000).unwrap_or_default();
     let guid = Guid::from_bytes((number as u128).to_be_bytes());

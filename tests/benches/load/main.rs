@@ -1,8 +1,10 @@
-//! The load program: how fast a table server responds, compared with a bare HTTP server that sends the same bytes.
+//! The load program: how fast a table server responds, compared with a bare HTTP server that sends
+//! the same bytes.
 //!
-//! Requests are built and signed before they are sent, over raw keep-alive sockets, so that the server is measured and no
-//! client. Each measurement is taken in short turns with the bare server: both see the same machine, and their ratio is what is
-//! worth reading. It knows only the protocol, so any server that speaks it can be measured. Run it with `--help`.
+//! Requests are built and signed before they are sent, over raw keep-alive sockets, so that the
+//! server is measured and no client. Each measurement is taken in short turns with the bare server:
+//! both see the same machine, and their ratio is what is worth reading. It knows only the protocol,
+//! so any server that speaks it can be measured. Run it with `--help`.
 
 mod child;
 mod connection;
@@ -37,7 +39,8 @@ use report::Row;
 use servers::{Account, BareServer, OwnServer};
 use workload::Workload;
 
-// That of the server's program, so that a ratio to the servers of this program says nothing of the allocator.
+// That of the server's program, so that a ratio to the servers of this program says nothing of the
+// allocator.
 #[cfg(not(feature = "system-allocator"))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -134,7 +137,8 @@ async fn measure_all(
         if let Floor::Bare(bare) = floor_server {
             bare.answer_with(sample);
         }
-        // How many requests of a kind that is good for once are made ready: more than were needed so far.
+        // How many requests of a kind that is good for once are made ready: more than were needed
+        // so far.
         let mut count = FIRST_COUNT;
         for connections in &settings.connections {
             progress.step(&format!("{}, {connections} connections", operation.name()));

@@ -1,5 +1,5 @@
-//! Many connections, each of which sends the next request after the last response, for some time: the number of responses, and the
-//! time of each.
+//! Many connections, each of which sends the next request after the last response, for some time:
+//! the number of responses, and the time of each.
 
 use std::error::Error;
 use std::iter;

@@ -24,8 +24,9 @@ pub(crate) fn filled(entities: usize, time: Duration) -> String {
     )
 }
 
-/// The results for a table of that many entities. A ratio of 1.00 is as good as the bare server or the other
-/// program: of the rates, and of the processor time for an answer, which other programs on the machine disturb less.
+/// The results for a table of that many entities. A ratio of 1.00 is as good as the bare server or
+/// the other program: of the rates, and of the processor time for an answer, which other programs
+/// on the machine disturb less.
 pub(crate) fn table(entities: usize, rows: &[Row]) -> String {
     let mut text = format!("{entities} entities\n\n");
     text += "| operation     | connections |   ops/s |  p50 µs |  p99 µs |  CPU µs | floor:/s |  p50 µs |  p99 µs |  CPU µs | ratio | of CPU | entities/s |\n";

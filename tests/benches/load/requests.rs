@@ -81,7 +81,8 @@ impl Requests {
     }
 }
 
-/// A request with holes for numbers. The scheme signs no bodies, so filling them leaves the signature good.
+/// A request with holes for numbers. The scheme signs no bodies, so filling them leaves the
+/// signature good.
 #[derive(Debug)]
 pub(crate) struct Template {
     bytes: Vec<u8>,

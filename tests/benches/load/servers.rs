@@ -1,4 +1,5 @@
-//! The two servers in this process, each with its own threads, and the choice of the server that is measured.
+//! The two servers in this process, each with its own threads, and the choice of the server that is
+//! measured.
 
 use std::error::Error;
 use std::io;
@@ -52,7 +53,8 @@ pub(crate) struct OwnServer {
 }
 
 impl OwnServer {
-    /// Starts the server. It runs until the process ends, but gets no more requests when the next server starts.
+    /// Starts the server. It runs until the process ends, but gets no more requests when the next
+    /// server starts.
     pub(crate) fn start(threads: usize) -> Result<Self, Box<dyn Error>> {
         let started = on_threads_of_its_own(SERVER, threads, async move |tell| {
             let server = TableServer::start().await;

@@ -1,7 +1,7 @@
 //! A table on a server, and for each operation the signed requests as bytes.
 //!
-//! The table has partitions of entities with ten properties. What is measured never depends on what was measured
-//! before: inserts take new keys, deletes get entities of their own to delete.
+//! The table has partitions of entities with ten properties. What is measured never depends on what
+//! was measured before: inserts take new keys, deletes get entities of their own to delete.
 
 use std::error::Error;
 use std::io::Write as _;
@@ -553,7 +553,8 @@ const NEW: &str = "new";
 const BATCH: usize = 100;
 /// How many connections fill a table.
 const FILLING: usize = 4;
-/// Numbers the tables of this process, which are created within one microsecond of each other, maybe.
+/// Numbers the tables of this process, which are created within one microsecond of each other,
+/// maybe.
 static TABLES: AtomicU64 = AtomicU64::new(0);
 /// How many different entities are read and written.
 const KEYS: usize = 10_000;

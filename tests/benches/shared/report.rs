@@ -1,4 +1,5 @@
-//! The command line of a bench, and its end: its table is printed, and written as JSON where that is asked for.
+//! The command line of a bench, and its end: its table is printed, and written as JSON where that
+//! is asked for.
 
 use std::error::Error;
 use std::fs;

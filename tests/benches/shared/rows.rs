@@ -1,4 +1,5 @@
-//! The rows of a table of targets, and the figures that the runs add to them: as Markdown for people, as JSON for machines.
+//! The rows of a table of targets, and the figures that the runs add to them: as Markdown for
+//! people, as JSON for machines.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,4 +1,5 @@
-//! The effect of each field attribute on the table: the name and value of the stored property, and the value that is read back.
+//! The effect of each field attribute on the table: the name and value of the stored property, and
+//! the value that is read back.
 
 use serde::{Deserialize, Serialize};
 use tablesdk::entity::ValueError;

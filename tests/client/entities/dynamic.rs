@@ -1,5 +1,5 @@
-//! Entities without a struct: every property keeps its exact type, they are accepted wherever a struct is, and they convert to and
-//! from structs.
+//! Entities without a struct: every property keeps its exact type, they are accepted wherever a
+//! struct is, and they convert to and from structs.
 
 use std::ops::Bound;
 

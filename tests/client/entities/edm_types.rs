@@ -1,4 +1,5 @@
-//! The eight EDM types up to their limits, in typed structs and in filters. `round_trips` has random values of them.
+//! The eight EDM types up to their limits, in typed structs and in filters. `round_trips` has
+//! random values of them.
 
 use fastrand::Rng;
 use tablesdk::{Guid, TableEntity, Timestamp};

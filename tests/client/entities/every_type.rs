@@ -1,4 +1,5 @@
-//! A struct with a field of every Rust type that maps to a property, and random values of that struct.
+//! A struct with a field of every Rust type that maps to a property, and random values of that
+//! struct.
 
 use std::time::Duration;
 
@@ -84,7 +85,8 @@ pub(crate) fn text(rng: &mut Rng) -> String {
         .collect()
 }
 
-/// An instant of the service, those at the ends often; not beyond the last day that every library reaches.
+/// An instant of the service, those at the ends often; not beyond the last day that every library
+/// reaches.
 fn instant(rng: &mut Rng) -> Timestamp {
     let last: Timestamp = "9999-12-30T00:00:00Z".parse().unwrap();
     let ticks = match rng.u8(..5) {

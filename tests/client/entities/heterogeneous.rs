@@ -1,4 +1,5 @@
-//! Entities of several types in one table: distinguished by their entity type, read as enums, and never confused.
+//! Entities of several types in one table: distinguished by their entity type, read as enums, and
+//! never confused.
 
 use tablesdk::entity::EntityProblem;
 use tablesdk::{

@@ -1,5 +1,5 @@
-//! Forms of parts in templates, `{email:escaped}` and `{at:desc}`: the keys are those of the types `Escaped` and `Desc`, and the
-//! fields keep their own types.
+//! Forms of parts in templates, `{email:escaped}` and `{at:desc}`: the keys are those of the types
+//! `Escaped` and `Desc`, and the fields keep their own types.
 
 use harness::seeded;
 use tablesdk::entity::EntityError;

@@ -1,5 +1,6 @@
-//! The laws of keys, for random values: different lists of values give different keys, a key reads back as the values that it was
-//! made of, it contains nothing that is forbidden in a key, and keys of fixed width sort as their values do.
+//! The laws of keys, for random values: different lists of values give different keys, a key reads
+//! back as the values that it was made of, it contains nothing that is forbidden in a key, and keys
+//! of fixed width sort as their values do.
 //!
 //! Each test prints its seed; `SEED` runs that seed.
 
@@ -59,7 +60,8 @@ fn check_part<P: KeyPart + Debug + Clone + PartialEq, O: Ord>(
         assert_eq!(Some(text.len()), P::WIDTH, "{value:?}: {text:?}");
         assert_eq!(P::from_key(text).as_ref(), Ok(value), "{text:?}");
         assert!(!text.contains(is_forbidden), "{text:?}");
-        // There is one key part for each value: if another string is read, it is that of another value.
+        // There is one key part for each value: if another string is read, it is that of another
+        // value.
         for other in [
             text.to_uppercase(),
             text.to_lowercase(),

@@ -1,4 +1,5 @@
-//! Keys that are composed of several fields: the stored key, the values that are read back, and the entities of a range.
+//! Keys that are composed of several fields: the stored key, the values that are read back, and the
+//! entities of a range.
 
 use tablesdk::{DynamicEntity, TableEntity, WritableEntity};
 

@@ -1,6 +1,7 @@
 //! Entities: types, keys, attributes and enums, as a program stores them and reads them back.
 //!
-//! Tests of [`on_both_transports`] also run at any other endpoint that the environment names: `harness::elsewhere`.
+//! Tests of [`on_both_transports`] also run at any other endpoint that the environment names:
+//! `harness::elsewhere`.
 
 mod attributes;
 mod dynamic;

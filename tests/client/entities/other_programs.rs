@@ -1,4 +1,5 @@
-//! Types as other programs store them: decimals as plain strings, `u64` as Int64, and values of any type by name.
+//! Types as other programs store them: decimals as plain strings, `u64` as Int64, and values of any
+//! type by name.
 
 use rust_decimal::Decimal;
 use tablesdk::{

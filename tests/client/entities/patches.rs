@@ -1,5 +1,5 @@
-//! A patch writes no entity type. So it is refused where the entity would be read without what it sets: an entity of an older
-//! version, of another variant, or of another type.
+//! A patch writes no entity type. So it is refused where the entity would be read without what it
+//! sets: an entity of an older version, of another variant, or of another type.
 
 use tablesdk::entity::{EntityError, EntityProblem};
 use tablesdk::{DynamicEntity, Error, ErrorKind, TableClient, TableEntity, Value};

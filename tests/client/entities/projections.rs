@@ -1,4 +1,5 @@
-//! Structs with only some of the stored properties: they determine `$select`, and cannot be written.
+//! Structs with only some of the stored properties: they determine `$select`, and cannot be
+//! written.
 
 use tablesdk::{TableEntity, TableProperties};
 

@@ -1,5 +1,5 @@
-//! Random values of every Rust type that maps to a property: each value is read back unchanged, and filters order the values as
-//! Rust does. Each run prints its seed.
+//! Random values of every Rust type that maps to a property: each value is read back unchanged, and
+//! filters order the values as Rust does. Each run prints its seed.
 
 use fastrand::Rng;
 use harness::{Subject, seeded};
@@ -57,7 +57,8 @@ on_both_transports! {
     }
 }
 
-/// Asserts that each comparison of the field with one of its values finds the entities that satisfy it.
+/// Asserts that each comparison of the field with one of its values finds the entities that satisfy
+/// it.
 macro_rules! assert_ordered {
     ($table:ident, $rows:ident, $rng:ident: $($field:ident $(by $key:expr)?),+) => {$(
         let pivot = &$rows[$rng.usize(..$rows.len())].$field;

@@ -1,4 +1,5 @@
-//! Settings and figures of an account and its tables: stored access policies, service properties and service statistics.
+//! Settings and figures of an account and its tables: stored access policies, service properties
+//! and service statistics.
 
 use std::time::{Duration, SystemTime};
 

@@ -1,4 +1,5 @@
-//! The lists of differences are complete: that of Azurite agrees with the guide `emulators`, and both name tests that exist.
+//! The lists of differences are complete: that of Azurite agrees with the guide `emulators`, and
+//! both name tests that exist.
 
 use harness::azurite::DIFFERENCES;
 use harness::cosmos_db;

@@ -1,4 +1,5 @@
-//! Input that breaks a rule is rejected before a request is sent. The error names the wrong input and the rule.
+//! Input that breaks a rule is rejected before a request is sent. The error names the wrong input
+//! and the rule.
 
 use harness::Subject;
 use tablesdk::{

@@ -1,5 +1,5 @@
-//! Batches: all changes happen or none, they are checked before they are sent, an error names the change that failed, and the
-//! result stays true when responses are lost.
+//! Batches: all changes happen or none, they are checked before they are sent, an error names the
+//! change that failed, and the result stays true when responses are lost.
 
 use bytes::Bytes;
 use harness::Subject;

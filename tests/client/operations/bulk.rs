@@ -1,4 +1,5 @@
-//! Bulk runs: every item arrives, the items of one entity keep their order, batches are full, and each failed item is reported.
+//! Bulk runs: every item arrives, the items of one entity keep their order, batches are full, and
+//! each failed item is reported.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -41,7 +41,8 @@ async fn reviews() -> (TableServer, TableClient, Proxy) {
     (server, table, proxy)
 }
 
-/// The requests of all queries since a number of requests, in any order: parts are read at the same time.
+/// The requests of all queries since a number of requests, in any order: parts are read at the same
+/// time.
 fn queries(proxy: &Proxy, since: usize) -> Vec<String> {
     let sent = proxy.sent().split_off(since);
     let queries = sent
@@ -61,8 +62,8 @@ macro_rules! read {
     }};
 }
 
-/// Asserts that two options do the same in both orders, before and after the query is divided, and in between. A future of its own: the
-/// compiler needs a minute for one with all pairs.
+/// Asserts that two options do the same in both orders, before and after the query is divided, and
+/// in between. A future of its own: the compiler needs a minute for one with all pairs.
 macro_rules! pair {
     ($proxy:ident, $query:ident, {$($one:tt)*}, {$($other:tt)*}) => {Box::pin(async {
         let names = concat!(stringify!($($one)*), stringify!($($other)*));
@@ -153,7 +154,8 @@ async fn options_behind_partitions_have_their_effect() {
     );
 }
 
-/// The order of the calls is no part of a query: a token fits the query that was written in another order.
+/// The order of the calls is no part of a query: a token fits the query that was written in another
+/// order.
 #[tokio::test]
 async fn a_page_token_fits_the_query_in_any_order() {
     let (_server, table, _faults) = reviews().await;

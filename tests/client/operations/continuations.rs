@@ -1,4 +1,5 @@
-//! Continuation tokens that do not advance: a scan that returns to an earlier position ends with an error. In process.
+//! Continuation tokens that do not advance: a scan that returns to an earlier position ends with an
+//! error. In process.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

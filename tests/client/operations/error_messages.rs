@@ -31,7 +31,8 @@ fn causes(error: &(dyn StdError + 'static)) -> Vec<String> {
     chain(error).skip(1).map(ToString::to_string).collect()
 }
 
-/// As the reporters of anyhow and eyre print an error with `{:#}`: its message and those of its sources.
+/// As the reporters of anyhow and eyre print an error with `{:#}`: its message and those of its
+/// sources.
 fn reported(error: &(dyn StdError + 'static)) -> String {
     let messages: Vec<_> = chain(error).map(ToString::to_string).collect();
     messages.join(": ")
@@ -331,7 +332,8 @@ async fn the_source_of_each_kind_of_error_is_its_cause() {
     assert!(table.get(key()).await.unwrap_err().source().is_none());
 }
 
-/// An error of this client within that of a closure: its message and its hint are not followed by its causes.
+/// An error of this client within that of a closure: its message and its hint are not followed by
+/// its causes.
 #[tokio::test]
 async fn an_error_within_an_error_is_said_once() {
     let subject = Subject::in_process();

@@ -125,7 +125,8 @@ impl Rows {
     }
 }
 
-/// A message without what differs from run to run: ids of requests, times, and the words of the operating system.
+/// A message without what differs from run to run: ids of requests, times, and the words of the
+/// operating system.
 fn in_one_world(message: &str) -> String {
     let message = message.replace(ACCOUNT, "acct");
     let message = replaced(&message, "request id ", &[')'], "8c1f…");

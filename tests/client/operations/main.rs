@@ -1,6 +1,8 @@
-//! Operations of the client on a server that works: their results, and what the table holds afterwards.
+//! Operations of the client on a server that works: their results, and what the table holds
+//! afterwards.
 //!
-//! Tests of [`on_both_transports`] also run at any other endpoint that the environment names: `harness::elsewhere`.
+//! Tests of [`on_both_transports`] also run at any other endpoint that the environment names:
+//! `harness::elsewhere`.
 
 mod administration;
 mod azurite;

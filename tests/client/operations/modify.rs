@@ -1,4 +1,5 @@
-//! The closures of `modify` and `resolve`: what they may borrow, how they fail, and what is returned of them.
+//! The closures of `modify` and `resolve`: what they may borrow, how they fail, and what is
+//! returned of them.
 
 use std::num::ParseIntError;
 use std::time::Duration;
@@ -130,7 +131,8 @@ async fn the_closure_of_modify_runs_once_per_round() {
     assert_eq!(seen, [36, 36, 50], "each round has its own read");
 }
 
-/// Another client inserts or deletes the entity between the read and the write: the round starts over.
+/// Another client inserts or deletes the entity between the read and the write: the round starts
+/// over.
 #[tokio::test(start_paused = true)]
 async fn or_insert_starts_over_after_a_rival() {
     let (subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;

@@ -1,5 +1,5 @@
-//! Paging: the same entities come in the same order, however the service divides the result into pages and however a program
-//! reads it.
+//! Paging: the same entities come in the same order, however the service divides the result into
+//! pages and however a program reads it.
 
 use futures::{TryStreamExt as _, stream};
 use harness::{Subject, client, client_with, seeded};
@@ -69,8 +69,8 @@ fn sorted(entities: &Plain) -> Plain {
 
 type Query = tablesdk::action::QueryEntities<DynamicEntity>;
 
-/// Reads page by page, with a token that is printed and serialized, and another client for each page. All pages but the last have
-/// exactly `take` entities, if it is given.
+/// Reads page by page, with a token that is printed and serialized, and another client for each
+/// page. All pages but the last have exactly `take` entities, if it is given.
 async fn by_tokens(
     server: &TableServer,
     take: Option<usize>,

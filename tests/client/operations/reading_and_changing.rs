@@ -1,5 +1,5 @@
-//! Verbs that are composed of others: reads of many keys, read-modify-write, patches of single properties, and the short forms of
-//! queries (`count`, `exists`, `first`, `one`).
+//! Verbs that are composed of others: reads of many keys, read-modify-write, patches of single
+//! properties, and the short forms of queries (`count`, `exists`, `first`, `one`).
 
 use std::time::Duration;
 

@@ -35,8 +35,9 @@ fn no_content() -> ResponseTemplate {
         .insert_header("ETag", etag)
 }
 
-/// Asserts method, path with query, the headers that differ between operations, and the body, of the only request. The others are as
-/// in every request, and the signature is for the method and the path that were sent.
+/// Asserts method, path with query, the headers that differ between operations, and the body, of
+/// the only request. The others are as in every request, and the signature is for the method and
+/// the path that were sent.
 async fn assert_sent(backend: Backend, expected: &str, operation: impl AsyncFnOnce(TableClient)) {
     let (server, table) = responding(no_content(), backend).await;
     operation(table).await;

@@ -1,4 +1,5 @@
-//! Shared access signatures: what a client signs, what it does not sign, and which operations a signature permits.
+//! Shared access signatures: what a client signs, what it does not sign, and which operations a
+//! signature permits.
 
 use std::error::Error as _;
 use std::iter;
@@ -153,7 +154,8 @@ fn account_sas_equal_the_vectors() {
         }
         with_fields!(sas, vector);
         let url = sas.sign().unwrap();
-        // The client signs its own version only, and does not name both protocols, which is the default.
+        // The client signs its own version only, and does not name both protocols, which is the
+        // default.
         let is_ours = field(vector, "sv") == Some("2019-02-02")
             && field(vector, "spr") != Some("https,http")
             && field(vector, "ses").is_none();

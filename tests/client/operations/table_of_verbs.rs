@@ -163,8 +163,9 @@ async fn a_hundred_changes_of_a_partition_are_one_request() {
     }
 }
 
-/// The cells are facts that `transactions` asserts: `an_inserted_entity_that_was_read_as_missing_…`,
-/// `every_verb_on_an_entity_that_was_read_…`, `joined_reads_send_…` and `the_last_conflict_…`.
+/// The cells are facts that `transactions` asserts:
+/// `an_inserted_entity_that_was_read_as_missing_…`, `every_verb_on_an_entity_that_was_read_…`,
+/// `joined_reads_send_…` and `the_last_conflict_…`.
 #[test]
 fn the_row_of_transactions_says_what_their_tests_assert() {
     let row = rows().into_iter().find(|row| row[0] == "transaction");

@@ -1,4 +1,5 @@
-//! Tracked entities: a merge sends only the changed properties, and never loses what other clients wrote.
+//! Tracked entities: a merge sends only the changed properties, and never loses what other clients
+//! wrote.
 
 use harness::Subject;
 use tablesdk::{ErrorKind, Properties, RetryPolicy, TableEntity};
@@ -49,7 +50,8 @@ async fn only_changed_properties_are_sent() {
     assert_eq!((sent.len(), sent[0].op), (1, Op::MergeEntity));
     assert_eq!(sent[0].body, format!(r#"{{{keys},"Age":37}}"#));
 
-    // Tracking goes on from what was written; what became `None` goes, and what the struct does not have stays.
+    // Tracking goes on from what was written; what became `None` goes, and what the struct does not
+    // have stays.
     table.merge(&mut narrow).changed_only().await.unwrap();
     assert!(take().is_empty());
     (narrow.age, narrow.email) = (38, None);

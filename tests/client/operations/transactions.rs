@@ -1,4 +1,5 @@
-//! `transaction`: what is read, what is checked, when the closure runs again, and which errors end it.
+//! `transaction`: what is read, what is checked, when the closure runs again, and which errors end
+//! it.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -237,7 +238,8 @@ on_both_transports! {
                 d.headcount += 1;
                 let employee = number(d.headcount);
                 if rounds.fetch_add(1, Ordering::Relaxed) == 0 {
-                    // The same, by another client: both are refused, and one of them shows the race.
+                    // The same, by another client: both are refused, and one of them shows the
+                    // race.
                     table.insert(&employee).await?;
                     let change = table.patch(Department::key("Sales"));
                     change.set(|d| d.headcount, d.headcount).await?;

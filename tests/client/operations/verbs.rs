@@ -1,5 +1,5 @@
-//! Each verb on one entity: what it returns, and what the table holds afterwards. The ETag of a conditional write may come from
-//! outside: from the `If-Match` header of a request, for instance.
+//! Each verb on one entity: what it returns, and what the table holds afterwards. The ETag of a
+//! conditional write may come from outside: from the `If-Match` header of a request, for instance.
 
 use tablesdk::{ETag, ErrorCode, ErrorKind, Stored, TableEntity};
 

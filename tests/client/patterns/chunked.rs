@@ -1,4 +1,5 @@
-//! Values in chunks: what is stored, what is read when the chunks do not belong together, and how much fits.
+//! Values in chunks: what is stored, what is read when the chunks do not belong together, and how
+//! much fits.
 
 use harness::seeded;
 use tablesdk::chunked::Chunked;
@@ -221,7 +222,8 @@ struct Note {
     text: Chunked<String>,
 }
 
-/// The bytes that an entity takes without its chunks' values: the keys, the properties' names and lengths, the number and the checksum.
+/// The bytes that an entity takes without its chunks' values: the keys, the properties' names and
+/// lengths, the number and the checksum.
 fn overhead(chunks: usize) -> usize {
     let property = |name: &str, value: usize| 8 + 2 * name.len() + value;
     let own = 4 + 2 * "pr".len() + property("T__n", 4) + property("T__sha", 4 + 32);

@@ -228,7 +228,8 @@ on_both_transports! {
     }
 }
 
-/// Requests of writes: with copies as without, but for those that are read before they are replaced or removed.
+/// Requests of writes: with copies as without, but for those that are read before they are replaced
+/// or removed.
 #[tokio::test]
 async fn a_write_with_copies_costs_a_read_for_each_that_was_stored() {
     let subject = Subject::in_process();

@@ -21,7 +21,8 @@ async fn company(retry: RetryPolicy) -> (Subject, TableClient, Faults) {
     (subject, table, faults)
 }
 
-/// Between the read of the department and the write, the department is written: nothing of it is lost.
+/// Between the read of the department and the write, the department is written: nothing of it is
+/// lost.
 #[tokio::test(start_paused = true)]
 async fn a_part_does_not_undo_a_rival_write_of_its_entity() {
     let (subject, table, faults) = company(RetryPolicy::exponential()).await;
@@ -68,7 +69,8 @@ async fn repair_mends_what_other_programs_left() {
     assert_eq!((report.entities, report.entries), (2, 5));
     assert_eq!(counts(&report), (0, 0, 0));
 
-    // Grace has left, and what Ada was is changed: 1 copy is missing, 2 have no entity, 1 is stale, and so are the badge and the part.
+    // Grace has left, and what Ada was is changed: 1 copy is missing, 2 have no entity, 1 is stale,
+    // and so are the badge and the part.
     table.delete(("Sales", "staff_000002")).await.unwrap();
     let mut lovelace = ada();
     (lovelace.name, lovelace.email) = ("Lovelace".into(), None);

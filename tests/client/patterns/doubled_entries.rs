@@ -1,5 +1,6 @@
-//! A network that delivers each request twice and returns the second response: entries in other partitions, and in the buckets of expiry.
-//! The client recognises its own writes of entries by the ids that it stored with them.
+//! A network that delivers each request twice and returns the second response: entries in other
+//! partitions, and in the buckets of expiry. The client recognises its own writes of entries by the
+//! ids that it stored with them.
 
 use std::time::Duration;
 
@@ -83,7 +84,8 @@ async fn a_batch_and_a_transaction_keep_an_index_over_partitions_where_each_requ
     assert_eq!(ages_of(&table, "King").await, [36]);
 }
 
-/// A copy of the request that inserts the entity arrives after the entity was deleted: it is stored without its entry.
+/// A copy of the request that inserts the entity arrives after the entity was deleted: it is stored
+/// without its entry.
 #[tokio::test(start_paused = true)]
 async fn a_late_duplicate_of_an_insert_is_stored_without_its_entry_until_a_repair() {
     for keeps_marker in [false, true] {
@@ -109,7 +111,8 @@ async fn a_late_duplicate_of_an_insert_is_stored_without_its_entry_until_a_repai
     }
 }
 
-/// Without `exactly_once`, the insert reports the conflict with its own copy. It is stored with its entry.
+/// Without `exactly_once`, the insert reports the conflict with its own copy. It is stored with its
+/// entry.
 #[tokio::test(start_paused = true)]
 async fn an_insert_that_is_reported_as_a_conflict_with_its_copy_has_its_entry() {
     let (_server, table) = doubling().await;
@@ -138,7 +141,8 @@ async fn buckets_are_kept_where_each_request_comes_twice() {
     assert_eq!((report.removed, buckets(&server).len()), (1, 0));
 }
 
-/// An entry that a client wrote whose response was lost has an id; those of other programs, and of earlier times, have none.
+/// An entry that a client wrote whose response was lost has an id; those of other programs, and of
+/// earlier times, have none.
 #[tokio::test(start_paused = true)]
 async fn an_entry_is_the_same_with_the_id_of_a_write_and_without() -> Result<(), Error> {
     let (server, table) = doubling().await;

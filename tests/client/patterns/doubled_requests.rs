@@ -1,4 +1,5 @@
-//! A network that delivers every request twice, and hands on the second response: what a write has done is known by an id that it wrote.
+//! A network that delivers every request twice, and hands on the second response: what a write has
+//! done is known by an id that it wrote.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -104,7 +105,8 @@ async fn a_commit_that_is_delivered_twice_stores_its_message_once() {
     }
 }
 
-/// The second one is refused, or both have no response. The head shows that the commit was carried out.
+/// The second one is refused, or both have no response. The head shows that the commit was carried
+/// out.
 #[tokio::test(start_paused = true)]
 async fn a_commit_whose_response_is_lost_is_known() {
     for responses in [1, 20] {
@@ -185,7 +187,8 @@ async fn a_worker_whose_requests_all_arrive_twice_applies_each_step() {
     let found = titles.get::<DynamicEntity>(("Titles", "Other")).await;
     assert_eq!(found.unwrap(), None);
     assert_eq!(outbox.poisoned().await.unwrap().len(), 0);
-    // What a delete step has left, and the pointer, whose last entry this worker has not removed for certain.
+    // What a delete step has left, and the pointer, whose last entry this worker has not removed
+    // for certain.
     server.clock().advance(MINUTE * 61);
     for _ in 0..2 {
         outbox.drain().await.unwrap();

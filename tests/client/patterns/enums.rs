@@ -224,7 +224,8 @@ on_both_transports! {
             table.insert(&row).await.unwrap();
         }
         let before = row_keys(&table).await;
-        // What is stored with an employee is not known to a room, and what is stored with a room not to an employee.
+        // What is stored with an employee is not known to a room, and what is stored with a room
+        // not to an employee.
         for (id, row) in [("1", room("1")), ("4", employee("4", None))] {
             let mut read = table.get::<Row>(("Sales", format!("row_{id}"))).await.unwrap().unwrap();
             *read = row;

@@ -1,4 +1,5 @@
-//! The removal of expired entities: what it deletes, by a query and by buckets, and with clocks that differ.
+//! The removal of expired entities: what it deletes, by a query and by buckets, and with clocks
+//! that differ.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -274,7 +275,8 @@ async fn the_size_of_the_buckets_may_change() {
     assert_eq!(owners(&server), [""; 0]);
 }
 
-/// An entry whose entity was prolonged by a program that does not know the index leads to an entity that is kept.
+/// An entry whose entity was prolonged by a program that does not know the index leads to an entity
+/// that is kept.
 #[tokio::test]
 async fn an_entry_alone_removes_nothing() {
     let (server, table) = start(RetryPolicy::exponential()).await;

@@ -37,7 +37,8 @@ fn reading<const N: u32>(second: u32, sensor: &str) -> Reading<N> {
     }
 }
 
-/// A reading in each shard for each second. The order of their sensors differs from that of their shards.
+/// A reading in each shard for each second. The order of their sensors differs from that of their
+/// shards.
 fn readings<const N: u32>(seconds: u32) -> Vec<Reading<N>> {
     let of_second = |second| {
         (0..N).map(move |sensor| Reading {
@@ -357,8 +358,8 @@ async fn a_failure_ends_the_read() {
     }
 }
 
-/// Entities that are there during the whole read are in it once, in order, whatever others are written beside it, and whatever the
-/// sizes of pages are.
+/// Entities that are there during the whole read are in it once, in order, whatever others are
+/// written beside it, and whatever the sizes of pages are.
 #[tokio::test]
 async fn random_reads_beside_writers() {
     for seed in harness::seeds("SEED", 40) {
@@ -414,7 +415,8 @@ async fn random_reads_beside_writers() {
     }
 }
 
-/// How many entities the server accepts within that many seconds of its clock, without retries, of appends that exceed its rates.
+/// How many entities the server accepts within that many seconds of its clock, without retries, of
+/// appends that exceed its rates.
 async fn accepted<const N: u32>(seconds: u32) -> usize {
     let (subject, table, faults) = Subject::with_table(RetryPolicy::none()).await;
     let clock = subject.server().clock();

@@ -20,7 +20,8 @@ async fn company(retry: RetryPolicy) -> (Subject, TableClient, Faults) {
     (subject, table, faults)
 }
 
-/// A batch that arrives after another client has written the entity changes nothing: the entity's ETag protects the entries.
+/// A batch that arrives after another client has written the entity changes nothing: the entity's
+/// ETag protects the entries.
 #[tokio::test(start_paused = true)]
 async fn a_late_batch_does_not_undo_a_rival_write() {
     let (_subject, table, faults) = company(RetryPolicy::none()).await;
@@ -39,7 +40,8 @@ async fn a_late_batch_does_not_undo_a_rival_write() {
     assert_eq!(found.unwrap().unwrap().id, 1);
 }
 
-/// The error of an entry is not that of its entity: `false` would say that there is no such employee.
+/// The error of an entry is not that of its entity: `false` would say that there is no such
+/// employee.
 #[tokio::test(start_paused = true)]
 async fn a_missing_entry_is_not_a_missing_entity() {
     let (_subject, table, faults) = company(RetryPolicy::exponential()).await;
@@ -82,7 +84,8 @@ async fn follow_finds_the_new_owner_of_an_entry() {
     assert_eq!(found.unwrap().expect("it always has an owner").id, 2);
 }
 
-/// A program that does not know the index writes the entity before the repair has written its entries.
+/// A program that does not know the index writes the entity before the repair has written its
+/// entries.
 #[tokio::test(start_paused = true)]
 async fn a_repair_mends_the_entries_of_an_entity_that_is_written_meanwhile() {
     let (_subject, table, faults) = company(RetryPolicy::exponential()).await;

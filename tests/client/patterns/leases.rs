@@ -157,7 +157,8 @@ async fn the_time_of_a_lease_counts_from_before_its_request() {
     insert_run(&mut lease, &table).await.unwrap();
     assert_eq!(lease.remaining(), left);
 
-    // The response is lost: the client recognizes its write, and counts from before the first attempt.
+    // The response is lost: the client recognizes its write, and counts from before the first
+    // attempt.
     next(Fault::lost_response());
     lease.release().await.unwrap();
     next(Fault::lost_response());
@@ -495,7 +496,8 @@ async fn a_renewal_that_is_dropped_does_not_lose_the_lease() {
     lease.release().await.unwrap();
 }
 
-/// A renewal that is under way when another client takes the lease over, and one that was carried out just before.
+/// A renewal that is under way when another client takes the lease over, and one that was carried
+/// out just before.
 #[tokio::test(start_paused = true)]
 async fn a_renewal_that_is_late_does_not_take_the_lease_back() {
     for (delay, is_renewed) in [(1, true), (72, false)] {

@@ -78,7 +78,8 @@ async fn a_copy_that_another_mover_has_written_over_is_not_removed() {
     assert_eq!(versions("1", [&table, &archive]).await, [None, Some(2)]);
 }
 
-/// The one inserts the copy, the other one finds it equal and writes it again, and then neither finds the source as it was.
+/// The one inserts the copy, the other one finds it equal and writes it again, and then neither
+/// finds the source as it was.
 #[tokio::test(start_paused = true)]
 async fn a_copy_that_two_movers_have_written_is_removed_by_one_of_them() {
     let server = TableServer::in_process();
@@ -107,8 +108,8 @@ async fn a_copy_that_two_movers_have_written_is_removed_by_one_of_them() {
     drop(table.move_to(&archive, second).await.unwrap());
 }
 
-/// The batch of deletes is carried out without a response, so each delete is sent alone. Before the first one, another client inserts the
-/// entity anew.
+/// The batch of deletes is carried out without a response, so each delete is sent alone. Before the
+/// first one, another client inserts the entity anew.
 #[tokio::test(start_paused = true)]
 async fn a_copy_stays_whose_entity_may_have_been_deleted() {
     let server = TableServer::in_process();

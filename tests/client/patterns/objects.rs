@@ -1,4 +1,5 @@
-//! Values in an object store: what an entity names, what a read refuses, and what a clean-up deletes.
+//! Values in an object store: what an entity names, what a read refuses, and what a clean-up
+//! deletes.
 
 use std::time::Duration;
 
@@ -282,7 +283,8 @@ async fn nothing_is_deleted_when_an_entity_may_be_missed() {
     assert_eq!(photos.clean_up_objects(query()).await.unwrap().deleted, 1);
 }
 
-/// An employee gets another number, from behind the reader to before it. In the other table, one is moved behind the reader's back.
+/// An employee gets another number, from behind the reader to before it. In the other table, one is
+/// moved behind the reader's back.
 #[tokio::test(start_paused = true)]
 async fn an_entity_that_moves_during_the_read_keeps_its_object() {
     let (server, table, store, photos) = company(Duration::ZERO).await;

@@ -1,5 +1,5 @@
-//! An index with entries in other partitions: what its entries are at any time, and after a repair, whatever clients and other programs
-//! do.
+//! An index with entries in other partitions: what its entries are at any time, and after a repair,
+//! whatever clients and other programs do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -55,7 +55,8 @@ async fn rows(table: &TableClient) -> Rows {
     rows.collect()
 }
 
-/// The keys and properties of the entries that belong to the employees among the rows, written down here a second time.
+/// The keys and properties of the entries that belong to the employees among the rows, written down
+/// here a second time.
 fn expected_entries(rows: &Rows) -> Rows {
     let entries = rows.iter().filter_map(|((department, row), properties)| {
         let id: i64 = row.strip_prefix("empid_")?.parse().ok()?;
@@ -77,12 +78,14 @@ pub(crate) async fn missing(table: &TableClient) -> BTreeSet<(String, String)> {
     expected.filter(|key| !rows.contains_key(key)).collect()
 }
 
-/// Each employee has its entry. Holds at any time, but for an entity between its insert and the confirmation of its entries.
+/// Each employee has its entry. Holds at any time, but for an entity between its insert and the
+/// confirmation of its entries.
 pub(crate) async fn none_missing(table: &TableClient) {
     assert_eq!(missing(table).await, BTreeSet::new());
 }
 
-/// The entries are those of the employees and no others, with the same properties. Holds after a repair.
+/// The entries are those of the employees and no others, with the same properties. Holds after a
+/// repair.
 pub(crate) async fn exact(table: &TableClient) {
     let mut entries = rows(table).await;
     let expected = expected_entries(&entries);
@@ -254,7 +257,8 @@ async fn an_entry_that_existed_stays_for_an_insert_of_unknown_outcome() {
     none_missing(&table).await;
 }
 
-/// One write changes a property, a later one changes it back before the first has replaced the entry.
+/// One write changes a property, a later one changes it back before the first has replaced the
+/// entry.
 #[tokio::test(start_paused = true)]
 async fn a_slow_write_does_not_replace_the_entry_of_a_later_one() {
     let (_subject, table, faults) = company(RetryPolicy::exponential()).await;
@@ -268,7 +272,8 @@ async fn a_slow_write_does_not_replace_the_entry_of_a_later_one() {
     exact(&table).await;
 }
 
-/// The client of the last write stops after its commit. The first write finds the entry of the second one.
+/// The client of the last write stops after its commit. The first write finds the entry of the
+/// second one.
 #[tokio::test(start_paused = true)]
 async fn a_slow_write_finishes_the_entry_of_a_later_one() {
     let (_subject, table, faults) = company(RetryPolicy::none()).await;
@@ -285,7 +290,8 @@ async fn a_slow_write_finishes_the_entry_of_a_later_one() {
     exact(&table).await;
 }
 
-/// A write of an older version, which is refused without a response, sees an entry that another write has just inserted.
+/// A write of an older version, which is refused without a response, sees an entry that another
+/// write has just inserted.
 #[tokio::test(start_paused = true)]
 async fn a_refused_write_of_unknown_outcome_leaves_the_entry_of_a_write_under_way() {
     let (_subject, table, faults) = company(RetryPolicy::none()).await;
@@ -305,7 +311,8 @@ async fn a_refused_write_of_unknown_outcome_leaves_the_entry_of_a_write_under_wa
     exact(&table).await;
 }
 
-/// A computer sleeps while the entries of an insert are prepared. A repair may have deleted them by then.
+/// A computer sleeps while the entries of an insert are prepared. A repair may have deleted them by
+/// then.
 #[tokio::test(start_paused = true)]
 async fn an_insert_that_was_interrupted_for_an_hour_stores_nothing() {
     let (subject, table, faults) = company(RetryPolicy::none()).await;
@@ -324,7 +331,8 @@ async fn an_insert_that_was_interrupted_for_an_hour_stores_nothing() {
     exact(&table).await;
 }
 
-/// No version of an entity shows that it was inserted and deleted between the two requests of an insert.
+/// No version of an entity shows that it was inserted and deleted between the two requests of an
+/// insert.
 #[tokio::test(start_paused = true)]
 async fn an_insert_writes_the_entry_again_that_a_delete_of_the_same_entity_removed() {
     let (_subject, table, faults) = company(RetryPolicy::exponential()).await;
@@ -341,7 +349,8 @@ async fn an_insert_writes_the_entry_again_that_a_delete_of_the_same_entity_remov
     exact(&table).await;
 }
 
-/// The service fails to write an entry again, which an earlier write is about to delete, and then the client stops after the commit.
+/// The service fails to write an entry again, which an earlier write is about to delete, and then
+/// the client stops after the commit.
 #[tokio::test(start_paused = true)]
 async fn an_entry_that_may_not_have_been_written_again_is_not_relied_on() {
     let (_subject, table, faults) = company(RetryPolicy::none()).await;

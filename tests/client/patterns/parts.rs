@@ -1,4 +1,5 @@
-//! Copies of every kind beside each other: two parts of one other entity, an entity, and the entry of an index in another partition.
+//! Copies of every kind beside each other: two parts of one other entity, an entity, and the entry
+//! of an index in another partition.
 
 use harness::Subject;
 use tablesdk::index::CopyOf;
@@ -119,7 +120,8 @@ async fn two_parts_of_one_entity_are_merged_together() {
     assert_eq!(parts().await, (some("Grace"), None, None));
 }
 
-/// Entries in other partitions are written before the transaction of the copies, and withdrawn if it is refused.
+/// Entries in other partitions are written before the transaction of the copies, and withdrawn if
+/// it is refused.
 #[tokio::test]
 async fn copies_and_entries_in_other_partitions_go_together() {
     let table = Subject::in_process().table().await;

@@ -15,7 +15,8 @@ use tokio::time::Instant;
 
 use super::staff::{Staff, checked, open};
 
-/// 60 copies are lost and 60 gained: whether there are too many changes is known only after reads. 101 gained ones are too many at once.
+/// 60 copies are lost and 60 gained: whether there are too many changes is known only after reads.
+/// 101 gained ones are too many at once.
 #[tokio::test(start_paused = true)]
 async fn copies_are_read_several_at_a_time_and_too_many_are_not_read() {
     let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;

@@ -48,7 +48,8 @@ async fn concurrent_callers_share_a_block() {
     assert_eq!(journal.requests().count(), 4);
 }
 
-/// The stored entity shows whether a block is taken. One that may still be taken, by a late request, is left out.
+/// The stored entity shows whether a block is taken. One that may still be taken, by a late
+/// request, is left out.
 #[tokio::test(start_paused = true)]
 async fn a_write_of_unknown_outcome_costs_a_block_at_most() {
     let (_subject, table, faults) = Subject::with_table(RetryPolicy::none()).await;

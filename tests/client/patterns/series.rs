@@ -379,7 +379,8 @@ fn numbers_and_instants_have_an_entity_and_a_slot() {
     }
 }
 
-/// Blind merges of slots that are written once: whatever is lost, repeated or late, each slot has its value or none.
+/// Blind merges of slots that are written once: whatever is lost, repeated or late, each slot has
+/// its value or none.
 #[tokio::test(start_paused = true)]
 async fn merges_of_different_slots_never_disturb_each_other() {
     for seed in harness::seeds("SEED", 20) {

@@ -1,5 +1,5 @@
-//! An entity with copies of every kind and an index, and what is stored of it: written down here a second time, so that the client is not
-//! compared with itself.
+//! An entity with copies of every kind and an index, and what is stored of it: written down here a
+//! second time, so that the client is not compared with itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -145,8 +145,8 @@ pub(crate) async fn open(table: &TableClient) {
     table.insert(&department).await.unwrap();
 }
 
-/// The staff, after a check that the copies are theirs and no others, and that the department has its manager, if it has one. All of it is
-/// read by one request, so it holds at any time.
+/// The staff, after a check that the copies are theirs and no others, and that the department has
+/// its manager, if it has one. All of it is read by one request, so it holds at any time.
 pub(crate) async fn checked(table: &TableClient) -> Vec<Staff> {
     let rows = table.query::<DynamicEntity>().partition("Sales").values();
     let rows = rows.collect().await.expect("the table can be read");

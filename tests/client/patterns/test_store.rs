@@ -1,4 +1,5 @@
-//! An object store for tests, in memory: it has a clock of its own and latency, and fails where a test says.
+//! An object store for tests, in memory: it has a clock of its own and latency, and fails where a
+//! test says.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -1,5 +1,6 @@
-//! Ambiguous outcomes, responses that are not the service's, and unusual successes: each test is one case in which a client could
-//! report something that it does not know. In process, on virtual time.
+//! Ambiguous outcomes, responses that are not the service's, and unusual successes: each test is
+//! one case in which a client could report something that it does not know. In process, on virtual
+//! time.
 
 use std::time::Duration;
 

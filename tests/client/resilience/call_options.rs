@@ -1,4 +1,5 @@
-//! The options of a single call: its deadline and its retry policy replace those of the client, for every action and query.
+//! The options of a single call: its deadline and its retry policy replace those of the client, for
+//! every action and query.
 
 use std::time::Duration;
 

@@ -1,5 +1,6 @@
-//! A network that delivers each request twice and returns the second response: a change is made at most twice, and not reported as a
-//! success. And clients that make the same change in every order, without a fault: no change is lost, and each succeeds.
+//! A network that delivers each request twice and returns the second response: a change is made at
+//! most twice, and not reported as a success. And clients that make the same change in every order,
+//! without a fault: no change is lost, and each succeeds.
 //!
 //! A failure of the randomised test prints its seed; `TABLESDK_DOUBLED_SEED` runs that seed.
 
@@ -112,7 +113,8 @@ async fn exactly_once_forms_succeed_once() {
     assert_eq!(ada(&table).await.age, 38);
 }
 
-/// Two requests of a modify that were doubled among others: the next write shows that requests arrive once.
+/// Two requests of a modify that were doubled among others: the next write shows that requests
+/// arrive once.
 #[tokio::test(start_paused = true)]
 async fn modify_goes_on_where_not_each_request_is_doubled() {
     let (subject, table, faults) = start().await;
@@ -186,7 +188,8 @@ async fn let_through(requests: &mut Requests) -> bool {
     true
 }
 
-/// Each client increments once; their requests are sent in this order, and those that the order does not name in turn afterwards.
+/// Each client increments once; their requests are sent in this order, and those that the order
+/// does not name in turn afterwards.
 async fn increments_in_order(clients: usize, order: &[usize], is_transaction: bool) {
     let (subject, table, _faults) = start().await;
     table.insert(&Employee::ada()).await.unwrap();
@@ -245,7 +248,8 @@ async fn many_clients_that_increment_in_random_orders_all_succeed() {
     }
 }
 
-/// Clients that increment without end meet each other's values again and again, and are told no unknown outcome.
+/// Clients that increment without end meet each other's values again and again, and are told no
+/// unknown outcome.
 #[tokio::test(start_paused = true)]
 async fn no_outcome_is_unknown_without_a_fault() {
     let (_subject, table, faults) = start().await;

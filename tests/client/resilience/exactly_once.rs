@@ -1,5 +1,5 @@
-//! `exactly_once`: where an ordinary write has an ambiguous outcome, this write has a definite one, and its result stays true when
-//! lost requests arrive later. In process, on virtual time.
+//! `exactly_once`: where an ordinary write has an ambiguous outcome, this write has a definite one,
+//! and its result stays true when lost requests arrive later. In process, on virtual time.
 
 use harness::outcome::{Found, found};
 use harness::proxy::{Reply, batch_refusal};
@@ -128,13 +128,15 @@ async fn a_merge_whose_response_was_lost_returns_an_old_etag() {
     faults.next(BATCH, Fault::lost_response());
     table.merge(&mut ada).exactly_once().await.unwrap();
     assert_eq!(Employee::find(&table).await.unwrap().age, 37);
-    // Another client may have written the properties that were not sent: the next write finds out, or is rejected.
+    // Another client may have written the properties that were not sent: the next write finds out,
+    // or is rejected.
     if let Err(error) = table.replace(&mut ada).await {
         assert!(error.is_precondition_failed(), "{error:?}");
     }
 }
 
-/// The request gets no response in time. Meanwhile another client writes an entity with the same key.
+/// The request gets no response in time. Meanwhile another client writes an entity with the same
+/// key.
 #[tokio::test(start_paused = true)]
 async fn what_another_client_writes_meanwhile_does_not_hide_the_outcome() {
     let no_response = Fault::no_response;
@@ -228,7 +230,8 @@ async fn a_service_that_cannot_be_reached_leaves_the_outcome_ambiguous() {
     assert!(Employee::find(&table).await.is_some());
 }
 
-/// An ordinary upsert succeeds then. This one may be carried out once more, over what another client writes meanwhile.
+/// An ordinary upsert succeeds then. This one may be carried out once more, over what another
+/// client writes meanwhile.
 #[tokio::test(start_paused = true)]
 async fn an_equal_entity_does_not_show_that_an_upsert_is_done_once() {
     let (_subject, table, faults) = start().await;

@@ -1,4 +1,5 @@
-//! Combinations of two features: the guarantees of each feature hold when the other one is used as well.
+//! Combinations of two features: the guarantees of each feature hold when the other one is used as
+//! well.
 
 use std::sync::Arc;
 use std::time::Duration;

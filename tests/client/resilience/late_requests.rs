@@ -1,4 +1,5 @@
-//! Requests that arrive late or twice: these tests check what the guides state about them. In process, on virtual time.
+//! Requests that arrive late or twice: these tests check what the guides state about them. In
+//! process, on virtual time.
 
 use std::time::Duration;
 

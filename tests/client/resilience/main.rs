@@ -1,4 +1,5 @@
-//! The client under faults: lost and malformed responses, retries, expired credentials, and what it reports about them.
+//! The client under faults: lost and malformed responses, retries, expired credentials, and what it
+//! reports about them.
 
 mod ambiguous_outcomes;
 mod call_options;

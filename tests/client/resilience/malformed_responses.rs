@@ -1,5 +1,6 @@
-//! Malformed responses: each is an error that names the entity, the property, and the expected and the actual value. The client
-//! does not panic, does not use a default instead, and returns no value that the response does not contain.
+//! Malformed responses: each is an error that names the entity, the property, and the expected and
+//! the actual value. The client does not panic, does not use a default instead, and returns no
+//! value that the response does not contain.
 
 use std::fmt::Debug;
 
@@ -121,7 +122,8 @@ fn cases(table: &str) -> impl Iterator<Item = (&str, &str)> {
     lines.map(|line| line.split_once(" => ").expect(line))
 }
 
-/// The types of values that each type of field rejects are in `each_type_of_field_takes_its_own_values_alone`.
+/// The types of values that each type of field rejects are in
+/// `each_type_of_field_takes_its_own_values_alone`.
 #[tokio::test]
 async fn a_malformed_entity_is_an_error_that_names_the_property() {
     let table = r#"

@@ -1,5 +1,5 @@
-//! A gateway that exchanges the responses of two requests under way: none of them is believed. What each verb does with the response to
-//! another request is in `faults::http_level`.
+//! A gateway that exchanges the responses of two requests under way: none of them is believed. What
+//! each verb does with the response to another request is in `faults::http_level`.
 
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -74,7 +74,8 @@ impl Transport for Gateway {
     }
 }
 
-/// Responds to the reads of entries of an index with an empty object, and loses the responses to their inserts.
+/// Responds to the reads of entries of an index with an empty object, and loses the responses to
+/// their inserts.
 #[derive(Clone, Debug)]
 struct Portal(Arc<dyn Transport>);
 
@@ -109,7 +110,8 @@ struct Person {
     town: String,
 }
 
-/// An entry is written before its entity. If it is not known whether it is there, the entity was not written.
+/// An entry is written before its entity. If it is not known whether it is there, the entity was
+/// not written.
 #[tokio::test(start_paused = true)]
 async fn an_object_without_keys_is_no_entry_of_another_program() {
     let server = TableServer::in_process();

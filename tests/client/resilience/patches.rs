@@ -1,4 +1,5 @@
-//! Patches of types that are checked first: the requests that they send, and lost responses. In process, on virtual time.
+//! Patches of types that are checked first: the requests that they send, and lost responses. In
+//! process, on virtual time.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Retries: what the caller gets after lost, late and forged responses, how often and when the client sends a request again, and
-//! within which limits. In process, on virtual time.
+//! Retries: what the caller gets after lost, late and forged responses, how often and when the
+//! client sends a request again, and within which limits. In process, on virtual time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -211,7 +211,8 @@ async fn a_pause_beyond_the_deadline_ends_the_operation_at_once() {
     assert_eq!(error.to_string(), text);
 }
 
-/// A server that is started again refuses connections for some seconds. Its callers do not notice, however many they are.
+/// A server that is started again refuses connections for some seconds. Its callers do not notice,
+/// however many they are.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_started_again_is_not_noticed() {
     let (_subject, table, proxy) = Subject::behind_proxy(RetryPolicy::default()).await;
@@ -324,7 +325,8 @@ async fn every_attempt_has_the_same_id_and_a_new_date() {
     // A server would refuse the date before it chooses a fault.
     let lost = Reply::Respond(refusal(500, "InternalError"));
     proxy.plan(Op::InsertEntity, [lost.clone(), lost]);
-    // The clock is decades behind: the server rejects the signature of the third attempt, and of the read after it.
+    // The clock is decades behind: the server rejects the signature of the third attempt, and of
+    // the read after it.
     let insert = service.table("Tests").insert(&Employee::ada()).await;
     let error = insert.unwrap_err();
     assert_eq!(error.attempts(), 4, "{error:?}");

@@ -1,5 +1,5 @@
-//! When the primary fails, reads go to the secondary if that is allowed. The secondary lags behind, so its rejections, such as "not
-//! found", are not trusted. Writes never go there.
+//! When the primary fails, reads go to the secondary if that is allowed. The secondary lags behind,
+//! so its rejections, such as "not found", are not trusted. Writes never go there.
 
 use std::time::Duration;
 

@@ -1,5 +1,6 @@
-//! HTTPS over real sockets: credentials that need an encrypted connection work, and a server with an untrusted certificate gets no
-//! request. The tests use rustls, and with the feature `native-tls` also the operating system's library.
+//! HTTPS over real sockets: credentials that need an encrypted connection work, and a server with
+//! an untrusted certificate gets no request. The tests use rustls, and with the feature
+//! `native-tls` also the operating system's library.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Tokens of Microsoft Entra ID: requested once, renewed ahead of time, requested from another tenant if the service names one, and
-//! never sent over HTTP without TLS.
+//! Tokens of Microsoft Entra ID: requested once, renewed ahead of time, requested from another
+//! tenant if the service names one, and never sent over HTTP without TLS.
 //!
 //! A server in this process replaces the service, at an `https` URL. The test controls the clock.
 

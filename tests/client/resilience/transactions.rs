@@ -1,4 +1,5 @@
-//! `transaction` under faults: lost responses, deadlines, and futures that are dropped. In process, on virtual time.
+//! `transaction` under faults: lost responses, deadlines, and futures that are dropped. In process,
+//! on virtual time.
 
 use harness::Subject;
 use harness::outcome::{Found, found};

@@ -1,4 +1,5 @@
-//! The service sees neither what is encrypted nor what is in JSON or in chunks, and does not order all that it sees.
+//! The service sees neither what is encrypted nor what is in JSON or in chunks, and does not order
+//! all that it sees.
 use rust_decimal::Decimal;
 use tablesdk::chunked::Chunked;
 use tablesdk::{PropertyValue, TableClient, TableEntity};
@@ -41,7 +42,8 @@ fn query(table: &TableClient) {
     let _ = table.query::<Person>().filter(|e| e.pay.ge(Decimal::ONE));
 }
 
-/// The strings of an enum are not ordered like its variants, and escaped strings not like the strings.
+/// The strings of an enum are not ordered like its variants, and escaped strings not like the
+/// strings.
 #[derive(TableEntity)]
 #[table(partition_key = "{status}_{email:escaped}", row_key = "{year:04}")]
 struct Parts {

@@ -1,4 +1,5 @@
-//! Aliases, the property and versions need an entity type, and no field is stored in the property of the entity type.
+//! Aliases, the property and versions need an entity type, and no field is stored in the property
+//! of the entity type.
 use tablesdk::{TableEntity, TableProperties};
 
 #[derive(TableEntity)]

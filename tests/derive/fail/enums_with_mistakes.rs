@@ -1,4 +1,5 @@
-//! An enum of entities has attributes and variants of its own; keys and names belong on the structs.
+//! An enum of entities has attributes and variants of its own; keys and names belong on the
+//! structs.
 use tablesdk::{DynamicEntity, TableEntity};
 
 #[derive(TableEntity)]

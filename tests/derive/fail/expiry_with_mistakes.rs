@@ -1,4 +1,5 @@
-//! One property of a whole entity has the instant at which it expires, and the entries in its buckets need names and no keys.
+//! One property of a whole entity has the instant at which it expires, and the entries in its
+//! buckets need names and no keys.
 use tablesdk::{TableEntity, Timestamp};
 
 #[derive(TableEntity)]

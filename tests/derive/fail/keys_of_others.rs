@@ -23,7 +23,8 @@ struct Review {
 
 async fn read(table: &TableClient) -> tablesdk::Result<()> {
     let _ = table.get::<Employee>(Review::key("Sales", "ann", 2024)).await?;
-    // The keys of a struct become those of an enum by a method, so that a key says of which type its entity is.
+    // The keys of a struct become those of an enum by a method, so that a key says of which type
+    // its entity is.
     let _ = table.get::<Row>(Employee::key("Sales", "1")).await?;
     let _ = table.query::<Row>().partition(Employee::partition("Sales")).collect().await?;
     let _ = table.query::<Row>().partitions([Employee::partition("Sales")]).collect().await?;

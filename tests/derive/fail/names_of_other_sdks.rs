@@ -1,4 +1,5 @@
-//! A method under the name that another SDK has: the message says what it is called here, or how the task is done.
+//! A method under the name that another SDK has: the message says what it is called here, or how
+//! the task is done.
 use std::time::Duration;
 
 use tablesdk::{DynamicEntity, TableClient, TableEntity, TableServiceClient};

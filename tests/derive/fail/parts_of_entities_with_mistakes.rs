@@ -1,4 +1,5 @@
-//! A flattened struct and a projection are parts of an entity: what is about the whole belongs on the entity.
+//! A flattened struct and a projection are parts of an entity: what is about the whole belongs on
+//! the entity.
 use tablesdk::{Properties, TableEntity, TableProperties, Timestamp};
 
 #[derive(TableProperties)]

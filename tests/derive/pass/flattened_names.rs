@@ -1,4 +1,5 @@
-//! A flattened struct has its own names: by a rule, each by itself, or in words that the rule does not change.
+//! A flattened struct has its own names: by a rule, each by itself, or in words that the rule does
+//! not change.
 #![deny(warnings)]
 
 use tablesdk::{TableEntity, TableProperties};

@@ -1,4 +1,5 @@
-//! Structs with unusual names and positions, and from macros, with the names of the prelude shadowed.
+//! Structs with unusual names and positions, and from macros, with the names of the prelude
+//! shadowed.
 #![deny(warnings, unreachable_pub, unused_qualifications, unnameable_types)]
 #![no_implicit_prelude]
 #![allow(unused)]

@@ -1,5 +1,5 @@
-//! An entity with two indexes, and which entries belong to it: written down here a second time, so that the derive is not compared with
-//! itself.
+//! An entity with two indexes, and which entries belong to it: written down here a second time, so
+//! that the derive is not compared with itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,8 +60,8 @@ pub async fn rows(table: &TableClient) -> BTreeMap<String, DynamicEntity> {
     rows.collect()
 }
 
-/// The employees, after a check that the entries of the indexes are theirs and no others, with the same properties. All of it is read
-/// by one request, so it holds at any time.
+/// The employees, after a check that the entries of the indexes are theirs and no others, with the
+/// same properties. All of it is read by one request, so it holds at any time.
 pub async fn checked(table: &TableClient) -> Vec<Employee> {
     let rows = rows(table).await;
     let employees = rows.iter().filter(|(key, _)| key.starts_with("empid_"));

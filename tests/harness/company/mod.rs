@@ -1,4 +1,5 @@
-//! Entity types of several test targets, each pattern once. They are here so that they are compiled once.
+//! Entity types of several test targets, each pattern once. They are here so that they are compiled
+//! once.
 
 pub mod indexed;
 

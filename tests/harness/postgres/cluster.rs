@@ -1,4 +1,5 @@
-//! A cluster of a test: it is started, stopped, killed, started again, and has standbys. It does not know what is stored in it.
+//! A cluster of a test: it is started, stopped, killed, started again, and has standbys. It does
+//! not know what is stored in it.
 
 use std::fs;
 use std::io::Write as _;
@@ -22,21 +23,22 @@ const SHARED: &[&str] = &[
     "max_wal_senders=0",
     "max_connections=500",
 ];
-/// The settings for the disk are those of each installation. The end of a process needs no `fsync`, since the operating system has
-/// what the process wrote; but what is tested here is what operators run.
+/// The settings for the disk are those of each installation. The end of a process needs no `fsync`,
+/// since the operating system has what the process wrote; but what is tested here is what operators
+/// run.
 const OWN: &[&str] = &["max_connections=200"];
 const WITH_TLS: &[&str] = &["max_connections=200", "ssl=on"];
 /// A free port may be taken by another program before it is used.
 const ATTEMPTS: usize = 10;
-/// The password of the user, which is part of all URLs, also where none is needed: so a test can look for it in logs. Connection
-/// strings and URLs escape it.
+/// The password of the user, which is part of all URLs, also where none is needed: so a test can
+/// look for it in logs. Connection strings and URLs escape it.
 pub const PASSWORD: &str = "correct horse/battery@staple";
 /// [`PASSWORD`] in a URL.
 pub const PASSWORD_IN_URL: &str = "correct%20horse%2Fbattery%40staple";
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// A PostgreSQL on a port of its own, with its data in a temporary directory. It ends, and its data is deleted, when this is
-/// dropped, or when the test's process ends.
+/// A PostgreSQL on a port of its own, with its data in a temporary directory. It ends, and its data
+/// is deleted, when this is dropped, or when the test's process ends.
 #[derive(Debug)]
 pub struct Postgres {
     /// `None` while it is stopped. Before the directory: it is dropped first.
@@ -48,7 +50,8 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// A cluster that accepts any user of this machine. `None` if there is no PostgreSQL: see [`Programs::find`].
+    /// A cluster that accepts any user of this machine. `None` if there is no PostgreSQL: see
+    /// [`Programs::find`].
     ///
     /// # Panics
     ///
@@ -66,8 +69,8 @@ impl Postgres {
         Programs::find().map(|programs| Self::create(programs, OWN, true))
     }
 
-    /// A cluster that offers TLS, and its certificate as PEM, which is for `127.0.0.1` and issued by itself. It also accepts
-    /// connections without TLS, as PostgreSQL does by default.
+    /// A cluster that offers TLS, and its certificate as PEM, which is for `127.0.0.1` and issued
+    /// by itself. It also accepts connections without TLS, as PostgreSQL does by default.
     ///
     /// # Panics
     ///
@@ -213,8 +216,9 @@ impl Postgres {
         };
     }
 
-    /// A hot standby of it, which accepts queries. When this returns, a commit is acknowledged only after one standby has it on
-    /// its disk: `synchronous_commit` is `on`, and `synchronous_standby_names` is `*`.
+    /// A hot standby of it, which accepts queries. When this returns, a commit is acknowledged only
+    /// after one standby has it on its disk: `synchronous_commit` is `on`, and
+    /// `synchronous_standby_names` is `*`.
     ///
     /// # Panics
     ///
@@ -250,7 +254,8 @@ impl Postgres {
         );
         self.sql("postgres", "SELECT pg_reload_conf()");
         wait_until(|| states("sync_state = 'sync'") > 0);
-        // Commits wait once the checkpointer has read the setting, too. It does so before a checkpoint.
+        // Commits wait once the checkpointer has read the setting, too. It does so before a
+        // checkpoint.
         self.sql("postgres", "CHECKPOINT");
         standby
     }

@@ -1,12 +1,14 @@
-//! A real PostgreSQL for tests: a new, empty [`Database`] for a test that needs one, or a [`Postgres`] of its own for a test that
-//! stops, kills and replaces the database.
+//! A real PostgreSQL for tests: a new, empty [`Database`] for a test that needs one, or a
+//! [`Postgres`] of its own for a test that stops, kills and replaces the database.
 //!
-//! The programs of PostgreSQL 13 to 18 must be on the machine: see `programs.rs`. `TABLESDK_TEST_POSTGRES`, the URL of a user who may
-//! create databases, without TLS, names a database system that runs elsewhere: an own PostgreSQL, CockroachDB or YugabyteDB. Without
-//! either, the tests are skipped, and standard error says so; with `TABLESDK_TEST_POSTGRES_REQUIRED=1`, they fail instead.
+//! The programs of PostgreSQL 13 to 18 must be on the machine: see `programs.rs`.
+//! `TABLESDK_TEST_POSTGRES`, the URL of a user who may create databases, without TLS, names a
+//! database system that runs elsewhere: an own PostgreSQL, CockroachDB or YugabyteDB. Without
+//! either, the tests are skipped, and standard error says so; with
+//! `TABLESDK_TEST_POSTGRES_REQUIRED=1`, they fail instead.
 //!
-//! All functions block their thread, for milliseconds or, where a process starts or ends, for up to some seconds. They may be
-//! called within any runtime.
+//! All functions block their thread, for milliseconds or, where a process starts or ends, for up to
+//! some seconds. They may be called within any runtime.
 
 mod cluster;
 mod process;
@@ -31,11 +33,11 @@ pub struct Database {
     administrator: String,
 }
 
-/// A new, empty database, in a cluster that the tests of this process share. `None` if there is no PostgreSQL, for which standard
-/// error has the reason.
+/// A new, empty database, in a cluster that the tests of this process share. `None` if there is no
+/// PostgreSQL, for which standard error has the reason.
 ///
-/// The cluster starts with the first database, and ends with the process. It does not write to the disk in time, so it is not for
-/// tests that kill it.
+/// The cluster starts with the first database, and ends with the process. It does not write to the
+/// disk in time, so it is not for tests that kill it.
 ///
 /// # Panics
 ///
@@ -46,7 +48,8 @@ pub fn database() -> Option<Database> {
         return Some(Database::create(url, ""));
     }
     let shared = SHARED.get_or_init(Postgres::start_shared).as_ref()?;
-    // Without a wait for the disk, the copy of files is the faster way. Before version 15, it is the only one.
+    // Without a wait for the disk, the copy of files is the faster way. Before version 15, it is
+    // the only one.
     let options = if shared.programs().version() >= 15 {
         "STRATEGY file_copy"
     } else {

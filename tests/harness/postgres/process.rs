@@ -1,7 +1,8 @@
 //! One run of the program `postgres`, which ends with the test at the latest.
 //!
-//! A shell starts it and waits for the end of its own input, which is a pipe from the test: however the test ends, its end of the
-//! pipe is closed, and the shell ends the cluster and deletes its directory.
+//! A shell starts it and waits for the end of its own input, which is a pipe from the test: however
+//! the test ends, its end of the pipe is closed, and the shell ends the cluster and deletes its
+//! directory.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
@@ -15,8 +16,9 @@ use super::Programs;
 
 /// `$0` is the directory; the other arguments are the command. It prints the number of the process.
 ///
-/// A signal for an immediate end would be lost if it arrived before the program expects it. The other one ends the program
-/// also then, and would wait for connections otherwise; both together end it at once.
+/// A signal for an immediate end would be lost if it arrived before the program expects it. The
+/// other one ends the program also then, and would wait for connections otherwise; both together
+/// end it at once.
 const GUARD: &str = r#"
 trap '' INT HUP
 "$@" </dev/null >/dev/null &
@@ -51,7 +53,8 @@ pub(super) enum StartError {
 }
 
 impl Process {
-    /// Starts the cluster in `data`, and waits until it accepts connections. `directory` contains `data`, and is what is deleted.
+    /// Starts the cluster in `data`, and waits until it accepts connections. `directory` contains
+    /// `data`, and is what is deleted.
     pub(super) fn start(
         programs: &Programs,
         directory: &Path,

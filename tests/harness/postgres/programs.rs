@@ -25,7 +25,8 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Those in `PATH`, or else the newest ones of Debian's packages. `None` if there are none, which standard error says once.
+    /// Those in `PATH`, or else the newest ones of Debian's packages. `None` if there are none,
+    /// which standard error says once.
     ///
     /// # Panics
     ///

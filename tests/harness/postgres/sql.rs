@@ -3,7 +3,8 @@
 use tokio::runtime::Builder;
 use tokio_postgres::{Error, NoTls, SimpleQueryMessage};
 
-/// Runs statements on a connection of their own. Returns the first value of each row, as text; `NULL` is empty.
+/// Runs statements on a connection of their own. Returns the first value of each row, as text;
+/// `NULL` is empty.
 ///
 /// # Errors
 ///

@@ -21,7 +21,8 @@ pub(super) enum Attack {
     HalfHeads,
     /// They send requests with a bad signature, as fast as they are refused.
     BadCredentials,
-    /// They announce bodies of 4 MiB with a signature that may read in another account, and send none.
+    /// They announce bodies of 4 MiB with a signature that may read in another account, and send
+    /// none.
     EmptyBodies,
     /// They ask for pages of 4 MiB, and do not read them.
     Unread,
@@ -113,7 +114,8 @@ impl Attackers {
     pub(super) async fn are_many(&self) {
         let mut connected = self.connected.subscribe();
         let many = connected.wait_for(|connected| *connected >= self.count);
-        // The system makes connections for a program that does not accept them, but not without end.
+        // The system makes connections for a program that does not accept them, but not without
+        // end.
         let _ = timeout(Duration::from_secs(5), many).await;
     }
 }
@@ -136,7 +138,8 @@ async fn hold(
             }
         }
         Attack::Unread => {
-            // Not read until the program gives up: then the connection is an error, which a write notices.
+            // Not read until the program gives up: then the connection is an error, which a write
+            // notices.
             loop {
                 sleep(Duration::from_secs(1)).await;
                 stream.write_all(b"G").await?;

@@ -1,14 +1,16 @@
 //! Attacks on the program's sockets, and what clients that do no harm notice of them.
 //!
-//! The program runs under a limit of open files, with its tables in memory or in a data directory. While attackers do one
-//! thing after another, honest clients insert and read all the time, through kept connections and through new ones.
+//! The program runs under a limit of open files, with its tables in memory or in a data directory.
+//! While attackers do one thing after another, honest clients insert and read all the time, through
+//! kept connections and through new ones.
 //!
 //! ```sh
 //! cargo test --release -p tablesdk-tests --test hostile every_attack -- --ignored --nocapture
 //! ```
 //!
-//! shows for each attack the latencies and failures of the honest clients before, during and after it, how many of them got
-//! no response at all, and the memory and the descriptors of the program. It takes some minutes, and has to be allowed 2,000 open files itself. `TABLESDK_ATTACK` names
+//! shows for each attack the latencies and failures of the honest clients before, during and after
+//! it, how many of them got no response at all, and the memory and the descriptors of the program.
+//! It takes some minutes, and has to be allowed 2,000 open files itself. `TABLESDK_ATTACK` names
 //! one attack, such as `silent`; `TABLESDK_ATTACK_SECONDS` is how long each takes.
 
 mod attacker;

@@ -68,7 +68,8 @@ impl Subject {
         self.process.address()
     }
 
-    /// A client of the account that does no harm, which keeps its connections or opens one for each request.
+    /// A client of the account that does no harm, which keeps its connections or opens one for each
+    /// request.
     pub(super) fn honest_client(&self, keeps_connections: bool) -> TableServiceClient {
         self.client(HONEST, keeps_connections)
     }
@@ -90,7 +91,8 @@ impl Subject {
             .unwrap()
     }
 
-    /// The path of a large table of the account that does no harm, with a signature that may read it.
+    /// The path of a large table of the account that does no harm, with a signature that may read
+    /// it.
     pub(super) fn readable(&self) -> String {
         self.signed(HONEST, LARGE)
     }
@@ -109,7 +111,8 @@ impl Subject {
         format!("/{account}/{table}?{query}")
     }
 
-    /// Its resident memory in MiB, and how many files it has open: as Linux counts, and nothing elsewhere.
+    /// Its resident memory in MiB, and how many files it has open: as Linux counts, and nothing
+    /// elsewhere.
     pub(super) fn usage(&self) -> (u64, usize) {
         let id = self.process.id();
         let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Whole responses of the flavor `CosmosDb`, as Cosmos DB was recorded: the first line, the headers and the body.
+//! Whole responses of the flavor `CosmosDb`, as Cosmos DB was recorded: the first line, the headers
+//! and the body.
 
 use harness::raw::Response;
 use tablesdk::Timestamp;
@@ -18,7 +19,8 @@ const VARYING: [&str; 5] = [
 const GATEWAY: &str =
     r"\r\nActivityId: ID, documentdb-dotnet-sdk/2.11.0 Host/64-bit MicrosoftWindowsNT/6.2.9200.0";
 
-/// A response without what differs from run to run. The port, the account, the time and the gateway have placeholders.
+/// A response without what differs from run to run. The port, the account, the time and the gateway
+/// have placeholders.
 fn shown(subject: &Subject, response: &Response) -> String {
     let (address, account) = (subject.client.address, subject.client.key.account());
     let id = response.header("x-ms-request-id").unwrap();
@@ -36,7 +38,8 @@ fn shown(subject: &Subject, response: &Response) -> String {
     shown.trim_end().to_owned()
 }
 
-/// The text with a placeholder for each time of seven digits, also for one whose colons are encoded.
+/// The text with a placeholder for each time of seven digits, also for one whose colons are
+/// encoded.
 fn without_times(text: &str) -> String {
     let mut shown = String::new();
     let mut rest = text;
@@ -58,8 +61,8 @@ fn without_times(text: &str) -> String {
     shown
 }
 
-/// Sends the requests of a text, whose lines begin with `> `, and asserts the responses between them. A backslash at the end of a
-/// line joins it with the next one.
+/// Sends the requests of a text, whose lines begin with `> `, and asserts the responses between
+/// them. A backslash at the end of a line joins it with the next one.
 async fn assert_responses(subject: &Subject, text: &str) {
     let text = text.replace("\\\n", "");
     for exchange in text.strip_prefix("> ").unwrap().split("\n\n> ") {

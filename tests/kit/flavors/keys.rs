@@ -1,4 +1,5 @@
-//! The flavor `CosmosDb` stores the keys of an entity among its properties. Everything that shows an entity shows each key once.
+//! The flavor `CosmosDb` stores the keys of an entity among its properties. Everything that shows
+//! an entity shows each key once.
 
 use std::io;
 

@@ -1,6 +1,8 @@
-//! The flavors of the server: what each of them responds where they differ, and that the client works with each.
+//! The flavors of the server: what each of them responds where they differ, and that the client
+//! works with each.
 //!
-//! A difference is a row of the tables in the guides `cosmos_db` and `testing`, a request, and the responses of the flavors.
+//! A difference is a row of the tables in the guides `cosmos_db` and `testing`, a request, and the
+//! responses of the flavors.
 
 mod batches;
 mod client;

@@ -1,4 +1,5 @@
-//! Entity group transactions: each is framed by hand, in one of the ways of the known clients, and its response is parsed by hand.
+//! Entity group transactions: each is framed by hand, in one of the ways of the known clients, and
+//! its response is parsed by hand.
 
 use super::{History, path};
 use crate::oracle::{BATCH_ROWS, Key, Write};

@@ -1,7 +1,8 @@
-//! The entries of an index in other partitions than their entity: written before the entity, and cleaned up after it.
+//! The entries of an index in other partitions than their entity: written before the entity, and
+//! cleaned up after it.
 //!
-//! A reader of the index must not miss an entity. It reads the entity of each entry, so an entry that no entity has does no harm, until
-//! a repair deletes it.
+//! A reader of the index must not miss an entity. It reads the entity of each entry, so an entry
+//! that no entity has does no harm, until a repair deletes it.
 
 mod client;
 mod rules;
@@ -92,7 +93,8 @@ const fn insert(value: u8, column: u8) -> Verb {
     Verb::Insert(Entity { value, column })
 }
 
-/// The clients, the number of faults, and whether the entity exists, with the value 1 and the property 1.
+/// The clients, the number of faults, and whether the entity exists, with the value 1 and the
+/// property 1.
 struct Scenario(&'static [Verb], u8, bool);
 
 const MOVED_BACK: Scenario = Scenario(&[set(2, 1), set(1, 2)], 1, true);
@@ -151,7 +153,8 @@ fn an_entity_always_has_its_entry() {
         (&MOVED_BACK_AND_REPAIRED, STRICT),
         (&DELETED, STRICT),
         (&INSERTED_TWICE, STRICT),
-        // Properties are right without a repair, and an insert after a delete is mended by its client.
+        // Properties are right without a repair, and an insert after a delete is mended by its
+        // client.
         (&COPIED_AND_BACK, UNREPAIRED),
         (&INSERTED_TWICE_AND_DELETED, UNREPAIRED),
     ] {

@@ -6,9 +6,11 @@ use crate::explore::{Rows, Rules};
 /// The rules of a complete index, with the exceptions that they allow.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Complete {
-    /// An entity that was inserted, after another client had deleted it, may be without its entry for a time.
+    /// An entity that was inserted, after another client had deleted it, may be without its entry
+    /// for a time.
     pub allows_late_insert: bool,
-    /// A repair has mended everything in the end. Without it, there may be entries that no entity has.
+    /// A repair has mended everything in the end. Without it, there may be entries that no entity
+    /// has.
     pub is_repaired: bool,
     pub was_deleted: bool,
     /// The expected entity at the end, where one client writes it.

@@ -19,7 +19,8 @@ enum At {
     ReadDead,
     WritePointer,
     Commit,
-    /// Looks in the head whether the refused commit was carried out, and starts over or ends otherwise.
+    /// Looks in the head whether the refused commit was carried out, and starts over or ends
+    /// otherwise.
     SeekCommit {
         starts_over: bool,
     },
@@ -91,7 +92,8 @@ impl Outbox {
         }
     }
 
-    /// Ends, or starts over where it is the last client. Forgets all, so that states that differ only in it are one.
+    /// Ends, or starts over where it is the last client. Forgets all, so that states that differ
+    /// only in it are one.
     fn end(&mut self) {
         *self = Self::new(self.role, self.own, self.mutant);
         self.at = match self.role {

@@ -1,5 +1,5 @@
-//! The rules of the outbox: each write is committed once, and each committed step has its effect on the target, once and in order, and can be
-//! found until then.
+//! The rules of the outbox: each write is committed once, and each committed step has its effect on
+//! the target, once and in order, and can be found until then.
 
 use super::view::target;
 use super::{Key, NUMBERS, POINTERS, Row, Step, Target};
@@ -144,7 +144,8 @@ impl Rules<Key, Row> for History {
                 return Err(format!("{key:?} is left"));
             }
         }
-        // Steps behind a dead one wait for the operator. Dead ones may have had their effect before they were set aside.
+        // Steps behind a dead one wait for the operator. Dead ones may have had their effect before
+        // they were set aside.
         let dead = (1..NUMBERS).find(|&number| rows.get(Key::Dead(number)).is_some());
         let before_dead = dead.unwrap_or(NUMBERS) - 1;
         let expected = self.expected(self.last.max(before_dead));

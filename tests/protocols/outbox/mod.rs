@@ -1,7 +1,9 @@
-//! The outbox: the steps of a write are stored with it, and are applied to their targets in order, by its writer and by workers.
+//! The outbox: the steps of a write are stored with it, and are applied to their targets in order,
+//! by its writer and by workers.
 //!
-//! Here, a write has one step, and all steps have one target. The user's own changes do not matter: they are in the same request
-//! as the step. Leases are left out: no rule depends on them, and clients that disregard them meet more often.
+//! Here, a write has one step, and all steps have one target. The user's own changes do not matter:
+//! they are in the same request as the step. Leases are left out: no rule depends on them, and
+//! clients that disregard them meet more often.
 
 mod client;
 mod history;

@@ -1,6 +1,7 @@
-//! Generated code in the strictest crate of a user: `tablesdk` has another name here, every lint that a user might turn on is an
-//! error, and every attribute of the derives is used, also where the names of the prelude are shadowed. The test is that this crate
-//! compiles without a message from clippy. The tests below show that the code also works under the other name.
+//! Generated code in the strictest crate of a user: `tablesdk` has another name here, every lint
+//! that a user might turn on is an error, and every attribute of the derives is used, also where
+//! the names of the prelude are shadowed. The test is that this crate compiles without a message
+//! from clippy. The tests below show that the code also works under the other name.
 //!
 //! This crate deliberately does not use the workspace's lints: all its lints are listed here.
 

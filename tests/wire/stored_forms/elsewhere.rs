@@ -34,7 +34,8 @@ async fn entries_in_other_partitions_are_as_documented() {
     ada.age = 37;
     let replace = async |table: &TableClient| table.replace(&mut ada).await.unwrap();
     transcript.add("replace, with another age", replace).await;
-    // The write of an entry is repeated, with an id: no response shows that the first one was carried out.
+    // The write of an entry is repeated, with an id: no response shows that the first one was
+    // carried out.
     let lost = Fault::lost_response();
     transcript.server().faults().next(Op::MergeEntity, lost);
     let insert = async |table: &TableClient| table.insert(&*ada).await.unwrap_err();

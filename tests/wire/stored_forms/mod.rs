@@ -1,8 +1,9 @@
 //! The stored forms of the patterns in the design guide, byte for byte as the client sends them, in
 //! `*.http` beside this file. The guide `stored_forms` shows the entities of these files.
 //!
-//! Lines of a batch end with CR LF, and with a line feed in the files. Placeholders stand for values that differ in each run:
-//! `BASE`, `GUID`, `ETAG`, `VERSION` of a wide entity, and `NN` for the number of a partition.
+//! Lines of a batch end with CR LF, and with a line feed in the files. Placeholders stand for
+//! values that differ in each run: `BASE`, `GUID`, `ETAG`, `VERSION` of a wide entity, and `NN` for
+//! the number of a partition.
 
 mod chunked;
 mod copy;

@@ -1,6 +1,7 @@
 //! The stylesheet, the scripts and the icon, which are parts of the program.
 //!
-//! A browser keeps them, so that a page waits for none of them: the path of a file changes with the files.
+//! A browser keeps them, so that a page waits for none of them: the path of a file changes with the
+//! files.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::LazyLock;

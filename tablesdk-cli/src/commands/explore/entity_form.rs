@@ -1,4 +1,5 @@
-//! The form of one entity: its properties with their types, or its JSON. It shows what is staged, and what is wrong with a text.
+//! The form of one entity: its properties with their types, or its JSON. It shows what is staged,
+//! and what is wrong with a text.
 
 use maud::{Markup, html};
 use tablesdk::{DynamicEntity, ETag, EdmType, Properties, Value};
@@ -45,8 +46,8 @@ pub(super) enum Texts {
 }
 
 impl Texts {
-    /// The fields of an entity. Its JSON if that was asked for, or if a value that fields cannot hold differs from that of the version that
-    /// was read.
+    /// The fields of an entity. Its JSON if that was asked for, or if a value that fields cannot
+    /// hold differs from that of the version that was read.
     pub(super) fn of(entity: &DynamicEntity, base: Option<&DynamicEntity>, is_json: bool) -> Self {
         let known = base.map(DynamicEntity::properties);
         let is_lost = |(name, value): (&str, &Value)| {
@@ -375,7 +376,8 @@ struct Wanted {
     entity: Option<DynamicEntity>,
 }
 
-/// The types that a value may have, or only its own if the form cannot hold it. The last one removes the property.
+/// The types that a value may have, or only its own if the form cannot hold it. The last one
+/// removes the property.
 fn types(field: &Field, name: &str, fixed: Option<&Value>) -> Markup {
     html! {
         select.type name="type" aria-label={ "Type of " (name) } {

@@ -1,7 +1,8 @@
 //! [`Frame`]: what each page has around its content.
 //!
-//! A page begins with what is known before the service answers, and its content follows: [`respond`](Frame::respond) sends both as they
-//! come, so that the browser shows the page while the service is asked.
+//! A page begins with what is known before the service answers, and its content follows:
+//! [`respond`](Frame::respond) sends both as they come, so that the browser shows the page while
+//! the service is asked.
 
 use std::convert::Infallible;
 use std::future::ready;

@@ -1,8 +1,10 @@
 //! Who gets in: the browser that has opened the page, on this machine, from a page of its own.
 //!
-//! Cookies and `SameSite` ignore ports, and any page on the internet can send requests to a port of this machine. So the `Host` and the
-//! `Origin` of a request are exact, the browser says that the request comes from the page itself (`Sec-Fetch-Site`), and it has the cookie
-//! that only the first use of the printed token sets. What a form sends has a token of its own: see [`Posted`](super::posted::Posted).
+//! Cookies and `SameSite` ignore ports, and any page on the internet can send requests to a port of
+//! this machine. So the `Host` and the `Origin` of a request are exact, the browser says that the
+//! request comes from the page itself (`Sec-Fetch-Site`), and it has the cookie that only the first
+//! use of the printed token sets. What a form sends has a token of its own: see
+//! [`Posted`](super::posted::Posted).
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -112,7 +114,8 @@ impl Gate {
         let is_own_site = matches!(site, Some("same-origin" | "none"));
         if headers.contains_key(ORIGIN) {
             let origin = only(headers, &ORIGIN);
-            // A form has no origin, since the page has no referrer. Then the browser itself must say where it comes from.
+            // A form has no origin, since the page has no referrer. Then the browser itself must
+            // say where it comes from.
             let is_hidden = origin == Some("null") && site == Some("same-origin");
             if origin != Some(&self.origin) && !is_hidden {
                 return Err(Refusal::Origin);
@@ -121,7 +124,8 @@ impl Gate {
         if *request.method() == Method::GET && path == "/open"
             || is_read && path.starts_with("/assets/")
         {
-            // The token is the proof. A file of the program is no secret, and the page without the cookie looks as it should.
+            // The token is the proof. A file of the program is no secret, and the page without the
+            // cookie looks as it should.
             return Ok(());
         }
         if !is_own_site && !is_read {

@@ -40,7 +40,8 @@ enum Kind {
 }
 
 impl<'g> Grid<'g> {
-    /// The columns are the chosen ones in their order, or all properties in the order in which they are seen first.
+    /// The columns are the chosen ones in their order, or all properties in the order in which they
+    /// are seen first.
     pub(super) fn new(
         table: &'g str,
         entities: &'g [Stored<DynamicEntity>],
@@ -127,7 +128,8 @@ impl<'g> Grid<'g> {
                 }
                 tbody { @for entity in first { (self.row(entity)) } }
             }
-            // The script moves these rows into the table while nothing else waits. A browser is slow with many cells at once.
+            // The script moves these rows into the table while nothing else waits. A browser is
+            // slow with many cells at once.
             @if !more.is_empty() {
                 noscript #more {
                     table.grid {

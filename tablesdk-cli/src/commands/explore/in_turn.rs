@@ -1,4 +1,5 @@
-//! [`InTurn`]: what may wait for the disk or for another program, away from the threads that answer requests.
+//! [`InTurn`]: what may wait for the disk or for another program, away from the threads that answer
+//! requests.
 
 use std::io;
 use std::ops::Deref;

@@ -1,7 +1,8 @@
-//! [`Kit`]: the kit of a server for tests, as `tablesdk-server --test` opens it, over HTTP with JSON.
+//! [`Kit`]: the kit of a server for tests, as `tablesdk-server --test` opens it, over HTTP with
+//! JSON.
 //!
-//! The program asks it, and never the browser: the kit has no authentication, and refuses web pages. Its answers are shown as they are,
-//! so each is limited in time and size. Knows no pages.
+//! The program asks it, and never the browser: the kit has no authentication, and refuses web
+//! pages. Its answers are shown as they are, so each is limited in time and size. Knows no pages.
 
 use std::time::Duration;
 
@@ -245,7 +246,8 @@ pub(super) enum KitError {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Request {
     pub(super) number: u64,
-    /// `None` for a request that was not authenticated, could not be decoded, or was for a resource that does not exist.
+    /// `None` for a request that was not authenticated, could not be decoded, or was for a resource
+    /// that does not exist.
     pub(super) operation: Option<String>,
     pub(super) table: Option<String>,
     pub(super) partition_key: Option<String>,
@@ -338,7 +340,8 @@ pub(super) struct Lint {
     pub(super) advice: String,
 }
 
-/// A JSON object of those fields of a form that are filled in. What looks like a number is one; the kit names what is not valid.
+/// A JSON object of those fields of a form that are filled in. What looks like a number is one; the
+/// kit names what is not valid.
 pub(super) fn object<'f>(fields: impl IntoIterator<Item = (&'static str, &'f str)>) -> Json {
     let fields = fields.into_iter().filter(|(_, text)| !text.is_empty());
     fields

@@ -1,7 +1,8 @@
 //! `tables explore`: a page to see and change the tables of an account.
 //!
-//! The program serves the page to the browser of the same person on the same machine, and to no one else: see [`gate`]. Each response is
-//! complete HTML; the scripts make it quicker, and nothing needs them.
+//! The program serves the page to the browser of the same person on the same machine, and to no one
+//! else: see [`gate`]. Each response is complete HTML; the scripts make it quicker, and nothing
+//! needs them.
 
 mod app;
 mod assets;

@@ -153,7 +153,8 @@ pub(super) fn shown(error: &(dyn Error + 'static)) -> Markup {
     )
 }
 
-/// The text of an error, without what the page shows anyway: the operation, the table and the account.
+/// The text of an error, without what the page shows anyway: the operation, the table and the
+/// account.
 pub(super) fn text(error: &(dyn Error + 'static)) -> String {
     let text = without_remedy(error);
     let endpoint = error.downcast_ref().and_then(tablesdk::Error::endpoint);
@@ -178,7 +179,8 @@ pub(super) fn notice(pill: &str, text: &str, rest: Markup) -> Markup {
     }
 }
 
-/// The service asks to wait. The script loads the page again then. A `meta` element for it is no way: assistive programs cannot stop it.
+/// The service asks to wait. The script loads the page again then. A `meta` element for it is no
+/// way: assistive programs cannot stop it.
 fn throttled(error: &tablesdk::Error) -> Markup {
     let wait = error.retry_after().unwrap_or(WAIT);
     let seconds = wait.as_secs().clamp(1, 300);

@@ -185,7 +185,8 @@ impl Invalid {
     }
 }
 
-/// The advice for a filter that begins with the comparison of two names, of which the second may be a text.
+/// The advice for a filter that begins with the comparison of two names, of which the second may be
+/// a text.
 fn comparison_of_text(filter: &str) -> Option<String> {
     let words = filter.split(|c: char| c.is_whitespace() || "()".contains(c));
     let mut words = words.filter(|word| !word.is_empty());
@@ -207,7 +208,8 @@ pub(super) fn request_line(asked: &Asked, explanation: &Explanation, table: &str
     }
 }
 
-/// The row keys that a text stands for: `KEY`, `FROM..TO`, also with three dots, `PREFIX*`, or a JSON string, which is one exact key.
+/// The row keys that a text stands for: `KEY`, `FROM..TO`, also with three dots, `PREFIX*`, or a
+/// JSON string, which is one exact key.
 fn rows(text: &str) -> Result<RowKeys, AnyError> {
     if text.is_empty() {
         return Ok(RowKeys::All);

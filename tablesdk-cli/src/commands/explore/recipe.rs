@@ -11,7 +11,8 @@ use crate::commands::query::Asked;
 use crate::escape::harmless_json;
 use crate::selection::{Rows, Selection};
 
-/// A program that prints the entities of a query. `select` has the properties to read, or none for all of them.
+/// A program that prints the entities of a query. `select` has the properties to read, or none for
+/// all of them.
 pub(super) fn rust_query(
     table: &str,
     selection: &Selection,
@@ -149,8 +150,8 @@ pub(super) fn curl_entity(
     Ok(curl(query.explain()?.url()))
 }
 
-/// The command that sends a request to this URL, which has no signature. A shared access signature is taken from
-/// `$AZURE_STORAGE_SAS_TOKEN`, with or without its question mark.
+/// The command that sends a request to this URL, which has no signature. A shared access signature
+/// is taken from `$AZURE_STORAGE_SAS_TOKEN`, with or without its question mark.
 fn curl(url: &str) -> String {
     let separator = if url.contains('?') { '&' } else { '?' };
     let sas = sas(url);
@@ -165,7 +166,8 @@ curl --silent --show-error --globoff \\
     )
 }
 
-/// The command that signs for the reading of the table of a URL. The key is that of the environment; that of an emulator is known.
+/// The command that signs for the reading of the table of a URL. The key is that of the
+/// environment; that of an emulator is known.
 fn sas(url: &str) -> String {
     let path = url.split_once("()").map_or(url, |it| it.0);
     let (endpoint, table) = path.rsplit_once('/').unwrap_or_default();
@@ -181,7 +183,8 @@ fn shell(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// An entity as a line of JSON, as `tables put` reads it: without its version, which is another one when it is pasted.
+/// An entity as a line of JSON, as `tables put` reads it: without its version, which is another one
+/// when it is pasted.
 pub(super) fn row(entity: &DynamicEntity) -> String {
     harmless_json(&String::from_utf8_lossy(&entity_json(entity)))
 }

@@ -176,7 +176,8 @@ impl Settings {
         });
     }
 
-    /// Puts a query at the top of the history, in place of an earlier run of the same. One with a URL that is too long is not kept.
+    /// Puts a query at the top of the history, in place of an earlier run of the same. One with a
+    /// URL that is too long is not kept.
     pub(crate) fn record(&self, entry: &Entry) {
         if !entry.is_of_table() {
             return;
@@ -235,8 +236,8 @@ impl Settings {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the content of the file, which another program may have changed meanwhile. If that is not possible, the change holds
-    /// as long as this program runs.
+    /// Changes the content of the file, which another program may have changed meanwhile. If that
+    /// is not possible, the change holds as long as this program runs.
     fn change(&self, change: impl Fn(&mut Content)) {
         let Some(file) = &self.file else {
             change(&mut self.state().content);
@@ -366,7 +367,8 @@ fn parsed(path: &Path) -> io::Result<Content> {
     Ok(content?.bounded())
 }
 
-/// Changes a file while no other program does, and returns its content. A file of another form is kept with the suffix `.broken`.
+/// Changes a file while no other program does, and returns its content. A file of another form is
+/// kept with the suffix `.broken`.
 fn changed(file: &Path, change: impl Fn(&mut Content)) -> Result<Content, String> {
     let of_io = |error: io::Error| unwritable(file, &error);
     let folder = file.parent().unwrap_or(file);
@@ -412,8 +414,8 @@ fn lock(folder: &Path) -> io::Result<File> {
     Ok(lock)
 }
 
-/// Waits until no other program has the lock. A program that is stopped could have it for ever: this goes on then, and a change of
-/// the other program may be lost, but never the file.
+/// Waits until no other program has the lock. A program that is stopped could have it for ever:
+/// this goes on then, and a change of the other program may be lost, but never the file.
 #[cfg(unix)]
 fn wait_for(lock: &File) {
     use rustix::fs::{FlockOperation, flock};

@@ -1,4 +1,5 @@
-//! How the page gets into the browser: the port, the URL that is used once, and the file that opens it.
+//! How the page gets into the browser: the port, the URL that is used once, and the file that opens
+//! it.
 
 use std::fs;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -38,12 +39,14 @@ pub(super) async fn listen(port: Option<u16>) -> Result<TcpListener, AnyError> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?)
 }
 
-/// Prints the URL that opens the page, and opens a browser. The file for it is kept as long as the result.
+/// Prints the URL that opens the page, and opens a browser. The file for it is kept as long as the
+/// result.
 pub(super) fn show(gate: &Gate, in_browser: bool) -> Result<Option<TempDir>, AnyError> {
     let Some(url) = gate.opening_url() else {
         return Ok(None);
     };
-    // Not as in other commands, for which nothing is left to do if no program reads what they print.
+    // Not as in other commands, for which nothing is left to do if no program reads what they
+    // print.
     print(&url).map_err(|error| format!("the URL of the page cannot be printed: {error}"))?;
     if !in_browser {
         return Ok(None);
@@ -65,7 +68,8 @@ fn print(url: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Writes a file that its owner alone reads. So the arguments of the browser, which all users see, have no token.
+/// Writes a file that its owner alone reads. So the arguments of the browser, which all users see,
+/// have no token.
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -74,7 +78,8 @@ fn write_private(path: &Path, text: &str) -> io::Result<()> {
     options.open(path)?.write_all(text.as_bytes())
 }
 
-/// A page that goes on to another one. The redirect of a response would still count as one from another site, without the cookie.
+/// A page that goes on to another one. The redirect of a response would still count as one from
+/// another site, without the cookie.
 fn redirecting(url: &str) -> String {
     let page = html! {
         (DOCTYPE)
@@ -113,7 +118,8 @@ pub(super) async fn open(
     problem::refused(&Refusal::Opening)
 }
 
-/// Waits until Ctrl-C ends the page: in a terminal, only after it was said how many staged changes are lost.
+/// Waits until Ctrl-C ends the page: in a terminal, only after it was said how many staged changes
+/// are lost.
 pub(super) async fn interrupted(app: &App) {
     let mut told = 0;
     while tokio::signal::ctrl_c().await.is_ok() {

@@ -21,7 +21,8 @@ pub(super) struct Tables {
 /// The facts that pages have seen of a table.
 #[derive(Default)]
 struct Seen {
-    /// The first entities were nothing but those that the client keeps, such as entries of an index.
+    /// The first entities were nothing but those that the client keeps, such as entries of an
+    /// index.
     is_kept: bool,
     /// One response of the service had the whole table.
     is_small: bool,
@@ -62,7 +63,8 @@ impl Tables {
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Notes what the first page of a table without a condition was: nothing but entities that the client keeps, and the whole table.
+    /// Notes what the first page of a table without a condition was: nothing but entities that the
+    /// client keeps, and the whole table.
     pub(super) fn note(&self, table: &str, is_kept: bool, is_small: bool) {
         let mut seen = self.seen();
         let seen = seen.entry(table.to_ascii_lowercase()).or_default();

@@ -1,4 +1,5 @@
-//! Answers of bounded size: what does not fit is cut, and the answer says so. This module knows no requests.
+//! Answers of bounded size: what does not fit is cut, and the answer says so. This module knows no
+//! requests.
 
 use rmcp::model::JsonObject;
 use serde_json::{Value as Json, json};
@@ -7,7 +8,8 @@ use tablesdk_cli::lines::entity_json;
 
 use crate::escape::{acts, harmless, harmless_json};
 
-/// How many bytes the parts of an answer have that can be many: the text of an answer has 64 KiB at most, with a token of up to 16 KiB.
+/// How many bytes the parts of an answer have that can be many: the text of an answer has 64 KiB at
+/// most, with a token of up to 16 KiB.
 pub(super) const PARTS_BYTES_MAX: usize = 46 * 1024;
 /// Longer values are cut, unless they are selected.
 const VALUE_CHARS_MAX: usize = 1024;

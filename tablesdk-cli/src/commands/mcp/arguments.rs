@@ -1,4 +1,5 @@
-//! The arguments of a tool, checked against its schema, so that an error names the argument and the rule.
+//! The arguments of a tool, checked against its schema, so that an error names the argument and the
+//! rule.
 
 use rmcp::model::{JsonObject, Tool};
 use serde::de::DeserializeOwned;
@@ -6,7 +7,8 @@ use serde_json::Value as Json;
 
 use crate::error::AnyError;
 
-/// A schema in the form that all hosts read: an argument may be absent instead of null, and there are no others.
+/// A schema in the form that all hosts read: an argument may be absent instead of null, and there
+/// are no others.
 pub(super) fn tidy(schema: &JsonObject) -> JsonObject {
     let mut schema = schema.clone();
     schema.insert("additionalProperties".to_owned(), false.into());

@@ -5,7 +5,8 @@ use rmcp::model::JsonRpcMessage;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 
-/// Drops notifications and responses that arrive before the first request: for the service they would be the end.
+/// Drops notifications and responses that arrive before the first request: for the service they
+/// would be the end.
 pub(crate) struct FromFirstRequest<T> {
     transport: T,
     has_begun: bool,

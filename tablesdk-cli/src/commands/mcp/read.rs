@@ -112,7 +112,8 @@ impl Server {
     }
 }
 
-/// A line of the schema with values that are no longer than an agent needs to see what they are like.
+/// A line of the schema with values that are no longer than an agent needs to see what they are
+/// like.
 fn short_line(name: &str, of_type: &TypeOfProperty) -> Json {
     let mut line = line(name, of_type);
     for bound in ["smallest", "largest"] {
@@ -123,7 +124,8 @@ fn short_line(name: &str, of_type: &TypeOfProperty) -> Json {
     line
 }
 
-/// Reads pages until there are enough entities, or no more fit into an answer. The token is that of what follows.
+/// Reads pages until there are enough entities, or no more fit into an answer. The token is that of
+/// what follows.
 async fn read_on(
     asked: &Asked,
     mut token: Option<PageToken>,

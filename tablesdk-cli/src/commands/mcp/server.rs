@@ -1,6 +1,7 @@
 //! The server of `tables mcp`: the tools of an agent, over the functions of the commands.
 //!
-//! It must not print: standard output is that of the protocol. Tables, errors and the answers to an agent contain no credential.
+//! It must not print: standard output is that of the protocol. Tables, errors and the answers to an
+//! agent contain no credential.
 
 use std::borrow::Cow;
 use std::fmt;

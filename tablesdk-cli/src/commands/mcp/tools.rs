@@ -162,7 +162,8 @@ fn read<T: JsonSchema + 'static>(name: &'static str, description: &'static str) 
     tool::<T>(name, description, hints)
 }
 
-/// A second call with the same arguments changes nothing: the keys exist, or the ETag is another one.
+/// A second call with the same arguments changes nothing: the keys exist, or the ETag is another
+/// one.
 fn write<T: JsonSchema + 'static>(
     name: &'static str,
     description: &'static str,

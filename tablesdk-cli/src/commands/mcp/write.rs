@@ -25,7 +25,8 @@ impl Server {
         let etag = asked.etag.parse::<ETag>()?;
         let (table, entity) = self.given(&asked.table, &asked.entity)?;
         let read = current(&table, (entity.partition_key(), entity.row_key()), &etag).await?;
-        // The agent may have seen no more than the beginning of a value, and may not know that there is more.
+        // The agent may have seen no more than the beginning of a value, and may not know that
+        // there is more.
         let mut lost = View::default().of(&read).cut.into_iter();
         if let Some(lost) = lost.find(|name| !asked.entity.contains_key(name)) {
             let problem = format!(

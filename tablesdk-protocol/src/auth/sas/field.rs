@@ -1,4 +1,5 @@
-//! The values of fields of a shared access signature: each keeps its string, which is signed, and its meaning. See
+//! The values of fields of a shared access signature: each keeps its string, which is signed, and
+//! its meaning. See
 //! <https://learn.microsoft.com/rest/api/storageservices/create-account-sas>.
 
 use std::net::IpAddr;
@@ -50,7 +51,8 @@ pub struct SasTime {
 }
 
 impl SasTime {
-    /// Reads `YYYY-MM-DD`, or a time down to the minute, the second or seven digits of it, in UTC or with an offset.
+    /// Reads `YYYY-MM-DD`, or a time down to the minute, the second or seven digits of it, in UTC
+    /// or with an offset.
     ///
     /// # Errors
     ///
@@ -94,7 +96,8 @@ impl From<Timestamp> for SasTime {
     }
 }
 
-/// The addresses from which a SAS may be used: `sip`, one address or two with a hyphen between them, both included.
+/// The addresses from which a SAS may be used: `sip`, one address or two with a hyphen between
+/// them, both included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SasAddresses {
     text: String,

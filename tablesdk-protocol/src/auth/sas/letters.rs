@@ -161,7 +161,8 @@ macro_rules! letters {
 }
 
 letters! {
-    /// The permissions on entities of a table's shared access signature, or of a stored access policy.
+    /// The permissions on entities of a table's shared access signature, or of a stored access
+    /// policy.
     ///
     /// ```
     /// use tablesdk_protocol::auth::sas::Permissions;
@@ -183,7 +184,8 @@ letters! {
 }
 
 letters! {
-    /// The permissions of an account's shared access signature. Their meaning depends on the kind of resource.
+    /// The permissions of an account's shared access signature. Their meaning depends on the kind
+    /// of resource.
     ///
     /// ```
     /// use tablesdk_protocol::auth::sas::AccountPermissions;

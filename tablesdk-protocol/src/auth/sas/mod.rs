@@ -1,7 +1,8 @@
-//! Shared access signatures: a query string that grants some operations for a limited time, and the part of it that is signed.
+//! Shared access signatures: a query string that grants some operations for a limited time, and the
+//! part of it that is signed.
 //!
-//! This module knows the fields, their layouts by version, and the signature. The server decides what an operation needs. This
-//! module does not check the time. See
+//! This module knows the fields, their layouts by version, and the signature. The server decides
+//! what an operation needs. This module does not check the time. See
 //! <https://learn.microsoft.com/rest/api/storageservices/delegate-access-with-shared-access-signature>.
 
 mod account;
@@ -203,7 +204,8 @@ impl<'q> Fields<'q> {
         parsed.map_err(|_| InvalidSasError { field: name })
     }
 
-    /// Refuses fields that this kind of SAS does not sign: they would have no effect, contrary to what the caller expects.
+    /// Refuses fields that this kind of SAS does not sign: they would have no effect, contrary to
+    /// what the caller expects.
     fn refuse(&self, names: &[&'static str]) -> Result<(), InvalidSasError> {
         for name in names {
             if self.get(name)?.is_some() {
@@ -214,8 +216,8 @@ impl<'q> Fields<'q> {
     }
 }
 
-/// A string is not a shared access signature: a field is missing, repeated, or has a value that the service does not know.
-/// Never holds a value.
+/// A string is not a shared access signature: a field is missing, repeated, or has a value that the
+/// service does not know. Never holds a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the field {field} of the shared access signature is missing or malformed")]
 pub struct InvalidSasError {

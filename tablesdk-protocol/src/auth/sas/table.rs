@@ -36,7 +36,8 @@ pub struct TableSas {
 }
 
 impl TableSas {
-    /// One that grants these permissions on the whole table from now on, for every address and protocol.
+    /// One that grants these permissions on the whole table from now on, for every address and
+    /// protocol.
     pub fn new(table: TableName, permissions: Permissions, expiry: impl Into<SasTime>) -> Self {
         Self {
             permissions: Some(permissions.into()),
@@ -169,7 +170,8 @@ fn bound(
     }
 }
 
-/// The entities that a table SAS covers: from the first to the last, both included, in the order of keys.
+/// The entities that a table SAS covers: from the first to the last, both included, in the order of
+/// keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SasKeyRange {
@@ -193,7 +195,8 @@ impl SasKeyRange {
     }
 }
 
-/// One end of a range of keys: a partition, or an entity in it. An empty string cannot be distinguished from an absent one.
+/// One end of a range of keys: a partition, or an entity in it. An empty string cannot be
+/// distinguished from an absent one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "a key has two parts")]
 pub struct SasBound {

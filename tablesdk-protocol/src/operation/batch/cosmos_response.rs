@@ -1,4 +1,5 @@
-//! The response to a batch as Cosmos DB writes it: lines that end with LF or with CR LF, and parts with few headers.
+//! The response to a batch as Cosmos DB writes it: lines that end with LF or with CR LF, and parts
+//! with few headers.
 //!
 //! With `⏎` for CR LF, and all other lines with LF:
 //!

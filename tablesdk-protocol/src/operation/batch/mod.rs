@@ -1,7 +1,9 @@
-//! Entity group transaction: changes to entities of one partition that happen together, or one query in the same clothes.
+//! Entity group transaction: changes to entities of one partition that happen together, or one
+//! query in the same clothes.
 //!
-//! Each operation in it is one of the ordinary requests, encoded and decoded by the ordinary code; here is only how they
-//! travel together. See <https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions>.
+//! Each operation in it is one of the ordinary requests, encoded and decoded by the ordinary code;
+//! here is only how they travel together. See
+//! <https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions>.
 
 mod cosmos_response;
 mod received;

@@ -1,7 +1,8 @@
 //! Decodes the request of a batch in the server: each operation in it as if it stood alone.
 //!
-//! Distinguishes three kinds of bad input: a body that cannot be split is refused as a whole, an operation that cannot be read is
-//! refused at its index, and what may not happen is not known here.
+//! Distinguishes three kinds of bad input: a body that cannot be split is refused as a whole, an
+//! operation that cannot be read is refused at its index, and what may not happen is not known
+//! here.
 
 use std::sync::Arc;
 
@@ -97,7 +98,8 @@ impl Received {
                 }
                 continue;
             }
-            // A body that cannot be split is refused as a whole; a malformed part is refused at its position.
+            // A body that cannot be split is refused as a whole; a malformed part is refused at its
+            // position.
             let text = decoder.read(part)?;
             // SERVICE: recorded for the method; that a tunnelled one is refused as well is assumed.
             let headers = RequestHeaders::Part(&decoder.headers);
@@ -162,7 +164,8 @@ struct Decoder<'r> {
     /// The previous target and its resource, if that was the set of entities of a table: inserts
     /// have the same target.
     last_set: Option<(&'r str, TableName, QueryOptions)>,
-    /// The head of the change that was decoded last, if that was an insert which any other body could have followed.
+    /// The head of the change that was decoded last, if that was an insert which any other body
+    /// could have followed.
     last_insert: Option<&'r [u8]>,
 }
 
@@ -211,14 +214,16 @@ impl<'r> Decoder<'r> {
     }
 
     /// The `Content-ID` of the operation that was read last.
-    // SERVICE: a name in the head of the part, instead of that of the operation, is not echoed. That of a query is not, either: assumed.
+    // SERVICE: a name in the head of the part, instead of that of the operation, is not echoed.
+    // That of a query is not, either: assumed.
     fn content_id(&self) -> Option<Bytes> {
         let mut headers = self.headers.iter();
         let line = headers.find(|line| line.is(&CONTENT_ID))?;
         Some(self.body.slice_ref(line.value))
     }
 
-    /// Decodes the operation that was read last as if it were a request of its own. A batch contains only operations on entities.
+    /// Decodes the operation that was read last as if it were a request of its own. A batch
+    /// contains only operations on entities.
     fn decode(&mut self, text: &RequestText<'r>) -> Result<Operation, ServiceError> {
         let (resource, options) = self.address(text.target)?;
         let request = RequestParts {
@@ -263,8 +268,9 @@ fn change_set(part: &Part<'_>) -> Result<Option<String>, ServiceError> {
 }
 
 /// The path below the account, of a URL or of a path with or without the account's segment.
-// SERVICE: scheme and host of a URL in a batch are not looked at: clients behind a proxy name another one. The
-// account may be its secondary, which was seen for queries, and is assumed for changes.
+// SERVICE: scheme and host of a URL in a batch are not looked at: clients behind a proxy name
+// another one. The account may be its secondary, which was seen for queries, and is assumed for
+// changes.
 fn below_account<'a>(target: &'a str, account: &str) -> &'a str {
     let path = match target.split_once("://") {
         Some((_, rest)) if !target.starts_with('/') => {
@@ -306,7 +312,8 @@ impl From<MultipartError> for ServiceError {
     }
 }
 
-/// The most parts that are looked at, for the sake of a bound. All but the first are refused anyway.
+/// The most parts that are looked at, for the sake of a bound. All but the first are refused
+/// anyway.
 const PARTS_MAX: usize = BATCH_CHANGES_MAX;
 
 #[cfg(test)]

@@ -17,7 +17,8 @@ use crate::wire::{http_message, multipart};
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "a batch is one or the other")]
 pub enum Request {
-    /// Changes that happen together or not at all: 1 to 100, in one partition, each of another entity.
+    /// Changes that happen together or not at all: 1 to 100, in one partition, each of another
+    /// entity.
     Changes(Vec<Change>),
     /// A query.
     Query(Query),
@@ -46,7 +47,8 @@ pub enum Query {
 }
 
 impl Request {
-    /// The HTTP request. The boundaries are made of `id`, which must be no part of any entity: a random one is not.
+    /// The HTTP request. The boundaries are made of `id`, which must be no part of any entity: a
+    /// random one is not.
     pub fn encode(&self, endpoint: &Endpoint, id: Guid) -> HttpRequest<Bytes> {
         match self {
             Self::Changes(changes) => encode_changes(changes, endpoint, id, MergeMethod::Patch),
@@ -120,7 +122,8 @@ impl Change {
         self.as_change().to_request(endpoint)
     }
 
-    /// The new ETag of the entity, of the one that the response to the change has; `None` for a delete.
+    /// The new ETag of the entity, of the one that the response to the change has; `None` for a
+    /// delete.
     ///
     /// # Errors
     ///

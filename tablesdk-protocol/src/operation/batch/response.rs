@@ -118,8 +118,9 @@ impl Refusal {
         Self { index, error }
     }
 
-    /// Reads the response of Cosmos DB that refuses an operation. The error of an operation has an index there. Only that of a missing table
-    /// has none, and the code of a missing entity: it gets the code that Azure Table storage has.
+    /// Reads the response of Cosmos DB that refuses an operation. The error of an operation has an
+    /// index there. Only that of a missing table has none, and the code of a missing entity: it
+    /// gets the code that Azure Table storage has.
     pub fn read_from_cosmos_db(answer: &HttpResponse<Bytes>) -> Self {
         let (index, error) = read_indexed(answer);
         let error = match (index, error.code()) {

@@ -1,4 +1,5 @@
-//! The response to a batch, as a server writes it: the responses to its operations, each as the response to a request of its own.
+//! The response to a batch, as a server writes it: the responses to its operations, each as the
+//! response to a request of its own.
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response as HttpResponse, StatusCode, header};
@@ -20,7 +21,8 @@ pub fn query_response(id: Guid, response: HttpResponse<Bytes>) -> HttpResponse<B
     end(&batch, body, Vec::new())
 }
 
-/// The response to changes of which one was refused: that response, and those to what followed the set of changes.
+/// The response to changes of which one was refused: that response, and those to what followed the
+/// set of changes.
 pub fn refusal_response(
     id: Guid,
     response: HttpResponse<Bytes>,
@@ -34,8 +36,8 @@ pub fn refusal_response(
     end(&batch, body, more)
 }
 
-/// The responses to changes that were all applied, in their order. They are written one after another into the body of the whole
-/// response.
+/// The responses to changes that were all applied, in their order. They are written one after
+/// another into the body of the whole response.
 #[derive(Debug)]
 pub struct ChangeResponses {
     body: Vec<u8>,
@@ -102,7 +104,8 @@ impl ChangeResponses {
         self.end_head(&[]);
     }
 
-    /// The response to an insert with that preference, with the entity as JSON of that level if it comes back.
+    /// The response to an insert with that preference, with the entity as JSON of that level if it
+    /// comes back.
     pub fn inserted(
         &mut self,
         endpoint: &Endpoint,

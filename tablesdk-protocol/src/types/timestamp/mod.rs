@@ -1,9 +1,10 @@
 //! Instants of the service: 100 ns resolution, from 1601 to 9999, in UTC.
 //!
-//! Prints as the service does: up to seven fractional digits, trailing zeros trimmed. Deliberately has no "now": the
-//! time enters through [`Clock`](crate::types::Clock).
+//! Prints as the service does: up to seven fractional digits, trailing zeros trimmed. Deliberately
+//! has no "now": the time enters through [`Clock`](crate::types::Clock).
 //!
-//! See <https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model>.
+//! See
+//! <https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model>.
 
 mod parse;
 mod printed;
@@ -14,7 +15,8 @@ use std::time::{Duration, SystemTime};
 
 pub(crate) use printed::PrintedTimestamp;
 
-/// A point in time as `Edm.DateTime` holds it: a count of 100 ns steps, from [`Timestamp::MIN`] to [`Timestamp::MAX`].
+/// A point in time as `Edm.DateTime` holds it: a count of 100 ns steps, from [`Timestamp::MIN`] to
+/// [`Timestamp::MAX`].
 ///
 /// ```
 /// # use tablesdk_protocol::Timestamp;
@@ -98,7 +100,8 @@ impl Timestamp {
         }
     }
 
-    /// The time since an earlier instant; `None` if that is a later one. [`abs_diff`](Self::abs_diff) does not ask which comes first.
+    /// The time since an earlier instant; `None` if that is a later one.
+    /// [`abs_diff`](Self::abs_diff) does not ask which comes first.
     ///
     /// ```
     /// # use tablesdk_protocol::Timestamp;
@@ -122,7 +125,8 @@ impl Timestamp {
         Duration::from_secs(seconds) + Duration::from_nanos(rest * 100)
     }
 
-    /// The date in the form of the HTTP headers `Date` and `x-ms-date`, such as `Fri, 15 Mar 2024 10:20:30 GMT`.
+    /// The date in the form of the HTTP headers `Date` and `x-ms-date`, such as
+    /// `Fri, 15 Mar 2024 10:20:30 GMT`.
     pub fn to_http_date(self) -> String {
         let Civil {
             year,
@@ -140,13 +144,15 @@ impl Timestamp {
         format!("{weekday}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT")
     }
 
-    /// Reads the HTTP date form that [`Timestamp::to_http_date`] prints. The weekday is not compared with the date.
+    /// Reads the HTTP date form that [`Timestamp::to_http_date`] prints. The weekday is not
+    /// compared with the date.
     ///
     /// # Errors
     ///
     /// When the string has another form, or names no day of the calendar.
     pub fn parse_http_date(text: &str) -> Result<Self, ParseTimestampError> {
-        // `httpdate` also reads obsolete formats, and neither reads nor prints the years before 1970.
+        // `httpdate` also reads obsolete formats, and neither reads nor prints the years before
+        // 1970.
         let form = ParseTimestampError::Form;
         let text: &[u8; HTTP_DATE_BYTES] = text.as_bytes().try_into().map_err(|_| form)?;
         // Each request has one, so all of it is matched at once.
@@ -182,7 +188,8 @@ impl Timestamp {
         civil.ok_or(form)?.to_timestamp(0)
     }
 
-    /// Prints with all seven fractional digits, as access policies and older backends spell an instant.
+    /// Prints with all seven fractional digits, as access policies and older backends spell an
+    /// instant.
     pub fn to_padded_string(self) -> String {
         let Civil {
             year,
@@ -196,7 +203,8 @@ impl Timestamp {
         format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:07}Z")
     }
 
-    /// The string that `Display` shows. It is made without `format!`, because each entity of a response has two timestamps.
+    /// The string that `Display` shows. It is made without `format!`, because each entity of a
+    /// response has two timestamps.
     pub(crate) fn print(self) -> PrintedTimestamp {
         let mut printed = PrintedTimestamp::default();
         printed.set(self);
@@ -220,7 +228,8 @@ impl Timestamp {
     }
 }
 
-/// Prints `2021-01-19T17:08:02.406979Z`: up to seven fractional digits, none of them a trailing zero.
+/// Prints `2021-01-19T17:08:02.406979Z`: up to seven fractional digits, none of them a trailing
+/// zero.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.print().as_str())
@@ -233,8 +242,8 @@ impl fmt::Debug for Timestamp {
     }
 }
 
-/// Reads ISO 8601: `YYYY-MM-DD`, optionally followed by `Thh:mm[:ss[.fraction]]` and `Z` or an offset `±hh:mm`.
-/// Without an offset the time is UTC.
+/// Reads ISO 8601: `YYYY-MM-DD`, optionally followed by `Thh:mm[:ss[.fraction]]` and `Z` or an
+/// offset `±hh:mm`. Without an offset the time is UTC.
 impl FromStr for Timestamp {
     type Err = ParseTimestampError;
 
@@ -335,7 +344,8 @@ fn days_in_month(year: u32, month: u32) -> u32 {
     }
 }
 
-/// Days since 1970-01-01. Counts years from March, so that the leap day comes last; eras are 400 years long.
+/// Days since 1970-01-01. Counts years from March, so that the leap day comes last; eras are 400
+/// years long.
 fn days_from_civil(year: u32, month: u32, day: u32) -> i64 {
     let year = i64::from(year) - i64::from(month <= 2);
     let era = year.div_euclid(400);

@@ -100,8 +100,8 @@ fn printed_fraction(text: &[u8]) -> Option<u32> {
 }
 
 /// One to any number of digits; those after the seventh are dropped.
-// SERVICE: recordings of nine digits agree with cutting, and do not exclude rounding. Cutting keeps the order and never moves an instant
-// into the future.
+// SERVICE: recordings of nine digits agree with cutting, and do not exclude rounding. Cutting keeps
+// the order and never moves an instant into the future.
 fn fraction(cursor: &mut Cursor<'_>) -> Option<u32> {
     let digits = cursor.take_while(|byte| byte.is_ascii_digit());
     if digits.is_empty() {

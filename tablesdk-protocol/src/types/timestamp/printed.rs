@@ -5,7 +5,8 @@ use super::{Civil, TICKS_PER_SECOND, Timestamp};
 /// The string of a timestamp, without an allocation.
 #[derive(Clone, Debug)]
 pub(crate) struct PrintedTimestamp {
-    /// With all seven fractional digits. A `Z` stands also behind those that are part of the string.
+    /// With all seven fractional digits. A `Z` stands also behind those that are part of the
+    /// string.
     bytes: [u8; PADDED_BYTES],
     length: usize,
     /// The time of the bytes without the fraction, in ticks.
@@ -16,8 +17,8 @@ pub(crate) struct PrintedTimestamp {
 const PADDED_BYTES: usize = "2021-01-19T17:08:02.4069790Z".len();
 
 impl PrintedTimestamp {
-    /// Prints another timestamp. Only the fraction is printed anew if it is in the same second, as that of an entity beside the one
-    /// before often is.
+    /// Prints another timestamp. Only the fraction is printed anew if it is in the same second, as
+    /// that of an entity beside the one before often is.
     pub(crate) fn set(&mut self, timestamp: Timestamp) {
         if !(0..TICKS_PER_SECOND).contains(&(timestamp.ticks.wrapping_sub(self.second))) {
             let civil = timestamp.civil();
@@ -91,8 +92,9 @@ fn last_digit(number: u32) -> u8 {
     b'0' + u8::try_from(number % 10).unwrap_or_default()
 }
 
-/// A number as eight digits, all made at once: halves of four digits, then quarters of two, then the digits. So they are stored at once,
-/// too, and the processor need not wait to read them together.
+/// A number as eight digits, all made at once: halves of four digits, then quarters of two, then
+/// the digits. So they are stored at once, too, and the processor need not wait to read them
+/// together.
 const fn eight_digits(number: u64) -> [u8; 8] {
     let halves = (number / 10_000) | ((number % 10_000) << 32);
     // Less than 10,000, so this is a division by 100; and then, less than 100, by 10.

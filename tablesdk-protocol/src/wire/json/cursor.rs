@@ -1,4 +1,5 @@
-//! An entity of a response that is read property by property, whether its members are scanned or listed.
+//! An entity of a response that is read property by property, whether its members are scanned or
+//! listed.
 
 use std::slice;
 
@@ -9,8 +10,9 @@ use crate::types::{ETag, Timestamp};
 
 /// An entity of a response that is read property by property.
 ///
-/// Its members are scanned when they are asked for, as long as they are in their usual form. Where the scanner gives up, the properties
-/// end early, and the same entity is passed again, with its members in a list.
+/// Its members are scanned when they are asked for, as long as they are in their usual form. Where
+/// the scanner gives up, the properties end early, and the same entity is passed again, with its
+/// members in a list.
 #[derive(Debug)]
 pub struct EntityCursor<'r, 'a> {
     members: Members<'r, 'a>,
@@ -80,8 +82,8 @@ impl<'r, 'a> EntityCursor<'r, 'a> {
         }
     }
 
-    /// The text of a key or of another string, before any property was read; `None` when it is absent or null. Where several members
-    /// have the name, it is that of the first.
+    /// The text of a key or of another string, before any property was read; `None` when it is
+    /// absent or null. Where several members have the name, it is that of the first.
     ///
     /// # Errors
     ///
@@ -142,7 +144,8 @@ impl<'r, 'a> EntityCursor<'r, 'a> {
         }
     }
 
-    /// The list of all members. Where they are scanned, this is `None`, and the entity is passed again with the list.
+    /// The list of all members. Where they are scanned, this is `None`, and the entity is passed
+    /// again with the list.
     pub fn list(&self) -> Option<&'r JsonEntity<'a>> {
         match &self.members {
             Members::Scanned(entity) => {

@@ -44,7 +44,8 @@ impl<'a> JsonEntity<'a> {
         self.is_etag_malformed
     }
 
-    /// The value of a property that must be a string, such as a key; `None` when it is absent or null.
+    /// The value of a property that must be a string, such as a key; `None` when it is absent or
+    /// null.
     ///
     /// # Errors
     ///
@@ -210,7 +211,8 @@ impl<'a> RawProperty<'a> {
         self.annotation = annotation.map(Cow::Borrowed);
     }
 
-    /// The name and the [value](Self::to_value), both borrowed from the input where they have no escapes; `None` for null.
+    /// The name and the [value](Self::to_value), both borrowed from the input where they have no
+    /// escapes; `None` for null.
     ///
     /// # Errors
     ///
@@ -233,7 +235,8 @@ impl<'a> RawProperty<'a> {
         Ok(Some((self.name, value)))
     }
 
-    /// The string of a property that must be one, borrowed from the input where it has no escapes; `None` for null.
+    /// The string of a property that must be one, borrowed from the input where it has no escapes;
+    /// `None` for null.
     ///
     /// # Errors
     ///
@@ -265,8 +268,8 @@ impl RawProperty<'_> {
         self.scalar == Scalar::Null
     }
 
-    /// The value as a text, whatever its type is: of a string its content, of a number all its digits. `None` for null, an array and an
-    /// object.
+    /// The value as a text, whatever its type is: of a string its content, of a number all its
+    /// digits. `None` for null, an array and an object.
     pub fn untyped_text(&self) -> Option<&str> {
         match &self.scalar {
             Scalar::Boolean(true) => Some("true"),
@@ -292,8 +295,8 @@ impl RawProperty<'_> {
         self
     }
 
-    /// The digits of an integer beyond Int32 without an annotation. The value is a Double, as for the service, but a reader who knows that
-    /// it was an integer loses none of them.
+    /// The digits of an integer beyond Int32 without an annotation. The value is a Double, as for
+    /// the service, but a reader who knows that it was an integer loses none of them.
     pub fn unannotated_big_integer(&self) -> Option<&str> {
         match self.annotation {
             None => self.scalar.big_integer(),
@@ -301,7 +304,8 @@ impl RawProperty<'_> {
         }
     }
 
-    /// Refuses such an integer, in a file: there, it is more likely an Int64 that has lost its annotation than a Double.
+    /// Refuses such an integer, in a file: there, it is more likely an Int64 that has lost its
+    /// annotation than a Double.
     ///
     /// # Errors
     ///
@@ -313,11 +317,13 @@ impl RawProperty<'_> {
         }
     }
 
-    /// The typed value; `None` for null. A number without an annotation is an Int32 if it is an integer that fits, else a Double.
+    /// The typed value; `None` for null. A number without an annotation is an Int32 if it is an
+    /// integer that fits, else a Double.
     ///
     /// # Errors
     ///
-    /// When the value does not fit its annotation, or is an array or object. Nothing is wrong with a null.
+    /// When the value does not fit its annotation, or is an array or object. Nothing is wrong with
+    /// a null.
     pub fn to_value(&self) -> Result<Option<Value>, PropertyError> {
         if let Some(value) = self.usual_value() {
             return Ok(Some(value));

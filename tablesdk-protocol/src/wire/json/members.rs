@@ -1,10 +1,12 @@
 //! The members of an entity one by one, while they are scanned: no list of them is made.
 //!
-//! Entities that are neighbours in a page have the same names in the same order, with the same annotations. So what stands in front of a
-//! value is first compared with what stood there in the entity before. Only where it differs, it is read.
+//! Entities that are neighbours in a page have the same names in the same order, with the same
+//! annotations. So what stands in front of a value is first compared with what stood there in the
+//! entity before. Only where it differs, it is read.
 //!
-//! The keys, the timestamp and the ETag must come first, as they do in the responses of the service, and annotations in front of their
-//! values. Any other entity is given up on, as is all that [`scan`](super::scan) gives up on.
+//! The keys, the timestamp and the ETag must come first, as they do in the responses of the
+//! service, and annotations in front of their values. Any other entity is given up on, as is all
+//! that [`scan`](super::scan) gives up on.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -103,7 +105,8 @@ impl<'a> ScannedEntity<'a> {
         }
     }
 
-    /// Scans the head of the entity that begins where the scanner is: keys, timestamp and ETag. `false`: gave up.
+    /// Scans the head of the entity that begins where the scanner is: keys, timestamp and ETag.
+    /// `false`: gave up.
     pub(super) fn begin(&mut self, scanner: &Scanner<'a>) -> bool {
         self.scanner = scanner.clone();
         (self.next, self.count) = (0, 0);
@@ -142,7 +145,8 @@ impl<'a> ScannedEntity<'a> {
         leads.filter(|lead| lead.kind == Kind::Property).count()
     }
 
-    /// Scans the next of the user's properties. `false` after the last one, and after the scanner gave up.
+    /// Scans the next of the user's properties. `false` after the last one, and after the scanner
+    /// gave up.
     pub(super) fn advance(&mut self) -> bool {
         if self.gave_up.get() {
             return false;
@@ -166,8 +170,8 @@ impl<'a> ScannedEntity<'a> {
         self.gave_up.set(true);
     }
 
-    /// The text of a key, or of another string among the properties that were not scanned yet. Only the first property of the name is
-    /// found.
+    /// The text of a key, or of another string among the properties that were not scanned yet. Only
+    /// the first property of the name is found.
     pub(super) fn text(&self, name: &str) -> Option<&'a str> {
         match name {
             "PartitionKey" => self.partition_key,
@@ -244,7 +248,8 @@ impl<'a> ScannedEntity<'a> {
         }
     }
 
-    /// The value of a system property, if it is a string without escapes and without another annotation.
+    /// The value of a system property, if it is a string without escapes and without another
+    /// annotation.
     fn text_of(&mut self, lead: Lead<'a>, annotation: Option<&str>) -> Option<&'a str> {
         if lead.annotation.is_some() && lead.annotation != annotation {
             return None;

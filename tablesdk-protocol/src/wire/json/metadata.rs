@@ -34,13 +34,15 @@ impl MetadataLevel {
         }
     }
 
-    /// Reads the value of an `Accept` header or of `$format`. Of several media types, the one that names a level wins.
+    /// Reads the value of an `Accept` header or of `$format`. Of several media types, the one that
+    /// names a level wins.
     ///
     /// # Errors
     ///
-    /// `AtomFormatNotSupported` when only Atom is acceptable, `JsonVerboseFormatNotSupported` for verbose JSON,
-    /// `MediaTypeNotSupported` when nothing in it is JSON.
-    // SERVICE: without an Accept header, and for `*/*`, the service responds with Atom or 415; clients can use only JSON.
+    /// `AtomFormatNotSupported` when only Atom is acceptable, `JsonVerboseFormatNotSupported` for
+    /// verbose JSON, `MediaTypeNotSupported` when nothing in it is JSON.
+    // SERVICE: without an Accept header, and for `*/*`, the service responds with Atom or 415;
+    // clients can use only JSON.
     pub fn from_accept(accept: &str) -> Result<Self, ServiceError> {
         // Clients write no other forms.
         let mut levels = [Self::Minimal, Self::None, Self::Full].into_iter();

@@ -1,7 +1,8 @@
-//! Entities and tables as JSON, at the three levels of metadata: a streaming writer and a streaming reader, without a tree
-//! or a map in between.
+//! Entities and tables as JSON, at the three levels of metadata: a streaming writer and a streaming
+//! reader, without a tree or a map in between.
 //!
-//! See <https://learn.microsoft.com/rest/api/storageservices/payload-format-for-table-service-operations>.
+//! See
+//! <https://learn.microsoft.com/rest/api/storageservices/payload-format-for-table-service-operations>.
 
 mod cursor;
 mod entity;

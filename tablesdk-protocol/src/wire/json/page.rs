@@ -107,13 +107,14 @@ impl PageWriter<'_> {
     }
 }
 
-/// Writes an entity with minimal metadata and all of its properties: the usual form, in few copies, each of a length that the compiler
-/// knows if possible.
+/// Writes an entity with minimal metadata and all of its properties: the usual form, in few copies,
+/// each of a length that the compiler knows if possible.
 fn write_usual(out: &mut Vec<u8>, head: EntityHead<'_>, printed: &PrintedTimestamp, stored: &[u8]) {
     let (padded, surplus) = printed.padded();
     let keys_bytes = head.partition_key.len() + head.row_key.len();
     out.reserve(USUAL_BYTES_MAX + keys_bytes + stored.len());
-    // Each part has the bounds with which it was printed: the processor would wait for one that is put together of others.
+    // Each part has the bounds with which it was printed: the processor would wait for one that is
+    // put together of others.
     out.extend_from_slice(b"{\"odata.etag\":\"W/\\\"datetime'");
     out.extend_from_slice(&padded[..13]);
     out.extend_from_slice(b"%3A");

@@ -1,10 +1,12 @@
-//! Reads entities from JSON in one pass over the input. Names and values without escapes are borrowed from it.
+//! Reads entities from JSON in one pass over the input. Names and values without escapes are
+//! borrowed from it.
 //!
 //! The module [`scan`](super::scan) reads the usual output of the service. The reader here defines
 //! what is valid and what it means, and reports errors: it reads all that the scanner gives up on.
 //!
-//! Annotations are matched with their property whether they come before or after it. A number stays the string that it is in the
-//! input. The number of members that are held is limited. Skipped values may be nested to any depth: they take no stack.
+//! Annotations are matched with their property whether they come before or after it. A number stays
+//! the string that it is in the input. The number of members that are held is limited. Skipped
+//! values may be nested to any depth: they take no stack.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -28,7 +30,8 @@ use crate::types::{ETag, EntityKey};
 ///
 /// # Errors
 ///
-/// When the input is not one JSON object, annotates a property twice, or has more than 4,096 members.
+/// When the input is not one JSON object, annotates a property twice, or has more than 4,096
+/// members.
 pub fn read_entity(body: &[u8]) -> Result<JsonEntity<'_>, JsonError> {
     let mut entity = JsonEntity::default();
     let text = std::str::from_utf8(body);
@@ -79,12 +82,13 @@ pub fn has_other_key(body: &[u8], key: &EntityKey) -> Result<bool, JsonError> {
     Ok(is_other("PartitionKey", partition_key) || is_other("RowKey", row_key))
 }
 
-/// Reads a response with many entities and passes them to a function one by one. The entity is reused.
+/// Reads a response with many entities and passes them to a function one by one. The entity is
+/// reused.
 ///
 /// # Errors
 ///
-/// When the input is not an object with an array `value` of objects, [`read_entity`] would refuse one of them, or
-/// `visit` fails.
+/// When the input is not an object with an array `value` of objects, [`read_entity`] would refuse
+/// one of them, or `visit` fails.
 pub fn read_page<'de, E>(
     body: &'de [u8],
     mut visit: impl FnMut(&JsonEntity<'de>) -> Result<(), E>,
@@ -125,8 +129,8 @@ where
     })
 }
 
-/// Reads a JSON object as an entity, of which a function makes a value. If the scanner gives up, the function is called again, and only
-/// its last value counts.
+/// Reads a JSON object as an entity, of which a function makes a value. If the scanner gives up,
+/// the function is called again, and only its last value counts.
 ///
 /// # Errors
 ///
@@ -150,9 +154,10 @@ pub fn read_entity_by<'de, T>(
     Ok(read(EntityCursor::new(&entity)))
 }
 
-/// Reads a response with many entities. `read` makes a value of each, and `accept` gets the values one by one. If the scanner gives up,
-/// `read` is called again for the same entity, and `accept` gets only the last value. With `lists`, all entities are in lists, and
-/// `read` is called once for each.
+/// Reads a response with many entities. `read` makes a value of each, and `accept` gets the values
+/// one by one. If the scanner gives up, `read` is called again for the same entity, and `accept`
+/// gets only the last value. With `lists`, all entities are in lists, and `read` is called once for
+/// each.
 ///
 /// # Errors
 ///
@@ -364,7 +369,8 @@ impl<'de> Visitor<'de> for EntitySeed<'_, 'de> {
             message
         };
         let entity = self.entity;
-        // Annotations whose property has not come yet: nearly always none, or one for the member that comes next.
+        // Annotations whose property has not come yet: nearly always none, or one for the member
+        // that comes next.
         let mut early: Vec<(Cow<'de, str>, Cow<'de, str>)> = Vec::new();
         let mut late: Vec<(Cow<'de, str>, Cow<'de, str>)> = Vec::new();
         let mut count = 0;

@@ -1,8 +1,10 @@
-//! Reads entities and pages as the service writes them, several times faster than a general reader of JSON.
+//! Reads entities and pages as the service writes them, several times faster than a general reader
+//! of JSON.
 //!
-//! A scanner accepts a part of what [`reader`](super::reader) accepts, and reads it as the same. It gives up, with `None`, on all that
-//! is malformed, and on what hardly any response contains: arrays and objects as values, names with escapes, an annotation that is
-//! not next to its property. The reader then starts again and decides.
+//! A scanner accepts a part of what [`reader`](super::reader) accepts, and reads it as the same. It
+//! gives up, with `None`, on all that is malformed, and on what hardly any response contains:
+//! arrays and objects as values, names with escapes, an annotation that is not next to its
+//! property. The reader then starts again and decides.
 
 use std::borrow::Cow;
 
@@ -19,7 +21,8 @@ pub(super) fn entity<'a>(text: &'a str, entity: &mut JsonEntity<'a>) -> Option<(
     scanner.end()
 }
 
-/// Reads the whole input as a page, whose entities are read by a function one by one. An error of the function ends it.
+/// Reads the whole input as a page, whose entities are read by a function one by one. An error of
+/// the function ends it.
 pub(super) fn page<'a, E>(
     text: &'a str,
     mut entity: impl FnMut(&mut Scanner<'a>) -> Option<Result<(), E>>,
@@ -197,7 +200,8 @@ impl<'a> Scanner<'a> {
         (self.at > start).then_some(())
     }
 
-    /// The ETag of an entity. Its quotes are escaped in JSON; where nothing else is, it is not unescaped by way of a string.
+    /// The ETag of an entity. Its quotes are escaped in JSON; where nothing else is, it is not
+    /// unescaped by way of a string.
     pub(super) fn etag(&mut self) -> Option<ETag> {
         self.byte(b'"')?;
         let start = self.at;
@@ -299,8 +303,10 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Where the first byte is that a string cannot contain as it is: a quote, a backslash or a control character.
-// Eight bytes at a time: most strings are too short for a search by `memchr`, which also does not find control characters.
+/// Where the first byte is that a string cannot contain as it is: a quote, a backslash or a control
+/// character.
+// Eight bytes at a time: most strings are too short for a search by `memchr`, which also does not
+// find control characters.
 #[inline]
 fn plain_end(bytes: &[u8]) -> Option<usize> {
     let mut rest = bytes;

@@ -1,7 +1,8 @@
 //! A property as a server keeps it: as a response with metadata contains it, behind a comma.
 //!
-//! Such as `,"Age":39` and `,"Count@odata.type":"Edm.Int64","Count":"5"`. The reader borrows from the bytes, reads a value only when it
-//! is asked for it, and takes no other form. For arbitrary bytes it returns `None` and does not panic.
+//! Such as `,"Age":39` and `,"Count@odata.type":"Edm.Int64","Count":"5"`. The reader borrows from
+//! the bytes, reads a value only when it is asked for it, and takes no other form. For arbitrary
+//! bytes it returns `None` and does not panic.
 
 use std::borrow::Cow;
 
@@ -10,7 +11,8 @@ use memchr::memchr2;
 use super::value::{is_integer, parse_json_double, parse_text, write_plain, write_value};
 use crate::types::{EdmType, Timestamp, ValueRef};
 
-/// Writes a property in the form that a server keeps and copies into its responses. The caller sees to it that the name is valid.
+/// Writes a property in the form that a server keeps and copies into its responses. The caller sees
+/// to it that the name is valid.
 pub fn write_stored_property(out: &mut Vec<u8>, name: &str, value: &ValueRef<'_>) {
     let is_annotated = match value {
         ValueRef::Binary(_) | ValueRef::DateTime(_) | ValueRef::Guid(_) | ValueRef::Int64(_) => {
@@ -127,7 +129,8 @@ impl<'a> StoredProperty<'a> {
         parse_text(std::str::from_utf8(text).ok()?, edm_type).ok()
     }
 
-    /// The value, if it is an Int32 of a few digits: the same as [`value`](Self::value), but faster.
+    /// The value, if it is an Int32 of a few digits: the same as [`value`](Self::value), but
+    /// faster.
     #[inline]
     pub fn small_integer(&self) -> Option<i32> {
         match self.annotation {

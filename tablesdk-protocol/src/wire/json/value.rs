@@ -1,4 +1,5 @@
-//! One value as JSON: how it prints, and what a JSON scalar means with and without its type annotation.
+//! One value as JSON: how it prints, and what a JSON scalar means with and without its type
+//! annotation.
 
 use std::borrow::Cow;
 use std::io::Write as _;
@@ -70,7 +71,8 @@ pub(super) fn write_string(out: &mut Vec<u8>, text: &str) {
     serde_json::to_writer(out, text).expect("writing a text to memory cannot fail");
 }
 
-/// Prints a string, escaped, between two quotes, of which the first is the last byte of what is there, and the second is not added.
+/// Prints a string, escaped, between two quotes, of which the first is the last byte of what is
+/// there, and the second is not added.
 #[inline]
 pub(super) fn write_quoted(out: &mut Vec<u8>, text: &str) {
     if is_plain(text.as_bytes()) {
@@ -84,7 +86,8 @@ pub(super) fn write_quoted(out: &mut Vec<u8>, text: &str) {
 
 /// Returns true if no byte needs an escape in a JSON string.
 fn is_plain(bytes: &[u8]) -> bool {
-    // Keys are short: eight bytes at a time, the last eight of them again if there are fewer in the end.
+    // Keys are short: eight bytes at a time, the last eight of them again if there are fewer in the
+    // end.
     if let Some(last) = bytes.last_chunk()
         && bytes.len() <= BYTES_FEW
     {
@@ -97,8 +100,9 @@ fn is_plain(bytes: &[u8]) -> bool {
     })
 }
 
-/// The same for eight bytes at once: subtracting a number from each sets the high bit of one that is less and had none. The borrow of
-/// such a byte may change those after it, but the result is the same.
+/// The same for eight bytes at once: subtracting a number from each sets the high bit of one that
+/// is less and had none. The borrow of such a byte may change those after it, but the result is the
+/// same.
 fn is_plain_word(bytes: [u8; 8]) -> bool {
     let each = |byte| u64::from_ne_bytes([byte; 8]);
     let word = u64::from_ne_bytes(bytes);
@@ -109,11 +113,13 @@ fn is_plain_word(bytes: [u8; 8]) -> bool {
     (controls | quotes | backslashes) & each(0x80) == 0
 }
 
-/// Up to so many bytes, a loop over words is faster than one that the compiler makes for long strings.
+/// Up to so many bytes, a loop over words is faster than one that the compiler makes for long
+/// strings.
 const BYTES_FEW: usize = 64;
 
-/// The text of .NET Framework's format "R", always with a point or an exponent: fifteen significant digits if they read back as the same
-/// number, else seventeen; `5.0`, `1E+300`, `1.5E-07`, and the names of the values that are no numbers in quotes.
+/// The text of .NET Framework's format "R", always with a point or an exponent: fifteen significant
+/// digits if they read back as the same number, else seventeen; `5.0`, `1E+300`, `1.5E-07`, and the
+/// names of the values that are no numbers in quotes.
 fn write_double(out: &mut Vec<u8>, value: f64) {
     if value.is_nan() {
         return out.extend_from_slice(b"\"NaN\"");
@@ -144,7 +150,8 @@ fn write_double(out: &mut Vec<u8>, value: f64) {
     }
 }
 
-/// Prints a number in the form `-1.50e7`. It has an exponent if it has more digits before the point, or more than three zeros behind it.
+/// Prints a number in the form `-1.50e7`. It has an exponent if it has more digits before the
+/// point, or more than three zeros behind it.
 fn write_digits(out: &mut Vec<u8>, scientific: &str, digits_max: usize) {
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or_default();
@@ -220,8 +227,8 @@ impl<'a> Scalar<'a> {
     }
 }
 
-/// The value of a number without an annotation: an integer that fits is an Int32, and any other number a Double. The sign of a zero
-/// without a point and an exponent is lost.
+/// The value of a number without an annotation: an integer that fits is an Int32, and any other
+/// number a Double. The sign of a zero without a point and an exponent is lost.
 fn infer_number(number: &str) -> Result<ValueRef<'static>, PropertyProblem> {
     if is_integer(number)
         && let Ok(integer) = number.parse()
@@ -275,8 +282,10 @@ pub(super) fn parse_integer<T: FromStr>(text: &str) -> Option<T> {
     is_integer.then(|| text.parse().ok()).flatten()
 }
 
-/// The three names, or a number as JSON spells it that does not overflow. Rust itself would read more spellings.
-// SERVICE: zeros in front are read; a plus sign, and a point without digits on both sides, are assumed to be refused.
+/// The three names, or a number as JSON spells it that does not overflow. Rust itself would read
+/// more spellings.
+// SERVICE: zeros in front are read; a plus sign, and a point without digits on both sides, are
+// assumed to be refused.
 fn parse_double(text: &str) -> Option<f64> {
     match text {
         "NaN" => return Some(f64::NAN),

@@ -15,8 +15,8 @@ use crate::types::{ETag, EdmType, Timestamp, ValueRef};
 
 /// Writes an entity as the body of a request, property by property.
 ///
-/// Every type that JSON alone does not identify is annotated. Doubles are annotated, too, since not every backend distinguishes
-/// `5.0` from `5`.
+/// Every type that JSON alone does not identify is annotated. Doubles are annotated, too, since not
+/// every backend distinguishes `5.0` from `5`.
 #[derive(Clone, Debug)]
 pub struct EntityWriter {
     object: ObjectWriter,
@@ -67,7 +67,8 @@ pub struct EntityFormat<'a> {
     pub table: &'a str,
     /// The names to write, each once, in this order; all when `None`.
     pub select: Option<&'a [String]>,
-    /// `$select` as the request has it, decoded, for the URLs in the metadata; `None` for the names as they are.
+    /// `$select` as the request has it, decoded, for the URLs in the metadata; `None` for the names
+    /// as they are.
     pub select_text: Option<&'a str>,
     /// How the server writes its entities.
     pub style: EntityStyle,
@@ -102,8 +103,9 @@ pub struct EntityHead<'a> {
 }
 
 impl EntityFormat<'_> {
-    /// Writes a response with one entity, whose properties [`write_stored_property`](super::write_stored_property) wrote: `stored` is
-    /// all of them, and `properties` the same one by one, which are read only if not all are wanted as they are.
+    /// Writes a response with one entity, whose properties
+    /// [`write_stored_property`](super::write_stored_property) wrote: `stored` is all of them, and
+    /// `properties` the same one by one, which are read only if not all are wanted as they are.
     ///
     /// # Errors
     ///
@@ -309,7 +311,8 @@ impl<'a> Selection<'a> {
         Self { names, places }
     }
 
-    /// Sets the property of each name that the entity has, in the order in which the names are given.
+    /// Sets the property of each name that the entity has, in the order in which the names are
+    /// given.
     fn find<'v, E>(
         &self,
         properties: impl Iterator<Item = Result<StoredProperty<'v>, E>>,
@@ -359,7 +362,8 @@ impl ObjectWriter {
         self.out
     }
 
-    /// The ETag that belongs to a timestamp. It is written without an `ETag`, because each entity of a page has one.
+    /// The ETag that belongs to a timestamp. It is written without an `ETag`, because each entity
+    /// of a page has one.
     fn etag(&mut self, timestamp: &PrintedTimestamp) {
         self.name("odata.etag");
         self.out.extend_from_slice(b"\"W/\\\"datetime'");
@@ -399,7 +403,8 @@ impl ObjectWriter {
         self.out.push(b'"');
     }
 
-    /// The name of a property needs no escape in JSON: it has neither quotes nor control characters.
+    /// The name of a property needs no escape in JSON: it has neither quotes nor control
+    /// characters.
     fn name(&mut self, name: &str) {
         self.separate();
         write_plain(&mut self.out, name);

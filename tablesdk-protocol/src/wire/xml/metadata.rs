@@ -1,11 +1,13 @@
 //! The model of the service in the entity data model's language of XML.
 //!
-//! See <https://www.odata.org/documentation/odata-version-3-0/common-schema-definition-language-csdl/>.
+//! See
+//! <https://www.odata.org/documentation/odata-version-3-0/common-schema-definition-language-csdl/>.
 
 use super::DECLARATION;
 
 /// Prints the model of an account: the set of tables, and the properties that all entities have.
-// SERVICE: that it has the fixed properties is documented; its shape is assumed, in the form that OData 3.0 gives it.
+// SERVICE: that it has the fixed properties is documented; its shape is assumed, in the form that
+// OData 3.0 gives it.
 pub fn write_metadata(account: &str) -> Vec<u8> {
     // An account name never has such characters, but the document must stay well-formed.
     let account = account.replace(['&', '<', '"'], "_");

@@ -1,7 +1,9 @@
-//! The few bodies that are XML: stored access policies, service properties, statistics and the metadata document.
+//! The few bodies that are XML: stored access policies, service properties, statistics and the
+//! metadata document.
 //!
-//! serde derives how a document is read and written. Before that, `plain.rs` bounds its size and depth and refuses document types
-//! and entities. A document is valid as a whole or refused: it has no unknown and no repeated elements. See
+//! serde derives how a document is read and written. Before that, `plain.rs` bounds its size and
+//! depth and refuses document types and entities. A document is valid as a whole or refused: it has
+//! no unknown and no repeated elements. See
 //! <https://learn.microsoft.com/rest/api/storageservices/set-table-acl>.
 
 mod metadata;
@@ -50,7 +52,8 @@ fn read<T: DeserializeOwned>(document: &[u8], root: &str) -> Result<T, XmlError>
     })
 }
 
-/// Writes a document with this root element, as the service does: with a byte order mark and without white space between elements.
+/// Writes a document with this root element, as the service does: with a byte order mark and
+/// without white space between elements.
 fn write(root: &str, value: &impl Serialize) -> Vec<u8> {
     let mut document = format!("{BYTE_ORDER_MARK}{DECLARATION}");
     let mut serializer = Serializer::with_root(&mut document, Some(root))
@@ -109,8 +112,8 @@ pub enum XmlError {
     SignedIdentifiers(#[from] SignedIdentifierError),
 }
 
-// SERVICE: too many origins or headers of a CORS rule are an invalid value; that other items of a rule are, too, is assumed.
-// `MissingRequiredXmlNode` is documented, but was not seen.
+// SERVICE: too many origins or headers of a CORS rule are an invalid value; that other items of a
+// rule are, too, is assumed. `MissingRequiredXmlNode` is documented, but was not seen.
 impl From<XmlError> for ServiceError {
     fn from(error: XmlError) -> Self {
         match error {

@@ -1,7 +1,7 @@
 //! The first pass over a document: bounds and simplifies it, without recursion.
 //!
-//! Namespaces, attributes, comments and processing instructions are left out. Documents of the service are a few hundred bytes and
-//! five levels deep; anything far beyond that is refused.
+//! Namespaces, attributes, comments and processing instructions are left out. Documents of the
+//! service are a few hundred bytes and five levels deep; anything far beyond that is refused.
 
 use quick_xml::events::{BytesRef, Event};
 use quick_xml::{Reader, XmlVersion, escape};
@@ -9,8 +9,8 @@ use quick_xml::{Reader, XmlVersion, escape};
 use super::XmlError;
 use crate::types::limits::XML_BYTES_MAX;
 
-/// Reads a document, with or without a byte order mark. Returns the name of its root element, and the document with only elements
-/// and text.
+/// Reads a document, with or without a byte order mark. Returns the name of its root element, and
+/// the document with only elements and text.
 pub(in crate::wire) fn plain(document: &[u8]) -> Result<(String, String), XmlError> {
     if document.len() > XML_BYTES_MAX {
         return Err(XmlError::Malformed);

@@ -34,8 +34,8 @@ struct LoggingElement {
     retention_policy: Retention,
 }
 
-// SERVICE: clients may leave version and retention of metrics out. That `IncludeAPIs` and `Days` are ignored if nothing is enabled
-// is assumed.
+// SERVICE: clients may leave version and retention of metrics out. That `IncludeAPIs` and `Days`
+// are ignored if nothing is enabled is assumed.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 struct MetricsElement {
@@ -123,7 +123,8 @@ pub fn write_service_properties(properties: &ServiceProperties) -> Vec<u8> {
     super::write(ROOT, &document)
 }
 
-/// Reads the properties that are there. [`ServiceProperties::check`] says whether they keep the limits.
+/// Reads the properties that are there. [`ServiceProperties::check`] says whether they keep the
+/// limits.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! Raw bytes on a connection, with a handler that echoes requests. `tests/wire` has the rules that need no clock and no handler.
+//! Raw bytes on a connection, with a handler that echoes requests. `tests/wire` has the rules that
+//! need no clock and no handler.
 
 #[cfg(feature = "network")]
 mod network;
@@ -14,8 +15,8 @@ use tokio::task::JoinHandle;
 use super::timeout_stream::{HEAD_WAIT_MAX, LONG_HEAD_WAIT_MAX, STALL_BYTES_MIN, STALL_MAX};
 use super::*;
 
-/// Responds with the content of the request. `/panic` panics; `/none` has no content; `/large` has a large body. Every client
-/// of `/secret` is refused with 403.
+/// Responds with the content of the request. `/panic` panics; `/none` has no content; `/large` has
+/// a large body. Every client of `/secret` is refused with 403.
 struct Echo;
 
 fn refused(head: &Parts, error: &ServiceError) -> Response<Bytes> {

@@ -1,4 +1,5 @@
-//! The limits that defend a server against a hostile network: memory of bodies and responses, and evictions.
+//! The limits that defend a server against a hostile network: memory of bodies and responses, and
+//! evictions.
 
 use super::*;
 use crate::request::memory::{MemoryBudget, MemoryBudgets};

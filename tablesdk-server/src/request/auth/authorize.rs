@@ -1,6 +1,8 @@
 //! The permissions of a principal, according to the service's permission tables.
 //!
-//! See <https://learn.microsoft.com/rest/api/storageservices/create-account-sas#account-sas-permissions-by-operation> and
+//! See
+//! <https://learn.microsoft.com/rest/api/storageservices/create-account-sas#account-sas-permissions-by-operation>
+//! and
 //! <https://learn.microsoft.com/rest/api/storageservices/create-service-sas#permissions-for-a-table>.
 
 use http::request::Parts;
@@ -20,7 +22,8 @@ struct Requirements {
     types: ResourceTypes,
     /// … and all the permissions of one of these sets.
     account: &'static [AccountPermissions],
-    /// A table SAS needs all these permissions. It never permits an operation that is not on the entities of its table.
+    /// A table SAS needs all these permissions. It never permits an operation that is not on the
+    /// entities of its table.
     table: Permissions,
     /// A token needs all these actions.
     token: &'static [TokenAction],
@@ -92,7 +95,8 @@ const DELETE: Requirements = Requirements {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Write<'a> {
     table: &'a TableName,
-    /// `None` if the key is in a body that is not read yet. Then the write must be authorized again with its key.
+    /// `None` if the key is in a body that is not read yet. Then the write must be authorized again
+    /// with its key.
     key: Option<&'a EntityKey>,
     requirements: &'static Requirements,
 }
@@ -156,8 +160,8 @@ impl Principal {
     ///
     /// # Errors
     ///
-    /// `AuthorizationPermissionMismatch` or `AuthorizationResourceTypeMismatch` for what the credential lacks;
-    /// `AuthorizationFailure` for an entity that it does not cover.
+    /// `AuthorizationPermissionMismatch` or `AuthorizationResourceTypeMismatch` for what the
+    /// credential lacks; `AuthorizationFailure` for an entity that it does not cover.
     pub(crate) fn authorize(&self, write: &Write<'_>) -> Result<(), ServiceError> {
         self.require(write.requirements, Some(write.table))?;
         match (self.keys(), write.key) {
@@ -202,15 +206,15 @@ impl Principal {
             Operation::QueryEntities(request) => self.authorize_read(&request.table),
             Operation::SetServiceProperties(_) => self.require(&WRITE_SERVICE, None),
             Operation::UpdateEntity(request) => self.authorize(&Write::of_update(flavor, request)),
-            // Among them are stored access policies: a signature must not change those that limit it, and the authentication of
-            // tokens refuses them.
+            // Among them are stored access policies: a signature must not change those that limit
+            // it, and the authentication of tokens refuses them.
             _ if *self == Self::Account => Ok(()),
             _ => Err(ErrorCode::AuthorizationFailure.into()),
         }
     }
 
-    /// Refuses a request if its head shows that it is not permitted, so that its body need not be read. Other requests are not
-    /// permitted yet: they need [`Principal::authorize_operation`].
+    /// Refuses a request if its head shows that it is not permitted, so that its body need not be
+    /// read. Other requests are not permitted yet: they need [`Principal::authorize_operation`].
     ///
     /// # Errors
     ///

@@ -1,8 +1,9 @@
 //! Authentication and authorization of requests.
 //!
-//! The credential is checked before the response says anything about the resource. Once the request is decoded, the principal
-//! authorizes it, and each change of a batch separately. This module knows signatures, tokens and clocks, tables, conditions and
-//! keys, but neither properties nor storage. Nothing here logs, because this code handles secrets. See
+//! The credential is checked before the response says anything about the resource. Once the request
+//! is decoded, the principal authorizes it, and each change of a batch separately. This module
+//! knows signatures, tokens and clocks, tables, conditions and keys, but neither properties nor
+//! storage. Nothing here logs, because this code handles secrets. See
 //! <https://learn.microsoft.com/rest/api/storageservices/authorize-requests-to-azure-storage>.
 
 mod authorize;
@@ -49,8 +50,9 @@ pub(crate) struct TableGrant {
 
 /// Authenticates a request. Any of the account's keys is accepted.
 ///
-/// `options` are those of the query string; `None` if it is malformed. `policies` looks up the stored access policies of a table, for a signature that names one. It returns `None` for a missing
-/// table.
+/// `options` are those of the query string; `None` if it is malformed. `policies` looks up the
+/// stored access policies of a table, for a signature that names one. It returns `None` for a
+/// missing table.
 pub(crate) fn authenticate(
     keys: &[SharedKey],
     tokens: &Tokens,
@@ -67,8 +69,8 @@ pub(crate) fn authenticate(
         }
         return Err(refuse_anonymous(context));
     }
-    // SERVICE: unsure. Clients that sign a URL with a SAS in it rely on this: the header wins. Where the header is not valid, the usual
-    // emulator takes a SAS that is.
+    // SERVICE: unsure. Clients that sign a URL with a SAS in it rely on this: the header wins.
+    // Where the header is not valid, the usual emulator takes a SAS that is.
     authenticate_header(keys, tokens, context, head, options).or_else(|error| {
         if has_sas {
             sas::authenticate(keys, context, query, policies).map_err(|_| error)

@@ -14,7 +14,8 @@ pub(super) struct Terms {
     pub(super) expiry: Timestamp,
 }
 
-/// The terms of a SAS. `None` if its policy does not exist or repeats a field, or if expiry or permissions are in neither.
+/// The terms of a SAS. `None` if its policy does not exist or repeats a field, or if expiry or
+/// permissions are in neither.
 pub(super) fn terms(sas: &TableSas, stored: &[SignedIdentifier]) -> Option<Terms> {
     let open = AccessPolicy::default();
     let policy = match &sas.policy {

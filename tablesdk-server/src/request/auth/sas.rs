@@ -1,6 +1,8 @@
-//! Verifies shared access signatures: the signature of the account, the validity period, the client address and the protocol.
+//! Verifies shared access signatures: the signature of the account, the validity period, the client
+//! address and the protocol.
 //!
-//! If the signature is invalid, the response says only that authentication failed. Permissions are checked later. See
+//! If the signature is invalid, the response says only that authentication failed. Permissions are
+//! checked later. See
 //! <https://learn.microsoft.com/rest/api/storageservices/delegate-access-with-shared-access-signature>.
 
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Verifies Shared Key and Shared Key Lite: signs the same string again and compares the signatures.
+//! Verifies Shared Key and Shared Key Lite: signs the same string again and compares the
+//! signatures.
 //!
 //! On every failure, the response says only that authentication failed. See
 //! <https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key>.
@@ -38,7 +39,8 @@ pub(super) fn verify(
             found | key.has_signed(signature, scheme, account, method, uri, headers)
         })
     };
-    // SERVICE: clients sign the URL that they send; the documentation says that a secondary is signed as its primary.
+    // SERVICE: clients sign the URL that they send; the documentation says that a secondary is
+    // signed as its primary.
     let documented = documented_secondary(account, &head.uri);
     let primary = behind_secondary(account, &head.uri);
     let uris = [Some(&head.uri), documented.as_ref(), primary.as_ref()];
@@ -51,7 +53,8 @@ pub(super) fn verify(
 }
 
 /// The URL of the primary if it follows the name of the secondary, as in `/acct-secondary/acct/…`.
-// SERVICE: the Python client signs the URL of the primary and then prefixes the name of the secondary.
+// SERVICE: the Python client signs the URL of the primary and then prefixes the name of the
+// secondary.
 fn behind_secondary<'u>(account: &str, uri: &'u Uri) -> Option<Uri> {
     let url = uri.path_and_query()?.as_str();
     let below = |url: &'u str| url.strip_prefix('/')?.strip_prefix(account);

@@ -1,4 +1,5 @@
-//! Bearer tokens. The operator's [`TokenVerifier`] decides what a token permits; a refusal follows the service's rules.
+//! Bearer tokens. The operator's [`TokenVerifier`] decides what a token permits; a refusal follows
+//! the service's rules.
 //!
 //! This module knows no issuer and no token format, and stores no tokens. See
 //! <https://learn.microsoft.com/rest/api/storageservices/authorize-with-azure-active-directory>.
@@ -16,9 +17,10 @@ use crate::request::context::Context;
 /// Decides what a bearer token permits; set with
 /// [`TableServerBuilder::token_verifier`](crate::TableServerBuilder::token_verifier).
 ///
-/// A function of account and token implements this trait. The server calls it once for every request with a token, before it
-/// decodes the operation. The call is synchronous, and other requests may have to wait until it returns. Do slow work, such as
-/// fetching the keys of an issuer, beforehand.
+/// A function of account and token implements this trait. The server calls it once for every
+/// request with a token, before it decodes the operation. The call is synchronous, and other
+/// requests may have to wait until it returns. Do slow work, such as fetching the keys of an
+/// issuer, beforehand.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -159,8 +161,8 @@ impl fmt::Debug for TokenGrant {
 pub enum TokenRefusal {
     /// The token is valid, but grants no access to this account: status 403.
     Forbidden,
-    /// The token is unknown, malformed, expired or not valid yet. The response is the service's challenge, which names the
-    /// authority that issues tokens.
+    /// The token is unknown, malformed, expired or not valid yet. The response is the service's
+    /// challenge, which names the authority that issues tokens.
     Invalid,
 }
 

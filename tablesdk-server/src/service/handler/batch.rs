@@ -1,7 +1,8 @@
 //! Entity group transaction: changes that are applied together, or one query.
 //!
-//! Each change is decoded, and its response written, as in the handler of its operation. The engine decides which changes may be
-//! combined. See <https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions>.
+//! Each change is decoded, and its response written, as in the handler of its operation. The engine
+//! decides which changes may be combined. See
+//! <https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions>.
 
 use bytes::Bytes;
 use http::{HeaderValue, Response as HttpResponse};
@@ -30,7 +31,8 @@ pub(super) async fn handle(
 ) -> Handled {
     match request {
         Received::Query(query) => {
-            // SERVICE: a client without the permission is refused the whole request, not one of its parts.
+            // SERVICE: a client without the permission is refused the whole request, not one of its
+            // parts.
             if let Ok(query) = query {
                 principal.authorize_read(query.table())?;
             }
@@ -126,7 +128,8 @@ fn refused_change(
     {
         headers.insert(CONTENT_ID, id);
     }
-    // SERVICE: the header is present, although a refusal never has the content, but for that of a missing table.
+    // SERVICE: the header is present, although a refusal never has the content, but for that of a
+    // missing table.
     if let Some(Change::Insert(request)) = changes.get(refusal.index)
         && *error.code() != ErrorCode::TableNotFound
         && let Some(prefer) = request.prefer.as_str()
@@ -165,7 +168,8 @@ fn part_error(context: &Context, refusal: &Refusal, is_only: bool) -> ServiceErr
 }
 
 /// Returns true if the error of the only operation of a batch has no index in front of its message.
-// SERVICE: recorded for the entity that is missing and for its version; that an existing one keeps the index is assumed.
+// SERVICE: recorded for the entity that is missing and for its version; that an existing one keeps
+// the index is assumed.
 fn is_unindexed(context: &Context, error: &ServiceError) -> bool {
     let is_about_entity = matches!(
         error.code(),
@@ -176,7 +180,8 @@ fn is_unindexed(context: &Context, error: &ServiceError) -> bool {
     is_about_entity && context.flavor.omits_index_of_only_operation()
 }
 
-/// Carries out the changes, unless a change after them is refused already. Returns their responses, or the refusal of one.
+/// Carries out the changes, unless a change after them is refused already. Returns their responses,
+/// or the refusal of one.
 async fn carry_out<'r>(
     engine: &Engine,
     context: &Context,
@@ -252,7 +257,8 @@ async fn carry_out<'r>(
             }
             Err(failure) => failure,
         },
-        // SERVICE: the error is that of the first change that fails, whether it is malformed or cannot be applied.
+        // SERVICE: the error is that of the first change that fails, whether it is malformed or
+        // cannot be applied.
         Some(refusal) => match engine
             .dry_run(context.account(), &command, context.now)
             .await
@@ -404,5 +410,6 @@ impl<'a> Ready<'a> {
     }
 }
 
-/// How many bytes of bodies are read before other tasks get the thread: more than usual batches have.
+/// How many bytes of bodies are read before other tasks get the thread: more than usual batches
+/// have.
 const SLICE_BYTES: usize = 128 * 1024;

@@ -1,6 +1,7 @@
 //! Create Table: creates the table that the body names, unless it exists.
 //!
-//! See <https://learn.microsoft.com/rest/api/storageservices/create-table>. The protocol crate validates the name.
+//! See <https://learn.microsoft.com/rest/api/storageservices/create-table>. The protocol crate
+//! validates the name.
 
 use http::{HeaderValue, StatusCode, header};
 use tablesdk_protocol::operation::create_table::{Request, Response};

@@ -1,6 +1,7 @@
 //! Delete Entity: deletes the entity if its ETag matches the request's condition.
 //!
-//! See <https://learn.microsoft.com/rest/api/storageservices/delete-entity1>. The comparison of ETags is not part of this module.
+//! See <https://learn.microsoft.com/rest/api/storageservices/delete-entity1>. The comparison of
+//! ETags is not part of this module.
 
 use tablesdk_protocol::operation::delete_entity::{Request, Response};
 

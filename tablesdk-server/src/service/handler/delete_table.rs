@@ -1,6 +1,7 @@
 //! Delete Table: deletes the table and all its entities.
 //!
-//! See <https://learn.microsoft.com/rest/api/storageservices/delete-table>. The engine frees the space later.
+//! See <https://learn.microsoft.com/rest/api/storageservices/delete-table>. The engine frees the
+//! space later.
 
 use std::sync::Arc;
 

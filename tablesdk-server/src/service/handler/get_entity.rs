@@ -1,6 +1,7 @@
 //! Query Entities with both keys: returns one entity, or not found.
 //!
-//! See <https://learn.microsoft.com/rest/api/storageservices/query-entities>. Conditions are ignored on a read.
+//! See <https://learn.microsoft.com/rest/api/storageservices/query-entities>. Conditions are
+//! ignored on a read.
 
 use bytes::Bytes;
 use http::Response as HttpResponse;

@@ -25,7 +25,8 @@ pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request
 }
 
 /// Returns true for a table of metrics that does not exist unless a program asks for such metrics.
-// SERVICE: recorded for the classic tables and for those by the minute. Their entities are read all the same: there are none.
+// SERVICE: recorded for the classic tables and for those by the minute. Their entities are read all
+// the same: there are none.
 fn is_never_enabled(name: &TableName) -> bool {
     let name = name.as_str().to_ascii_lowercase();
     ["$metricstransactions", "$metricsminute"]

@@ -1,7 +1,7 @@
 //! Insert Entity: inserts the entity of the body, unless an entity with its keys exists.
 //!
-//! See <https://learn.microsoft.com/rest/api/storageservices/insert-entity>. This module defines the order of the checks of an
-//! insert; the engine repeats some of them.
+//! See <https://learn.microsoft.com/rest/api/storageservices/insert-entity>. This module defines
+//! the order of the checks of an insert; the engine repeats some of them.
 
 use bytes::Bytes;
 use http::{HeaderValue, Response as HttpResponse, header};

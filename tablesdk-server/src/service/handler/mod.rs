@@ -1,7 +1,8 @@
-//! The operations, one file each, with the names that they have in the protocol: from the decoded request through the engine to
-//! the response.
+//! The operations, one file each, with the names that they have in the protocol: from the decoded
+//! request through the engine to the response.
 //!
-//! This module knows neither sockets nor signatures nor the storage format. `context.rs` adds the headers common to all responses.
+//! This module knows neither sockets nor signatures nor the storage format. `context.rs` adds the
+//! headers common to all responses.
 
 mod batch;
 mod create_table;
@@ -62,7 +63,8 @@ pub(crate) async fn handle(
             insert_entity::handle(engine, context, principal, request).await
         }
         Operation::UpdateEntity(request) => update_entity::handle(engine, context, request).await,
-        // The futures of these are large. In memory of their own, they are not copied with the small ones.
+        // The futures of these are large. In memory of their own, they are not copied with the
+        // small ones.
         _ => Box::pin(handle_large(engine, context, principal, operation)).await,
     }
 }
@@ -114,7 +116,8 @@ async fn read<T, E: From<StorageError>>(
     context: &Context,
     mut read: impl FnMut(&View) -> Result<T, E>,
 ) -> Result<T, E> {
-    // What is read may be large, and is copied by each future that it passes. Nothing is waited for in a local storage.
+    // What is read may be large, and is copied by each future that it passes. Nothing is waited for
+    // in a local storage.
     if let Ok(view) = engine.local_view() {
         return read(&view);
     }
@@ -122,7 +125,8 @@ async fn read<T, E: From<StorageError>>(
     Ok(read)
 }
 
-/// The same as [`Engine::open`], and reads the CORS rules in the same round trip, where they are not known yet.
+/// The same as [`Engine::open`], and reads the CORS rules in the same round trip, where they are
+/// not known yet.
 async fn open<T, E: From<StorageError>>(
     engine: &Engine,
     context: &Context,
@@ -144,8 +148,10 @@ async fn open<T, E: From<StorageError>>(
     opened
 }
 
-/// Returns what was read of an entity in the body of a request. If it is an error, a missing table is reported instead.
-// SERVICE: a malformed body is reported first, a missing table second, and then the values in the body.
+/// Returns what was read of an entity in the body of a request. If it is an error, a missing table
+/// is reported instead.
+// SERVICE: a malformed body is reported first, a missing table second, and then the values in the
+// body.
 async fn or_missing_table<T>(
     engine: &Engine,
     context: &Context,
@@ -177,8 +183,8 @@ fn entity_format<'a>(
     }
 }
 
-/// The properties of a request's body in the form in which they are stored, which is about as long: in the order of the body, or sorted
-/// by their names.
+/// The properties of a request's body in the form in which they are stored, which is about as long:
+/// in the order of the body, or sorted by their names.
 pub(super) fn stored(
     input: EntityInput<'_>,
     body: &EntityBody,
@@ -248,7 +254,8 @@ fn is_too_large(key: &EntityKey, body: &EntityBody, flavor: Flavor) -> bool {
     bytes.is_ok_and(|bytes| bytes > flavor.entity_bytes_max())
 }
 
-/// The response with tables, or with a list of entities, in the order of its members that the flavor has.
+/// The response with tables, or with a list of entities, in the order of its members that the
+/// flavor has.
 fn ordered(context: &Context, response: Response<Bytes>) -> Response<Bytes> {
     if context.flavor.has_metadata_last() {
         response.map(|body| with_metadata_last(&body).unwrap_or(body))
@@ -257,7 +264,8 @@ fn ordered(context: &Context, response: Response<Bytes>) -> Response<Bytes> {
     }
 }
 
-/// An object whose first member is the metadata, with that as the last one; `None` for any other object.
+/// An object whose first member is the metadata, with that as the last one; `None` for any other
+/// object.
 fn with_metadata_last(object: &[u8]) -> Option<Bytes> {
     let members = object.strip_prefix(b"{")?.strip_suffix(b"}")?;
     let start = b"\"odata.metadata\":\"";

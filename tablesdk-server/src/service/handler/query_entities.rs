@@ -152,7 +152,8 @@ impl<'a> Page<'a> {
         Ok(ControlFlow::Break(()))
     }
 
-    /// Makes room for the rest of a page that has many entities already, so that it is not moved again and again while it grows.
+    /// Makes room for the rest of a page that has many entities already, so that it is not moved
+    /// again and again while it grows.
     fn reserve(&mut self) {
         // The rest may be a little larger.
         let expected = self.content.len().saturating_mul(self.items_max) / (ITEMS_MANY - 1);
@@ -240,7 +241,8 @@ fn key_bounds(keys: &SasKeyRange) -> KeyBounds {
     }
 }
 
-/// The approximate number of bytes that a slice adds to a page: the budget of a slice counts each byte.
+/// The approximate number of bytes that a slice adds to a page: the budget of a slice counts each
+/// byte.
 const SLICE_BYTES_MAX: usize = 1024 * 1024;
 /// So many entities show how large a page will be.
 const ITEMS_MANY: usize = 32;

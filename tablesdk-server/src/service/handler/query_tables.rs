@@ -77,7 +77,8 @@ pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request
 }
 
 /// The same filter with the names of tables in lower case.
-// SERVICE: that it compares in lower case, and not in upper case, is assumed. It matters for characters that no name has.
+// SERVICE: that it compares in lower case, and not in upper case, is assumed. It matters for
+// characters that no name has.
 fn in_lower_case(filter: &Filter) -> Filter {
     filter.map_comparisons(|comparison| {
         let mut comparison = comparison.clone();
@@ -88,5 +89,6 @@ fn in_lower_case(filter: &Filter) -> Filter {
     })
 }
 
-/// The size of a table in a page with full metadata, without the account's URL: three times its encoded name, and the JSON around.
+/// The size of a table in a page with full metadata, without the account's URL: three times its
+/// encoded name, and the JSON around.
 const TABLE_BYTES_MAX: usize = 400;

@@ -1,5 +1,5 @@
-//! Get and Set Table Service Properties: the properties are stored and returned. The settings for logging and metrics have no
-//! effect; `cors.rs` applies the CORS rules.
+//! Get and Set Table Service Properties: the properties are stored and returned. The settings for
+//! logging and metrics have no effect; `cors.rs` applies the CORS rules.
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/set-table-service-properties>.
 

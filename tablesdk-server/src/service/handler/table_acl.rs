@@ -1,7 +1,7 @@
 //! Get and Set Table ACL: stores the access policies of a table and returns them unchanged.
 //!
-//! See <https://learn.microsoft.com/rest/api/storageservices/set-table-acl>. `auth/policy.rs` applies them to shared access
-//! signatures.
+//! See <https://learn.microsoft.com/rest/api/storageservices/set-table-acl>. `auth/policy.rs`
+//! applies them to shared access signatures.
 // SERVICE: a change there takes up to 30 seconds to take effect; here it takes effect at once.
 
 use http::{Response, StatusCode};

@@ -1,7 +1,7 @@
 //! Update, Merge, Insert Or Replace and Insert Or Merge Entity.
 //!
-//! See <https://learn.microsoft.com/rest/api/storageservices/update-entity2>. The key is the one of the URL; which of the
-//! four it is shows only in mode and condition.
+//! See <https://learn.microsoft.com/rest/api/storageservices/update-entity2>. The key is the one of
+//! the URL; which of the four it is shows only in mode and condition.
 
 use bytes::Bytes;
 use http::{HeaderValue, Response as HttpResponse, header};

@@ -1,8 +1,9 @@
 //! The data directory of a durable storage: its format, and the process that has it open.
 //!
-//! `FORMAT` is a line of text with a number; it is the first file that is written in a new data directory. `LOCK` contains the
-//! process id of the process that opened the directory last, for error messages, and is locked against a second process. `records`
-//! belongs to the embedded store. An open data directory can be removed, moved or replaced while a process uses it. That process
+//! `FORMAT` is a line of text with a number; it is the first file that is written in a new data
+//! directory. `LOCK` contains the process id of the process that opened the directory last, for
+//! error messages, and is locked against a second process. `records` belongs to the embedded store.
+//! An open data directory can be removed, moved or replaced while a process uses it. That process
 //! would continue to write to unreachable files: [`Directory::check_in_place`] detects this.
 
 use std::error::Error;
@@ -91,7 +92,8 @@ impl Directory {
         self.store_version().try_exists().unwrap_or(true)
     }
 
-    /// Creates the directory of the embedded store. The store itself would create one that every user can read.
+    /// Creates the directory of the embedded store. The store itself would create one that every
+    /// user can read.
     pub(super) fn make_records(&self) -> io::Result<()> {
         let made = private::create_dir_all(&self.records());
         made.map_err(|error| self.io("cannot be written to", &error))
@@ -141,7 +143,8 @@ impl Directory {
         Ok(vec![(self.lock_path(), file_id(&holder)), (version, id)])
     }
 
-    /// Checks that the path still names the directory that was opened. Other errors, such as a missing permission, are ignored.
+    /// Checks that the path still names the directory that was opened. Other errors, such as a
+    /// missing permission, are ignored.
     ///
     /// # Errors
     ///
@@ -291,7 +294,8 @@ impl Directory {
     }
 }
 
-/// Unlocks the directory. To close the file is not enough: a process that this one has just started holds it until it runs its program.
+/// Unlocks the directory. To close the file is not enough: a process that this one has just started
+/// holds it until it runs its program.
 impl Drop for Directory {
     fn drop(&mut self) {
         if let Some(file) = self.lock.get() {

@@ -1,8 +1,9 @@
 //! The marks of the groups of writes, by which a group is missed that the store has lost.
 //!
-//! A group writes its number under two keys: its own, and that of the group before it. So the record under the key of a group is the
-//! number of the next one, unless that one is missing, or was applied before it. A key is used again after [`MARKED`] groups, by when
-//! the records of its former group are in tables. This module does not know the records of the engine.
+//! A group writes its number under two keys: its own, and that of the group before it. So the
+//! record under the key of a group is the number of the next one, unless that one is missing, or
+//! was applied before it. A key is used again after [`MARKED`] groups, by when the records of its
+//! former group are in tables. This module does not know the records of the engine.
 
 use std::ops::Range;
 
@@ -36,8 +37,8 @@ pub(super) fn last<E>(
     Ok(check(&found))
 }
 
-/// Where the marks of groups after `required` are in the bytes of a journal: of each group, the one under its own key. That under the key of
-/// the group before is just in front of it.
+/// Where the marks of groups after `required` are in the bytes of a journal: of each group, the one
+/// under its own key. That under the key of the group before is just in front of it.
 pub(super) fn find(bytes: &[u8], required: u64) -> impl Iterator<Item = usize> {
     let windows = bytes.windows(MARK_BYTES).enumerate();
     windows.filter_map(move |(index, mark)| {
@@ -93,8 +94,8 @@ const MARK_BYTES: usize = 5 + 8;
 /// From the first mark of a group to the second, with what the store writes between them, or more.
 const MARK_DISTANCE: usize = 64;
 
-/// So many groups are marked. The store keeps up to three memory tables of 16 MiB that are in no table yet, and a group takes more than 350
-/// bytes of them.
+/// So many groups are marked. The store keeps up to three memory tables of 16 MiB that are in no
+/// table yet, and a group takes more than 350 bytes of them.
 const MARKED: u64 = 150_000;
 
 #[cfg(test)]

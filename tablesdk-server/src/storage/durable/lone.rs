@@ -1,7 +1,8 @@
 //! A lone writer writes its group itself, on its own thread.
 //!
-//! To wake the writing thread, and then the thread of the writer again, takes about as long as a sync. A writer alone saves both. The
-//! pending writes stay where the writing thread finds them, so it makes no difference to others who takes them.
+//! To wake the writing thread, and then the thread of the writer again, takes about as long as a
+//! sync. A writer alone saves both. The pending writes stay where the writing thread finds them, so
+//! it makes no difference to others who takes them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +18,8 @@ impl LoneCommit {
         Self(Some(Arc::clone(shared)))
     }
 
-    /// Writes the pending writes on this thread, which waits for the disk, unless another thread is writing.
+    /// Writes the pending writes on this thread, which waits for the disk, unless another thread is
+    /// writing.
     pub(crate) fn write(mut self) {
         let Some(shared) = self.0.take() else {
             return;

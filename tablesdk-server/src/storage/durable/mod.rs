@@ -1,13 +1,15 @@
-//! Records in a data directory: committed writes survive the end of the process and, by default, a power loss.
+//! Records in a data directory: committed writes survive the end of the process and, by default, a
+//! power loss.
 //!
-//! Writers add to the pending writes and wait. One thread at a time takes all pending writes, writes them as one batch of the embedded
-//! store, syncs once and notifies all waiting writers: the writing thread, or that of a [lone writer](lone). Readers see durable
-//! records only: no read returns a write that a crash could undo.
-//! After a failed write, all writes are refused until the data directory is opened again, because the outcome of the failed write
-//! is unknown. If the embedded store has stopped because of too many open files, nothing was written, and the writing thread
-//! itself opens the store again: `reopening.rs`.
-//! Each group of writes has a number. With it, a data directory that lost some groups is distinguished from a complete one.
-//! This module does not know the meaning of the records; see `FORMAT.md` for that.
+//! Writers add to the pending writes and wait. One thread at a time takes all pending writes,
+//! writes them as one batch of the embedded store, syncs once and notifies all waiting writers: the
+//! writing thread, or that of a [lone writer](lone). Readers see durable records only: no read
+//! returns a write that a crash could undo. After a failed write, all writes are refused until the
+//! data directory is opened again, because the outcome of the failed write is unknown. If the
+//! embedded store has stopped because of too many open files, nothing was written, and the writing
+//! thread itself opens the store again: `reopening.rs`. Each group of writes has a number. With it,
+//! a data directory that lost some groups is distinguished from a complete one. This module does
+//! not know the meaning of the records; see `FORMAT.md` for that.
 
 mod directory;
 mod durability;
@@ -55,7 +57,8 @@ impl DurableStorage {
     ///
     /// # Errors
     ///
-    /// When another process has the data directory open, its format is another one, it is damaged, or the disk returns an error.
+    /// When another process has the data directory open, its format is another one, it is damaged,
+    /// or the disk returns an error.
     pub(crate) fn open(path: &Path, durability: Durability) -> io::Result<Self> {
         let (directory, opened) =
             recovery::open(path).map_err(|error| too_many_files(path, error))?;

@@ -1,6 +1,7 @@
 //! Decided writes that are not durable yet, on top of a snapshot of the durable records.
 //!
-//! A record or a removal in the overlay hides the record with the same key below it. An overlay is cheap to clone, like its maps.
+//! A record or a removal in the overlay hides the record with the same key below it. An overlay is
+//! cheap to clone, like its maps.
 
 use std::iter::Peekable;
 

@@ -1,9 +1,10 @@
 //! Directories and files that only the account of the server may read.
 //!
-//! On Unix, directories are made with mode 0700 and files with 0600, or less where the umask says so; elsewhere they get what
-//! their parent passes on. The mode of what exists is never changed: it is the operator's. The embedded store makes its files
-//! with the umask alone, commonly 0644, below directories of mode 0700, which no other account can pass through. A umask of
-//! 0077, which the unit for systemd sets, makes those files 0600 as well.
+//! On Unix, directories are made with mode 0700 and files with 0600, or less where the umask says
+//! so; elsewhere they get what their parent passes on. The mode of what exists is never changed: it
+//! is the operator's. The embedded store makes its files with the umask alone, commonly 0644, below
+//! directories of mode 0700, which no other account can pass through. A umask of 0077, which the
+//! unit for systemd sets, makes those files 0600 as well.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;

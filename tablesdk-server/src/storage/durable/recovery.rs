@@ -1,8 +1,10 @@
-//! Opens a data directory, and checks that the store in it has all acknowledged writes.
-//! [`open_in`] opens the embedded store in a directory that this process has locked already, both at the start and after a failure.
+//! Opens a data directory, and checks that the store in it has all acknowledged writes. [`open_in`]
+//! opens the embedded store in a directory that this process has locked already, both at the start
+//! and after a failure.
 //!
-//! The store cuts a journal at the first bytes that it cannot read. After a crash that is right, because those writes were never
-//! acknowledged. After damage, it loses the writes behind it, so a data directory without acknowledged writes is refused.
+//! The store cuts a journal at the first bytes that it cannot read. After a crash that is right,
+//! because those writes were never acknowledged. After damage, it loses the writes behind it, so a
+//! data directory without acknowledged writes is refused.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -39,8 +41,8 @@ pub(super) fn open(path: &Path) -> io::Result<(Directory, Opened)> {
 ///
 /// # Errors
 ///
-/// When too many files are open ([`is_exhausted`](crate::storage::is_exhausted)), whatever that has led to; otherwise as for a
-/// directory.
+/// When too many files are open ([`is_exhausted`](crate::storage::is_exhausted)), whatever that has
+/// led to; otherwise as for a directory.
 pub(super) fn open_in(directory: &Directory) -> io::Result<Opened> {
     // Files that cannot be opened may look like damage.
     open_store(directory).map_err(|error| directory.probe_files().err().unwrap_or(error))
@@ -89,11 +91,11 @@ fn open_store(directory: &Directory) -> io::Result<Opened> {
     let options = || {
         KeyspaceCreateOptions::default()
             .max_memtable_size(MEMTABLE_BYTES)
-            // A key of its own for each record, instead of the bytes in which it differs from the one before: a scan does not have to
-            // put them together.
+            // A key of its own for each record, instead of the bytes in which it differs from the
+            // one before: a scan does not have to put them together.
             .data_block_restart_interval_policy(RestartIntervalPolicy::all(1))
-            // A scan looks each block up in the cache. With 16 KiB instead of 4 KiB, a page of 1,000
-            // entities took 0.82 of the processor time, and a point read 0.9.
+            // A scan looks each block up in the cache. With 16 KiB instead of 4 KiB, a page of
+            // 1,000 entities took 0.82 of the processor time, and a point read 0.9.
             .data_block_size_policy(BlockSizePolicy::all(16 * 1024))
     };
     let records = database.keyspace(RECORDS, options);
@@ -134,15 +136,16 @@ const fn is_torn(opened: &fjall::Result<Database>) -> bool {
 
 const RECORDS: &str = "records";
 
-/// How much the store keeps only in memory and in its journal until it writes a table. After a crash, the server reads all of it
-/// before it starts.
+/// How much the store keeps only in memory and in its journal until it writes a table. After a
+/// crash, the server reads all of it before it starts.
 const MEMTABLE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// How many blocks of tables the store keeps in memory at most.
 const CACHE_BYTES: u64 = 256 * 1024 * 1024;
 
-/// After each table, the store orders as many compactions as it has threads. The first of its threads takes none, but puts them back and
-/// spins as long as all others are busy. With two threads, that is throughout each compaction.
+/// After each table, the store orders as many compactions as it has threads. The first of its
+/// threads takes none, but puts them back and spins as long as all others are busy. With two
+/// threads, that is throughout each compaction.
 const BACKGROUND_THREADS: usize = 4;
 
 #[cfg(test)]

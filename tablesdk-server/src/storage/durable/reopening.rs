@@ -1,13 +1,16 @@
 //! Reopens the embedded store after it has stopped, commonly because of too many open files.
 //!
-//! The store stops as a whole when one of its background threads has an error, such as a file that it cannot open. It cannot be
-//! started again, but it can be closed and opened again, as after a crash. No acknowledged write is lost: the group that met the
-//! stop was not written, and the number of the last group in the store proves that all earlier groups are there. As long as too
-//! many files are open, reads continue. Then reads are refused for a moment, because all snapshots must be dropped before the data
-//! directory is opened a second time. The writing thread does all of this, one attempt at a time, with increasing pauses.
+//! The store stops as a whole when one of its background threads has an error, such as a file that
+//! it cannot open. It cannot be started again, but it can be closed and opened again, as after a
+//! crash. No acknowledged write is lost: the group that met the stop was not written, and the
+//! number of the last group in the store proves that all earlier groups are there. As long as too
+//! many files are open, reads continue. Then reads are refused for a moment, because all snapshots
+//! must be dropped before the data directory is opened a second time. The writing thread does all
+//! of this, one attempt at a time, with increasing pauses.
 //!
-//! After a failed write or sync of the writing thread itself, the store is not reopened: the outcome is unknown, and data in the
-//! system's memory is possibly not on the disk. Neither is it on a disk that is full: it would stop again, and refuse reads meanwhile.
+//! After a failed write or sync of the writing thread itself, the store is not reopened: the
+//! outcome is unknown, and data in the system's memory is possibly not on the disk. Neither is it
+//! on a disk that is full: it would stop again, and refuse reads meanwhile.
 
 use std::io;
 use std::sync::PoisonError;
@@ -19,9 +22,10 @@ use super::store::{Store, failed};
 use crate::storage::is_exhausted;
 
 impl Shared {
-    /// Opens the embedded store again, as soon as possible. `number` is that of its last group. `stops` is the number of its stops in
-    /// close succession: the more, the longer is the pause before. Returns `None` when the data directory is closed in the meantime, or
-    /// after a permanent failure.
+    /// Opens the embedded store again, as soon as possible. `number` is that of its last group.
+    /// `stops` is the number of its stops in close succession: the more, the longer is the pause
+    /// before. Returns `None` when the data directory is closed in the meantime, or after a
+    /// permanent failure.
     pub(super) fn reopen(&self, store: Store, number: u64, stops: u32) -> Option<Store> {
         let mut store = Some(store);
         let mut pause = first_pause(stops);
@@ -61,7 +65,8 @@ impl Shared {
         }
     }
 
-    /// Closes a store when no snapshot of it is in use. Returns it if that takes too long, and allows reads again.
+    /// Closes a store when no snapshot of it is in use. Returns it if that takes too long, and
+    /// allows reads again.
     fn close(&self, mut store: Store) -> Result<(), Store> {
         let Some(mut durable) = self.state().durable.take() else {
             return Err(store);
@@ -236,7 +241,8 @@ mod tests {
         held.clear();
         check(&*storage.snapshot(), written);
         drop(storage);
-        // A directory that cannot be opened for want of files is not taken for damaged, and is as it was.
+        // A directory that cannot be opened for want of files is not taken for damaged, and is as
+        // it was.
         for free in 0..16 {
             let held = exhaust(free);
             if let Err(error) = DurableStorage::open(directory, Durability::Sync) {

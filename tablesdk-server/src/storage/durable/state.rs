@@ -25,7 +25,8 @@ pub(super) struct Shared {
 pub(super) struct StoreState {
     /// Whose turn it is to write.
     pub(super) turn: Turn,
-    /// How often the writing thread still checks, after the last write, whether the embedded store has stopped.
+    /// How often the writing thread still checks, after the last write, whether the embedded store
+    /// has stopped.
     pub(super) looks: u32,
     /// How many writers waited for the last group of writes.
     pub(super) last_writers: usize,
@@ -77,7 +78,8 @@ impl Group {
 }
 
 impl StoreState {
-    /// Refuses all writes from now on. Only the first reason is logged, unless it was temporary and this one is not.
+    /// Refuses all writes from now on. Only the first reason is logged, unless it was temporary and
+    /// this one is not.
     pub(super) fn fail(&mut self, error: StorageError) {
         let is_new = match &self.failed {
             None => true,
@@ -111,7 +113,8 @@ impl StoreState {
     }
 
     pub(super) fn has_backpressure(&self) -> bool {
-        // After a failure no write is in flight, and the next writer must get the error instead of waiting.
+        // After a failure no write is in flight, and the next writer must get the error instead of
+        // waiting.
         self.failed.is_none() && self.pending.bytes.saturating_add(self.writing_bytes) >= BYTES_MAX
     }
 }
@@ -135,7 +138,8 @@ impl Shared {
     }
 }
 
-/// The maximum size of the writes in flight, written or pending, before writers have to wait. A writer waits before it decides its
-/// batch, there is one writer at a time, and one more batch is always accepted. So the size never exceeds this value plus the
-/// largest batch, which is a hundred merges into entities of 1 MiB, with their JSON.
+/// The maximum size of the writes in flight, written or pending, before writers have to wait. A
+/// writer waits before it decides its batch, there is one writer at a time, and one more batch is
+/// always accepted. So the size never exceeds this value plus the largest batch, which is a hundred
+/// merges into entities of 1 MiB, with their JSON.
 pub(super) const BYTES_MAX: usize = 64 * 1024 * 1024;

@@ -1,6 +1,7 @@
 //! The open embedded store: writes groups of writes and reads records, by its public interface.
 //!
-//! The store's background threads end at their first error and do not report it; from then on the store accepts no writes.
+//! The store's background threads end at their first error and do not report it; from then on the
+//! store accepts no writes.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -26,14 +27,15 @@ pub(super) struct Store {
     in_use: Arc<()>,
     /// How many keys were removed since the removals were last merged.
     removed: usize,
-    /// How many were removed before, and since the removals were last merged at rest. What snapshots or later writes needed meanwhile may
-    /// still be there.
+    /// How many were removed before, and since the removals were last merged at rest. What
+    /// snapshots or later writes needed meanwhile may still be there.
     merged: usize,
     /// How many more tables are written so that the store merges the removals with what they hide.
     tables_due: u32,
     /// How often a table has waited for a merge.
     waits: u32,
-    /// About how many bytes went to the journal since the store was last made to look at its length, or was opened.
+    /// About how many bytes went to the journal since the store was last made to look at its
+    /// length, or was opened.
     journaled: usize,
 }
 
@@ -101,8 +103,8 @@ impl Store {
         self.wait_for_room(number)?;
         let mode = match self.durability {
             Durability::Relaxed => PersistMode::Buffer,
-            // The length of a journal and the times of its last change need no sync: it is created at its full length, and otherwise a sync
-            // of the data includes the length.
+            // The length of a journal and the times of its last change need no sync: it is created
+            // at its full length, and otherwise a sync of the data includes the length.
             Durability::Sync => PersistMode::SyncData,
         };
         let mut batch = self.database.batch().durability(Some(mode));
@@ -132,9 +134,11 @@ impl Store {
         }
     }
 
-    /// Waits, before the group with that number, until the background threads have caught up. The store waits itself within a write, but
-    /// waits for ever if its background threads have stopped, or have nothing to do: they look whether there is something to merge once for
-    /// each table that they write, and do not know of a memory table that could not be written by an ingestion.
+    /// Waits, before the group with that number, until the background threads have caught up. The
+    /// store waits itself within a write, but waits for ever if its background threads have
+    /// stopped, or have nothing to do: they look whether there is something to merge once for each
+    /// table that they write, and do not know of a memory table that could not be written by an
+    /// ingestion.
     fn wait_for_room(&self, number: u64) -> Result<(), WriteError> {
         let (mut looks, mut next) = (0, LOOKS_MIN);
         loop {
@@ -155,17 +159,19 @@ impl Store {
                 // Nothing of the group is written.
                 written.map_err(|_| WriteError::Stopped)?;
             } else if let Ok(nothing) = self.records.start_ingestion() {
-                // An ingestion of nothing makes them look again. An error means that the store has stopped.
+                // An ingestion of nothing makes them look again. An error means that the store has
+                // stopped.
                 let _ = nothing.finish();
             }
         }
     }
 
-    /// Does what is due when nothing is being written. `is_at_rest`: whether this is so for some time. Returns whether there will be more to
-    /// do.
+    /// Does what is due when nothing is being written. `is_at_rest`: whether this is so for some
+    /// time. Returns whether there will be more to do.
     ///
-    /// The store merges tables when a level has many of them, or many bytes. A removal takes few bytes and may hide many, so records that
-    /// were deleted could stay: those of deleted tables are not written again. So some more tables are written after many removals.
+    /// The store merges tables when a level has many of them, or many bytes. A removal takes few
+    /// bytes and may hide many, so records that were deleted could stay: those of deleted tables
+    /// are not written again. So some more tables are written after many removals.
     pub(super) fn tidy(&mut self, number: u64, is_at_rest: bool) -> bool {
         let all = self.removed.saturating_add(self.merged);
         let (removed, merged, per_removal) = if is_at_rest {
@@ -182,14 +188,15 @@ impl Store {
             return false;
         }
         if self.records.l0_table_count() >= MERGED_MIN && self.waits < WAITS_MAX {
-            // A merge of what comes now would begin before the end of this one, and not remove what it has replaced.
+            // A merge of what comes now would begin before the end of this one, and not remove what
+            // it has replaced.
             self.waits += 1;
             return true;
         }
         (self.tables_due, self.waits) = (self.tables_due - 1, 0);
         if self.journaled >= JOURNAL_BYTES {
-            // The store begins a new journal only when a memory table is full, which may never happen between two clean-ups. An error means
-            // that it has stopped.
+            // The store begins a new journal only when a memory table is full, which may never
+            // happen between two clean-ups. An error means that it has stopped.
             let _ = self.records.rotate_memtable();
             self.journaled = 0;
         }
@@ -198,7 +205,8 @@ impl Store {
         self.tables_due > 0
     }
 
-    /// Makes a table of what is in memory, and another one of the mark of the last group, which is written again.
+    /// Makes a table of what is in memory, and another one of the mark of the last group, which is
+    /// written again.
     fn write_tables(&self, number: u64) -> fjall::Result<()> {
         let [_, (key, record)] = group_mark::of(number);
         let mut table = self.records.start_ingestion()?;
@@ -219,7 +227,8 @@ impl Store {
     }
 }
 
-/// The durable records. A clone is cheap: the store itself keeps a list of its snapshots, and has one of them for each group.
+/// The durable records. A clone is cheap: the store itself keeps a list of its snapshots, and has
+/// one of them for each group.
 #[derive(Clone)]
 pub(super) struct StoredRecords(Arc<Stored>);
 
@@ -293,7 +302,8 @@ impl Snapshot for Unreadable {
     }
 }
 
-/// Converts an error of the embedded store. A read that failed because of too many open files may be retried.
+/// Converts an error of the embedded store. A read that failed because of too many open files may
+/// be retried.
 pub(super) fn failed(what: &'static str, error: &(dyn Error + 'static)) -> StorageError {
     let mut causes = std::iter::successors(Some(error), |error| (*error).source());
     if what == "read" && causes.any(|cause| cause.downcast_ref().is_some_and(is_exhausted)) {
@@ -319,8 +329,8 @@ const ENTRIES_PER_REMOVAL: usize = 8;
 const ENTRIES_PER_REMOVAL_AT_REST: usize = 64;
 /// So many bytes of deleted records may stay.
 const HIDDEN_BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// For three merges. What a snapshot needed at the first one, the second one removes, and the third one removes the files that the second one
-/// has replaced.
+/// For three merges. What a snapshot needed at the first one, the second one removes, and the third
+/// one removes the files that the second one has replaced.
 const TABLES_PER_CLEAN_UP: u32 = 12;
 /// The store merges the first level when it has so many tables.
 const MERGED_MIN: usize = 4;
@@ -349,7 +359,8 @@ mod tests {
     enum Step {
         /// Writes a group of records, or removes their keys. A record has so many bytes.
         Write(Vec<(u16, Option<u16>)>),
-        /// The store writes its newest memory table to the disk, and merges tables when it has several.
+        /// The store writes its newest memory table to the disk, and merges tables when it has
+        /// several.
         Tidy,
         /// The store is closed and opened again.
         Reopen,

@@ -1,8 +1,9 @@
 //! Removes a group of writes that a loss of power has torn, where the store does not do so itself.
 //!
-//! The store takes the first bytes of a journal that it cannot read for its end. But of a group of several pages, one inside of a
-//! record may be missing while all others are there: then the store reads the group to its end, finds that its checksum is wrong, and
-//! refuses the journal. Such a group was not synced. Without its end, the store removes it like any other that is incomplete.
+//! The store takes the first bytes of a journal that it cannot read for its end. But of a group of
+//! several pages, one inside of a record may be missing while all others are there: then the store
+//! reads the group to its end, finds that its checksum is wrong, and refuses the journal. Such a
+//! group was not synced. Without its end, the store removes it like any other that is incomplete.
 //!
 //! The end of a group is found by its [mark](group_mark): in a journal, a record follows its key.
 
@@ -25,7 +26,8 @@ pub(super) struct TornTail {
 }
 
 impl TornTail {
-    /// Reads the newest journal in the directory of the store. All groups up to `required` must stay. `None` without a journal.
+    /// Reads the newest journal in the directory of the store. All groups up to `required` must
+    /// stay. `None` without a journal.
     pub(super) fn read(directory: &Path, required: u64) -> io::Result<Option<Self>> {
         let mut newest = None;
         for entry in fs::read_dir(directory)? {
@@ -55,8 +57,9 @@ impl TornTail {
         }))
     }
 
-    /// Cuts the end of the last group off, and then those of two, four and so on: with relaxed durability, several may be torn. Returns
-    /// whether there was one more to cut. If not, the journal is as it was.
+    /// Cuts the end of the last group off, and then those of two, four and so on: with relaxed
+    /// durability, several may be torn. Returns whether there was one more to cut. If not, the
+    /// journal is as it was.
     pub(super) fn cut(&mut self) -> io::Result<bool> {
         let left = self.ends.len();
         let is_over = self.next >= left.saturating_mul(2);

@@ -1,8 +1,9 @@
 //! `WATERMARK`: the number of the newest acknowledged, synced group of writes.
 //!
-//! It is a small file next to the embedded store, overwritten after each sync and never synced itself. After the end of a process
-//! it is up to date; after a power loss its number may be too low, but it is never too high. A data directory whose records end
-//! before that number has lost writes.
+//! It is a small file next to the embedded store, overwritten after each sync and never synced
+//! itself. After the end of a process it is up to date; after a power loss its number may be too
+//! low, but it is never too high. A data directory whose records end before that number has lost
+//! writes.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek as _, Write as _};

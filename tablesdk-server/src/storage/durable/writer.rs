@@ -1,4 +1,5 @@
-//! Writes groups: takes the pending writes, writes and syncs them as one group, and notifies all writers that wait for them.
+//! Writes groups: takes the pending writes, writes and syncs them as one group, and notifies all
+//! writers that wait for them.
 
 use std::mem;
 use std::sync::PoisonError;
@@ -28,13 +29,15 @@ impl GroupWriter {
     }
 }
 
-/// Whose turn it is to write a group. One thread at a time has the [`GroupWriter`], and returns it with the result of the group.
+/// Whose turn it is to write a group. One thread at a time has the [`GroupWriter`], and returns it
+/// with the result of the group.
 pub(super) enum Turn {
     /// Nothing is being written.
     Free(GroupWriter),
     /// A thread writes. When it has finished, it looks for pending writes.
     Taken,
-    /// Nothing is written any more: the data directory is closed, or the thread that wrote has panicked.
+    /// Nothing is written any more: the data directory is closed, or the thread that wrote has
+    /// panicked.
     Lost,
 }
 
@@ -104,7 +107,8 @@ impl Shared {
                     self.state().turn = Turn::Free(writer);
                 }
                 Next::End(writer) => {
-                    // An error is ignored: acknowledged writes already have the durability that was acknowledged.
+                    // An error is ignored: acknowledged writes already have the durability that was
+                    // acknowledged.
                     if self.state().failed.is_none() {
                         let _ = writer.store.sync(writer.number);
                     }
@@ -115,8 +119,9 @@ impl Shared {
         }
     }
 
-    /// Writes a group, publishes it, ends the turn, and notifies the writers that wait for the group. Returns whether the writing thread
-    /// has something to do that it does not know of while it sleeps.
+    /// Writes a group, publishes it, ends the turn, and notifies the writers that wait for the
+    /// group. Returns whether the writing thread has something to do that it does not know of while
+    /// it sleeps.
     pub(super) fn write_group(&self, mut writer: GroupWriter, group: Group) -> bool {
         let result = self.write(&mut writer, &group.writes);
         let mut state = self.state();
@@ -173,20 +178,22 @@ impl Shared {
         }
     }
 
-    /// Why the embedded store has stopped after the group with that number, and before the next one was written. It does not name a reason.
+    /// Why the embedded store has stopped after the group with that number, and before the next one
+    /// was written. It does not name a reason.
     fn why_stopped(&self, stops: &mut Stops, number: u64) -> StorageError {
         let what = "write";
         let probed = self.directory.probe_files();
         match probed.and_then(|()| self.directory.probe_disk()) {
             Err(error) if is_exhausted(&error) => StorageError::Exhausted { what },
-            // What the store could not write is on a full disk in part, and opening the store again would begin anew.
+            // What the store could not write is on a full disk in part, and opening the store again
+            // would begin anew.
             Err(error) => failed(what, &error),
             Ok(()) if stops.is_too_many(number) => StorageError::Failed {
                 what,
                 cause: "the embedded store stops again and again after an error of the disk or the system, which it does not name".into(),
             },
-            // The limit of open files may have been reached for a moment. Nothing was written, and opening the store again shows
-            // which groups it has.
+            // The limit of open files may have been reached for a moment. Nothing was written, and
+            // opening the store again shows which groups it has.
             Ok(()) => StorageError::Stopped { what },
         }
     }
@@ -269,7 +276,8 @@ struct Stops {
 }
 
 impl Stops {
-    /// Counts a stop after the group with that number. Stops with many groups between them are treated as unrelated.
+    /// Counts a stop after the group with that number. Stops with many groups between them are
+    /// treated as unrelated.
     fn is_too_many(&mut self, number: u64) -> bool {
         self.count = self.recent(number) + 1;
         self.number = number;
@@ -298,10 +306,12 @@ enum Next {
     Lost,
 }
 
-/// The embedded store may stop so many times for an unknown reason, with fewer than `STOP_DISTANCE` groups between two stops.
+/// The embedded store may stop so many times for an unknown reason, with fewer than `STOP_DISTANCE`
+/// groups between two stops.
 const STOPS_MAX: u32 = 20;
 const STOP_DISTANCE: u64 = 1000;
-/// After a write, the embedded store continues to work in the background. The writing thread then checks `LOOKS` times, at this
-/// interval, whether the store has stopped. So the cause can still be found out: the next write may come much later.
+/// After a write, the embedded store continues to work in the background. The writing thread then
+/// checks `LOOKS` times, at this interval, whether the store has stopped. So the cause can still be
+/// found out: the next write may come much later.
 pub(super) const LOOKS: u32 = 100;
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);

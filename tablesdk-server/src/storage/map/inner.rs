@@ -11,7 +11,8 @@ use super::{Node, Outside, Split, bytes_after, common};
 #[derive(Clone, Debug)]
 pub(super) struct Inner {
     separators: Separators,
-    /// One more than separators. The keys of a child are not before the separator before it, and before the one after it.
+    /// One more than separators. The keys of a child are not before the separator before it, and
+    /// before the one after it.
     children: SmallVec<[Node; CHILDREN_MAX]>,
 }
 
@@ -52,7 +53,8 @@ impl Inner {
             self.children.insert(index + 1, split.right);
             return None;
         }
-        // Where entries are added in the order of their keys, or in the reverse order, the other part stays full.
+        // Where entries are added in the order of their keys, or in the reverse order, the other
+        // part stays full.
         let at = match index {
             0..FEW => index + 1,
             FEW..MANY => CHILDREN_MAX / 2,
@@ -142,7 +144,8 @@ struct Separators {
     ends: SmallVec<[u32; CHILDREN_MAX]>,
     /// How many bytes all keys begin with in common, at least.
     prefix: usize,
-    /// The bytes of each key after the prefix, with zeros after its end: a search reads the buffer for keys with the same head only.
+    /// The bytes of each key after the prefix, with zeros after its end: a search reads the buffer
+    /// for keys with the same head only.
     heads: SmallVec<[u128; CHILDREN_MAX]>,
 }
 
@@ -168,7 +171,8 @@ impl Separators {
             Ordering::Greater => return 0,
         }
         let head = head_of(key, self.prefix);
-        // All heads in order take less time than a search in which each step waits for the memory of the one before.
+        // All heads in order take less time than a search in which each step waits for the memory
+        // of the one before.
         let (mut low, mut high) = (0, 0);
         for separator in &self.heads {
             low += usize::from(*separator < head);
@@ -256,7 +260,8 @@ impl Separators {
     }
 }
 
-/// The bytes of a key after a prefix. Keys with the same prefix are in the order of their heads, or have the same head.
+/// The bytes of a key after a prefix. Keys with the same prefix are in the order of their heads, or
+/// have the same head.
 fn head_of(key: &[u8], prefix: usize) -> u128 {
     u128::from_be_bytes(bytes_after(key, prefix))
 }
@@ -265,7 +270,8 @@ fn offset(bytes: usize) -> u32 {
     u32::try_from(bytes).expect("the separators of a node have less than 4 GiB")
 }
 
-/// A copy of a node counts a reference to each child, and each level that is saved saves a cache miss.
+/// A copy of a node counts a reference to each child, and each level that is saved saves a cache
+/// miss.
 const CHILDREN_MAX: usize = 32;
 
 /// A part with fewer children than this counts as small, and one with the rest as full.

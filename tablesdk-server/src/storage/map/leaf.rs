@@ -19,14 +19,16 @@ pub(super) struct Leaf {
     outside: Vec<Outside>,
     /// The index of the entry that was added last, since the leaf was split, unless it was removed.
     added: Option<usize>,
-    /// The weight that splits have taken along since entries are added in order: see [`Self::split_point`].
+    /// The weight that splits have taken along since entries are added in order: see
+    /// [`Self::split_point`].
     carried: usize,
 }
 
 /// Where an entry is in the buffer. It starts where the one before it ends.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// The bytes of the key after the prefix, with zeros after its end, so that a search reads few keys.
+    /// The bytes of the key after the prefix, with zeros after its end, so that a search reads few
+    /// keys.
     head: u32,
     key_end: u32,
     /// Where the record ends, or [`OUTSIDE`].
@@ -115,7 +117,8 @@ impl Leaf {
         Err(low)
     }
 
-    /// Puts a record under a key. Returns a large record that it replaces, and the right part if the leaf was split.
+    /// Puts a record under a key. Returns a large record that it replaces, and the right part if
+    /// the leaf was split.
     pub(super) fn insert(&mut self, key: &[u8], record: &[u8]) -> (Option<Outside>, Option<Split>) {
         match self.find(key) {
             Ok(index) => {
@@ -322,12 +325,13 @@ impl Leaf {
         }
     }
 
-    /// Where to split a leaf for a new entry, whether that goes to the left part, and how much its part has carried then. Neither
-    /// part is empty then.
+    /// Where to split a leaf for a new entry, whether that goes to the left part, and how much its
+    /// part has carried then. Neither part is empty then.
     ///
-    /// Entries are often added in the order of their keys, or in the reverse order, somewhere between others. Then the part that
-    /// gets no more of them stays full but for the others, which the other part carries along. Once they have cost as much as a
-    /// leaf, they get a leaf of their own.
+    /// Entries are often added in the order of their keys, or in the reverse order, somewhere
+    /// between others. Then the part that gets no more of them stays full but for the others, which
+    /// the other part carries along. Once they have cost as much as a leaf, they get a leaf of
+    /// their own.
     fn split_point(&self, index: usize, weight: usize) -> (usize, bool, usize) {
         let weight_of = |entries: Range<usize>| {
             let bytes = self.start(entries.end) - self.start(entries.start);
@@ -462,7 +466,8 @@ impl Entry {
     }
 }
 
-/// The bytes of a key after a prefix. Keys with the same prefix are in the order of their heads, or have the same head.
+/// The bytes of a key after a prefix. Keys with the same prefix are in the order of their heads, or
+/// have the same head.
 fn head_of(key: &[u8], prefix: usize) -> u32 {
     u32::from_be_bytes(bytes_after(key, prefix))
 }
@@ -480,7 +485,8 @@ fn offset(bytes: usize) -> u32 {
     u32::try_from(bytes).expect("a leaf has less than 4 GiB")
 }
 
-/// The capacity of a buffer with so many bytes: a size that allocators have, so nothing is lost to rounding.
+/// The capacity of a buffer with so many bytes: a size that allocators have, so nothing is lost to
+/// rounding.
 const fn capacity_for(bytes: usize) -> usize {
     if bytes <= CAPACITY_STEP * 4 {
         let power = bytes.next_power_of_two();
@@ -494,10 +500,12 @@ const fn capacity_for(bytes: usize) -> usize {
     }
 }
 
-/// The weight of a full leaf. A wider one has fewer bytes of overhead for an entry; a narrower one is copied faster.
+/// The weight of a full leaf. A wider one has fewer bytes of overhead for an entry; a narrower one
+/// is copied faster.
 pub(super) const WEIGHT_MAX: usize = 16 * 1024;
 
-/// How much splits carry along at most. Entries in order are not always many: a batch at some place should not leave small leaves.
+/// How much splits carry along at most. Entries in order are not always many: a batch at some place
+/// should not leave small leaves.
 const CARRIED_MAX: usize = WEIGHT_MAX;
 
 /// The number of entries of a full leaf, however small they are.

@@ -1,8 +1,10 @@
-//! The ordered map that storages use: a B+ tree with wide leaves. A clone is cheap, and a snapshot is a clone.
+//! The ordered map that storages use: a B+ tree with wide leaves. A clone is cheap, and a snapshot
+//! is a clone.
 //!
-//! Clones share nodes. A change is made in place in each node that no other clone has, and in a copy of each other node on its way.
-//! Entries are in the leaves, keys and records side by side in one buffer, so that an entry needs no allocation, a lookup touches few
-//! cache lines and a scan reads memory in order.
+//! Clones share nodes. A change is made in place in each node that no other clone has, and in a
+//! copy of each other node on its way. Entries are in the leaves, keys and records side by side in
+//! one buffer, so that an entry needs no allocation, a lookup touches few cache lines and a scan
+//! reads memory in order.
 
 mod inner;
 mod leaf;
@@ -42,7 +44,8 @@ impl Map {
         Range::new(&self.root, start, end)
     }
 
-    /// Puts a record under a key. A large record that it replaces is returned, because freeing it takes time.
+    /// Puts a record under a key. A large record that it replaces is returned, because freeing it
+    /// takes time.
     pub(super) fn insert(&mut self, key: &[u8], record: &[u8]) -> Option<Outside> {
         let (replaced, split) = self.root.insert(key, record);
         if let Some(split) = split {
@@ -52,7 +55,8 @@ impl Map {
         replaced
     }
 
-    /// Removes the record under a key, if there is one. A large record is returned, because freeing it takes time.
+    /// Removes the record under a key, if there is one. A large record is returned, because freeing
+    /// it takes time.
     pub(super) fn remove(&mut self, key: &[u8]) -> Option<Outside> {
         let removed = self.root.remove(key);
         while let Node::Inner(inner) = &mut self.root {

@@ -1,4 +1,5 @@
-//! The map behaves like `BTreeMap`, and so do its clones. Its nodes are filled, and freed when their entries are removed.
+//! The map behaves like `BTreeMap`, and so do its clones. Its nodes are filled, and freed when
+//! their entries are removed.
 
 use std::collections::BTreeMap;
 

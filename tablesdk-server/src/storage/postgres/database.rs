@@ -1,4 +1,5 @@
-//! A database: its connections, the statements that may be sent twice, and whether it can be reached.
+//! A database: its connections, the statements that may be sent twice, and whether it can be
+//! reached.
 
 use std::io;
 use std::ops::Deref;
@@ -150,7 +151,8 @@ impl Database {
         StorageError::Unavailable { cause }
     }
 
-    /// Sends a statement that may be sent twice, and does so if the connection was lost, or other transactions were in its way.
+    /// Sends a statement that may be sent twice, and does so if the connection was lost, or other
+    /// transactions were in its way.
     pub(super) async fn query(
         &self,
         statement: &str,
@@ -187,7 +189,8 @@ impl Database {
         }
     }
 
-    /// How many connections there are, how many of them no request uses, and how many requests wait for one.
+    /// How many connections there are, how many of them no request uses, and how many requests wait
+    /// for one.
     pub(super) fn status(&self) -> deadpool_postgres::Status {
         self.pool.status()
     }
@@ -202,7 +205,8 @@ impl ReadRecords for Database {
     }
 }
 
-/// A connection from the pool. One whose statement has not ended is closed, so that the next statement does not wait for it.
+/// A connection from the pool. One whose statement has not ended is closed, so that the next
+/// statement does not wait for it.
 pub(super) struct InUse(Option<Client>);
 
 impl InUse {

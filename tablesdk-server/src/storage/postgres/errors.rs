@@ -55,7 +55,8 @@ pub(super) fn lost(error: &Error) -> Result<Lost, StorageError> {
 
 /// Returns true if the database refuses for now what it may do later.
 fn is_temporary(response: &DbError) -> bool {
-    // Connections, resources, interventions of an operator; and what a new primary says while it is none yet.
+    // Connections, resources, interventions of an operator; and what a new primary says while it is
+    // none yet.
     let classes = ["08", "53", "57", "58"];
     is_fatal(response)
         || is_unknown(response.code())

@@ -1,7 +1,8 @@
 //! Connections that the database closes while no request uses them, and their log.
 //!
-//! No request fails by that, because it opens another connection. So the log has one line when the database begins to close idle
-//! connections, and one when it keeps them again, however many there are.
+//! No request fails by that, because it opens another connection. So the log has one line when the
+//! database begins to close idle connections, and one when it keeps them again, however many there
+//! are.
 
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +23,8 @@ pub(super) struct KeptConnections(Arc<Mutex<ConnectionRecord>>);
 struct ConnectionRecord {
     /// Why the last connection ended.
     cause: Option<Arc<str>>,
-    /// The least time after which an idle connection was closed; `None` while the database keeps them.
+    /// The least time after which an idle connection was closed; `None` while the database keeps
+    /// them.
     closed_after: Option<Duration>,
     /// True if the line about closed connections waits for a cause: a connection counts as closed a
     /// moment before its end is noted.
@@ -30,7 +32,8 @@ struct ConnectionRecord {
 }
 
 impl KeptConnections {
-    /// Notes a connection that is about to be used again, after so much time. Returns whether it is still open.
+    /// Notes a connection that is about to be used again, after so much time. Returns whether it is
+    /// still open.
     pub(super) fn is_kept(&self, is_closed: bool, idle: Duration) -> bool {
         let mut state = self.lock();
         match state.closed_after {

@@ -1,8 +1,9 @@
 //! The form of keys in the database: the same order, and at most 2,061 bytes.
 //!
-//! An index of PostgreSQL takes no key above 2,704 bytes, and the longest key of an entity has 3,082: three bytes for each of 1,024
-//! UTF-16 code units. So from the first code unit with three bytes on, up to the end of the partition key or row key, each code unit
-//! takes two bytes. Keys of letters with one or two bytes stay as they are, and can be read in `psql`.
+//! An index of PostgreSQL takes no key above 2,704 bytes, and the longest key of an entity has
+//! 3,082: three bytes for each of 1,024 UTF-16 code units. So from the first code unit with three
+//! bytes on, up to the end of the partition key or row key, each code unit takes two bytes. Keys of
+//! letters with one or two bytes stay as they are, and can be read in `psql`.
 
 use crate::storage::StorageError;
 
@@ -35,7 +36,8 @@ pub(super) fn stored(key: &[u8]) -> Vec<u8> {
         } else {
             out.push(first);
         }
-        // The separator of partition key and row key, or what stands in its place at the end of a range.
+        // The separator of partition key and row key, or what stands in its place at the end of a
+        // range.
         if first <= 1 {
             is_wide = false;
         }
@@ -97,13 +99,15 @@ fn bits(byte: u8) -> u16 {
     u16::from(byte & 0x3F)
 }
 
-/// The kind of a key and the id of a table, which are no text. Keys of other kinds have letters of one byte.
+/// The kind of a key and the id of a table, which are no text. Keys of other kinds have letters of
+/// one byte.
 const PREFIX_BYTES: usize = 9;
 
 /// From this byte on, UTF-8 starts a character of three bytes.
 const THREE_BYTES: u8 = 0xE0;
 
-/// Begins the code units of two bytes. It sorts after all that a key has before it: no string in UTF-8 has it.
+/// Begins the code units of two bytes. It sorts after all that a key has before it: no string in
+/// UTF-8 has it.
 const WIDE: u8 = 0xFE;
 
 #[cfg(test)]

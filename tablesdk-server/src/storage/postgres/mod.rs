@@ -1,8 +1,9 @@
 //! Records in a database that speaks PostgreSQL's protocol, which any number of servers share.
 //!
-//! Each round trip is one statement outside a transaction block, so it is a transaction of its own: nothing stays open between two
-//! of them, and a server that stops leaves no lock behind. Replication, fail-over and backups are those of the database. See
-//! `docs/shared-database.md`. This module knows neither tables nor entities.
+//! Each round trip is one statement outside a transaction block, so it is a transaction of its own:
+//! nothing stays open between two of them, and a server that stops leaves no lock behind.
+//! Replication, fail-over and backups are those of the database. See `docs/shared-database.md`.
+//! This module knows neither tables nor entities.
 
 mod database;
 mod errors;
@@ -213,7 +214,8 @@ fn is_of_range(row: &Row) -> Result<bool, StorageError> {
     get::<Option<i64>>(row, 1).map(|version| version.is_none())
 }
 
-/// How many statements read single records at the same time. More of them would have fewer records each, at the same cost.
+/// How many statements read single records at the same time. More of them would have fewer records
+/// each, at the same cost.
 const READS_MAX: usize = 8;
 
 /// A read of more keys has a statement of its own.

@@ -68,7 +68,8 @@ impl PostgresOptions {
                 "the URL of a database starts with postgres:// or postgresql://",
             ));
         }
-        // The library takes what is behind a first one for a host, and would show a part of the password.
+        // The library takes what is behind a first one for a host, and would show a part of the
+        // password.
         let (_, rest) = self.url.split_once("://").unwrap_or_default();
         let authority = rest.split(['/', '?']).next().unwrap_or_default();
         let count = |text: &str| text.matches('@').count();

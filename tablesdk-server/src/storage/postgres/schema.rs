@@ -1,7 +1,7 @@
 //! The tables of the database, and their version.
 //!
-//! Servers that start at the same time on an empty database, or after an update, wait for each other at the row with the version. A server
-//! whose tables exist needs no right to create any.
+//! Servers that start at the same time on an empty database, or after an update, wait for each
+//! other at the row with the version. A server whose tables exist needs no right to create any.
 
 use deadpool_postgres::ClientWrapper;
 use tokio_postgres::Error;
@@ -108,10 +108,11 @@ const HAS_RIGHTS: &str = "\
         AND has_table_privilege('tablesdk_records', 'DELETE'), \
         current_user::text";
 
-/// The statements that create the tables, in one transaction. The insert of the version waits for that of another server.
+/// The statements that create the tables, in one transaction. The insert of the version waits for
+/// that of another server.
 ///
-/// Ranges of keys must lie together. YugabyteDB spreads the keys of an index over the machines by their hashes unless they have an
-/// order, and PostgreSQL does not know an order of a primary key.
+/// Ranges of keys must lie together. YugabyteDB spreads the keys of an index over the machines by
+/// their hashes unless they have an order, and PostgreSQL does not know an order of a primary key.
 fn create(database: &str) -> String {
     let order = if database.contains("-YB-") {
         " ASC"

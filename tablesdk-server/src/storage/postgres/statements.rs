@@ -1,14 +1,16 @@
 //! The statements of each round trip.
 //!
-//! They are kept to what PostgreSQL and the databases that follow it have in common: no function of our own, no advisory lock, no
-//! isolation level but the default one of PostgreSQL. What a statement depends on is compared within it.
+//! They are kept to what PostgreSQL and the databases that follow it have in common: no function of
+//! our own, no advisory lock, no isolation level but the default one of PostgreSQL. What a
+//! statement depends on is compared within it.
 
 /// Settings of each connection. A database that does not have one works without it.
 ///
-/// It ends a statement before the server gives it up, and soon after the server has ended. Each statement reads or writes few rows by
-/// the primary key, so a plan that reads the whole table is never right, whatever the statistics of a new table say. At a higher
-/// isolation level, which may be the default of a database, PostgreSQL refuses statements that others are in the way of, also reads.
-/// Databases that only follow it keep their level.
+/// It ends a statement before the server gives it up, and soon after the server has ended. Each
+/// statement reads or writes few rows by the primary key, so a plan that reads the whole table is
+/// never right, whatever the statistics of a new table say. At a higher isolation level, which may
+/// be the default of a database, PostgreSQL refuses statements that others are in the way of, also
+/// reads. Databases that only follow it keep their level.
 pub(super) const SETTINGS: [&str; 8] = [
     "SELECT set_config('default_transaction_isolation', 'read committed', false) \
         WHERE version() LIKE 'PostgreSQL%'",
@@ -25,7 +27,8 @@ pub(super) const SETTINGS: [&str; 8] = [
 pub(super) const KEYS: &str =
     "SELECT key, version, record FROM tablesdk_records WHERE key = ANY($1)";
 
-/// The same, and the first records of a range, without versions, up to a number of them and a number of bytes.
+/// The same, and the first records of a range, without versions, up to a number of them and a
+/// number of bytes.
 ///
 /// The remainders of removed records are in another index, so a scan does not step over them.
 pub(super) const KEYS_AND_RANGE: &str = "\
@@ -42,12 +45,15 @@ pub(super) const KEYS_AND_RANGE: &str = "\
         ) AS first \
     ) AS part WHERE bytes_before < $5";
 
-/// Writes and removes records if all records are of the expected versions; else divides by zero, which undoes everything.
+/// Writes and removes records if all records are of the expected versions; else divides by zero,
+/// which undoes everything.
 ///
-/// $1 to $3 are the keys, expected versions and new records of the writes, sorted by key; $4 is the new version; $5 and $6 are keys and
-/// versions of what is only read. A row that another transaction holds is waited for, and compared as that one leaves it. What
-/// is only read is not locked, or all writes to a table would wait for each other at its record. A removed record, whose version is expected to be missing, is replaced if it is
-/// older: nothing was under its key. CockroachDB permits one change of a table in a statement.
+/// $1 to $3 are the keys, expected versions and new records of the writes, sorted by key; $4 is the
+/// new version; $5 and $6 are keys and versions of what is only read. A row that another
+/// transaction holds is waited for, and compared as that one leaves it. What is only read is not
+/// locked, or all writes to a table would wait for each other at its record. A removed record,
+/// whose version is expected to be missing, is replaced if it is older: nothing was under its key.
+/// CockroachDB permits one change of a table in a statement.
 pub(super) const COMMIT: &str = "\
     WITH written AS ( \
         INSERT INTO tablesdk_records AS r (key, version, replaced, record, removed_at) \
@@ -70,7 +76,8 @@ pub(super) const COMMIT: &str = "\
             = cardinality($1::bytea[]) + cardinality($5::bytea[]) \
         THEN 1 ELSE 0 END";
 
-/// Removes the first records of a range, and returns their keys, also of those that another server has removed meanwhile.
+/// Removes the first records of a range, and returns their keys, also of those that another server
+/// has removed meanwhile.
 pub(super) const REMOVE: &str = "\
     WITH found AS ( \
         SELECT key FROM tablesdk_records WHERE key >= $1 AND key < $2 ORDER BY key LIMIT $3 \
@@ -79,7 +86,8 @@ pub(super) const REMOVE: &str = "\
     ) \
     SELECT key FROM found";
 
-/// Deletes what is left of removed records. A record that is written again meanwhile is not removed any more, and stays.
+/// Deletes what is left of removed records. A record that is written again meanwhile is not removed
+/// any more, and stays.
 pub(super) const SWEEP: &str = "\
     WITH swept AS ( \
         DELETE FROM tablesdk_records \

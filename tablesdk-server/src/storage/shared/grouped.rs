@@ -1,8 +1,9 @@
 //! Concurrent reads of single records share round trips.
 //!
-//! A round trip costs the database and the server about the same for one record as for many. So only a few run at once: a read that
-//! comes while they do waits for the first of them to end, and is then sent together with all others that wait. The farther away the
-//! database is, the more round trips there are, so that a read does not wait much longer than without others.
+//! A round trip costs the database and the server about the same for one record as for many. So
+//! only a few run at once: a read that comes while they do waits for the first of them to end, and
+//! is then sent together with all others that wait. The farther away the database is, the more
+//! round trips there are, so that a read does not wait much longer than without others.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -74,7 +75,8 @@ impl<S: ReadRecords> GroupedReads<S> {
         })
     }
 
-    /// Reads records, at a moment after the call. Returns nothing if there is no response before the deadline.
+    /// Reads records, at a moment after the call. Returns nothing if there is no response before
+    /// the deadline.
     pub(crate) async fn read(
         self: &Arc<Self>,
         keys: Vec<Vec<u8>>,
@@ -90,7 +92,8 @@ impl<S: ReadRecords> GroupedReads<S> {
                     // The worker has ended early.
                     Ok(Err(_)) => break,
                     Err(_) if Instant::now() >= deadline => return None,
-                    // Its round trip may be on a connection that was lost without notice: it is sent again.
+                    // Its round trip may be on a connection that was lost without notice: it is
+                    // sent again.
                     Err(_) if !self.is_waiting(id) => break,
                     Err(_) => self.start_worker(self.state()),
                 }
@@ -162,7 +165,8 @@ impl<S: ReadRecords> GroupedReads<S> {
         }
     }
 
-    /// The reads of the next round trip of a worker, oldest first, after one that took so long; `None` ends the worker.
+    /// The reads of the next round trip of a worker, oldest first, after one that took so long;
+    /// `None` ends the worker.
     fn next_group(&self, worker: u64, has_read: Option<Duration>) -> Option<Vec<Waiting>> {
         let now = Instant::now();
         let mut state = self.state();
@@ -211,7 +215,8 @@ impl<S> Drop for EndOfWorker<S> {
     }
 }
 
-/// The time of the fastest round trip of the last seconds: what the network and the database take when nothing is in the way.
+/// The time of the fastest round trip of the last seconds: what the network and the database take
+/// when nothing is in the way.
 struct Fastest {
     /// The fastest times of this period, and of the one before it.
     times: [Duration; 2],
@@ -273,7 +278,8 @@ const HUNG: Duration = Duration::from_millis(100);
 /// How long a read waits for the response of its round trip before it is sent again.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// A round trip reads at most so many keys: it ends soon, and the records of its reads are in memory together.
+/// A round trip reads at most so many keys: it ends soon, and the records of its reads are in
+/// memory together.
 const KEYS_MAX: usize = 60;
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! A storage that several servers share: a database on the network.
 //!
-//! A local storage has snapshots and one writer at a time. Over a network, a snapshot would be a transaction that is open while a
-//! request is handled, and a lock would be one that a stopped server holds. So a shared storage offers two round trips instead:
-//! records at one moment, and a batch on the condition that those records are unchanged. The engine decides on a
+//! A local storage has snapshots and one writer at a time. Over a network, a snapshot would be a
+//! transaction that is open while a request is handled, and a lock would be one that a stopped
+//! server holds. So a shared storage offers two round trips instead: records at one moment, and a
+//! batch on the condition that those records are unchanged. The engine decides on a
 //! [`PartialSnapshot`] between the two. This module knows no SQL, no tables and no entities.
 
 #[cfg(feature = "postgres")]
@@ -30,15 +31,17 @@ pub(crate) trait SharedStorage: Send + Sync {
     /// Reads records, all at one moment, which is after the call.
     fn fetch(&self, wanted: Wanted) -> RoundTrip<'_, Fetched>;
 
-    /// Applies a batch as a whole, if the records that it replaces, and those that it depends on, are unchanged. That a record is missing
-    /// is a condition only where one is written. The future ends with
-    /// [`StorageError::UnknownOutcome`] if the batch may be applied or not.
+    /// Applies a batch as a whole, if the records that it replaces, and those that it depends on,
+    /// are unchanged. That a record is missing is a condition only where one is written. The future
+    /// ends with [`StorageError::UnknownOutcome`] if the batch may be applied or not.
     fn commit(&self, batch: ConditionalBatch) -> RoundTrip<'_, Committed>;
 
-    /// Removes up to so many records from the start of a range, for good, without conditions. Returns the last key that was removed.
+    /// Removes up to so many records from the start of a range, for good, without conditions.
+    /// Returns the last key that was removed.
     fn remove(&self, start: Vec<u8>, end: Vec<u8>, records_max: usize) -> RoundTrip<'_, Removed>;
 
-    /// Removes a few of what earlier removals have left behind and no server needs any more. Returns whether there may be more.
+    /// Removes a few of what earlier removals have left behind and no server needs any more.
+    /// Returns whether there may be more.
     fn sweep(&self) -> RoundTrip<'_, bool>;
 
     /// The memory that a scan takes for the parts of its range.
@@ -51,7 +54,8 @@ pub(crate) trait SharedStorage: Send + Sync {
     fn connections(&self) -> Connections;
 }
 
-/// When a record was written: in 100 ns since 1970, and later for every later record under the same key.
+/// When a record was written: in 100 ns since 1970, and later for every later record under the same
+/// key.
 pub(crate) type Version = i64;
 
 /// The records to read.
@@ -96,8 +100,8 @@ pub(crate) struct FetchedRecord {
 /// A batch and what it depends on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ConditionalBatch {
-    /// The writes, each with the version of what it replaces; `None` for nothing, or for a record that was removed before the version
-    /// of this batch. No key occurs twice.
+    /// The writes, each with the version of what it replaces; `None` for nothing, or for a record
+    /// that was removed before the version of this batch. No key occurs twice.
     pub(crate) writes: Vec<(Write, Option<Version>)>,
     /// The keys and versions of the records that the batch depends on and does not replace.
     pub(crate) reads: Vec<(Vec<u8>, Version)>,

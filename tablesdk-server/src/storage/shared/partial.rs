@@ -1,9 +1,11 @@
-//! [`PartialSnapshot`]: the records of a shared storage that a request has read so far, as a [`Snapshot`].
+//! [`PartialSnapshot`]: the records of a shared storage that a request has read so far, as a
+//! [`Snapshot`].
 //!
-//! The engine reads a snapshot without waiting. Where it comes to a record that was not fetched, it stops with
-//! [`StorageError::NotFetched`], the snapshot fetches everything that was asked for, and the engine starts over. So what the engine
-//! returns in the end was read at one moment. Announced keys and guesses lead to all keys in the first round trip: what was read
-//! by a wrong guess is never returned, because the guessed record is among those that are fetched.
+//! The engine reads a snapshot without waiting. Where it comes to a record that was not fetched, it
+//! stops with [`StorageError::NotFetched`], the snapshot fetches everything that was asked for, and
+//! the engine starts over. So what the engine returns in the end was read at one moment. Announced
+//! keys and guesses lead to all keys in the first round trip: what was read by a wrong guess is
+//! never returned, because the guessed record is among those that are fetched.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -124,7 +126,8 @@ impl PartialSnapshot {
         }
     }
 
-    /// Permits to decide on what the records probably are, until some are fetched. Only for a commit, whose conditions tell.
+    /// Permits to decide on what the records probably are, until some are fetched. Only for a
+    /// commit, whose conditions tell.
     pub(crate) fn may_presume(&self) {
         self.state().may_presume = true;
     }
@@ -135,8 +138,8 @@ impl PartialSnapshot {
         self.state().has_presumed
     }
 
-    /// The part of a range that was fetched last, if it has the start: its records, the first one from the start on, and the key before
-    /// which it ends. Else, asks for the range.
+    /// The part of a range that was fetched last, if it has the start: its records, the first one
+    /// from the start on, and the key before which it ends. Else, asks for the range.
     fn part(&self, start: &[u8], end: &[u8]) -> Option<(FetchedRange, usize, Vec<u8>)> {
         let mut state = self.state();
         let part = state.chunk.as_ref().and_then(|chunk| {
@@ -159,8 +162,8 @@ impl PartialSnapshot {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads what was asked for, if anything of it was not fetched, at one moment. Returns whether it did: then the engine must start
-    /// over.
+    /// Reads what was asked for, if anything of it was not fetched, at one moment. Returns whether
+    /// it did: then the engine must start over.
     pub(crate) async fn fetch_missing(&self) -> Result<bool, StorageError> {
         let wanted = {
             let mut state = self.state();
@@ -194,7 +197,8 @@ impl PartialSnapshot {
         Ok(true)
     }
 
-    /// Reads more of what a scan asked for, at a later moment than the parts before it. Returns false if there is nothing.
+    /// Reads more of what a scan asked for, at a later moment than the parts before it. Returns
+    /// false if there is nothing.
     pub(crate) async fn fetch_next(&self) -> Result<bool, StorageError> {
         let (keys, range, ahead) = {
             let mut state = self.state();
@@ -224,7 +228,8 @@ impl PartialSnapshot {
         Ok(true)
     }
 
-    /// Takes the part of a range that is being fetched. Returns whether it is the one that is asked for.
+    /// Takes the part of a range that is being fetched. Returns whether it is the one that is asked
+    /// for.
     async fn take_ahead(&self, range: &WantedRange, ahead: Ahead) -> Result<bool, StorageError> {
         if ahead.wanted.start > range.start || ahead.wanted.end != range.end {
             return Ok(false);
@@ -237,7 +242,8 @@ impl PartialSnapshot {
         Ok(chunk.is_some_and(|chunk| chunk.position(&range.start).is_some()))
     }
 
-    /// `is_scanned`: whether parts before it were read, so that those after it probably will be, too.
+    /// `is_scanned`: whether parts before it were read, so that those after it probably will be,
+    /// too.
     fn take_chunk(
         &self,
         state: &mut FetchState,
@@ -280,7 +286,8 @@ impl PartialSnapshot {
         stored.map(|stored| stored.version).max()
     }
 
-    /// Asks for the records that a batch replaces and that were not asked for. Returns whether there are any.
+    /// Asks for the records that a batch replaces and that were not asked for. Returns whether
+    /// there are any.
     pub(crate) fn ask_for(&self, batch: &WriteBatch) -> bool {
         let mut state = self.state();
         let keys = batch.writes.iter().map(key_of);
@@ -325,8 +332,8 @@ fn key_of(write: &Write) -> &[u8] {
 }
 
 impl PartialSnapshot {
-    /// Passes the keys and records of a range to a visitor, until it breaks or the next one was not fetched. Returns the key from which on
-    /// to continue in that case.
+    /// Passes the keys and records of a range to a visitor, until it breaks or the next one was not
+    /// fetched. Returns the key from which on to continue in that case.
     pub(crate) fn visit_fetched(
         &self,
         start: &[u8],
@@ -375,8 +382,8 @@ impl PartialSnapshot {
         }
     }
 
-    /// The same record, or else the one that it was some time ago, which leads to other records. [`get`](Self::get) must have the same
-    /// record before anything is returned to a client.
+    /// The same record, or else the one that it was some time ago, which leads to other records.
+    /// [`get`](Self::get) must have the same record before anything is returned to a client.
     pub(crate) fn get_or_guess(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
         match self.get(key) {
             Ok(record) => {
@@ -399,7 +406,8 @@ impl PartialSnapshot {
         }
     }
 
-    /// The records of a range, in order. Where one was not fetched, the last item is [`StorageError::NotFetched`].
+    /// The records of a range, in order. Where one was not fetched, the last item is
+    /// [`StorageError::NotFetched`].
     pub(crate) fn range(&self, start: &[u8], end: &[u8]) -> Records<'_> {
         let Some((records, first, covered)) = self.part(start, end) else {
             let error = (start < end).then_some(Err(StorageError::NotFetched));
@@ -446,8 +454,8 @@ impl PartialSnapshot {
         self.state().asked.extend(keys);
     }
 
-    /// Names the range that is read next, and how many of its first records are probably enough. `reads_ahead`: whether the records
-    /// after those are probably read, too.
+    /// Names the range that is read next, and how many of its first records are probably enough.
+    /// `reads_ahead`: whether the records after those are probably read, too.
     pub(crate) fn announce_range(
         &self,
         start: &[u8],
@@ -511,7 +519,8 @@ impl Guesses {
 /// The most records of a part of a range.
 const CHUNK_RECORDS_MAX: usize = 1001;
 
-/// The most round trips of a request before it gives up, because what leads to its keys changes again and again.
+/// The most round trips of a request before it gives up, because what leads to its keys changes
+/// again and again.
 const ROUND_TRIPS_MAX: u32 = 8;
 
 /// The most guesses. A server with more tables in use starts again from time to time.

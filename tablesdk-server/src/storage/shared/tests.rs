@@ -1,4 +1,5 @@
-//! A shared storage in memory, which counts its round trips, and lets a test come between two of them.
+//! A shared storage in memory, which counts its round trips, and lets a test come between two of
+//! them.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -13,7 +13,8 @@ use crate::query::EntityStream;
 /// Keys, with ETags where they were asked for.
 type FoundKeys = EntityStream<(EntityKey, Option<ETag>)>;
 
-/// Deletes what a query finds. See [`QueryEntities::delete_all`](crate::action::QueryEntities::delete_all).
+/// Deletes what a query finds. See
+/// [`QueryEntities::delete_all`](crate::action::QueryEntities::delete_all).
 ///
 /// ```
 #[doc = include_str!("../../docs/employees.md")]
@@ -49,8 +50,9 @@ impl<'a> DeleteAll<'a> {
         }
     }
 
-    /// Deletes only entities that have not changed since the query found them. The others stay, and are counted as
-    /// [changed](super::BulkProgress::changed). Without this option, an entity that was found is deleted even if it has changed since.
+    /// Deletes only entities that have not changed since the query found them. The others stay, and
+    /// are counted as [changed](super::BulkProgress::changed). Without this option, an entity that
+    /// was found is deleted even if it has changed since.
     pub const fn if_unchanged(mut self) -> Self {
         self.if_unchanged = true;
         self

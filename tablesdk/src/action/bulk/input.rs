@@ -15,11 +15,14 @@ use crate::entity::Standalone;
 use crate::entity::key::{IntoEntityKey, check_standalone_key};
 use crate::error::Error;
 
-/// An entity in the input of a [`Bulk`](super::Bulk): a [`Standalone`] entity, a reference to one, or a `Result` with either.
+/// An entity in the input of a [`Bulk`](super::Bulk): a [`Standalone`] entity, a reference to one,
+/// or a `Result` with either.
 ///
-/// With a `Result`, the input can fail, as a query or a file can. The first error ends the run, after everything before it was sent.
+/// With a `Result`, the input can fail, as a query or a file can. The first error ends the run,
+/// after everything before it was sent.
 ///
-/// `By` is deduced. A function of a program that takes any input has it as a type parameter of its own:
+/// `By` is deduced. A function of a program that takes any input has it as a type parameter of its
+/// own:
 ///
 /// ```
 #[doc = include_str!("../../docs/employees.md")]
@@ -51,9 +54,11 @@ pub trait BulkEntity<By = sealed::Value>: sealed::Entity<By> {}
 
 impl<By, T: sealed::Entity<By>> BulkEntity<By> for T {}
 
-/// The key of an entity in the input of [`Bulk::delete`](super::Bulk::delete), or a `Result` with one.
+/// The key of an entity in the input of [`Bulk::delete`](super::Bulk::delete), or a `Result` with
+/// one.
 ///
-/// With a `Result`, the input can fail, as a query or a file can. The first error ends the run, after everything before it was sent.
+/// With a `Result`, the input can fail, as a query or a file can. The first error ends the run,
+/// after everything before it was sent.
 #[expect(
     unnameable_types,
     reason = "what cannot be named cannot be implemented"
@@ -62,7 +67,8 @@ pub trait BulkKey: sealed::Key {}
 
 impl<T: sealed::Key> BulkKey for T {}
 
-/// A stream, the input of a [`Bulk`](super::Bulk). This trait exists so that the compiler can say how a list becomes one.
+/// A stream, the input of a [`Bulk`](super::Bulk). This trait exists so that the compiler can say
+/// how a list becomes one.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a stream",
     label = "not a stream",
@@ -141,8 +147,8 @@ mod sealed {
     #[derive(Clone, Copy, Debug)]
     pub struct Reference;
 
-    // Without the parameter the implementations for `E` and `&E` overlap: another crate may implement `WritableEntity` for a reference
-    // to one of its types.
+    // Without the parameter the implementations for `E` and `&E` overlap: another crate may
+    // implement `WritableEntity` for a reference to one of its types.
     pub trait Entity<By> {
         type Entity: Standalone;
         type Held: Borrow<Self::Entity>;

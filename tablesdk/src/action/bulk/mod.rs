@@ -1,4 +1,5 @@
-//! `bulk`: any number of entities over any partitions, in batches, several at a time. Not atomic, resumable.
+//! `bulk`: any number of entities over any partitions, in batches, several at a time. Not atomic,
+//! resumable.
 
 pub(crate) mod delete_all;
 pub(crate) mod input;
@@ -24,9 +25,10 @@ use crate::pipeline::Table;
 
 /// Writes or deletes any number of entities. See [`TableClient::bulk`](crate::TableClient::bulk).
 ///
-/// [`TableClient::bulk`](crate::TableClient::bulk) returns a `Bulk<'_, false>`, which has no input yet. Each of the four verbs sets
-/// the input, a stream, and returns a `Bulk<'_>`, which is awaited. An iterator becomes a stream with `futures::stream::iter`. The
-/// items are entities, references to entities, or results with either.
+/// [`TableClient::bulk`](crate::TableClient::bulk) returns a `Bulk<'_, false>`, which has no input
+/// yet. Each of the four verbs sets the input, a stream, and returns a `Bulk<'_>`, which is
+/// awaited. An iterator becomes a stream with `futures::stream::iter`. The items are entities,
+/// references to entities, or results with either.
 ///
 /// ```
 #[doc = include_str!("../../docs/employees.md")]
@@ -67,13 +69,15 @@ use crate::pipeline::Table;
 ///
 /// # Errors
 ///
-/// [`BulkError`] when the run ended early: the table is missing or being deleted, the credential is not valid, the input
-/// failed, or too many entities failed. The failure of a single entity is in the report.
+/// [`BulkError`] when the run ended early: the table is missing or being deleted, the credential is
+/// not valid, the input failed, or too many entities failed. The failure of a single entity is in
+/// the report.
 ///
 /// # Dropping it
 ///
-/// A run that is dropped sends nothing more. The batches in flight may be carried out. The last progress that was passed to
-/// [`progress`](Self::progress) remains valid: a run that resumes there loses nothing.
+/// A run that is dropped sends nothing more. The batches in flight may be carried out. The last
+/// progress that was passed to [`progress`](Self::progress) remains valid: a run that resumes there
+/// loses nothing.
 #[must_use = "a bulk run does nothing until awaited"]
 pub struct Bulk<'a, const HAS_INPUT: bool = true>(BulkRun<'a>);
 
@@ -109,8 +113,8 @@ impl<'a> Bulk<'a, false> {
         self.write(Verb::Upsert(Mode::Merge), entities)
     }
 
-    /// Deletes entities by their keys, whatever their version. An entity that does not exist is counted as
-    /// [missing](BulkProgress::missing), and is not a failure.
+    /// Deletes entities by their keys, whatever their version. An entity that does not exist is
+    /// counted as [missing](BulkProgress::missing), and is not a failure.
     pub fn delete(self, keys: impl BulkInput<Item: BulkKey, Stream: Send + 'a>) -> Bulk<'a> {
         Bulk(self.0.with_input(Verb::Delete, input::keys(keys)))
     }
@@ -125,30 +129,32 @@ impl<'a> Bulk<'a, false> {
 }
 
 impl<const HAS_INPUT: bool> Bulk<'_, HAS_INPUT> {
-    /// The maximum number of entities in a batch, from 1 to 100; 100 by default. With 1, each entity is a request of its own, for
-    /// services that do not support batches or misread them.
+    /// The maximum number of entities in a batch, from 1 to 100; 100 by default. With 1, each
+    /// entity is a request of its own, for services that do not support batches or misread them.
     pub const fn batch_size(mut self, entities: usize) -> Self {
         self.0.batch_size = entities;
         self
     }
 
-    /// The maximum number of entities that are held until their batches are full; 10,000 by default. The held entities never exceed
-    /// 16 MiB. Must not be 0. If the input alternates between more partitions than fit, the batches are smaller.
+    /// The maximum number of entities that are held until their batches are full; 10,000 by
+    /// default. The held entities never exceed 16 MiB. Must not be 0. If the input alternates
+    /// between more partitions than fit, the batches are smaller.
     pub const fn buffer(mut self, entities: usize) -> Self {
         self.0.buffer = entities;
         self
     }
 
-    /// The number of the failure that ends the run: the 1,000th by default. With 0 or 1, the first failure ends it. After that
-    /// failure, the run reads and sends nothing more. The results of the batches that were in flight are still in the report. This
-    /// limit and the [concurrency](Self::concurrency) therefore bound the size of the report.
+    /// The number of the failure that ends the run: the 1,000th by default. With 0 or 1, the first
+    /// failure ends it. After that failure, the run reads and sends nothing more. The results of
+    /// the batches that were in flight are still in the report. This limit and the
+    /// [concurrency](Self::concurrency) therefore bound the size of the report.
     pub const fn max_failures(mut self, failures: usize) -> Self {
         self.0.max_failures = failures;
         self
     }
 
-    /// Skips the input before that index: use the [`BulkProgress::resume_at`] of an earlier run over the same input. Indexes still
-    /// count from the start of the whole input.
+    /// Skips the input before that index: use the [`BulkProgress::resume_at`] of an earlier run
+    /// over the same input. Indexes still count from the start of the whole input.
     pub const fn resume_at(mut self, index: u64) -> Self {
         self.0.first = index;
         self

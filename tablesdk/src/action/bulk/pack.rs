@@ -1,12 +1,12 @@
-//! Sorts changes into batches: one partition, at most one change of an entity, at most 100 changes, and at most as many bytes as the
-//! service accepts. The changes of an entity keep their order.
+//! Sorts changes into batches: one partition, at most one change of an entity, at most 100 changes,
+//! and at most as many bytes as the service accepts. The changes of an entity keep their order.
 //!
-//! The packer holds a bounded number of changes, and knows nothing about requests: `take` returns a batch that may be sent, and
-//! `done` reports that it is complete.
+//! The packer holds a bounded number of changes, and knows nothing about requests: `take` returns a
+//! batch that may be sent, and `done` reports that it is complete.
 //!
-//! Full batches need a hundredth of the requests, but an input with a new partition in each change never fills one. Therefore the
-//! open batches share a bound, and the oldest is closed when it is reached. Sizes are estimated from above, and exact only near
-//! the limit.
+//! Full batches need a hundredth of the requests, but an input with a new partition in each change
+//! never fills one. Therefore the open batches share a bound, and the oldest is closed when it is
+//! reached. Sizes are estimated from above, and exact only near the limit.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
@@ -29,7 +29,8 @@ pub(crate) struct Item {
     pub(crate) riders: Riders,
 }
 
-/// The hashes of the keys of a batch. Two entities with the same hash wait for each other unnecessarily, which does no harm.
+/// The hashes of the keys of a batch. Two entities with the same hash wait for each other
+/// unnecessarily, which does no harm.
 pub(crate) type Keys = HashSet<u64>;
 
 /// A batch that is closed: no change is added to it.
@@ -107,7 +108,8 @@ impl<M: Measure> Packer<M> {
         }
     }
 
-    /// Adds a change. Closes its batch if it is full, and the oldest batches if the bound of all open batches is reached.
+    /// Adds a change. Closes its batch if it is full, and the oldest batches if the bound of all
+    /// open batches is reached.
     pub(crate) fn push(&mut self, item: Item) {
         let key = self.hasher.hash_one(&item.key);
         if !self.fits(&item, key) {
@@ -201,7 +203,8 @@ impl<M: Measure> Packer<M> {
         self.closed.len()
     }
 
-    /// Takes a batch that may be sent: the batches before it that change one of its entities are done.
+    /// Takes a batch that may be sent: the batches before it that change one of its entities are
+    /// done.
     pub(crate) fn take(&mut self) -> Option<Packed> {
         let index = self.closed.iter().position(|packed| self.may_go(packed))?;
         self.closed.remove(index)

@@ -33,17 +33,18 @@ pub struct BulkProgress {
     pub read: u64,
     /// Written; of deletes, deleted; of moves, moved.
     pub written: u64,
-    /// To be deleted or moved, but not found: deleted by another program, never there, or deleted by an attempt of this run whose response
-    /// was lost.
+    /// To be deleted or moved, but not found: deleted by another program, never there, or deleted
+    /// by an attempt of this run whose response was lost.
     pub missing: u64,
     /// To be deleted or moved only if unchanged, but changed. They stay.
     pub changed: u64,
     /// Failed.
     pub failed: u64,
-    /// Requests that were sent: batches, and single changes after a batch was rejected. An entity that is moved alone counts as one.
+    /// Requests that were sent: batches, and single changes after a batch was rejected. An entity
+    /// that is moved alone counts as one.
     pub requests: u64,
-    /// Everything in the input before this index is done: written, or itself rejected. A run that begins here continues this run.
-    /// See [`Bulk::resume_at`](super::Bulk::resume_at).
+    /// Everything in the input before this index is done: written, or itself rejected. A run that
+    /// begins here continues this run. See [`Bulk::resume_at`](super::Bulk::resume_at).
     pub resume_at: u64,
 }
 
@@ -126,8 +127,8 @@ impl BulkFailure {
         self.key.as_ref()
     }
 
-    /// The error. Entities of one batch may share it: [`BulkFailure::key`] returns the key of this entity, even if the error names
-    /// another.
+    /// The error. Entities of one batch may share it: [`BulkFailure::key`] returns the key of this
+    /// entity, even if the error names another.
     pub fn error(&self) -> &Error {
         &self.error
     }
@@ -155,7 +156,8 @@ impl fmt::Display for BulkFailure {
     }
 }
 
-/// Why a bulk run ended before its input did, with the report up to that point. The run waited for the batches in flight.
+/// Why a bulk run ended before its input did, with the report up to that point. The run waited for
+/// the batches in flight.
 ///
 /// ```
 #[doc = include_str!("../../docs/employees.md")]
@@ -177,7 +179,8 @@ struct Inner {
 
 /// Why a run ends early.
 pub(crate) enum Cause {
-    /// The run cannot be started, or the error is about the table or the credential and not about an entity.
+    /// The run cannot be started, or the error is about the table or the credential and not about
+    /// an entity.
     Error(Arc<Error>),
     /// More entities failed than the limit allows.
     Failures(Arc<Error>),
@@ -200,8 +203,9 @@ impl BulkError {
         self.0.report
     }
 
-    /// The error that ended the run: of the table, of the credential, of the last entity that failed, or of the input if the input
-    /// was a query. `None` for other inputs: [`downcast_ref`](Self::downcast_ref) returns the error of the input.
+    /// The error that ended the run: of the table, of the credential, of the last entity that
+    /// failed, or of the input if the input was a query. `None` for other inputs:
+    /// [`downcast_ref`](Self::downcast_ref) returns the error of the input.
     pub fn error(&self) -> Option<&Error> {
         match &self.0.cause {
             Cause::Error(error) | Cause::Failures(error) => Some(error),
@@ -270,7 +274,8 @@ pub(crate) enum Outcome {
 pub(crate) struct ReportBuilder {
     progress: BulkProgress,
     failures: Vec<BulkFailure>,
-    /// Indexes that were read and are not done: packed, in flight, or failed in a way that a retry may mend.
+    /// Indexes that were read and are not done: packed, in flight, or failed in a way that a retry
+    /// may mend.
     pending: BTreeSet<u64>,
 }
 

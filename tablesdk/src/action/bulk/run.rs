@@ -35,7 +35,8 @@ pub(crate) struct BulkRun<'a> {
     pub(crate) progress: Box<dyn FnMut(&BulkProgress) + Send + 'a>,
 }
 
-/// Sends a batch. Known only to a run that needs it, so that a program without such a run does not contain it.
+/// Sends a batch. Known only to a run that needs it, so that a program without such a run does not
+/// contain it.
 pub(crate) type SendBatch = Box<dyn Fn(Vec<Item>) -> SentBatch + Send>;
 
 pub(crate) type SentBatch = Pin<Box<dyn Future<Output = BatchOutcome> + Send>>;
@@ -182,7 +183,8 @@ impl<'a> BulkRun<'a> {
                 cause = last.map(|failure| Cause::Failures(Arc::clone(&failure.error)));
             }
             if cause.is_some() {
-                // The input is not read any more. A query that waits for its next page may hold a permit that a batch needs.
+                // The input is not read any more. A query that waits for its next page may hold a
+                // permit that a batch needs.
                 self.inputs = empty().boxed();
             }
         }

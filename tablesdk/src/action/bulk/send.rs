@@ -1,4 +1,5 @@
-//! Sends one batch of a bulk run; if entities of it are rejected, sends it again without them. Knows nothing about other batches.
+//! Sends one batch of a bulk run; if entities of it are rejected, sends it again without them.
+//! Knows nothing about other batches.
 
 use std::collections::HashSet;
 use std::iter;
@@ -97,8 +98,8 @@ impl BatchOutcome {
     }
 }
 
-/// Sends the changes as a batch. Removes a rejected change and sends the others again; after some rejections, sends them one by one.
-/// With `batches` false, sends no batch at all.
+/// Sends the changes as a batch. Removes a rejected change and sends the others again; after some
+/// rejections, sends them one by one. With `batches` false, sends no batch at all.
 pub(crate) async fn send(
     table: Table,
     verb: Verb,
@@ -131,14 +132,16 @@ pub(crate) async fn send(
                 None => rejections = MAX_REJECTIONS,
             }
         } else if verb == Verb::Delete && is_gone(&error) {
-            // A missing entity is the wanted result of a delete, whichever program deleted it.
-            // The batch is atomic, and its retry is rejected for the first missing entity: all are missing if the first attempt was
-            // carried out. A delete by key treats a missing entity as success.
+            // A missing entity is the wanted result of a delete, whichever program deleted it. The
+            // batch is atomic, and its retry is rejected for the first missing entity: all are
+            // missing if the first attempt was carried out. A delete by key treats a missing entity
+            // as success.
             rejections = MAX_REJECTIONS;
             sent.ambiguous = Some(Arc::new(error));
         } else {
-            // Reading a hundred entities would not show which program wrote them, and a service that just lost a response is not
-            // sent a hundred requests. They are reported as unknown, hold back the position to resume from, and upserts are done again.
+            // Reading a hundred entities would not show which program wrote them, and a service
+            // that just lost a response is not sent a hundred requests. They are reported as
+            // unknown, hold back the position to resume from, and upserts are done again.
             sent.all_failed(&items, error);
             break;
         }
@@ -199,8 +202,8 @@ async fn send_one(table: &Table, verb: Verb, item: &Item, batches: bool) -> Resu
     Ok(true)
 }
 
-/// Deletes different entities under their ETags, those of a partition together where that is possible. Returns of each whether it is
-/// gone.
+/// Deletes different entities under their ETags, those of a partition together where that is
+/// possible. Returns of each whether it is gone.
 pub(crate) async fn delete_unchanged(
     table: &Table,
     versions: impl IntoIterator<Item = (EntityKey, ETag)>,
@@ -228,7 +231,8 @@ pub(crate) async fn delete_unchanged(
     Ok((0..count).map(|index| !changed.contains(&index)).collect())
 }
 
-/// Deletes a batch of entities. Returns the indexes of those that have changed, and are left as they are.
+/// Deletes a batch of entities. Returns the indexes of those that have changed, and are left as
+/// they are.
 async fn delete_batch(table: Table, items: Vec<Item>) -> Result<Vec<u64>, Error> {
     let BatchOutcome {
         outcomes, failures, ..
@@ -305,7 +309,8 @@ pub(crate) fn is_rejection(error: &Error) -> bool {
 /// too.
 fn is_fatal(error: &Error) -> bool {
     let code = error.code().map(ErrorCode::as_str);
-    // A signature may cover some keys and not others. Then a batch is rejected for one of its changes.
+    // A signature may cover some keys and not others. Then a batch is rejected for one of its
+    // changes.
     let is_about_a_change = is_out_of_range(error) && error.batch_index().is_some();
     error.is_denied() && !is_about_a_change
         || error.is_table_not_found()
@@ -371,7 +376,8 @@ impl Measure for Sizes {
 
 /// After so many rejections, the entities of a batch are sent one by one.
 pub(crate) const MAX_REJECTIONS: usize = 3;
-/// An upper bound for the headers of a change with the name of a table, without URL, keys and condition.
+/// An upper bound for the headers of a change with the name of a table, without URL, keys and
+/// condition.
 const MAX_HEAD_BYTES: usize = 1024;
 /// A quote in a key is doubled, and both are percent-encoded.
 const MAX_BYTES_PER_KEY_BYTE: usize = 6;

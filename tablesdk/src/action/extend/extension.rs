@@ -18,7 +18,8 @@ use crate::query::Advice;
 /// The part of a pattern in all reads and writes of a type, whatever the value. Each method gets
 /// the schema of the type.
 pub(crate) trait Extend: Any + Sync {
-    /// The place among the extensions of a type, by which a verb leaves it out. Several of one place are those of the variants of an enum.
+    /// The place among the extensions of a type, by which a verb leaves it out. Several of one
+    /// place are those of the variants of an enum.
     fn order(&self) -> u8;
 
     /// Returns true if the pattern only [advises](Self::advise), and takes no part in reads and
@@ -30,7 +31,8 @@ pub(crate) trait Extend: Any + Sync {
     /// Called before one entity is read.
     fn begin(&self, _table: &Table) {}
 
-    /// Loads what [`shape`](Self::shape) and [`prints`](Self::prints) need; `None` where that is nothing.
+    /// Loads what [`shape`](Self::shape) and [`prints`](Self::prints) need; `None` where that is
+    /// nothing.
     fn load<'r>(
         &self,
         _schema: &'static Schema,
@@ -50,7 +52,8 @@ pub(crate) trait Extend: Any + Sync {
         Ok(())
     }
 
-    /// The filters by which tokens of the query are recognized, the one of new tokens first; `None` where it is the filter of the program.
+    /// The filters by which tokens of the query are recognized, the one of new tokens first; `None`
+    /// where it is the filter of the program.
     fn prints(
         &self,
         _schema: &'static Schema,
@@ -113,8 +116,8 @@ pub(crate) struct Opened<'r> {
 
 /// Reads the entities of a response.
 pub(crate) trait Open: Send + Sync {
-    /// The entity as the program wrote it. With a key, it is the one with that key; otherwise the one that it has, in the partition if the
-    /// response does not contain it.
+    /// The entity as the program wrote it. With a key, it is the one with that key; otherwise the
+    /// one that it has, in the partition if the response does not contain it.
     fn open(
         &self,
         entity: &JsonEntity<'_>,
@@ -148,7 +151,8 @@ impl attached::Extensions<'_> {
         self.all().push(Extension { schema, by });
     }
 
-    /// As [`add`](Self::add), for what asks the schema of an enum, and not the schemas of its variants.
+    /// As [`add`](Self::add), for what asks the schema of an enum, and not the schemas of its
+    /// variants.
     pub(crate) fn add_once(&mut self, by: &'static dyn Extend) {
         let id = Any::type_id(by);
         if self.all().iter().all(|it| Any::type_id(it.by) != id) {

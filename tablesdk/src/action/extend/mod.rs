@@ -1,8 +1,9 @@
 //! How a pattern takes part in the verbs. Knows no pattern.
 //!
-//! * A [`Ride`] goes along with the change of one entity, or with a batch. Its [`Layer`] wraps the request that commits the change.
-//! * An [`Extend`] takes part in all reads and writes of a type: it changes how queries are sent, how content is read, and which entities
-//!   count as missing.
+//! * A [`Ride`] goes along with the change of one entity, or with a batch. Its [`Layer`] wraps the
+//!   request that commits the change.
+//! * An [`Extend`] takes part in all reads and writes of a type: it changes how queries are sent,
+//!   how content is read, and which entities count as missing.
 
 pub(crate) mod extension;
 pub(crate) mod ride;

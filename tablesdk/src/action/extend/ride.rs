@@ -35,7 +35,8 @@ pub(crate) trait Ride: Any + Send + Sync + fmt::Debug {
         false
     }
 
-    /// Makes what is sent of the content of the change, once. `None` where the content is sent as it is.
+    /// Makes what is sent of the content of the change, once. `None` where the content is sent as
+    /// it is.
     fn transform<'r>(
         &'r mut self,
         _table: &'r Table,
@@ -81,7 +82,8 @@ impl Riders {
         self.all().next()
     }
 
-    /// The riders of that type: of one change there may be several, where the value becomes another variant of an enum.
+    /// The riders of that type: of one change there may be several, where the value becomes another
+    /// variant of an enum.
     pub(crate) fn all<R: Ride>(&self) -> impl Iterator<Item = &R> {
         self.iter()
             .filter_map(|rider| (rider as &dyn Any).downcast_ref())

@@ -1,7 +1,8 @@
 //! The compiler's message for a query that is awaited: which methods choose its result.
 //!
-//! A query is no action, since its result can be all items, a stream of them, or a page. To collect a table into memory without a
-//! word in the program that says so would be the wrong choice of the three.
+//! A query is no action, since its result can be all items, a stream of them, or a page. To collect
+//! a table into memory without a word in the program that says so would be the wrong choice of the
+//! three.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

@@ -1,5 +1,5 @@
-//! The conditions of a query. Their order in the request does not depend on the order of the calls that made them, so that a page
-//! token fits a query that was written in another order.
+//! The conditions of a query. Their order in the request does not depend on the order of the calls
+//! that made them, so that a page token fits a query that was written in another order.
 
 use std::collections::BTreeMap;
 use std::mem;

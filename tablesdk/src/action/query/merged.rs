@@ -1,8 +1,8 @@
 //! `merged`: several partitions as one list in the order of row keys.
 //!
-//! Each part keeps some items that were read ahead. The smallest one is next as soon as each part has one or is at its end. A page
-//! token is the key of the last item: the service finds what follows by a range of row keys, so a token contains one position and
-//! not one for each part.
+//! Each part keeps some items that were read ahead. The smallest one is next as soon as each part
+//! has one or is at its end. A page token is the key of the last item: the service finds what
+//! follows by a range of row keys, so a token contains one position and not one for each part.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::identity;
@@ -31,8 +31,9 @@ use crate::query::{EntityStream, Keyed, Page, PageToken, Selection, fingerprint}
 pub struct Merged;
 
 impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
-    /// Yields the items of all [`partitions`](crate::action::QueryEntities::partitions) in the order of their row keys; those of one row key in the order
-    /// of their partition keys. So a program reads a log in order that [`Shard`](crate::key::Shard) has spread over partitions.
+    /// Yields the items of all [`partitions`](crate::action::QueryEntities::partitions) in the
+    /// order of their row keys; those of one row key in the order of their partition keys. So a
+    /// program reads a log in order that [`Shard`](crate::key::Shard) has spread over partitions.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -71,15 +72,19 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
     /// # }
     /// ```
     ///
-    /// Each partition is read by requests of its own, so a page of a few items takes at least one request for each partition.
-    /// [`parallel`](Self::parallel) of them are in flight at a time. In memory are up to 24,000 items that were read ahead, or two of each
-    /// partition, if these are more. With [`take`](Self::take), the requests ask for about twice the share of each partition.
+    /// Each partition is read by requests of its own, so a page of a few items takes at least one
+    /// request for each partition. [`parallel`](Self::parallel) of them are in flight at a time. In
+    /// memory are up to 24,000 items that were read ahead, or two of each partition, if these are
+    /// more. With [`take`](Self::take), the requests ask for about twice the share of each
+    /// partition.
     ///
-    /// The list is not a snapshot: an entity that is inserted meanwhile is in it if it is after the items that were read.
+    /// The list is not a snapshot: an entity that is inserted meanwhile is in it if it is after the
+    /// items that were read.
     ///
     /// It is not an option for [`row_ranges`](crate::action::QueryEntities::row_ranges) and
-    /// [`partition_ranges`](crate::action::QueryEntities::partition_ranges), and a partition must not be given twice: both are errors of kind
-    /// [`Input`](crate::ErrorKind::Input). An order by row key and one [by partitions](Self::in_order) exclude each other:
+    /// [`partition_ranges`](crate::action::QueryEntities::partition_ranges), and a partition must
+    /// not be given twice: both are errors of kind [`Input`](crate::ErrorKind::Input). An order by
+    /// row key and one [by partitions](Self::in_order) exclude each other:
     ///
     /// ```compile_fail,E0599
     #[doc = include_str!("../../docs/employees.md")]
@@ -93,8 +98,8 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
 }
 
 impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S, Merged> {
-    /// The items as a stream. For an entity that cannot be read, the stream yields an error in its place, and continues. Any other
-    /// error ends the stream.
+    /// The items as a stream. For an entity that cannot be read, the stream yields an error in its
+    /// place, and continues. Any other error ends the stream.
     pub fn stream(self) -> EntityStream<S::Item> {
         let reads_ahead = self.query.pages.prefetch;
         let mut merge = match self.merge(None) {
@@ -124,15 +129,17 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S, Merged> {
         self.stream().try_collect().await
     }
 
-    /// Reads one page: exactly [`take`](Self::take) items, if there are as many, or 1,000 without that option. The page begins after the
-    /// item before the token, or at the start without one.
+    /// Reads one page: exactly [`take`](Self::take) items, if there are as many, or 1,000 without
+    /// that option. The page begins after the item before the token, or at the start without one.
     ///
     /// A token contains the keys of the last item in readable form.
     ///
     /// # Errors
     ///
-    /// As [`QueryEntities::page`](crate::action::QueryEntities::page). A token is one of the table, filter, projection and partitions with which the page was read: with other
-    /// partitions, such as those of another number of shards, it is an error of kind [`Input`](crate::ErrorKind::Input).
+    /// As [`QueryEntities::page`](crate::action::QueryEntities::page). A token is one of the table,
+    /// filter, projection and partitions with which the page was read: with other partitions, such
+    /// as those of another number of shards, it is an error of kind
+    /// [`Input`](crate::ErrorKind::Input).
     pub async fn page(
         self,
         token: impl Into<Option<PageToken>> + Send,
@@ -162,11 +169,13 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S, Merged> {
         Ok(Page { items, next })
     }
 
-    /// As [`page`](Self::page), with the token as a string: see [`QueryEntities::page_after`](crate::action::QueryEntities::page_after).
+    /// As [`page`](Self::page), with the token as a string: see
+    /// [`QueryEntities::page_after`](crate::action::QueryEntities::page_after).
     ///
     /// # Errors
     ///
-    /// As [`page`](Self::page); and [`ErrorKind::Input`](crate::ErrorKind::Input) when the string is not a page token.
+    /// As [`page`](Self::page); and [`ErrorKind::Input`](crate::ErrorKind::Input) when the string
+    /// is not a page token.
     pub async fn page_after(self, token: Option<&str>) -> Result<Page<S::Item>, Error> {
         let token = PageToken::optional(token).map_err(|error| {
             let error = refused(OPERATION, error);
@@ -335,8 +344,8 @@ impl<E: TableEntity, S: Selection<E>> Merge<E, S> {
         }
     }
 
-    /// Reads a page of each part that has no item left. Without a limit, also of those that will have none soon: with even parts, these are
-    /// all.
+    /// Reads a page of each part that has no item left. Without a limit, also of those that will
+    /// have none soon: with even parts, these are all.
     async fn fetch(&mut self) -> Result<(), Error> {
         let share = (AHEAD_MAX / self.parts.len()).clamp(1, self.page_size);
         let (left, count) = (self.left, self.parts.len());
@@ -387,7 +396,8 @@ impl<E: TableEntity, S: Selection<E>> Merge<E, S> {
 }
 
 impl<E, S: Selection<E>> Part<E, S> {
-    /// Adds the items of a page. Each needs a row key, also one that cannot be read, and the order that the merge relies on.
+    /// Adds the items of a page. Each needs a row key, also one that cannot be read, and the order
+    /// that the merge relies on.
     fn add(&mut self, items: Vec<Result<(RowKey, S::Item), Error>>) -> Result<(), Error> {
         for item in items {
             let (row_key, item) = match item {

@@ -1,4 +1,5 @@
-//! How queries are read: the request of a page, the pages of one query, and several queries in parallel.
+//! How queries are read: the request of a page, the pages of one query, and several queries in
+//! parallel.
 
 mod awaited;
 pub(crate) mod conditions;

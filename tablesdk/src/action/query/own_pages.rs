@@ -11,7 +11,8 @@ use crate::error::Error;
 use crate::pipeline::Pipeline;
 use crate::query::Continuations;
 
-/// The pages of a query that also finds markers, entries of an outbox and the like, which queries of a program leave out.
+/// The pages of a query that also finds markers, entries of an outbox and the like, which queries
+/// of a program leave out.
 pub(crate) struct OwnPages {
     query: QueryRequest,
     sent: Option<EntityContinuation>,
@@ -34,7 +35,8 @@ impl OwnPages {
         self.query.for_page(None, self.sent.clone(), pipeline)
     }
 
-    /// The entities of the page, each as it is read. SERVICE: a page may be empty although others follow.
+    /// The entities of the page, each as it is read. SERVICE: a page may be empty although others
+    /// follow.
     pub(crate) fn read<T>(
         &mut self,
         response: HttpResponse<Bytes>,

@@ -9,9 +9,10 @@ use crate::query::{Page, PageToken, Selection, of_token};
 use super::request::OPERATION;
 
 impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
-    /// Reads one page: as many items as [`page_size`](Self::page_size) or the service puts into a page, or exactly
-    /// [`take`](Self::take) items, if there are as many. The page begins at the token, or at the start without one. Empty responses
-    /// are skipped, unless a page is [`one_response`](Self::one_response).
+    /// Reads one page: as many items as [`page_size`](Self::page_size) or the service puts into a
+    /// page, or exactly [`take`](Self::take) items, if there are as many. The page begins at the
+    /// token, or at the start without one. Empty responses are skipped, unless a page is
+    /// [`one_response`](Self::one_response).
     ///
     /// ```
     #[doc = include_str!("../../docs/employees.md")]
@@ -35,12 +36,12 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     ///
     /// # Errors
     ///
-    /// As [`collect`](Self::collect); and [`ErrorKind::Input`](crate::ErrorKind::Input) when the token comes from a query of
-    /// another table, filter or projection.
+    /// As [`collect`](Self::collect); and [`ErrorKind::Input`](crate::ErrorKind::Input) when the
+    /// token comes from a query of another table, filter or projection.
     ///
-    /// When an entity cannot be read, the page is an error, and no item of it is returned: a page without the entity would hide the
-    /// loss. [`Error::next_page`] then returns the token of the next page.
-    /// [`skip_unreadable`](Self::skip_unreadable) returns the other items of the page.
+    /// When an entity cannot be read, the page is an error, and no item of it is returned: a page
+    /// without the entity would hide the loss. [`Error::next_page`] then returns the token of the
+    /// next page. [`skip_unreadable`](Self::skip_unreadable) returns the other items of the page.
     #[doc(alias("by_page", "as_pages", "execute_query_segmented"))]
     pub async fn page(
         self,
@@ -104,8 +105,9 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         }
     }
 
-    /// As [`page`](Self::page), with the token as a string: for a web handler that gets it from the query string of its URL. Without
-    /// a token, or with an empty one (`?next=`), the page is the first one.
+    /// As [`page`](Self::page), with the token as a string: for a web handler that gets it from the
+    /// query string of its URL. Without a token, or with an empty one (`?next=`), the page is the
+    /// first one.
     ///
     /// ```
     #[doc = include_str!("../../docs/employees.md")]
@@ -128,7 +130,8 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     ///
     /// # Errors
     ///
-    /// As [`page`](Self::page); and [`ErrorKind::Input`](crate::ErrorKind::Input) when the string is not a page token.
+    /// As [`page`](Self::page); and [`ErrorKind::Input`](crate::ErrorKind::Input) when the string
+    /// is not a page token.
     pub async fn page_after(self, token: Option<&str>) -> Result<Page<S::Item>, Error> {
         let token = PageToken::optional(token).map_err(|error| {
             let error = refused(OPERATION, error);

@@ -40,7 +40,8 @@ pub(crate) struct PagedQuery<S> {
 /// Gets the error of each entity that is left out.
 pub(crate) type Skip = Arc<dyn Fn(Error) + Send + Sync>;
 
-/// The items of a page, or the errors of the entities in their places, and where the next page starts.
+/// The items of a page, or the errors of the entities in their places, and where the next page
+/// starts.
 type Fetched<T> = (Vec<Result<T, Error>>, Option<EntityContinuation>);
 
 impl<S> PagedQuery<S> {
@@ -203,8 +204,9 @@ impl<S> PagedQuery<S> {
             &content,
             S::LISTS || !opens.is_empty(),
             |entity| {
-                // Markers and the outbox are skipped in the client. A filter against them would cost every query something, and a type that cannot be
-                // read from one would fail for as long as one exists.
+                // Markers and the outbox are skipped in the client. A filter against them would
+                // cost every query something, and a type that cannot be read from one would fail
+                // for as long as one exists.
                 let is_entity =
                     E::IS_VERBATIM || !key_text(&entity, KeyKind::RowKey).is_some_and(is_reserved);
                 is_entity.then(|| self.read_item::<E>(entity, opens))
@@ -306,7 +308,8 @@ impl<S> PagedQuery<S> {
         EntityKey::new(partition, key_text(entity, KeyKind::RowKey)?).ok()
     }
 
-    /// Adds an item: `Err`, with the key, where one entity is the fault, and nothing where such an entity is left out.
+    /// Adds an item: `Err`, with the key, where one entity is the fault, and nothing where such an
+    /// entity is left out.
     fn accept<T>(
         &self,
         run: &mut OperationRun<'_>,

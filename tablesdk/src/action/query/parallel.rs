@@ -1,4 +1,5 @@
-//! `partitions`, `partition_ranges` and `row_ranges`: a query that is read in several parts at a time.
+//! `partitions`, `partition_ranges` and `row_ranges`: a query that is read in several parts at a
+//! time.
 
 use std::collections::VecDeque;
 use std::future::ready;
@@ -18,8 +19,9 @@ use crate::entity::{DynamicEntity, Stored, TableEntity};
 use crate::error::{ClosureError, Error};
 use crate::query::{EntityStream, IntoFilter, Resolve, Selection, Values, Whole};
 
-/// A query that is read in several parts at a time, in the order `O` of its items. See [`QueryEntities::partitions`],
-/// [`QueryEntities::partition_ranges`] and [`QueryEntities::row_ranges`].
+/// A query that is read in several parts at a time, in the order `O` of its items. See
+/// [`QueryEntities::partitions`], [`QueryEntities::partition_ranges`] and
+/// [`QueryEntities::row_ranges`].
 ///
 /// ```
 #[doc = include_str!("../../docs/employees.md")]
@@ -67,8 +69,9 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         ParallelQuery::new(self, partitions.into_iter().map(partition_is).collect())
     }
 
-    /// Reads the whole table as several ranges at a time: the partitions below the first boundary, from the first to the second,
-    /// and so on. Boundaries must ascend, and need not be keys of entities.
+    /// Reads the whole table as several ranges at a time: the partitions below the first boundary,
+    /// from the first to the second, and so on. Boundaries must ascend, and need not be keys of
+    /// entities.
     ///
     /// Each of these reads is a [scan](crate::query::AccessClass::Scan).
     pub fn partition_ranges<B: Into<String>>(
@@ -78,8 +81,9 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         ParallelQuery::new(self, ranges(KeyKind::PartitionKey, boundaries))
     }
 
-    /// Reads a partition as several ranges at a time: the entities with row keys below the first boundary, from the first to the
-    /// second, and so on. Boundaries must ascend, and need not be keys of entities.
+    /// Reads a partition as several ranges at a time: the entities with row keys below the first
+    /// boundary, from the first to the second, and so on. Boundaries must ascend, and need not be
+    /// keys of entities.
     pub fn row_ranges<B: Into<String>>(
         self,
         boundaries: impl IntoIterator<Item = B>,
@@ -99,16 +103,17 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
         }
     }
 
-    /// Yields the items part by part, in the order of the parts. Without this option, items come as they
-    /// arrive. The items of one part are in order in any case.
+    /// Yields the items part by part, in the order of the parts. Without this option, items come as
+    /// they arrive. The items of one part are in order in any case.
     pub const fn in_order(mut self) -> Self {
         self.in_order = true;
         self
     }
 
-    /// The items as a stream. [`take`](QueryEntities::take) counts the items of all parts together. Each part is read in a task
-    /// of its own, up to 1,000 items and a page ahead of the consumer, which needs a tokio runtime. For an entity that cannot be
-    /// read, the stream yields an error, and continues, as that of [`QueryEntities::stream`]. Any other error ends the stream.
+    /// The items as a stream. [`take`](QueryEntities::take) counts the items of all parts together.
+    /// Each part is read in a task of its own, up to 1,000 items and a page ahead of the consumer,
+    /// which needs a tokio runtime. For an entity that cannot be read, the stream yields an error,
+    /// and continues, as that of [`QueryEntities::stream`]. Any other error ends the stream.
     pub fn stream(self) -> EntityStream<S::Item> {
         if let Err(error) = self.check_parallel() {
             return EntityStream::failed(self.query.table.pipeline.locate(error));
@@ -125,7 +130,8 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
         if in_order {
             EntityStream::first(take, one_after_another(parts, parallel))
         } else {
-            // Each in a task of its own: a request must not wait for the consumer of the items of other parts.
+            // Each in a task of its own: a request must not wait for the consumer of the items of
+            // other parts.
             let items = parts.map(|part| part.stream().read_ahead(ITEMS_AHEAD));
             let items = stream::iter(items).flatten_unordered(parallel);
             EntityStream::first(take, items)

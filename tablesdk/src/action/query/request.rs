@@ -1,4 +1,5 @@
-//! The request of a query: for a page, or for one entity where the query asks for nothing else. Sends nothing.
+//! The request of a query: for a page, or for one entity where the query asks for nothing else.
+//! Sends nothing.
 
 use std::borrow::Cow;
 
@@ -69,7 +70,8 @@ impl QueryRequest {
         }))
     }
 
-    /// All that identify the query in its page tokens; the first one is that of new tokens. The time of a page does not identify it.
+    /// All that identify the query in its page tokens; the first one is that of new tokens. The
+    /// time of a page does not identify it.
     pub(crate) fn fingerprints(
         &self,
         table: &Table,
@@ -108,7 +110,8 @@ impl QueryRequest {
         request.encode(endpoint)
     }
 
-    /// The request for a page of at most `top` entities. Refuses a URL that is longer than the service reads.
+    /// The request for a page of at most `top` entities. Refuses a URL that is longer than the
+    /// service reads.
     pub(crate) fn for_page(
         &self,
         top: Option<usize>,
@@ -134,8 +137,9 @@ impl QueryRequest {
         AccessClass::partition(self.filter.as_ref())
     }
 
-    /// The row key distinguishes the markers of other operations from entities, and the error of an entity names both keys. That
-    /// costs some bytes per entity: the partition key is not requested where it is known, or where only row keys are counted.
+    /// The row key distinguishes the markers of other operations from entities, and the error of an
+    /// entity names both keys. That costs some bytes per entity: the partition key is not requested
+    /// where it is known, or where only row keys are counted.
     fn with_keys(&self, mut names: Vec<String>) -> Vec<String> {
         let counts = names == ["RowKey"];
         let mut add = |name: &str| {

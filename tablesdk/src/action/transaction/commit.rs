@@ -1,11 +1,12 @@
-//! The end of a round: each change gets the condition of what was read, what was only read is checked, and all of it is sent as
-//! one batch. Whether a rejection is a conflict with another client follows from what was read.
+//! The end of a round: each change gets the condition of what was read, what was only read is
+//! checked, and all of it is sent as one batch. Whether a rejection is a conflict with another
+//! client follows from what was read.
 //!
-//! The service reports the first change that it refuses. So what depends on a read is sent first: if another client has written that, too,
-//! the round starts over, whatever else would be refused.
+//! The service reports the first change that it refuses. So what depends on a read is sent first:
+//! if another client has written that, too, the round starts over, whatever else would be refused.
 //!
-//! The service has no change that only compares an ETag. A merge of no properties under the ETag comes closest: it leaves the
-//! properties as they are, and makes a new version of the entity.
+//! The service has no change that only compares an ETag. A merge of no properties under the ETag
+//! comes closest: it leaves the properties as they are, and makes a new version of the entity.
 
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
 use tablesdk_protocol::operation::batch::Change;
@@ -42,7 +43,8 @@ pub(super) struct Round {
 #[derive(Clone, Copy)]
 struct Origin {
     depends_on_read: bool,
-    /// Its position among the changes of the closure; `None` for the check of an entity that was only read.
+    /// Its position among the changes of the closure; `None` for the check of an entity that was
+    /// only read.
     position: Option<usize>,
 }
 
@@ -174,7 +176,8 @@ impl Round {
         self.changes.len()
     }
 
-    /// Carries the changes out, all or none, and returns what goes along with them. Without a change, nothing is sent.
+    /// Carries the changes out, all or none, and returns what goes along with them. Without a
+    /// change, nothing is sent.
     pub(super) async fn send(
         self,
         run: &mut OperationRun<'_>,
@@ -243,7 +246,8 @@ impl Round {
         first.map(|(change, _)| change)
     }
 
-    /// Adds to an error which change it is about, and what is stored now if the outcome is ambiguous.
+    /// Adds to an error which change it is about, and what is stored now if the outcome is
+    /// ambiguous.
     async fn explain(&self, run: &mut OperationRun<'_>, error: Error) -> Error {
         let index = error.batch_index();
         let found = index.and_then(|index| self.changes.get(index).zip(self.origins.get(index)));
@@ -270,8 +274,8 @@ impl Round {
     }
 }
 
-/// The same change, which succeeds only if the entity is still as it was read. A change that has an ETag keeps it. Its error names the verb of
-/// the closure.
+/// The same change, which succeeds only if the entity is still as it was read. A change that has an
+/// ETag keeps it. Its error names the verb of the closure.
 fn conditional(change: EntityChange, read: Option<&ETag>) -> Result<EntityChange, Error> {
     let failed = |change: &EntityChange, problem| {
         Err(refused(change.operation, problem).with_key(&change.key))
@@ -301,7 +305,8 @@ fn conditional(change: EntityChange, read: Option<&ETag>) -> Result<EntityChange
     }
 }
 
-/// A change that changes no property, and is refused if the entity is not the version that was read.
+/// A change that changes no property, and is refused if the entity is not the version that was
+/// read.
 fn check(table: &TableName, key: &EntityKey, etag: &ETag) -> Result<EntityChange, Error> {
     let change = unchanged(table, key, etag).map_err(|error| error.with_operation(OPERATION))?;
     Ok(EntityChange {

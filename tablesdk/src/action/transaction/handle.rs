@@ -1,4 +1,5 @@
-//! The transaction as its closure sees it: reads are requests to the operation, changes are collected.
+//! The transaction as its closure sees it: reads are requests to the operation, changes are
+//! collected.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -24,8 +25,8 @@ use crate::error::Error;
 /// A round of a transaction, as its closure sees it: it reads entities and collects changes. See
 /// [`TableClient::transaction`](crate::TableClient::transaction).
 ///
-/// The changes are sent together when the closure has returned `Ok`. A change that breaks a rule of the service is reported then,
-/// so that no call in the chain returns a `Result`.
+/// The changes are sent together when the closure has returned `Ok`. A change that breaks a rule of
+/// the service is reported then, so that no call in the chain returns a `Result`.
 ///
 /// ```
 #[doc = include_str!("../../docs/employees.md")]
@@ -81,11 +82,13 @@ impl Transaction {
         (transaction, changes, requests)
     }
 
-    /// Reads an entity of the partition, [expired](derive@crate::TableEntity#expires) or not. Returns `None` when it does not exist.
+    /// Reads an entity of the partition, [expired](derive@crate::TableEntity#expires) or not.
+    /// Returns `None` when it does not exist.
     ///
-    /// The entity is checked when the changes are written: see [`TableClient::transaction`](crate::TableClient::transaction). A second
-    /// read of the same key sends nothing and returns what the first read returned, whatever the closure has changed since. It may
-    /// be of another type.
+    /// The entity is checked when the changes are written: see
+    /// [`TableClient::transaction`](crate::TableClient::transaction). A second read of the same key
+    /// sends nothing and returns what the first read returned, whatever the closure has changed
+    /// since. It may be of another type.
     ///
     /// Reads are sent one after the other, also those that the closure joins.
     ///
@@ -105,9 +108,10 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// As [`TableClient::get`](crate::TableClient::get), and [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent,
-    /// for a key of another partition. An error that the closure returns by `?` is the error of the transaction. After a failed read, a
-    /// closure that goes on may read, and not change: then the transaction fails.
+    /// As [`TableClient::get`](crate::TableClient::get), and
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, for a key of another
+    /// partition. An error that the closure returns by `?` is the error of the transaction. After a
+    /// failed read, a closure that goes on may read, and not change: then the transaction fails.
     pub fn get<E: TableEntity>(
         &self,
         key: impl KeyOf<E>,
@@ -140,25 +144,26 @@ impl Transaction {
 
     /// Inserts an entity that must not exist yet.
     ///
-    /// If it was read as missing and another client has inserted it since, the closure runs again. Otherwise an existing entity is
-    /// the error of the transaction.
+    /// If it was read as missing and another client has inserted it since, the closure runs again.
+    /// Otherwise an existing entity is the error of the transaction.
     pub fn insert<E: WritableEntity>(&self, entity: &E) -> &Self {
         self.write(ChangeKind::Insert, entity)
     }
 
-    /// Inserts an entity, or replaces the existing one, whatever its version. An entity that was read is replaced if its version is
-    /// still that one.
+    /// Inserts an entity, or replaces the existing one, whatever its version. An entity that was
+    /// read is replaced if its version is still that one.
     pub fn upsert_replace<E: Standalone>(&self, entity: &E) -> &Self {
         self.write(ChangeKind::Update(Mode::Replace, None), entity)
     }
 
-    /// Inserts an entity, or merges it into the existing one, whatever its version. An entity that was read is merged if its version
-    /// is still that one.
+    /// Inserts an entity, or merges it into the existing one, whatever its version. An entity that
+    /// was read is merged if its version is still that one.
     pub fn upsert_merge<E: Standalone>(&self, entity: &E) -> &Self {
         self.write(ChangeKind::Update(Mode::Merge, None), entity)
     }
 
-    /// Replaces an entity if its stored version is the one that was read. Properties that the struct does not have are removed.
+    /// Replaces an entity if its stored version is the one that was read. Properties that the
+    /// struct does not have are removed.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "its ETag is out of date after the transaction"
@@ -167,8 +172,8 @@ impl Transaction {
         self.write_stored(Mode::Replace, &entity)
     }
 
-    /// Merges an entity if its stored version is the one that was read. Properties that the struct does not have stay, and so does
-    /// the stored value of an `Option` that is `None`.
+    /// Merges an entity if its stored version is the one that was read. Properties that the struct
+    /// does not have stay, and so does the stored value of an `Option` that is `None`.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "its ETag is out of date after the transaction"
@@ -177,29 +182,30 @@ impl Transaction {
         self.write_stored(Mode::Merge, &entity)
     }
 
-    /// Replaces an entity if its stored version is the one with that ETag, which came from outside. With [`ETag::ANY`], an entity that
-    /// was read is replaced if its version is still that one, and another one whatever its version.
+    /// Replaces an entity if its stored version is the one with that ETag, which came from outside.
+    /// With [`ETag::ANY`], an entity that was read is replaced if its version is still that one,
+    /// and another one whatever its version.
     pub fn replace_if<E: Standalone>(&self, entity: &E, etag: impl Borrow<ETag>) -> &Self {
         let if_match = IfMatch::from(etag.borrow());
         self.write(ChangeKind::Update(Mode::Replace, Some(if_match)), entity)
     }
 
-    /// Merges into an entity if its stored version is the one with that ETag, which came from outside. With [`ETag::ANY`], as
-    /// [`replace_if`](Self::replace_if).
+    /// Merges into an entity if its stored version is the one with that ETag, which came from
+    /// outside. With [`ETag::ANY`], as [`replace_if`](Self::replace_if).
     pub fn merge_if<E: Standalone>(&self, entity: &E, etag: impl Borrow<ETag>) -> &Self {
         let if_match = IfMatch::from(etag.borrow());
         self.write(ChangeKind::Update(Mode::Merge, Some(if_match)), entity)
     }
 
-    /// Deletes an entity that must exist, whatever its version. An entity that was read is deleted if its version is still that
-    /// one.
+    /// Deletes an entity that must exist, whatever its version. An entity that was read is deleted
+    /// if its version is still that one.
     pub fn delete<K: IntoEntityKey>(&self, key: K) -> &Self {
         const { check_standalone_key::<K>() }
         self.delete_when(IfMatch::Any, key)
     }
 
-    /// Deletes an entity if its stored version is the one with that ETag, which came from outside. With [`ETag::ANY`], as
-    /// [`delete`](Self::delete).
+    /// Deletes an entity if its stored version is the one with that ETag, which came from outside.
+    /// With [`ETag::ANY`], as [`delete`](Self::delete).
     pub fn delete_if<K: IntoEntityKey>(&self, key: K, etag: impl Borrow<ETag>) -> &Self {
         const { check_standalone_key::<K>() }
         self.delete_when(IfMatch::from(etag.borrow()), key)

@@ -1,5 +1,5 @@
-//! `transaction`: a closure reads entities of one partition and decides what changes. The changes are written if what was read is
-//! still stored. Otherwise the closure runs again.
+//! `transaction`: a closure reads entities of one partition and decides what changes. The changes
+//! are written if what was read is still stored. Otherwise the closure runs again.
 //!
 //! Knows neither how changes are checked nor how a batch is sent.
 
@@ -32,7 +32,8 @@ use crate::entity::EntityError;
 use crate::error::{ClosureError, Error};
 use crate::pipeline::{Effect, OperationRun, Table};
 
-/// Changes entities of one partition with a closure. See [`TableClient::transaction`](crate::TableClient::transaction).
+/// Changes entities of one partition with a closure. See
+/// [`TableClient::transaction`](crate::TableClient::transaction).
 ///
 /// ```
 #[doc = include_str!("../../docs/employees.md")]
@@ -84,10 +85,12 @@ impl<'a, T: Send + 'a> RunTransaction<'a, T> {
         }
     }
 
-    /// The maximum number of rounds when other clients keep writing the entities; 16 by default. Must not be 0.
+    /// The maximum number of rounds when other clients keep writing the entities; 16 by default.
+    /// Must not be 0.
     ///
-    /// All rounds together have the [deadline](crate::RetryPolicy::deadline) of the client, and the time of the closure counts. The
-    /// pauses between two rounds are those of [`Modify::rounds`](super::Modify::rounds).
+    /// All rounds together have the [deadline](crate::RetryPolicy::deadline) of the client, and the
+    /// time of the closure counts. The pauses between two rounds are those of
+    /// [`Modify::rounds`](super::Modify::rounds).
     pub const fn rounds(mut self, rounds: u32) -> Self {
         self.rounds = rounds;
         self
@@ -227,8 +230,8 @@ impl<'a, T: Send + 'a> RunTransaction<'a, T> {
     }
 }
 
-/// Reads what the closure asks for, one entity after the other, and each only once. `unread` is the first key whose read failed or did
-/// not end.
+/// Reads what the closure asks for, one entity after the other, and each only once. `unread` is the
+/// first key whose read failed or did not end.
 async fn read_for(
     table: &Table,
     run: &mut OperationRun<'_>,
@@ -293,9 +296,9 @@ async fn read(table: &Table, run: &mut OperationRun<'_>, key: EntityKey) -> Resu
 action!(impl['a, T: Send + 'a] RunTransaction<'a, T>, table.pipeline => 'a, T);
 exactly_once_options!(
     impl['a, T: Send + 'a] RunTransaction<'a, T>;
-    /// Determines the outcome of each round even when responses are lost. The changes are made once if the operation succeeds, and
-    /// not at all if it fails. The marker for this is one of the 100 changes. See [the
-    /// guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
+    /// Determines the outcome of each round even when responses are lost. The changes are made once
+    /// if the operation succeeds, and not at all if it fails. The marker for this is one of the 100
+    /// changes. See [the guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
 );
 
 impl<T> fmt::Debug for RunTransaction<'_, T> {

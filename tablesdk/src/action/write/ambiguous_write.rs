@@ -1,8 +1,9 @@
-//! The outcome of a write that may have been carried out, although no response says so, or although the response to its retry says
-//! otherwise: 409 to an insert, 404 to a delete, 412 to a conditional write.
+//! The outcome of a write that may have been carried out, although no response says so, or although
+//! the response to its retry says otherwise: 409 to an insert, 404 to a delete, 412 to a
+//! conditional write.
 //!
-//! Success is returned only where it is certain. That the entity equals what was sent proves nothing: two programs may send the
-//! same.
+//! Success is returned only where it is certain. That the entity equals what was sent proves
+//! nothing: two programs may send the same.
 
 use bytes::Bytes;
 use http::{Response as HttpResponse, StatusCode};
@@ -15,8 +16,8 @@ use crate::action::get_entity;
 use crate::error::{CurrentEntity, CurrentState, Error, ErrorKind};
 use crate::pipeline::{Effect, OperationRun};
 
-/// Reads the current state of the entity after a write that failed and may have been carried out all the same. An error of a write
-/// that was certainly not carried out is returned as it is.
+/// Reads the current state of the entity after a write that failed and may have been carried out
+/// all the same. An error of a write that was certainly not carried out is returned as it is.
 pub(crate) async fn resolve(
     run: &mut OperationRun<'_>,
     change: &EntityChange,
@@ -34,7 +35,8 @@ pub(crate) async fn resolve(
     Ok((current, run.annotate(error)))
 }
 
-/// Resolves the outcome of a write that has no entity to read back: only a well-formed response of the service counts as success.
+/// Resolves the outcome of a write that has no entity to read back: only a well-formed response of
+/// the service counts as success.
 pub(crate) fn resolve_without_entity(
     operation: &'static str,
     sent: Result<HttpResponse<Bytes>, Error>,

@@ -1,5 +1,5 @@
-//! Sends changes as one entity group transaction, and reads the response. This module knows neither the purpose of the changes nor
-//! how an ambiguous outcome is resolved.
+//! Sends changes as one entity group transaction, and reads the response. This module knows neither
+//! the purpose of the changes nor how an ambiguous outcome is resolved.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -42,7 +42,8 @@ impl<'c> BatchRequest<'c> {
         Ok(Self { changes, encoded })
     }
 
-    /// Sends it. The error is [ambiguous](Error::is_ambiguous) when it may have been carried out all the same.
+    /// Sends it. The error is [ambiguous](Error::is_ambiguous) when it may have been carried out
+    /// all the same.
     pub(crate) async fn send(&self, run: &mut OperationRun<'_>) -> Result<Done, Error> {
         // What was read of a response, so that it is read once.
         let decoded = Mutex::new(None);

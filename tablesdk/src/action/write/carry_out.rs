@@ -1,4 +1,5 @@
-//! Carries out the change of one entity: how it is sent alone, and what its response and the current state of the entity show.
+//! Carries out the change of one entity: how it is sent alone, and what its response and the
+//! current state of the entity show.
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
@@ -16,7 +17,8 @@ use crate::error::{CurrentState, Error};
 use crate::pipeline::{Effect, OperationRun};
 
 impl EntityChange {
-    /// Carries out the change, together with a marker and what goes along with it, and returns the new ETag; `None` for a delete.
+    /// Carries out the change, together with a marker and what goes along with it, and returns the
+    /// new ETag; `None` for a delete.
     pub(crate) async fn write(
         &self,
         run: &mut OperationRun<'_>,
@@ -54,8 +56,8 @@ impl EntityChange {
         etag.ok_or_else(|| run.annotate(malformed_success("the response has no ETag")))
     }
 
-    /// Without an ETag to compare, an update promises the state of the entity, and not which client wrote it. A delete promises
-    /// that the entity does not exist.
+    /// Without an ETag to compare, an update promises the state of the entity, and not which client
+    /// wrote it. A delete promises that the entity does not exist.
     fn is_fulfilled_by(&self, current: &CurrentState, error: &Error) -> bool {
         match (&self.change, current) {
             (Change::Update(request), CurrentState::Present(entity)) => {

@@ -1,4 +1,5 @@
-//! `changed_only`: what differs between an entity and the properties that were read with `tracked`. Sends nothing.
+//! `changed_only`: what differs between an entity and the properties that were read with `tracked`.
+//! Sends nothing.
 
 use bytes::Bytes;
 use tablesdk_protocol::Value;
@@ -25,8 +26,9 @@ pub(crate) fn changes<E: WritableEntity>(
     let fetched = entity.tracked();
     let fetched = fetched.ok_or_else(|| Error::input(ChangedOnlyProblem::Untracked))?;
     let fetched = read_entity(fetched).map_err(Error::input)?;
-    // The response is kept and not the value, because the value has no place for properties that the struct does not model, and a
-    // replace must write those back. It is compared as it would be written: a difference that the type does not keep is no change.
+    // The response is kept and not the value, because the value has no place for properties that
+    // the struct does not model, and a replace must write those back. It is compared as it would be
+    // written: a difference that the type does not keep is no change.
     let before = Stored::<E>::read(&mut EntityCursor::new(&fetched), Some(entity.etag()));
     let before = before.map_err(Error::input)?;
     let unmodelled = unmodelled(&before, &fetched)?;
@@ -37,7 +39,8 @@ pub(crate) fn changes<E: WritableEntity>(
     let after: Vec<_> = now.iter().chain(&rest).cloned().collect();
     let is_kept = |(name, _): &(String, Value)| after.iter().any(|(after, _)| after == name);
     let has_lost = !before.iter().chain(&unmodelled).all(is_kept);
-    // An entity that is stored as another type, such as an older version, has properties that are no longer read.
+    // An entity that is stored as another type, such as an older version, has properties that are
+    // no longer read.
     let type_of_now = |name: &str| {
         now.iter().find_map(|property| match property {
             (known, Value::String(text)) if known == name => Some(text.as_str()),

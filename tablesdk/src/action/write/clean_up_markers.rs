@@ -19,7 +19,8 @@ use crate::error::Error;
 use crate::filter::rows_in_partition;
 use crate::pipeline::{Effect, Table};
 
-/// Deletes old markers of one partition. See [`TableClient::clean_up_markers`](crate::TableClient::clean_up_markers).
+/// Deletes old markers of one partition. See
+/// [`TableClient::clean_up_markers`](crate::TableClient::clean_up_markers).
 #[derive(Clone, Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct CleanUpMarkers {
@@ -37,10 +38,11 @@ impl CleanUpMarkers {
         }
     }
 
-    /// Deletes only markers that are older than this age; one hour by default. The age must exceed the longest time that any client
-    /// of the table tries an operation plus the longest time that a request can be in flight. An age below the
-    /// [deadline](crate::RetryPolicy::deadline) of this client plus one minute is refused; longer deadlines of single calls are not
-    /// known here. The age is measured with this machine's clock. A marker that is to be
+    /// Deletes only markers that are older than this age; one hour by default. The age must exceed
+    /// the longest time that any client of the table tries an operation plus the longest time that
+    /// a request can be in flight. An age below the [deadline](crate::RetryPolicy::deadline) of
+    /// this client plus one minute is refused; longer deadlines of single calls are not known here.
+    /// The age is measured with this machine's clock. A marker that is to be
     /// [kept](crate::action::InsertEntity::exactly_once_for) longer is kept for that time.
     pub const fn older_than(mut self, age: Duration) -> Self {
         self.older_than = age;
@@ -133,6 +135,7 @@ struct TooYoung {
 
 const OPERATION: &str = "clean up markers";
 const OLDER_THAN: Duration = Duration::from_secs(3600);
-/// The maximum time that a request is in flight after its client stopped waiting: the service takes 30 seconds at most.
+/// The maximum time that a request is in flight after its client stopped waiting: the service takes
+/// 30 seconds at most.
 const IN_FLIGHT: Duration = Duration::from_secs(60);
 const CONCURRENCY: usize = 16;

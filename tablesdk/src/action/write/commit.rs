@@ -1,4 +1,5 @@
-//! Commits changes: one request with all of them, wrapped by the layers of what goes along with them.
+//! Commits changes: one request with all of them, wrapped by the layers of what goes along with
+//! them.
 
 use std::ptr;
 
@@ -10,8 +11,9 @@ use crate::action::extend::ride::{Commit, ETags, Next, Riders};
 use crate::error::Error;
 use crate::pipeline::OperationRun;
 
-/// Commits changes as one request, with what goes along with them, and with a marker if the outcome must be certain. The index in an error is
-/// that of the change. An [ambiguous](Error::is_ambiguous) error is not resolved yet.
+/// Commits changes as one request, with what goes along with them, and with a marker if the outcome
+/// must be certain. The index in an error is that of the change. An
+/// [ambiguous](Error::is_ambiguous) error is not resolved yet.
 pub(crate) async fn commit_changes(
     run: &mut OperationRun<'_>,
     commit: Commit<'_>,

@@ -1,4 +1,5 @@
-//! An entity as it is encoded: its content, and what goes along with it. And the change that sends it.
+//! An entity as it is encoded: its content, and what goes along with it. And the change that sends
+//! it.
 
 use std::fmt;
 
@@ -153,7 +154,8 @@ impl EncodedEntity {
 }
 
 impl EntityChange {
-    /// A change as a part of an operation, as it is sent. Refuses the name of a table or an ETag that cannot be sent.
+    /// A change as a part of an operation, as it is sent. Refuses the name of a table or an ETag
+    /// that cannot be sent.
     pub(crate) async fn new(
         operation: &'static str,
         table: &Table,

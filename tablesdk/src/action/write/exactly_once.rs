@@ -1,9 +1,10 @@
-//! Exactly once: changes are sent together with a marker, an entity with a random name, in one entity group transaction. The
-//! changes were carried out if and only if this marker is there.
+//! Exactly once: changes are sent together with a marker, an entity with a random name, in one
+//! entity group transaction. The changes were carried out if and only if this marker is there.
 //!
-//! An ambiguous outcome is resolved by trying to insert the marker under the same name, with another state. If that succeeds, no
-//! attempt was carried out, and no attempt still in flight can be, since it would insert the marker again. If it fails, the
-//! existing marker shows the outcome. The marker is the first change, so that a retry of changes that were carried out is refused
+//! An ambiguous outcome is resolved by trying to insert the marker under the same name, with
+//! another state. If that succeeds, no attempt was carried out, and no attempt still in flight can
+//! be, since it would insert the marker again. If it fails, the existing marker shows the outcome.
+//! The marker is the first change, so that a retry of changes that were carried out is refused
 //! because of it.
 //!
 //! Knows nothing of what the changes are for.
@@ -25,11 +26,14 @@ use crate::error::{CurrentState, Error};
 use crate::pipeline::{Effect, OperationRun, SendOptions};
 use crate::random::random_guid;
 
-/// Carries changes out exactly once, or not at all, and returns the new ETags in their order; `None` for a delete.
+/// Carries changes out exactly once, or not at all, and returns the new ETags in their order;
+/// `None` for a delete.
 ///
-/// Where the response was lost and the entity was written again since, the ETag is one that is no longer current.
+/// Where the response was lost and the entity was written again since, the ETag is one that is no
+/// longer current.
 ///
-/// The error is [ambiguous](Error::is_ambiguous) only where not even the marker could be read or written.
+/// The error is [ambiguous](Error::is_ambiguous) only where not even the marker could be read or
+/// written.
 pub(crate) async fn commit(
     run: &mut OperationRun<'_>,
     changes: &[EntityChange],
@@ -62,7 +66,8 @@ pub(crate) async fn commit(
     if !error.is_ambiguous() && !met_itself {
         return Err(error);
     }
-    // A backend that does not report which change it refuses may have refused another one: then no marker exists.
+    // A backend that does not report which change it refuses may have refused another one: then no
+    // marker exists.
     let found = if met_itself {
         marker.read(run).await
     } else {
@@ -211,8 +216,8 @@ pub(crate) async fn current_etags(
     etags
 }
 
-/// The ETag after a change that was carried out without a response: that of the entity now, if the entity is as the change made
-/// it; else one that is no longer current, as the true one is.
+/// The ETag after a change that was carried out without a response: that of the entity now, if the
+/// entity is as the change made it; else one that is no longer current, as the true one is.
 async fn current_etag(
     run: &mut OperationRun<'_>,
     change: &EntityChange,

@@ -5,15 +5,16 @@ use std::time::Duration;
 use tablesdk_protocol::wire::json::JsonEntity;
 use tablesdk_protocol::{Guid, Value};
 
-/// The minimum time that the marker stays after a success. Zero: it is deleted at once, unless the outcome of an attempt is
-/// ambiguous.
+/// The minimum time that the marker stays after a success. Zero: it is deleted at once, unless the
+/// outcome of an attempt is ambiguous.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeepMarker(pub(crate) Duration);
 
 impl KeepMarker {
     pub(crate) const NOT: Self = Self(Duration::ZERO);
 
-    /// The time that was chosen for the marker, or none: `exactly_once` leaves an earlier `exactly_once_for` as it is.
+    /// The time that was chosen for the marker, or none: `exactly_once` leaves an earlier
+    /// `exactly_once_for` as it is.
     pub(crate) const fn unless_chosen(chosen: Option<Self>) -> Option<Self> {
         match chosen {
             None => Some(Self::NOT),

@@ -1,9 +1,9 @@
-//! A loop of reads and conditional writes in a network that delivers each request twice and returns the second response: each write is
-//! carried out, and refused because of its own copy.
+//! A loop of reads and conditional writes in a network that delivers each request twice and returns
+//! the second response: each write is carried out, and refused because of its own copy.
 //!
-//! That an entity is as it was sent does not show this: another client may have written the same, and many clients that count in one
-//! entity often do. So after two such writes in a row, a write of no properties shows what the network does. Knows nothing of what the
-//! loop writes.
+//! That an entity is as it was sent does not show this: another client may have written the same,
+//! and many clients that count in one entity often do. So after two such writes in a row, a write
+//! of no properties shows what the network does. Knows nothing of what the loop writes.
 
 use super::change::{ChangeKind, EntityChange};
 use super::encoded::EncodedEntity;
@@ -54,7 +54,8 @@ impl OwnCopies {
         }
     }
 
-    /// Notes whether the write of no properties was accepted: then requests arrive once. A refusal may be due to another client.
+    /// Notes whether the write of no properties was accepted: then requests arrive once. A refusal
+    /// may be due to another client.
     pub(crate) const fn after_probe(&mut self, is_accepted: bool) {
         if is_accepted {
             *self = Self {
@@ -80,5 +81,6 @@ pub(crate) fn unchanged(
 }
 
 const ALIKE: u32 = 2;
-/// Two clients whose probes meet are told apart from a network that delivers twice by another probe.
+/// Two clients whose probes meet are told apart from a network that delivers twice by another
+/// probe.
 const PROBES: u32 = 3;

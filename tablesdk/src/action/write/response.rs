@@ -7,8 +7,8 @@ use http::{Response as HttpResponse, StatusCode};
 
 use crate::error::Error;
 
-/// The error of a write with a success response that is not a well-formed response of the service. Any component in between can
-/// respond 200; whether the write was carried out is then unknown.
+/// The error of a write with a success response that is not a well-formed response of the service.
+/// Any component in between can respond 200; whether the write was carried out is then unknown.
 pub(crate) fn malformed_success(problem: impl Into<Box<dyn StdError + Send + Sync>>) -> Error {
     Error::response(problem).with_ambiguous(true)
 }

@@ -26,8 +26,8 @@ pub(crate) fn unmodelled<E: WritableEntity>(
     Ok(rest)
 }
 
-/// The properties that a value neither has nor writes. A value that became another variant may have properties that the one before
-/// did not have.
+/// The properties that a value neither has nor writes. A value that became another variant may have
+/// properties that the one before did not have.
 pub(crate) fn left_as_is<E: WritableEntity>(
     mut properties: Vec<(String, Value)>,
     value: &E,

@@ -8,12 +8,13 @@ use crate::sealed::Derived;
 
 /// A part of a key that puts the newest, or the largest, first.
 ///
-/// A table has its rows in ascending order of their keys, and no other. With `Desc` the first rows of a partition are the
-/// latest: the *log tail* of the [design guide], which asks for *inverted ticks*. The text of a number is its distance from
-/// the greatest of its type; that of a date its distance from the end of the year 9999 in 100 ns steps, 19 digits, as .NET
-/// programs write it.
+/// A table has its rows in ascending order of their keys, and no other. With `Desc` the first rows
+/// of a partition are the latest: the *log tail* of the [design guide], which asks for *inverted
+/// ticks*. The text of a number is its distance from the greatest of its type; that of a date its
+/// distance from the end of the year 9999 in 100 ns steps, 19 digits, as .NET programs write it.
 ///
-/// Filters and row ranges are in terms of the value: `at.ge(yesterday)` is what happened since yesterday.
+/// Filters and row ranges are in terms of the value: `at.ge(yesterday)` is what happened since
+/// yesterday.
 ///
 /// In a template, `{at:desc}` makes the same keys, and the field stays a `Timestamp`: see
 /// [key templates](derive@crate::TableEntity#key-templates).

@@ -9,9 +9,10 @@ use crate::entity::{PropertyValue, ValueError};
 
 /// A part of a key that may hold any text: what the service forbids in keys is escaped.
 ///
-/// `/ \ # ?`, controls and `=` itself become `=` and two hexadecimal digits in upper case for each byte in UTF-8, such as
-/// `=2F` for `/`; so do the characters of a separator that follows in a template. Reading turns them back. The order of such
-/// keys is not that of the texts, and other programs must know of the escape; hence it is opted into.
+/// `/ \ # ?`, controls and `=` itself become `=` and two hexadecimal digits in upper case for each
+/// byte in UTF-8, such as `=2F` for `/`; so do the characters of a separator that follows in a
+/// template. Reading turns them back. The order of such keys is not that of the texts, and other
+/// programs must know of the escape; hence it is opted into.
 ///
 /// In a template, `{path:escaped}` makes the same keys, and the field stays a `String`: see
 /// [key templates](derive@crate::TableEntity#key-templates).

@@ -28,8 +28,8 @@ use std::marker::PhantomData;
 use super::{EntityError, TableEntity};
 use crate::sealed::Seal;
 
-/// The key of an entity of type `E`, as `E::key(…)` makes it. A bad value is reported when the verb that got the key is
-/// awaited.
+/// The key of an entity of type `E`, as `E::key(…)` makes it. A bad value is reported when the verb
+/// that got the key is awaited.
 ///
 /// ```
 #[doc = include_str!("../../docs/employees.md")]
@@ -60,8 +60,8 @@ impl<E> Key<E> {
 }
 
 impl<E> Key<E> {
-    /// The same key as that of another type, such as an enum that `E` is a variant of. Whether what is stored under it is of that
-    /// type shows when it is read.
+    /// The same key as that of another type, such as an enum that `E` is a variant of. Whether what
+    /// is stored under it is of that type shows when it is read.
     ///
     /// ```
     /// # use tablesdk::key::Key;
@@ -260,7 +260,8 @@ impl<E: TableEntity> IntoEntityKey for Key<E> {
 
 /// Refuses at compile time to delete an entity with indexes by its key, and an entry of one.
 ///
-/// The compiler shows the call of the function that evaluates it, so that has to be the one that the caller's program calls.
+/// The compiler shows the call of the function that evaluates it, so that has to be the one that
+/// the caller's program calls.
 pub(crate) const fn check_standalone_key<K: IntoEntityKey>() {
     assert!(
         K::IS_STANDALONE,
@@ -322,7 +323,8 @@ partition_key! {
     [] &String, self => Ok(PartitionKey::new(self)?);
 }
 
-/// A partition that may contain entities of type `E`: a typed one only of its own type, a string or an untyped one of any.
+/// A partition that may contain entities of type `E`: a typed one only of its own type, a string or
+/// an untyped one of any.
 ///
 /// ```
 #[doc = include_str!("../../docs/employees.md")]

@@ -1,7 +1,7 @@
 //! The types of a part of a key, and their texts: the types of Rust and of the calendar libraries.
 //!
-//! Other programs read the same keys, so that every text is one that a person can read, too. What stands around a part in a
-//! key is the template's business.
+//! Other programs read the same keys, so that every text is one that a person can read, too. What
+//! stands around a part in a key is the template's business.
 
 use tablesdk_protocol::{Guid, Timestamp, Value, ValueRef};
 
@@ -22,11 +22,13 @@ use crate::entity::{PropertyValue, ValueError};
 /// | [`Shard<N>`](crate::key::Shard) | decimal, with zeros in front | that of `N - 1` |
 /// | [`Escaped<T>`](crate::key::Escaped) | with `=2F` for what a key cannot hold | |
 ///
-/// Texts of a fixed width sort as their values do. A `String` sorts by its UTF-16 code units, as everything in a table. An
-/// instant finer than 100 ns is cut to what the service stores. Where a template pads a number, as in `{id:06}`, it has so
-/// many digits instead: a number that is negative or has more is an error.
+/// Texts of a fixed width sort as their values do. A `String` sorts by its UTF-16 code units, as
+/// everything in a table. An instant finer than 100 ns is cut to what the service stores. Where a
+/// template pads a number, as in `{id:06}`, it has so many digits instead: a number that is
+/// negative or has more is an error.
 ///
-/// A newtype, or an enum that keeps every text, gets it by `#[derive(PropertyValue)]`. A type of your own:
+/// A newtype, or an enum that keeps every text, gets it by `#[derive(PropertyValue)]`. A type of
+/// your own:
 ///
 /// ```
 /// use tablesdk::entity::ValueError;
@@ -57,8 +59,9 @@ use crate::entity::{PropertyValue, ValueError};
     note = "every entity has its key: no part of it is an `Option`"
 )]
 pub trait KeyPart: Sized {
-    /// How many UTF-16 units the text has, where it always has as many; `None` where that depends on the value. In a template,
-    /// a part of variable width that is not the last needs a separator behind it.
+    /// How many UTF-16 units the text has, where it always has as many; `None` where that depends
+    /// on the value. In a template, a part of variable width that is not the last needs a separator
+    /// behind it.
     const WIDTH: Option<usize> = None;
 
     /// True if the texts order the other way round: the greatest value has the least text.
@@ -78,7 +81,8 @@ pub trait KeyPart: Sized {
     /// Why the text is no key of this type.
     fn from_key(text: &str) -> Result<Self, ValueError>;
 
-    /// The text where a separator follows. One that contains the separator is refused, unless this finds another.
+    /// The text where a separator follows. One that contains the separator is refused, unless this
+    /// finds another.
     ///
     /// # Errors
     ///
@@ -89,8 +93,9 @@ pub trait KeyPart: Sized {
     }
 }
 
-/// A value with a number, counted from 0 for the least value of its type. [`Desc`](crate::key::Desc) counts the same values from the
-/// other end, and a template can pad an integer with zeros, as in `{id:06}`.
+/// A value with a number, counted from 0 for the least value of its type.
+/// [`Desc`](crate::key::Desc) counts the same values from the other end, and a template can pad an
+/// integer with zeros, as in `{id:06}`.
 ///
 /// ```
 /// use tablesdk::entity::ValueError;
@@ -369,7 +374,8 @@ macro_rules! day {
     };
 }
 
-/// Counted as .NET counts, in 100 ns steps from the year 1, so that a `Desc` is the *inverted ticks* that other programs write.
+/// Counted as .NET counts, in 100 ns steps from the year 1, so that a `Desc` is the *inverted
+/// ticks* that other programs write.
 macro_rules! number_by_ticks {
     ($type:ty) => {
         impl KeyNumber for $type {

@@ -17,7 +17,8 @@ use crate::entity::{EntityError, EntityProblem, Ordered, ValueError};
 use crate::filter::end_of_prefix;
 use crate::sealed::Seal;
 
-/// Rows of entities of type `E` whose keys lie in a range. See [`QueryEntities::rows`](crate::action::QueryEntities::rows).
+/// Rows of entities of type `E` whose keys lie in a range. See
+/// [`QueryEntities::rows`](crate::action::QueryEntities::rows).
 ///
 /// ```
 /// use tablesdk::TableEntity;
@@ -131,8 +132,8 @@ fn checked(
 }
 
 /// The rows for which the leading parts of the key are given, so far.
-// A range of keys has leading parts as values and one part as a range. The methods allow nothing else: `rows().year(2023..)`
-// without the parts before it does not compile.
+// A range of keys has leading parts as values and one part as a range. The methods allow nothing
+// else: `rows().year(2023..)` without the parts before it does not compile.
 pub struct Rows<E> {
     key: KeyWriter,
     entity: PhantomData<fn() -> E>,

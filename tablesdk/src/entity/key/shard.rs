@@ -45,8 +45,9 @@ impl<const N: u32> Shard<N> {
         if number < N { Some(Self(number)) } else { None }
     }
 
-    /// The shard in which something belongs, by its bytes: always the same for the same bytes and `N`, in every version of
-    /// this library. It is FNV-1a with 64 bits, its halves folded, modulo `N`.
+    /// The shard in which something belongs, by its bytes: always the same for the same bytes and
+    /// `N`, in every version of this library. It is FNV-1a with 64 bits, its halves folded, modulo
+    /// `N`.
     pub fn of(bytes: impl AsRef<[u8]>) -> Self {
         const { assert!(N > 0, "there is no shard among none: `N` is at least 1") };
         let hash = bytes

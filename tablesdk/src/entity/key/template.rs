@@ -1,7 +1,7 @@
 //! How a key is made of parts, and taken apart again.
 //!
-//! No two lists of values have one text: a part of fixed width has that width, and one of variable width ends at the first
-//! separator behind it, which it does not contain.
+//! No two lists of values have one text: a part of fixed width has that width, and one of variable
+//! width ends at the first separator behind it, which it does not contain.
 
 #![expect(clippy::missing_errors_doc, reason = "called by generated code alone")]
 
@@ -121,7 +121,8 @@ impl fmt::Display for KeyTemplate {
     }
 }
 
-/// Makes a key from a template and its parts, given in their order. [`finish`](Self::finish) returns the error of a part.
+/// Makes a key from a template and its parts, given in their order. [`finish`](Self::finish)
+/// returns the error of a part.
 #[derive(Clone, Debug)]
 pub struct KeyWriter {
     template: KeyTemplate,

@@ -1,6 +1,7 @@
 //! Instants and days of the calendar libraries, as `Edm.DateTime`.
 //!
-//! A day is its midnight in UTC. What names no instant, such as a local time without a zone, is no property.
+//! A day is its midnight in UTC. What names no instant, such as a local time without a zone, is no
+//! property.
 
 use std::fmt::Display;
 
@@ -9,7 +10,8 @@ use tablesdk_protocol::{EdmType, Timestamp, Value, ValueRef};
 
 use super::{PropertyValue, ValueError};
 
-/// Two conversions, to and from nanoseconds since 1970 in UTC. Finer than 100 ns is cut off; the service stores 100 ns.
+/// Two conversions, to and from nanoseconds since 1970 in UTC. Finer than 100 ns is cut off; the
+/// service stores 100 ns.
 macro_rules! instant {
     ($type:ty, $name:literal, |$instant:ident| $nanos:expr, |$back:ident| $from:expr) => {
         impl PropertyValue for $type {

@@ -1,10 +1,12 @@
 //! Decimals as strings: as other programs write them, and in a form that keeps the order.
 //!
-//! The plain form keeps the scale: `1.50` is read back as `1.50`. Equal numbers may therefore be stored as different strings, and
-//! strings of different lengths do not sort as their numbers do, so filters cannot compare it.
+//! The plain form keeps the scale: `1.50` is read back as `1.50`. Equal numbers may therefore be
+//! stored as different strings, and strings of different lengths do not sort as their numbers do,
+//! so filters cannot compare it.
 //!
-//! The ordered form has a fixed width: 29 digits, a point, 28 digits. A negative number has a `-` in front, which sorts before all
-//! digits, and each of its digits is subtracted from 9, so that the greater magnitude comes first. Equal numbers have one string.
+//! The ordered form has a fixed width: 29 digits, a point, 28 digits. A negative number has a `-`
+//! in front, which sorts before all digits, and each of its digits is subtracted from 9, so that
+//! the greater magnitude comes first. Equal numbers have one string.
 
 use rust_decimal::Decimal;
 use tablesdk_protocol::{EdmType, Value, ValueRef};
@@ -42,8 +44,9 @@ impl PropertyValue for Decimal {
     }
 }
 
-/// Reads what `decimal.ToString` of .NET, `BigDecimal.toString` and `toPlainString` of Java, and `str` of Python's `Decimal` write,
-/// with the invariant culture: an exponent and a plus sign are accepted, a comma and spaces are not. Nothing is rounded.
+/// Reads what `decimal.ToString` of .NET, `BigDecimal.toString` and `toPlainString` of Java, and
+/// `str` of Python's `Decimal` write, with the invariant culture: an exponent and a plus sign are
+/// accepted, a comma and spaces are not. Nothing is rounded.
 fn parse(text: &str) -> Option<Decimal> {
     let (negative, number) = match text.strip_prefix('-') {
         Some(number) => (true, number),
@@ -95,11 +98,14 @@ const DIGITS_MAX: usize = 29;
 const SCALE_MAX: i64 = 28;
 
 with_module!(
-    /// A `rust_decimal::Decimal` in a form that filters can compare: `#[table(with = "tablesdk::entity::ordered_decimal")]`.
+    /// A `rust_decimal::Decimal` in a form that filters can compare:
+    /// `#[table(with = "tablesdk::entity::ordered_decimal")]`.
     ///
-    /// The string has 58 or 59 characters and sorts as the numbers do. It does not keep the scale: `1.50` is read back as `1.5`,
-    /// because equal numbers need one string for `eq`. Other programs can parse it if it is not negative, but do not write it, so a
-    /// plain `1.5` is not read. `select` yields a [`Property`](crate::entity::ordered_decimal::Property). For an `Option<Decimal>` write `#[table(with = "tablesdk::entity::ordered_decimal::option")]`.
+    /// The string has 58 or 59 characters and sorts as the numbers do. It does not keep the scale:
+    /// `1.50` is read back as `1.5`, because equal numbers need one string for `eq`. Other programs
+    /// can parse it if it is not negative, but do not write it, so a plain `1.5` is not read.
+    /// `select` yields a [`Property`](crate::entity::ordered_decimal::Property). For an
+    /// `Option<Decimal>` write `#[table(with = "tablesdk::entity::ordered_decimal::option")]`.
     ///
     /// ```
     /// use rust_decimal::Decimal;

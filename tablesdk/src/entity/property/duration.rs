@@ -1,6 +1,7 @@
 //! A span of time, as its nanoseconds: exact to what `Duration` itself holds, and ordered.
 //!
-//! Steps of 100 ns, as dates have, would reach further, but lose what a measured time nearly always has.
+//! Steps of 100 ns, as dates have, would reach further, but lose what a measured time nearly always
+//! has.
 
 use std::time::Duration;
 

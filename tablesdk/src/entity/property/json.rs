@@ -1,4 +1,5 @@
-//! Any type of serde as one string, as a type and not by an attribute: for what is made of properties, such as chunks.
+//! Any type of serde as one string, as a type and not by an attribute: for what is made of
+//! properties, such as chunks.
 
 use std::ops::{Deref, DerefMut};
 
@@ -8,9 +9,11 @@ use tablesdk_protocol::{EdmType, Value, ValueRef};
 
 use super::{PropertyValue, ValueError};
 
-/// A value of any type of serde, stored as a string of JSON: for [`Chunked`](crate::chunked::Chunked).
+/// A value of any type of serde, stored as a string of JSON: for
+/// [`Chunked`](crate::chunked::Chunked).
 ///
-/// A field that is one property without these takes [`#[table(json)]`](derive@crate::TableEntity#json), and no wrapper.
+/// A field that is one property without these takes
+/// [`#[table(json)]`](derive@crate::TableEntity#json), and no wrapper.
 ///
 /// ```
 /// use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! Which Rust types are which EDM types. Nothing is lost on the way, or it is an error.
 //!
-//! Here are the types that are an EDM type as they stand; those that need an encoding or a check of their own are in the
-//! files beside this one.
+//! Here are the types that are an EDM type as they stand; those that need an encoding or a check of
+//! their own are in the files beside this one.
 
 use std::borrow::Cow;
 
@@ -60,9 +60,9 @@ pub use number::u64_as_int64;
 /// | `Decimal`, with `ordered_decimal` | `Edm.String` | 59 characters, which keep the order |
 /// | [`Json`](crate::entity::Json) | `Edm.String` | any type of serde; feature `json`, on by default |
 ///
-/// Reading is strict: a stored Int32 is read into an `i64` or `u32` if it fits; any other difference in type is an error.
-/// A date alone is stored as its midnight in UTC, and only a midnight is read back into it. An instant finer than 100 ns is
-/// cut to what the service stores.
+/// Reading is strict: a stored Int32 is read into an `i64` or `u32` if it fits; any other
+/// difference in type is an error. A date alone is stored as its midnight in UTC, and only a
+/// midnight is read back into it. An instant finer than 100 ns is cut to what the service stores.
 ///
 /// Newtypes and enums derive it: `#[derive(PropertyValue)]`.
 ///
@@ -114,8 +114,8 @@ pub trait PropertyValue: Sized {
     /// When it is of another type, or does not fit.
     fn from_value(value: Value) -> Result<Self, ValueError>;
 
-    /// Reads a value in the form in which the service writes the type, as [`from_value`](Self::from_value) would. `None` leaves it to
-    /// that function.
+    /// Reads a value in the form in which the service writes the type, as
+    /// [`from_value`](Self::from_value) would. `None` leaves it to that function.
     #[doc(hidden)]
     fn from_json(property: &RawProperty<'_>) -> Option<Self> {
         let _ = property;
@@ -155,11 +155,12 @@ property_value!(Timestamp, DateTime, self => *self, value => value, json => json
 property_value!(Vec<u8>, Binary, self => Cow::Borrowed(self), bytes => bytes, _json => None);
 property_value!(bytes::Bytes, Binary, self => Cow::Borrowed(self), bytes => bytes.into(), _json => None);
 
-/// A value whose order is the order of what is stored for it, so that the service can compare with it: `gt`, `ge`, `lt`,
-/// `le` and ranges.
+/// A value whose order is the order of what is stored for it, so that the service can compare with
+/// it: `gt`, `ge`, `lt`, `le` and ranges.
 ///
-/// A newtype of an ordered type is ordered: `#[derive(PropertyValue)]` implements this trait for it, and no other code can. An enum
-/// is not ordered, because its strings do not order as its variants do.
+/// A newtype of an ordered type is ordered: `#[derive(PropertyValue)]` implements this trait for
+/// it, and no other code can. An enum is not ordered, because its strings do not order as its
+/// variants do.
 ///
 /// ```
 /// use tablesdk::entity::Ordered;

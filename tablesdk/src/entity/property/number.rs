@@ -1,4 +1,5 @@
-//! The numbers that Rust has and the service has not: each in the nearest EDM type that holds it and keeps its order.
+//! The numbers that Rust has and the service has not: each in the nearest EDM type that holds it
+//! and keeps its order.
 
 use tablesdk_protocol::{EdmType, Value, ValueRef};
 
@@ -46,7 +47,8 @@ impl PropertyValue for u32 {
 
 ordered!(u32);
 
-/// Twenty digits, zeros in front: no integer of the service holds a `u64`, and texts of one length order as their numbers.
+/// Twenty digits, zeros in front: no integer of the service holds a `u64`, and texts of one length
+/// order as their numbers.
 impl PropertyValue for u64 {
     const EDM_TYPE: EdmType = EdmType::String;
 
@@ -70,14 +72,18 @@ impl PropertyValue for u64 {
     }
 }
 
-// No EDM type holds a `u64`, and filters compare strings unit by unit: at a fixed width that is the order of the numbers.
+// No EDM type holds a `u64`, and filters compare strings unit by unit: at a fixed width that is the
+// order of the numbers.
 ordered!(u64);
 
 with_module!(
-    /// A `u64` as an Int64, which other programs store for it: `#[table(with = "tablesdk::entity::u64_as_int64")]`.
+    /// A `u64` as an Int64, which other programs store for it:
+    /// `#[table(with = "tablesdk::entity::u64_as_int64")]`.
     ///
-    /// A number above 2⁶³ − 1 is not stored, and a negative number is not read: both are errors. Filters compare with a `u64`, and
-    /// `select` yields a [`Property`](crate::entity::u64_as_int64::Property). For an `Option<u64>` write `#[table(with = "tablesdk::entity::u64_as_int64::option")]`.
+    /// A number above 2⁶³ − 1 is not stored, and a negative number is not read: both are errors.
+    /// Filters compare with a `u64`, and `select` yields a
+    /// [`Property`](crate::entity::u64_as_int64::Property). For an `Option<u64>` write
+    /// `#[table(with = "tablesdk::entity::u64_as_int64::option")]`.
     ///
     /// ```
     /// use tablesdk::{DynamicEntity, TableEntity, Value};
@@ -115,7 +121,8 @@ with_module!(
     }
 );
 
-/// Every `f32` is a Double; a Double that is not an `f32` to the bit is refused, since it would be rounded.
+/// Every `f32` is a Double; a Double that is not an `f32` to the bit is refused, since it would be
+/// rounded.
 impl PropertyValue for f32 {
     const EDM_TYPE: EdmType = EdmType::Double;
 

@@ -1,6 +1,7 @@
 //! Modules for `#[table(with = "…")]`: further stored forms of types that are properties already.
 
-/// A module with the conversions of a field to a newtype of it, and the same conversions of an `Option`.
+/// A module with the conversions of a field to a newtype of it, and the same conversions of an
+/// `Option`.
 macro_rules! with_module {
     ($(#[$module_doc:meta])* $module:ident, $type:ty, $edm_type:ident, use[$($import:ident),*], $(#[$property_doc:meta])*
         |$to:ident| $stored:expr, |$from:ident| $read:expr) => {

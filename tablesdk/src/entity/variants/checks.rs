@@ -1,14 +1,17 @@
-//! The checks of an enum of entities at compile time, the only point where the structs of all its variants are known.
+//! The checks of an enum of entities at compile time, the only point where the structs of all its
+//! variants are known.
 //!
-//! A macro sees one item, and not the properties of a variant's struct. So the schema is a constant, and so is the assertion over two
-//! of them, whose message is put together at compile time.
+//! A macro sees one item, and not the properties of a variant's struct. So the schema is a
+//! constant, and so is the assertion over two of them, whose message is put together at compile
+//! time.
 
 use super::{Discriminator, VariantSchema};
 use crate::entity::Schema;
 use crate::entity::entity_type::{begins_with, equal, refuse};
 
 impl Schema {
-    /// Refuses a variant that cannot be distinguished from the variants before it, or cannot be identified at all.
+    /// Refuses a variant that cannot be distinguished from the variants before it, or cannot be
+    /// identified at all.
     #[doc(hidden)]
     #[expect(
         clippy::indexing_slicing,
@@ -111,7 +114,8 @@ impl Schema {
         }
     }
 
-    /// Beginnings of row keys, one of this and one of the other, of which one begins with the other.
+    /// Beginnings of row keys, one of this and one of the other, of which one begins with the
+    /// other.
     const fn shared_prefix(&self, other: &Self) -> Option<(Beginning, Beginning)> {
         let mut index = 0;
         while let Some(one) = self.beginning(index) {

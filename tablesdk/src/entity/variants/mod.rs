@@ -1,4 +1,5 @@
-//! Enums of entities: the variant of an entity, determined by its entity type or by its row key, and the entities of a variant.
+//! Enums of entities: the variant of an entity, determined by its entity type or by its row key,
+//! and the entities of a variant.
 //!
 //! This module does not know how a struct is read.
 
@@ -97,7 +98,8 @@ impl Schema {
         self
     }
 
-    /// The text with which the row keys of all entities of a struct begin; empty where there is none.
+    /// The text with which the row keys of all entities of a struct begin; empty where there is
+    /// none.
     const fn row_key_prefix(&self) -> &'static str {
         match self.row_key() {
             Some(template) => template.literal_prefix(),
@@ -148,18 +150,20 @@ impl Schema {
         }
     }
 
-    /// The condition to which a query of the entity restricts itself: of a struct what all its rows have in common, of an enum
-    /// nothing.
+    /// The condition to which a query of the entity restricts itself: of a struct what all its rows
+    /// have in common, of an enum nothing.
     pub(crate) fn own_rows(&self) -> Option<Tree> {
         match self.dispatch {
             Some(_) => None,
-            // The service finds them by the beginning of their keys. Their type is checked when they are read.
+            // The service finds them by the beginning of their keys. Their type is checked when
+            // they are read.
             None if self.entry.is_some() => Some(row_key_range(self.row_key_prefix())),
             None => self.known_rows(),
         }
     }
 
-    /// The beginning of all row keys, where the condition of [`own_rows`](Self::own_rows) requires nothing else.
+    /// The beginning of all row keys, where the condition of [`own_rows`](Self::own_rows) requires
+    /// nothing else.
     pub(crate) fn own_row_keys(&self) -> Option<&'static str> {
         let has_no_type = self.entity_type.is_none() || self.entry.is_some();
         let is_told_by_key = self.dispatch.is_none() && has_no_type;

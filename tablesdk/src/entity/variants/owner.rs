@@ -1,5 +1,5 @@
-//! Whose a column is: which entities would show what is written to it. A patch writes no entity type, so an entity of another type, or
-//! of an older version, would be read as before.
+//! Whose a column is: which entities would show what is written to it. A patch writes no entity
+//! type, so an entity of another type, or of an older version, would be read as before.
 
 use tablesdk_protocol::wire::json::JsonEntity;
 
@@ -43,7 +43,8 @@ impl ColumnOwner {
         .into())
     }
 
-    /// The property that [`check_type`](Self::check_type) reads; `None` where the row key shows all.
+    /// The property that [`check_type`](Self::check_type) reads; `None` where the row key shows
+    /// all.
     pub(crate) const fn type_property(&self) -> Option<&'static str> {
         self.schema.type_property()
     }

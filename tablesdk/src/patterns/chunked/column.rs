@@ -11,8 +11,8 @@ use crate::entity::{ColumnScope, EntityError, VariantRows};
 use crate::query::select::sealed;
 use crate::query::{column, incomparable};
 
-/// A column of entity `E` whose value is [in chunks](crate::chunked::Chunked). It can be selected, but not compared with, since no property has
-/// all of it.
+/// A column of entity `E` whose value is [in chunks](crate::chunked::Chunked). It can be selected,
+/// but not compared with, since no property has all of it.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -58,7 +58,8 @@ impl<E, F> ChunkedColumn<E, F> {
         self.scope.name("")
     }
 
-    /// The column of a field that is an `Option`: it yields `None` where the value is absent, which is an error without this method.
+    /// The column of a field that is an `Option`: it yields `None` where the value is absent, which
+    /// is an error without this method.
     pub const fn optional(self) -> ChunkedColumn<E, Option<F>> {
         ChunkedColumn::new(self.scope)
     }

@@ -21,10 +21,13 @@ use crate::entity::{
     ValueError, value_of,
 };
 
-/// A value of more than 64 KiB, which is stored in several properties: `Text`, `Text__1`, `Text__2` and so on.
+/// A value of more than 64 KiB, which is stored in several properties: `Text`, `Text__1`, `Text__2`
+/// and so on.
 ///
-/// `T` is stored as a string or as binary: a `String`, a `Vec<u8>`, a `Bytes`, a newtype of one, or [`Json`](crate::entity::Json) of any type
-/// of serde. It is a field with [`flatten`](derive@crate::TableEntity#flatten), and its prefix is the name of the first property:
+/// `T` is stored as a string or as binary: a `String`, a `Vec<u8>`, a `Bytes`, a newtype of one, or
+/// [`Json`](crate::entity::Json) of any type of serde. It is a field with
+/// [`flatten`](derive@crate::TableEntity#flatten), and its prefix is the name of the first
+/// property:
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -64,23 +67,29 @@ use crate::entity::{
 ///
 /// # What fits
 ///
-/// `N` properties are reserved for the value, and two more for the number of its chunks and a checksum. They count towards the 252 properties of
-/// an entity. The default of 16, which is the maximum, holds as much as an entity of 1 MiB can hold. An entity with many such fields takes a smaller `N`,
-/// such as `Chunked<String, 3>`. A string takes 32,768 UTF-16 units a chunk and is cut between characters, binary 65,536 bytes. A value that
-/// needs more chunks is an error before anything is sent. What an entity cannot hold belongs into an [object store](crate::guide::large_values#a-value-in-an-object-store).
+/// `N` properties are reserved for the value, and two more for the number of its chunks and a
+/// checksum. They count towards the 252 properties of an entity. The default of 16, which is the
+/// maximum, holds as much as an entity of 1 MiB can hold. An entity with many such fields takes a
+/// smaller `N`, such as `Chunked<String, 3>`. A string takes 32,768 UTF-16 units a chunk and is cut
+/// between characters, binary 65,536 bytes. A value that needs more chunks is an error before
+/// anything is sent. What an entity cannot hold belongs into an [object
+/// store](crate::guide::large_values#a-value-in-an-object-store).
 ///
 /// # What is written and read
 ///
-/// A write contains all chunks, the number and the checksum, so it is as atomic as any write of the entity. A merge of a shorter value leaves the last
-/// chunks of a longer one behind. The number ignores them, and the next replace removes them. A merge of `None` changes nothing.
+/// A write contains all chunks, the number and the checksum, so it is as atomic as any write of the
+/// entity. A merge of a shorter value leaves the last chunks of a longer one behind. The number
+/// ignores them, and the next replace removes them. A merge of `None` changes nothing.
 ///
-/// A read checks the number of chunks and the SHA-256 of the value. It fails if the chunks are of different writes, because another program has
-/// written some of them and not the others. A plain property `Text`, without a number and a checksum, is read as a value of one chunk: a field that was
-/// a `String` can become a `Chunked<String>`.
+/// A read checks the number of chunks and the SHA-256 of the value. It fails if the chunks are of
+/// different writes, because another program has written some of them and not the others. A plain
+/// property `Text`, without a number and a checksum, is read as a value of one chunk: a field that
+/// was a `String` can become a `Chunked<String>`.
 ///
-/// Filters cannot compare the value, because no property has all of it. Its column can be selected, which asks for all chunks. A
-/// [`patch`](crate::TableClient::patch) cannot set it: use a merge or [`modify`](crate::TableClient::modify). Entries of
-/// [indexes](crate::guide::indexes) contain all properties of an entity, so each has a copy of the value. The [stored
+/// Filters cannot compare the value, because no property has all of it. Its column can be selected,
+/// which asks for all chunks. A [`patch`](crate::TableClient::patch) cannot set it: use a merge or
+/// [`modify`](crate::TableClient::modify). Entries of [indexes](crate::guide::indexes) contain all
+/// properties of an entity, so each has a copy of the value. The [stored
 /// form](crate::guide::stored_forms#values-in-chunks) is readable for other programs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(
@@ -93,7 +102,8 @@ pub struct Chunked<T, const N: usize = 16>(
     pub T,
 );
 
-/// The names of the properties, without the prefix: the first chunk, the number of chunks, the checksum, and the other chunks.
+/// The names of the properties, without the prefix: the first chunk, the number of chunks, the
+/// checksum, and the other chunks.
 const NAMES: [&str; CHUNKS_MAX + 2] = [
     "", "__n", "__sha", "__1", "__2", "__3", "__4", "__5", "__6", "__7", "__8", "__9", "__10",
     "__11", "__12", "__13", "__14", "__15",

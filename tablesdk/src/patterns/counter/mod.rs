@@ -38,20 +38,23 @@ use crate::shared_call::SharedCall;
 /// # }
 /// ```
 ///
-/// The number is the sum of several entities, the *shards*. A client stays at one of them until another client writes the same one, so
-/// clients seldom conflict.
+/// The number is the sum of several entities, the *shards*. A client stays at one of them until
+/// another client writes the same one, so clients seldom conflict.
 ///
 /// # What it guarantees
 ///
-/// * An amount whose [`add`](Self::add) succeeded is counted exactly once, whatever responses are lost. A shard lists the clients that wrote it
-///   last, with the number of the last write of each. A client that lost a response finds there whether its write was carried out.
-/// * After [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), the amount is counted once or not at all: by now, or when a request
-///   arrives late. After another error, it is not counted.
-/// * [`value`](Self::value) contains all amounts that were counted before the call. Of amounts that are added meanwhile, it contains
-///   some.
+/// * An amount whose [`add`](Self::add) succeeded is counted exactly once, whatever responses are
+///   lost. A shard lists the clients that wrote it last, with the number of the last write of each.
+///   A client that lost a response finds there whether its write was carried out.
+/// * After [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), the amount is counted
+///   once or not at all: by now, or when a request arrives late. After another error, it is not
+///   counted.
+/// * [`value`](Self::value) contains all amounts that were counted before the call. Of amounts that
+///   are added meanwhile, it contains some.
 ///
-/// It does not change in one transaction with other entities. A number that has to is a property of an entity, which
-/// [`modify`](TableClient::modify) or a [`transaction`](TableClient::transaction) changes.
+/// It does not change in one transaction with other entities. A number that has to is a property of
+/// an entity, which [`modify`](TableClient::modify) or a [`transaction`](TableClient::transaction)
+/// changes.
 ///
 /// Share one `Counter` between all tasks of a program, such as in an `Arc`.
 pub struct Counter {
@@ -98,8 +101,8 @@ struct Session {
 impl Counter {
     /// The counter with that key. Sends nothing.
     ///
-    /// The row keys of its shards are the one of the key with `~00`, `~01` and so on. They are created when they are first written, and must
-    /// never be deleted.
+    /// The row keys of its shards are the one of the key with `~00`, `~01` and so on. They are
+    /// created when they are first written, and must never be deleted.
     pub fn new(table: &TableClient, key: impl IntoEntityKey) -> Self {
         let client = Client {
             // Amounts that were counted are read.
@@ -123,8 +126,9 @@ impl Counter {
         }
     }
 
-    /// The number of shards, 1 to 100; 8 by default. As many as there are clients is more than enough. Clients may differ, and change it at
-    /// any time, because [`value`](Self::value) reads all shards that exist.
+    /// The number of shards, 1 to 100; 8 by default. As many as there are clients is more than
+    /// enough. Clients may differ, and change it at any time, because [`value`](Self::value) reads
+    /// all shards that exist.
     #[must_use]
     pub const fn shards(mut self, shards: u8) -> Self {
         self.shards = shards;
@@ -133,22 +137,26 @@ impl Counter {
 
     /// Adds an amount, which may be negative.
     ///
-    /// It sends one request; two the first time; and four when another client has written the shard. Calls at the same time are written
-    /// together, and so are those that come while a request is in flight, by the next one. They share its result.
+    /// It sends one request; two the first time; and four when another client has written the
+    /// shard. Calls at the same time are written together, and so are those that come while a
+    /// request is in flight, by the next one. They share its result.
     ///
     /// If the future is dropped, the amount may be counted or not.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the service does not respond, when a call fails in another way
-    /// while an earlier request of it may still arrive, and when 32 other clients have written the shard since this one has read it.
-    /// [`ErrorKind::Data`](crate::ErrorKind::Data) when the entity of a shard is not that of a counter, or its count would exceed 64 bits.
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input) for a number of shards that is out of range.
+    /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the service does not
+    /// respond, when a call fails in another way while an earlier request of it may still arrive,
+    /// and when 32 other clients have written the shard since this one has read it.
+    /// [`ErrorKind::Data`](crate::ErrorKind::Data) when the entity of a shard is not that of a
+    /// counter, or its count would exceed 64 bits. [`ErrorKind::Input`](crate::ErrorKind::Input)
+    /// for a number of shards that is out of range.
     pub async fn add(&self, amount: i64) -> Result<(), Error> {
         let outcome = self.client.join(amount);
         // Callers that are ready to run add their amounts to the same request.
         yield_now().await;
-        // Twice at most: the request in flight when the amount was added, and the one that writes it.
+        // Twice at most: the request in flight when the amount was added, and the one that writes
+        // it.
         loop {
             if let Some(result) = outcome.get() {
                 return result.as_ref().copied().map_err(Error::for_another_caller);
@@ -230,7 +238,8 @@ impl Client {
         }
     }
 
-    /// Writes the sum of the session. While a request of it can still be carried out, no error says that it is not counted.
+    /// Writes the sum of the session. While a request of it can still be carried out, no error says
+    /// that it is not counted.
     async fn write(&self, session: &mut Session, shards: u8) -> Result<(), Error> {
         match self.in_rounds(session, shards).await {
             Err(error) if session.is_in_flight => {

@@ -54,7 +54,8 @@ impl Shard {
         if let Some(last) = last {
             return Some(last.number == write.number);
         }
-        // Writers leave the list at its end. One that has not written since then is behind all that have.
+        // Writers leave the list at its end. One that has not written since then is behind all that
+        // have.
         let is_complete = self.writers.len() < WRITERS_MAX;
         let has_earlier = self.writers.iter().any(|writer| before.contains(writer));
         (is_complete || has_earlier).then_some(false)
@@ -108,7 +109,8 @@ pub(super) struct NotAShard {
 
 pub(super) const COUNT: &str = "Count";
 const WRITERS: &str = "Writers";
-/// A client that waits for a response learns its outcome unless so many other clients write the shard meanwhile.
+/// A client that waits for a response learns its outcome unless so many other clients write the
+/// shard meanwhile.
 const WRITERS_MAX: usize = 32;
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use super::Keyring;
 use crate::client::{TableClient, TableServiceClient};
 
 impl TableServiceClient {
-    /// The same service with keys for the properties that are marked [`#[table(encrypt)]`](derive@crate::TableEntity#encrypt), in all
-    /// tables.
+    /// The same service with keys for the properties that are marked
+    /// [`#[table(encrypt)]`](derive@crate::TableEntity#encrypt), in all tables.
     #[must_use]
     pub fn with_encryption(&self, keyring: Keyring) -> Self {
         let mut service = self.clone();
@@ -17,7 +17,8 @@ impl TableServiceClient {
 }
 
 impl TableClient {
-    /// The same table with keys for the properties that are marked [`#[table(encrypt)]`](derive@crate::TableEntity#encrypt).
+    /// The same table with keys for the properties that are marked
+    /// [`#[table(encrypt)]`](derive@crate::TableEntity#encrypt).
     ///
     /// ```
     #[doc = include_str!("../../docs/encrypted.md")]

@@ -17,8 +17,9 @@ use crate::filter::Filter;
 use crate::query::select::sealed;
 use crate::query::{Column, SetColumn, column, incomparable, opaque_column};
 
-/// A column of entity `E` whose field is encrypted. It can be selected and patched. The service sees bytes, so it cannot
-/// be compared with; with `encrypt(eq)`, `EQ` is `true`, and equal values can be found.
+/// A column of entity `E` whose field is encrypted. It can be selected and patched. The service
+/// sees bytes, so it cannot be compared with; with `encrypt(eq)`, `EQ` is `true`, and equal values
+/// can be found.
 ///
 /// [`#[table(encrypt)]`](derive@crate::TableEntity#encrypt) has an example.
 pub struct EncryptedColumn<E, F, const EQ: bool = false>(Column<E, F>);
@@ -36,7 +37,8 @@ impl<E, F: Field, const EQ: bool> EncryptedColumn<E, F, EQ> {
 
 #[cfg(feature = "encryption")]
 impl<E, F: Field> EncryptedColumn<E, F, true> {
-    /// Equal to the literal. Entities that were written before the field was marked `encrypt(eq)` do not match.
+    /// Equal to the literal. Entities that were written before the field was marked `encrypt(eq)`
+    /// do not match.
     pub fn eq(&self, literal: impl crate::query::Literal<F::Value>) -> Filter<E> {
         match literal.into_value() {
             Ok(value) => {

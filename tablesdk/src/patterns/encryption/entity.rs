@@ -14,7 +14,8 @@ use super::keyring::Keys;
 use crate::entity::encrypted::EncryptedName;
 use crate::entity::{EntityError, EntityProblem, Schema, write_values};
 
-/// Encrypts and decrypts the properties of the entities of one type in one table, with the keys that were loaded.
+/// Encrypts and decrypts the properties of the entities of one type in one table, with the keys
+/// that were loaded.
 pub(crate) struct Cipher {
     keys: Arc<Keys>,
     /// In lower case.
@@ -111,8 +112,9 @@ impl Cipher {
         }
     }
 
-    /// An entity of a response with its properties decrypted. With a key, the entity must have been written under that key; otherwise
-    /// under the one that it has, in the partition if the response does not contain it.
+    /// An entity of a response with its properties decrypted. With a key, the entity must have been
+    /// written under that key; otherwise under the one that it has, in the partition if the
+    /// response does not contain it.
     pub(super) fn decrypt(
         &self,
         entity: &JsonEntity<'_>,

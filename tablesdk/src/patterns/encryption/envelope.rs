@@ -1,4 +1,5 @@
-//! One encrypted value: its bytes, and what they are bound to. This module knows neither entities nor where keys come from.
+//! One encrypted value: its bytes, and what they are bound to. This module knows neither entities
+//! nor where keys come from.
 //!
 //! ```text
 //! envelope    = 01 ‖ 01 ‖ key id (16) ‖ nonce (12) ‖ AES-256-GCM(cell key, nonce, type ‖ canonical value) ‖ tag (16)
@@ -357,7 +358,8 @@ mod tests {
             .fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
     }
 
-    /// The forms are those of the file, which `tests/foreign/encryption.py` reads with another library.
+    /// The forms are those of the file, which `tests/foreign/encryption.py` reads with another
+    /// library.
     #[test]
     fn forms_are_those_that_other_programs_read() {
         let file: Json = serde_json::from_str(include_str!("vectors.json")).unwrap();

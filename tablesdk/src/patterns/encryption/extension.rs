@@ -1,6 +1,8 @@
-//! Encrypts entities before they are sent, and decrypts what was read, for the types that have encrypted properties.
+//! Encrypts entities before they are sent, and decrypts what was read, for the types that have
+//! encrypted properties.
 //!
-//! An entity is encrypted once: every attempt sends the same bytes, and an ambiguous outcome is resolved by comparing them.
+//! An entity is encrypted once: every attempt sends the same bytes, and an ambiguous outcome is
+//! resolved by comparing them.
 
 use std::any::Any;
 use std::fmt;
@@ -77,9 +79,11 @@ impl Extend for Encrypts {
         Ok(())
     }
 
-    /// A token must not reveal a value that is compared with an encrypted property, not even to those who try all values: it has a keyed hash
-    /// of the value, which is what the property that finds it is made of. The key is the one that encrypted when the token was given out. All
-    /// clients have a key before it encrypts, and keep it afterwards. So each accepts the token, in whatever order it has its keys.
+    /// A token must not reveal a value that is compared with an encrypted property, not even to
+    /// those who try all values: it has a keyed hash of the value, which is what the property that
+    /// finds it is made of. The key is the one that encrypted when the token was given out. All
+    /// clients have a key before it encrypts, and keep it afterwards. So each accepts the token, in
+    /// whatever order it has its keys.
     fn prints(
         &self,
         schema: &'static Schema,
@@ -191,7 +195,8 @@ impl Cipher {
         Ok(Self::new(keyring.keys(), table.name(), schema))
     }
 
-    /// With the keys of the properties of the entity, or of the entities of the page, in a response.
+    /// With the keys of the properties of the entity, or of the entities of the page, in a
+    /// response.
     async fn for_response(
         table: &Table,
         schema: &Schema,

@@ -1,4 +1,5 @@
-//! The keys of a client, and when they are loaded. This module knows neither what they encrypt nor where they are stored.
+//! The keys of a client, and when they are loaded. This module knows neither what they encrypt nor
+//! where they are stored.
 
 use std::fmt;
 use std::pin::Pin;
@@ -12,7 +13,8 @@ use super::envelope::DataKey;
 use crate::error::Error;
 use crate::shared_call::SharedCall;
 
-/// The keys with which a client encrypts and decrypts properties. Cloning it is cheap; clones share the keys.
+/// The keys with which a client encrypts and decrypts properties. Cloning it is cheap; clones share
+/// the keys.
 ///
 /// ```
 #[doc = include_str!("../../docs/encrypted.md")]
@@ -46,8 +48,8 @@ struct LoadedKeys {
     keys: Arc<Keys>,
     /// By the clock of the source.
     loaded_at: Timestamp,
-    /// When keys were last loaded because the key of a value was not there. Who writes values with keys that do not exist causes no more
-    /// requests than one a minute.
+    /// When keys were last loaded because the key of a value was not there. Who writes values with
+    /// keys that do not exist causes no more requests than one a minute.
     fetched_at: Option<Timestamp>,
 }
 
@@ -119,7 +121,8 @@ impl Keyring {
         }
     }
 
-    /// Adds a key that decrypts what was written with it, and encrypts nothing: an older one, or one that is to encrypt soon.
+    /// Adds a key that decrypts what was written with it, and encrypts nothing: an older one, or
+    /// one that is to encrypt soon.
     #[must_use]
     pub fn also(self, key: LocalKey) -> Self {
         let key = key.into_data_key();
@@ -134,24 +137,28 @@ impl Keyring {
         keyring
     }
 
-    /// Makes a new key, which encrypts from an hour and a half later on: until then, all clients have loaded it, and their filters find
-    /// what is encrypted with it. Only for a keyring that was [opened](Self::open).
+    /// Makes a new key, which encrypts from an hour and a half later on: until then, all clients
+    /// have loaded it, and their filters find what is encrypted with it. Only for a keyring that
+    /// was [opened](Self::open).
     ///
-    /// Older keys stay and decrypt. If another client makes a new key at the same time, one of the two encrypts.
+    /// Older keys stay and decrypt. If another client makes a new key at the same time, one of the
+    /// two encrypts.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input) for a keyring of local keys; [`ErrorKind::Credential`](crate::ErrorKind::Credential)
-    /// when the provider does not wrap the key; and those of the service. A key that was stored and did not become the current one does no
-    /// harm.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) for a keyring of local keys;
+    /// [`ErrorKind::Credential`](crate::ErrorKind::Credential) when the provider does not wrap the
+    /// key; and those of the service. A key that was stored and did not become the current one does
+    /// no harm.
     pub async fn rotate(&self) -> Result<(), Error> {
         self.source()?.rotate().await?;
         // A load that is under way may have begun before.
         self.inner.load().await
     }
 
-    /// Wraps all keys with the key of the provider that wraps now, and returns how many had another: for a new version of the key in a vault.
-    /// The values stay as they are. Only for a keyring that was [opened](Self::open).
+    /// Wraps all keys with the key of the provider that wraps now, and returns how many had
+    /// another: for a new version of the key in a vault. The values stay as they are. Only for a
+    /// keyring that was [opened](Self::open).
     ///
     /// # Errors
     ///
@@ -196,7 +203,8 @@ impl Keyring {
         Ok(())
     }
 
-    /// Loads the keys if that is needed. Operations that need it at the same time share the requests, and the error.
+    /// Loads the keys if that is needed. Operations that need it at the same time share the
+    /// requests, and the error.
     async fn load(&self, is_needed: impl Fn(&LoadedKeys) -> bool) -> Result<(), Error> {
         if !self.inner.with_state(is_needed) {
             return Ok(());
@@ -221,7 +229,8 @@ impl Inner {
         };
         let now = source.now();
         let (known, loaded_at) = self.with_state(|state| {
-            // What is too old is unwrapped again, so that a key that the provider has withdrawn is no longer used.
+            // What is too old is unwrapped again, so that a key that the provider has withdrawn is
+            // no longer used.
             if now.abs_diff(state.loaded_at) >= MAX_AGE {
                 (Vec::new(), now)
             } else {

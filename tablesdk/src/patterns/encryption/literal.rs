@@ -1,5 +1,5 @@
-//! Values to compare with in a filter. Until it is sent, the filter holds them encrypted with a key of this process, so that neither its
-//! `Debug` nor an error can show one.
+//! Values to compare with in a filter. Until it is sent, the filter holds them encrypted with a key
+//! of this process, so that neither its `Debug` nor an error can show one.
 
 use std::sync::OnceLock;
 
@@ -16,12 +16,14 @@ pub(crate) fn encrypted_literal(value: &Value) -> Vec<u8> {
 }
 
 impl Cipher {
-    /// The filter as the service can answer it: each value is compared with what each key would store for it.
+    /// The filter as the service can answer it: each value is compared with what each key would
+    /// store for it.
     pub(crate) fn lookups(&self, filter: &Filter) -> Filter {
         self.lookups_with(filter, &self.keys().collect::<Vec<_>>())
     }
 
-    /// For each key, beginning with the current one: the filter with what this key would store for each value.
+    /// For each key, beginning with the current one: the filter with what this key would store for
+    /// each value.
     pub(crate) fn lookups_by_key(&self, filter: &Filter) -> Vec<Filter> {
         let current = self.current();
         let others = self.keys().filter(|key| key.id != current.id);

@@ -11,11 +11,12 @@ use zeroize::Zeroizing;
 use super::envelope::{DataKey, Secret, derive};
 use super::{ContentKey, KeyProvider, ProviderFuture, WrappedKey};
 
-/// A secret of 32 bytes with a name, from a file, a variable of the environment or a secret store. It encrypts values itself, see
-/// [`Keyring::new`](super::Keyring::new), or other keys.
+/// A secret of 32 bytes with a name, from a file, a variable of the environment or a secret store.
+/// It encrypts values itself, see [`Keyring::new`](super::Keyring::new), or other keys.
 ///
-/// The name is stored with what was encrypted, as a hash, and errors show it. A name belongs to one secret: a new secret gets a new name.
-/// `Debug` does not show the secret, and the memory is overwritten when the last clone is dropped.
+/// The name is stored with what was encrypted, as a hash, and errors show it. A name belongs to one
+/// secret: a new secret gets a new name. `Debug` does not show the secret, and the memory is
+/// overwritten when the last clone is dropped.
 ///
 /// ```
 /// use tablesdk::encryption::LocalKey;

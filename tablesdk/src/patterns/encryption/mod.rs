@@ -1,7 +1,7 @@
 //! Properties that only clients with a key can read: the keys, and the form of what is stored.
 //!
-//! A field marked `#[table(encrypt)]` is encrypted by the client before it is sent, and decrypted after it was read. See
-//! [the guide](crate::guide::encryption).
+//! A field marked `#[table(encrypt)]` is encrypted by the client before it is sent, and decrypted
+//! after it was read. See [the guide](crate::guide::encryption).
 //!
 //! Needs the feature `encryption`.
 

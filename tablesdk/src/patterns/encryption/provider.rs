@@ -9,11 +9,13 @@ use zeroize::Zeroizing;
 
 use super::envelope::{Secret, proof};
 
-/// Wraps and unwraps the keys that encrypt values: a key in a vault, or a [`LocalKey`](super::LocalKey). A [`Keyring`](super::Keyring) that
-/// is [opened](super::Keyring::open) with it keeps the wrapped keys in a table.
+/// Wraps and unwraps the keys that encrypt values: a key in a vault, or a
+/// [`LocalKey`](super::LocalKey). A [`Keyring`](super::Keyring) that is
+/// [opened](super::Keyring::open) with it keeps the wrapped keys in a table.
 ///
-/// It is asked once for each key when the keyring is opened, and again when the keys are an hour old. An implementation keeps nothing.
-/// Its error ends the operations that need the key, and must not contain the key.
+/// It is asked once for each key when the keyring is opened, and again when the keys are an hour
+/// old. An implementation keeps nothing. Its error ends the operations that need the key, and must
+/// not contain the key.
 ///
 /// For Azure Key Vault, with an HTTP client and a token of the program:
 ///
@@ -74,7 +76,8 @@ pub trait KeyProvider: Send + Sync + 'static {
 pub type ProviderFuture<'a, T> =
     Pin<Box<dyn Future<Output = Result<T, Box<dyn StdError + Send + Sync>>> + Send + 'a>>;
 
-/// The key that encrypts values. `Debug` does not show it, and its memory is overwritten when it is dropped.
+/// The key that encrypts values. `Debug` does not show it, and its memory is overwritten when it is
+/// dropped.
 ///
 /// ```
 /// use tablesdk::encryption::ContentKey;
@@ -115,8 +118,8 @@ pub struct WrappedKey {
 }
 
 impl WrappedKey {
-    /// The id of the key that wrapped it, as the table has it. Compare it before it becomes a part of a URL: who may write the table
-    /// chooses it.
+    /// The id of the key that wrapped it, as the table has it. Compare it before it becomes a part
+    /// of a URL: who may write the table chooses it.
     pub fn key_id(&self) -> &str {
         &self.key_id
     }

@@ -1,8 +1,9 @@
 //! Keys that are stored in a table, wrapped by a provider.
 //!
-//! Each key is a row that is written once, and wrapped anew under its ETag. The row `current` says which key encrypts; it is written under
-//! its ETag as well. A key is inserted, and known to be stored, before anything names it. So a client that ends in between leaves a key
-//! that is not used.
+//! Each key is a row that is written once, and wrapped anew under its ETag. The row `current` says
+//! which key encrypts; it is written under its ETag as well. A key is inserted, and known to be
+//! stored, before anything names it. So a client that ends in between leaves a key that is not
+//! used.
 
 use std::sync::Arc;
 
@@ -17,8 +18,9 @@ use crate::error::{CurrentState, Error};
 use crate::random::random_guid;
 
 impl Keyring {
-    /// A keyring whose keys are stored in a table, wrapped by a provider. The first client makes the first key. The table should have no other
-    /// entities. The first client needs the permission to add, update and delete in it, and all others the permission to read.
+    /// A keyring whose keys are stored in a table, wrapped by a provider. The first client makes
+    /// the first key. The table should have no other entities. The first client needs the
+    /// permission to add, update and delete in it, and all others the permission to read.
     ///
     /// ```
     #[doc = include_str!("../../docs/encrypted.md")]
@@ -33,8 +35,8 @@ impl Keyring {
     /// # }
     /// ```
     ///
-    /// Two requests, three more for the first key. The keys are loaded again, with one request, when they are an hour old and when an
-    /// entity has a key that is not loaded.
+    /// Two requests, three more for the first key. The keys are loaded again, with one request,
+    /// when they are an hour old and when an entity has a key that is not loaded.
     ///
     /// # Errors
     ///
@@ -108,7 +110,8 @@ impl StoredKeys {
         };
         match written {
             Err(error) if error.is_conflict() || error.is_precondition_failed() => Ok(()),
-            // The response was lost. No other client has made a key with this id, and any first key will do.
+            // The response was lost. No other client has made a key with this id, and any first key
+            // will do.
             Err(error) => match error.current() {
                 Some(CurrentState::Present(now)) if is_first || now.equals_sent() => Ok(()),
                 _ => Err(error),
@@ -192,7 +195,8 @@ impl StoredKeys {
         };
         let key = self.provider.unwrap(&wrapped).await;
         let key = key.map_err(Error::credential)?;
-        // Otherwise, who may write the rows could exchange their keys, and values would be encrypted with the key of another row.
+        // Otherwise, who may write the rows could exchange their keys, and values would be
+        // encrypted with the key of another row.
         if read::<Vec<u8>>(&self.table, row, PROOF)? == key.proof_of(id) {
             Ok(key)
         } else {

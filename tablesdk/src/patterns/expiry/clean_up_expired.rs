@@ -1,7 +1,9 @@
-//! `clean_up_expired`: deletes entities that have expired, found by a query or by the entries of their buckets.
+//! `clean_up_expired`: deletes entities that have expired, found by a query or by the entries of
+//! their buckets.
 //!
-//! Each is deleted under the ETag with which it was read after its expiry, so a write that prolongs it wins. An entry is read before its
-//! entity, and deleted after it under the ETag of then, as for any other deletion: see `index/across_partitions.rs`.
+//! Each is deleted under the ETag with which it was read after its expiry, so a write that prolongs
+//! it wins. An entry is read before its entity, and deleted after it under the ETag of then, as for
+//! any other deletion: see `index/across_partitions.rs`.
 
 use std::collections::HashSet;
 use std::marker::PhantomData;
@@ -34,7 +36,8 @@ use crate::patterns::index::indexes::indexes_of;
 use crate::patterns::index::rider::EntryRider;
 use crate::pipeline::{Effect, Table};
 
-/// Deletes expired entities. See [`TableClient::clean_up_expired`](crate::TableClient::clean_up_expired).
+/// Deletes expired entities. See
+/// [`TableClient::clean_up_expired`](crate::TableClient::clean_up_expired).
 #[must_use = "actions do nothing until awaited"]
 pub struct CleanUpExpired<'a, E> {
     table: Table,
@@ -46,16 +49,18 @@ pub struct CleanUpExpired<'a, E> {
 }
 
 impl TableClient {
-    /// Deletes entities that have [expired](derive@crate::TableEntity#expires) five minutes ago or earlier, by the clock of the service.
+    /// Deletes entities that have [expired](derive@crate::TableEntity#expires) five minutes ago or
+    /// earlier, by the clock of the service.
     ///
-    /// Each entity is deleted if it is still the version that was read, so a write that prolongs it wins. Its entries in indexes and its copies
-    /// are deleted with it. Several clients may run it at the same time, and beside writers. It can be dropped, or fail, after any request:
-    /// the next call continues.
+    /// Each entity is deleted if it is still the version that was read, so a write that prolongs it
+    /// wins. Its entries in indexes and its copies are deleted with it. Several clients may run it
+    /// at the same time, and beside writers. It can be dropped, or fail, after any request: the
+    /// next call continues.
     ///
-    /// With [buckets](derive@crate::TableEntity#buckets), it reads only what has expired, which is allowed where the client
-    /// [denies scans](crate::TableServiceClientBuilder::deny_scans), and no scan for
-    /// [`assert_no_scans`](crate::guide::testing#the-journal) of the test kit. Without, it scans the table, or reads one
-    /// [partition](CleanUpExpired::partition).
+    /// With [buckets](derive@crate::TableEntity#buckets), it reads only what has expired, which is
+    /// allowed where the client [denies scans](crate::TableServiceClientBuilder::deny_scans), and
+    /// no scan for [`assert_no_scans`](crate::guide::testing#the-journal) of the test kit. Without,
+    /// it scans the table, or reads one [partition](CleanUpExpired::partition).
     ///
     /// ```
     #[doc = include_str!("../../docs/sessions.md")]
@@ -68,8 +73,9 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// `TableNotFound`, and other errors of the service. [`ErrorKind::Input`](crate::ErrorKind::Input) where the client denies scans, and the
-    /// type has no buckets.
+    /// `TableNotFound`, and other errors of the service.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) where the client denies scans, and the type
+    /// has no buckets.
     pub fn clean_up_expired<'a, E: Expires>(&self) -> CleanUpExpired<'a, E> {
         CleanUpExpired::new(self.table().clone())
     }
@@ -79,9 +85,11 @@ impl TableClient {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExpiryReport {
-    /// The number of expired entities that were deleted, by this call or by another client at the same time.
+    /// The number of expired entities that were deleted, by this call or by another client at the
+    /// same time.
     pub removed: u64,
-    /// The number of entities that were found as expired, and were prolonged meanwhile. They are left as they are.
+    /// The number of entities that were found as expired, and were prolonged meanwhile. They are
+    /// left as they are.
     pub postponed: u64,
     /// True if the call ended at its [`max`](CleanUpExpired::max), so that another call may find
     /// more.
@@ -117,7 +125,8 @@ struct Chunk {
     with_others: Vec<(EntityChange, Option<Version>)>,
     /// Entries whose entities do not have them.
     left: Vec<Version>,
-    /// The entities that are deleted, here and in the chunk before, when others had already been read: one may have several entries.
+    /// The entities that are deleted, here and in the chunk before, when others had already been
+    /// read: one may have several entries.
     deleted: [HashSet<EntityKey>; 2],
 }
 
@@ -182,14 +191,15 @@ impl<'a, E: Expires> CleanUpExpired<'a, E> {
         }
     }
 
-    /// Deletes entities of one partition only. They are found by a query of this partition, also where there are buckets.
+    /// Deletes entities of one partition only. They are found by a query of this partition, also
+    /// where there are buckets.
     pub fn partition(mut self, partition: impl IntoPartitionKey) -> Self {
         self.partition = Some(partition.into_partition_key());
         self
     }
 
-    /// The maximum number of entities to look at; no limit by default. The next call continues with the others. Entities that cannot be
-    /// read do not count.
+    /// The maximum number of entities to look at; no limit by default. The next call continues with
+    /// the others. Entities that cannot be read do not count.
     pub const fn max(mut self, entities: u64) -> Self {
         self.max = entities;
         self
@@ -201,7 +211,8 @@ impl<'a, E: Expires> CleanUpExpired<'a, E> {
         self
     }
 
-    /// Sets a function that is called with the report so far, after every 1,000 entities and at the end.
+    /// Sets a function that is called with the report so far, after every 1,000 entities and at the
+    /// end.
     pub fn progress(mut self, report: impl FnMut(&ExpiryReport) + Send + 'a) -> Self {
         self.progress = Box::new(report);
         self
@@ -270,7 +281,8 @@ struct Removal<E> {
 }
 
 impl<E: Expires> Removal<E> {
-    /// Asks the service for its time, where no response has shown it. The condition by which expired entities are found depends on it.
+    /// Asks the service for its time, where no response has shown it. The condition by which
+    /// expired entities are found depends on it.
     async fn learn_time(&self) -> Result<(), Error> {
         let pipeline = &self.table.pipeline;
         if pipeline.knows_service_time() {
@@ -344,7 +356,8 @@ impl<E: Expires> Removal<E> {
         entries.boxed()
     }
 
-    /// Deletes the expired entities, and then their entries. Returns how many are gone, and how many were written since they were read.
+    /// Deletes the expired entities, and then their entries. Returns how many are gone, and how
+    /// many were written since they were read.
     async fn delete(&self, chunk: Chunk) -> Result<(u64, u64), Error> {
         let Chunk {
             alone,

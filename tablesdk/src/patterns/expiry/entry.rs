@@ -1,4 +1,5 @@
-//! When an entity expires: the condition of queries, the look at what was read, and the entry by which expired entities are found.
+//! When an entity expires: the condition of queries, the look at what was read, and the entry by
+//! which expired entities are found.
 //!
 //! Knows nothing of clocks and requests.
 
@@ -10,7 +11,8 @@ use crate::entity::key::{escape, unescaped};
 use crate::entity::{EntityError, PropertyReader, Schema, WritableEntity, write};
 use crate::patterns::index::entry::{Entry, Index, Kind, Owner};
 
-/// An entity that expires: a struct with a field marked [`#[table(expires)]`](derive@crate::TableEntity#expires).
+/// An entity that expires: a struct with a field marked
+/// [`#[table(expires)]`](derive@crate::TableEntity#expires).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not expire",
     label = "no struct with a field marked `expires`",
@@ -43,7 +45,8 @@ impl Schema {
             Tree::comparison(property, operator, Value::DateTime(instant))
         };
         let expired = |property| {
-            // SERVICE: a value of another type is less than any instant. It is to be reported, and not hidden.
+            // SERVICE: a value of another type is less than any instant. It is to be reported, and
+            // not hidden.
             compare(
                 property,
                 ComparisonOperator::GreaterThanOrEqual,
@@ -82,7 +85,8 @@ fn instant_of(entity: &JsonEntity<'_>, property: &str) -> Option<Timestamp> {
 }
 
 impl<E: Expires> Index<E> {
-    /// The entries by which expired entities are found: without properties of the entity, in partitions by time.
+    /// The entries by which expired entities are found: without properties of the entity, in
+    /// partitions by time.
     pub const fn expiry() -> Self {
         Self::new(
             const { &SCHEMA },
@@ -146,8 +150,8 @@ pub(crate) fn owner_of_key(row_key: &str) -> Option<EntityKey> {
     EntityKey::new(unescaped(partition).ok()?, unescaped(row).ok()?).ok()
 }
 
-/// The filter for the entries of entities that expire before an instant, or at it. The size of the buckets does not matter, since it may have
-/// been changed.
+/// The filter for the entries of entities that expire before an instant, or at it. The size of the
+/// buckets does not matter, since it may have been changed.
 pub(crate) fn entries_until<E: Expires>(instant: Timestamp) -> Tree {
     let partition =
         |operator, text: String| Tree::comparison("PartitionKey", operator, Value::from(text));

@@ -1,21 +1,26 @@
-//! Entries in other partitions than their entities. No transaction writes both, so they are written in an order that keeps them right:
+//! Entries in other partitions than their entities. No transaction writes both, so they are written
+//! in an order that keeps them right:
 //!
 //! 1. An entry that the entity gains is inserted. If it exists, it is written without a change.
 //! 2. The entity is written.
-//! 3. An entry that the entity no longer has is deleted, and one with other properties is replaced. Both are conditional on the version of
-//!    the entry that step 1 wrote or read.
-//! 4. Entries that were inserted for an inserted entity are written once more, without a change, under the same condition. Other clients
-//!    may have inserted and deleted the same entity between steps 1 and 2, with these entries; no version of the entity shows that.
+//! 3. An entry that the entity no longer has is deleted, and one with other properties is replaced.
+//!    Both are conditional on the version of the entry that step 1 wrote or read.
+//! 4. Entries that were inserted for an inserted entity are written once more, without a change,
+//!    under the same condition. Other clients may have inserted and deleted the same entity between
+//!    steps 1 and 2, with these entries; no version of the entity shows that.
 //!
-//! Where the network delivers each request twice and returns the second response, a write under an ETag is refused because of its own copy.
-//! That the entry has the right properties then does not show who wrote it, or when. So after a write that was refused, or got no response,
-//! the next one has an id, which is stored with the entry until its properties are written again.
+//! Where the network delivers each request twice and returns the second response, a write under an
+//! ETag is refused because of its own copy. That the entry has the right properties then does not
+//! show who wrote it, or when. So after a write that was refused, or got no response, the next one
+//! has an id, which is stored with the entry until its properties are written again.
 //!
-//! So a stored entity has its entries. A client that stops between two steps leaves an entry that no entity has, or one with properties of
-//! an earlier version: those who follow entries do not see it, and a repair mends it.
+//! So a stored entity has its entries. A client that stops between two steps leaves an entry that
+//! no entity has, or one with properties of an earlier version: those who follow entries do not see
+//! it, and a repair mends it.
 //!
-//! An entry that no entity has may be that of a write between steps 1 and 2. So a repair deletes it only when it is older than `GRACE`,
-//! and step 2 is not begun later than half of that after step 1. A write that gains the entry later writes it again, under another ETag.
+//! An entry that no entity has may be that of a write between steps 1 and 2. So a repair deletes it
+//! only when it is older than `GRACE`, and step 2 is not begun later than half of that time after
+//! step 1. A write that gains the entry later writes it again, under another ETag.
 
 use std::mem;
 use std::pin::pin;
@@ -153,18 +158,21 @@ impl Elsewhere {
         drop(self.each(run, step).await);
     }
 
-    /// Deletes what was inserted for entities that were not written. They are read: the refusal may be that of a duplicate.
+    /// Deletes what was inserted for entities that were not written. They are read: the refusal may
+    /// be that of a duplicate.
     pub(super) async fn withdraw(&mut self, run: &OperationRun<'_>) {
         drop(self.each(run, Step::Withdraw).await);
     }
 
-    /// Makes the entries what they have to be, where it is not known whether the entities were written. What no entity has stays: these
-    /// entities may be written late, and another write may have begun with the version that was read.
+    /// Makes the entries what they have to be, where it is not known whether the entities were
+    /// written. What no entity has stays: these entities may be written late, and another write may
+    /// have begun with the version that was read.
     pub(super) async fn settle(&mut self, run: &OperationRun<'_>) {
         drop(self.each(run, Step::Settle).await);
     }
 
-    /// Takes a step with each entry, several at a time, and with all of them to its end: it has to be known what was inserted.
+    /// Takes a step with each entry, several at a time, and with all of them to its end: it has to
+    /// be known what was inserted.
     async fn each(&mut self, run: &OperationRun<'_>, step: Step) -> Result<(), Error> {
         let handle = handle_of(run);
         let entries = mem::take(&mut self.entries);
@@ -225,7 +233,8 @@ impl Pending {
                     }
                     Before::Missing
                 }
-                // It is replaced even if it has these properties: a write that came before, and is slower, must not succeed.
+                // It is replaced even if it has these properties: a write that came before, and is
+                // slower, must not succeed.
                 Some(found) => Before::Present(found.etag),
                 None if self.body.is_none() => Before::Missing,
                 // A program that does not know the index has deleted it.
@@ -246,8 +255,9 @@ impl Pending {
                 Err(error) if error.is_conflict() || error.is_outcome_unknown() => error,
                 Err(error) => return Err(error),
             };
-            // Its properties are those of a stored entity, or of a write that comes first. It is written under the version that was
-            // read: without one, a write of unknown outcome would count as done, since the entry has the properties of it anyway.
+            // Its properties are those of a stored entity, or of a write that comes first. It is
+            // written under the version that was read: without one, a write of unknown outcome
+            // would count as done, since the entry has the properties of it anyway.
             if let Some(found) = read(run, table, &self.key).await? {
                 if self.is_of_other_type(&found) {
                     let (noun, name) = (self.index.noun(), self.index.name());
@@ -279,7 +289,8 @@ impl Pending {
         matches!(self.index.owner_of(&found.content), Owner::NoEntry)
     }
 
-    /// Writes the entry without a change: it gets another ETag. With an id, the entry shows afterwards that this write was carried out.
+    /// Writes the entry without a change: it gets another ETag. With an id, the entry shows
+    /// afterwards that this write was carried out.
     async fn touch(
         &self,
         run: &mut OperationRun<'_>,
@@ -312,8 +323,8 @@ impl Pending {
         }
     }
 
-    /// Reads the entry, then its entity, and makes the entry what it has to be, under the version that was read. `known` is a version
-    /// that no later write of the entity relies on.
+    /// Reads the entry, then its entity, and makes the entry what it has to be, under the version
+    /// that was read. `known` is a version that no later write of the entity relies on.
     async fn reconcile(
         &self,
         run: &mut OperationRun<'_>,

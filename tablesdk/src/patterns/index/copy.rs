@@ -1,4 +1,5 @@
-//! Copies: what is computed from an entity, and written together with it. A copy is an entity of its own, or a part of another one.
+//! Copies: what is computed from an entity, and written together with it. A copy is an entity of
+//! its own, or a part of another one.
 //!
 //! Knows nothing of how copies are written.
 
@@ -15,8 +16,10 @@ use crate::entity::{
 /// A copy that is computed from an entity of type `Source`, and written together with it:
 /// [`#[table(copy(…))]`](derive@crate::TableEntity#copy) of the source names it.
 ///
-/// Where the implementing type is a whole struct, each copy is an entity of its own, which the program reads, and does not write. Where it is
-/// a [projection](derive@crate::TableEntity#projection) with both keys, each copy is merged into the entity that it is a part of.
+/// Where the implementing type is a whole struct, each copy is an entity of its own, which the
+/// program reads, and does not write. Where it is a
+/// [projection](derive@crate::TableEntity#projection) with both keys, each copy is merged into the
+/// entity that it is a part of.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -76,9 +79,10 @@ use crate::entity::{
     note = "implement `CopyOf<{Source}> for {Self}`"
 )]
 pub trait CopyOf<Source>: Copied {
-    /// The copies of an entity. A pure function of what is stored: it gets the entity as it is read after the write, and it is called for
-    /// each entity that is read, because the copies to remove are computed from it. Copies with the same key are the same. After a change of the function, the copies that the one before made remain until a
-    /// [`repair`](crate::TableClient::repair).
+    /// The copies of an entity. A pure function of what is stored: it gets the entity as it is read
+    /// after the write, and it is called for each entity that is read, because the copies to remove
+    /// are computed from it. Copies with the same key are the same. After a change of the function,
+    /// the copies that the one before made remain until a [`repair`](crate::TableClient::repair).
     fn copies_of(source: &Source) -> impl IntoIterator<Item = Self>;
 }
 
@@ -129,7 +133,8 @@ impl<E: WritableEntity> Index<E> {
     }
 }
 
-/// Refuses at compile time a copy that cannot be marked, and a name for a part, which is not marked.
+/// Refuses at compile time a copy that cannot be marked, and a name for a part, which is not
+/// marked.
 #[track_caller]
 pub const fn check_copy<C: Copied>(is_named: bool) {
     if !C::IS_PART {

@@ -1,10 +1,12 @@
 //! The entries of indexes, which are written in one transaction with their entities.
 //!
-//! The ETag of an entity protects its entries: a transaction that writes an entry also writes the entity, under the version that was
-//! read, or inserts it. So the entries that are no longer right follow from what was read, and no other client changes them meanwhile.
+//! The ETag of an entity protects its entries: a transaction that writes an entry also writes the
+//! entity, under the version that was read, or inserts it. So the entries that are no longer right
+//! follow from what was read, and no other client changes them meanwhile.
 //!
-//! An entry of a unique index may belong to another entity: it is read before it is changed, and changed under its own ETag. The row
-//! key of any other entry contains the whole key of its entity, so it has one owner.
+//! An entry of a unique index may belong to another entity: it is read before it is changed, and
+//! changed under its own ETag. The row key of any other entry contains the whole key of its entity,
+//! so it has one owner.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +46,8 @@ pub(crate) enum EntryState {
 }
 
 impl EntryChange {
-    /// The name of the index, the key of the entry, and its state; `None` where the entity has no entry.
+    /// The name of the index, the key of the entry, and its state; `None` where the entity has no
+    /// entry.
     pub(crate) async fn state(
         &self,
         run: &mut OperationRun<'_>,
@@ -110,7 +113,8 @@ pub(crate) enum Compared {
     Unreadable,
 }
 
-/// Deletes an entry whose entity does not exist, or does not have it. If `is_dry`, nothing is deleted.
+/// Deletes an entry whose entity does not exist, or does not have it. If `is_dry`, nothing is
+/// deleted.
 pub(crate) async fn remove_orphan(
     run: &mut OperationRun<'_>,
     table: &TableName,
@@ -151,15 +155,17 @@ pub(super) static LAYER: Layer = Layer {
     commit: |run, commit, next| Box::pin(commit_with_entries(run, commit, next)),
 };
 
-/// Carries out changes together with the entries of their entities, and returns the new ETags of the entities. An error is that of the
-/// entity whose entry it is about. An [ambiguous](Error::is_ambiguous) error is not resolved yet.
+/// Carries out changes together with the entries of their entities, and returns the new ETags of
+/// the entities. An error is that of the entity whose entry it is about. An
+/// [ambiguous](Error::is_ambiguous) error is not resolved yet.
 async fn commit_with_entries(
     run: &mut OperationRun<'_>,
     commit: Commit<'_>,
     next: Next<'_>,
 ) -> Result<ETags, Error> {
     let slots = slots_of(commit.changes)?;
-    // Before anything is sent. An entry that is lost may already be missing, which only a read shows.
+    // Before anything is sent. An entry that is lost may already be missing, which only a read
+    // shows.
     let certain = |slot: &&Slot| slot.after.is_some() || !slot.is_read_first();
     let certain = slots.iter().filter(certain).count();
     let count = commit.changes.len();
@@ -235,7 +241,8 @@ async fn together(
         if error.is_ambiguous() || !error.is_out_of_date() {
             return Err(error);
         }
-        // The entry is not as expected: it was changed by another client, or by a program that does not know the index.
+        // The entry is not as expected: it was changed by another client, or by a program that does
+        // not know the index.
         let found = read(run, table, &slot.key).await?;
         if let Some(owner) = slot.judge(run, table, changes, found).await? {
             let (noun, name) = (slot.index.noun(), slot.index.name());
@@ -397,10 +404,11 @@ impl Slot {
         Some(EntityChange::of(table.clone(), kind, entity))
     }
 
-    /// Determines whether these changes may write the entry that was read. Returns the other entity that has the entry, where one of
-    /// these changes would gain it.
+    /// Determines whether these changes may write the entry that was read. Returns the other entity
+    /// that has the entry, where one of these changes would gain it.
     ///
-    /// An entry whose entity does not have it any more was left behind by a program that does not know the index.
+    /// An entry whose entity does not have it any more was left behind by a program that does not
+    /// know the index.
     async fn judge(
         &mut self,
         run: &mut OperationRun<'_>,

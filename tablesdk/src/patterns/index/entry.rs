@@ -1,4 +1,5 @@
-//! The indexes and copies of an entity: how an entry is made of the entity, and which entries a stored entity has.
+//! The indexes and copies of an entity: how an entry is made of the entity, and which entries a
+//! stored entity has.
 //!
 //! An entry is an entity of its own. Knows nothing of how entries are written.
 
@@ -11,8 +12,8 @@ use crate::entity::{
     WritableEntity, write,
 };
 
-/// An entry of an index: the properties of an entity under another row key, or under two other keys. What
-/// [`#[table(index(…))]`](derive@crate::TableEntity#index) generates is one.
+/// An entry of an index: the properties of an entity under another row key, or under two other
+/// keys. What [`#[table(index(…))]`](derive@crate::TableEntity#index) generates is one.
 ///
 /// It is read like an entity, and written with the entity.
 #[diagnostic::on_unimplemented(

@@ -18,8 +18,8 @@ use crate::pipeline::{OperationRun, Table};
 use crate::query::EntityStream;
 
 impl<E: TableEntity> GetEntity<E> {
-    /// Reads the entity that has this entry of an index: it can be written, and the entry cannot. One request more. The result is
-    /// `None` as well when the entity no longer has this entry.
+    /// Reads the entity that has this entry of an index: it can be written, and the entry cannot.
+    /// One request more. The result is `None` as well when the entity no longer has this entry.
     ///
     /// ```
     #[doc = include_str!("../../docs/indexed.md")]
@@ -39,8 +39,9 @@ impl<E: TableEntity> GetEntity<E> {
         FollowEntry { get: self }
     }
 
-    /// Reads the entry of an index as it is, without a look at its entity. In an index with entries in other partitions, it may be that of
-    /// an entity which was not written in the end, or has changed, and have the properties of an earlier version.
+    /// Reads the entry of an index as it is, without a look at its entity. In an index with entries
+    /// in other partitions, it may be that of an entity which was not written in the end, or has
+    /// changed, and have the properties of an earlier version.
     ///
     /// ```
     #[doc = include_str!("../../docs/indexed_elsewhere.md")]
@@ -59,8 +60,9 @@ impl<E: TableEntity> GetEntity<E> {
 }
 
 impl<I: IndexEntry> QueryEntities<I> {
-    /// Reads the entities that have the entries which the query finds: they can be written, and the entries cannot. One request more for
-    /// each entity. An entity that no longer has its entry is left out.
+    /// Reads the entities that have the entries which the query finds: they can be written, and the
+    /// entries cannot. One request more for each entity. An entity that no longer has its entry is
+    /// left out.
     ///
     /// ```
     #[doc = include_str!("../../docs/indexed.md")]
@@ -82,7 +84,8 @@ impl<I: IndexEntry> QueryEntities<I> {
     }
 }
 
-/// Reads the entity that has an entry of an index. See [`GetEntity::follow`](crate::action::GetEntity::follow).
+/// Reads the entity that has an entry of an index. See
+/// [`GetEntity::follow`](crate::action::GetEntity::follow).
 #[must_use = "actions do nothing until awaited"]
 pub struct FollowEntry<I> {
     get: GetEntity<I>,
@@ -109,7 +112,8 @@ impl<I: IndexEntry> FollowEntry<I> {
     }
 }
 
-/// Reads an entry of an index as it is. See [`GetEntity::unverified`](crate::action::GetEntity::unverified).
+/// Reads an entry of an index as it is. See
+/// [`GetEntity::unverified`](crate::action::GetEntity::unverified).
 #[must_use = "actions do nothing until awaited"]
 pub struct UnverifiedEntry<I> {
     get: GetEntity<I>,
@@ -145,8 +149,9 @@ impl<I: IndexEntry> FollowEntries<I> {
         Self { query }
     }
 
-    /// The entities as a stream, in the order of their entries; up to eight are read at a time. The stream yields an error for an entry or
-    /// an entity that cannot be read, and continues. Any other error ends it.
+    /// The entities as a stream, in the order of their entries; up to eight are read at a time. The
+    /// stream yields an error for an entry or an entity that cannot be read, and continues. Any
+    /// other error ends it.
     pub fn stream(self) -> EntityStream<Stored<I::Entity>> {
         let table = self.query.table.clone();
         let left_out = self.query.left_out;

@@ -1,6 +1,8 @@
-//! The indexes of a type, for its queries: which one would answer a query that reads more entities than it returns.
+//! The indexes of a type, for its queries: which one would answer a query that reads more entities
+//! than it returns.
 //!
-//! No query is changed by it: the entries of an index are of another type than the entities, so the caller names the index.
+//! No query is changed by it: the entries of an index are of another type than the entities, so the
+//! caller names the index.
 
 use std::slice;
 
@@ -49,7 +51,8 @@ impl Extend for Indexes {
         true
     }
 
-    /// The first of the indexes that narrow a query with that filter most. Those of a variant do not answer a query of its enum.
+    /// The first of the indexes that narrow a query with that filter most. Those of a variant do
+    /// not answer a query of its enum.
     fn advise(&self, schema: &'static Schema, filter: Option<&Tree>) -> Option<Advice> {
         if schema.has_variants() {
             return None;
@@ -70,9 +73,11 @@ impl Extend for Indexes {
 }
 
 impl Explanation {
-    /// The name of the [index](crate::guide::indexes) that would answer the query, where the query itself reads all entities of a
-    /// partition, or of the table, and its filter gives leading parts of the keys of that index. Printed, the explanation names the
-    /// methods to call. An index in the partitions of its entities answers for one partition, and one in other partitions for the whole table.
+    /// The name of the [index](crate::guide::indexes) that would answer the query, where the query
+    /// itself reads all entities of a partition, or of the table, and its filter gives leading
+    /// parts of the keys of that index. Printed, the explanation names the methods to call. An
+    /// index in the partitions of its entities answers for one partition, and one in other
+    /// partitions for the whole table.
     ///
     /// ```
     #[doc = include_str!("../../docs/indexed.md")]
@@ -89,7 +94,8 @@ impl Explanation {
     }
 }
 
-/// How many parts of the keys of the index the conditions give, and the calls that give them; `None` where no leading part is given.
+/// How many parts of the keys of the index the conditions give, and the calls that give them;
+/// `None` where no leading part is given.
 fn answer(index: &dyn AnyIndex, terms: &[&Tree]) -> Option<(usize, Advice)> {
     let name = index.name();
     let [partition, row] = index.key_parts();

@@ -1,9 +1,10 @@
 //! Indexes and copies: entities that are written together with another one, and lead to it.
 //!
-//! `#[table(index(…))]` and `#[table(copy(…))]` of the [derive](derive@crate::TableEntity#index) turn them on. Their entries are written by
-//! the verbs of the entity, in the same transaction where they are in its partition; [`follow`](crate::action::GetEntity::follow) reads the
-//! entities of entries, and [`repair`](crate::TableClient::repair) mends what other programs left. [The guide to
-//! indexes](crate::guide::indexes) is the page about it.
+//! `#[table(index(…))]` and `#[table(copy(…))]` of the [derive](derive@crate::TableEntity#index)
+//! turn them on. Their entries are written by the verbs of the entity, in the same transaction
+//! where they are in its partition; [`follow`](crate::action::GetEntity::follow) reads the entities
+//! of entries, and [`repair`](crate::TableClient::repair) mends what other programs left. [The
+//! guide to indexes](crate::guide::indexes) is the page about it.
 
 mod across_partitions;
 pub(crate) mod attach;

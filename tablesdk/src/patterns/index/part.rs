@@ -1,6 +1,8 @@
-//! A part of an entity that is computed from another entity of the partition: it is merged into the entity, which must exist.
+//! A part of an entity that is computed from another entity of the partition: it is merged into the
+//! entity, which must exist.
 //!
-//! A merge does not remove a property. Where the part has no value for a property that the entity has, the entity is replaced without it.
+//! A merge does not remove a property. Where the part has no value for a property that the entity
+//! has, the entity is replaced without it.
 
 use std::error::Error as StdError;
 
@@ -12,7 +14,8 @@ use super::entry::Entry;
 use crate::entity::write_values;
 use crate::error::Error;
 
-/// The content of the entity with the part, if it has properties that the part does not have; `None` where a merge is enough.
+/// The content of the entity with the part, if it has properties that the part does not have;
+/// `None` where a merge is enough.
 pub(super) fn replaced(entity: &Bytes, part: &Entry) -> Result<Option<Bytes>, Error> {
     let mut values = values_in(entity).map_err(Error::response)?;
     let count = values.len();

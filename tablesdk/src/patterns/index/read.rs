@@ -103,7 +103,8 @@ pub(super) fn handle_of(run: &OperationRun<'_>) -> PipelineHandle {
 const OPERATION: &str = "read entry of an index";
 /// The longest time from the write of an entry to that of its entity.
 pub(super) const GRACE: Duration = Duration::from_secs(3600);
-/// The property of an entry with the id of the write that was the last, where that write has one. No entry needs it.
+/// The property of an entry with the id of the write that was the last, where that write has one.
+/// No entry needs it.
 pub(super) const WRITE_ID: &str = "TablesdkWriteId";
 /// How many entries are read or written at a time.
 pub(super) const CONCURRENCY: usize = 8;

@@ -1,6 +1,8 @@
-//! `repair`: compares the entries of indexes with the entities that have them, and mends what differs.
+//! `repair`: compares the entries of indexes with the entities that have them, and mends what
+//! differs.
 //!
-//! It writes what every other write does, under the same ETags, so it runs beside writers and beside itself.
+//! It writes what every other write does, under the same ETags, so it runs beside writers and
+//! beside itself.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -33,7 +35,8 @@ use crate::error::{Error, ErrorKind};
 use crate::pipeline::{Effect, OperationRun, Table};
 use crate::query::{PageToken, fingerprint, of_token};
 
-/// Mends the entries of the indexes of an entity type. See [`TableClient::repair`](crate::TableClient::repair).
+/// Mends the entries of the indexes of an entity type. See
+/// [`TableClient::repair`](crate::TableClient::repair).
 #[must_use = "actions do nothing until awaited"]
 pub struct Repair<'a, E> {
     table: Table,
@@ -60,17 +63,18 @@ pub struct RepairReport {
     pub stale: u64,
     /// The number of entries whose entity does not exist, or does not have them.
     pub orphaned: u64,
-    /// The number of entries in other partitions that no entity has, and that were written in the last hour: their entity may be
-    /// written in a moment. A repair leaves them as they are, and a later one deletes them.
+    /// The number of entries in other partitions that no entity has, and that were written in the
+    /// last hour: their entity may be written in a moment. A repair leaves them as they are, and a
+    /// later one deletes them.
     pub recent: u64,
-    /// Entities that do not have their entry in a unique index, because another entity has it. A repair leaves them as they are: which
-    /// of the two is to change is for the program to decide.
+    /// Entities that do not have their entry in a unique index, because another entity has it. A
+    /// repair leaves them as they are: which of the two is to change is for the program to decide.
     pub conflicts: Vec<IndexConflict>,
     /// The errors of entities that cannot be read as this type, or as an entry of its indexes, and
     /// of entities whose entries cannot be written. These entities are left as they are.
     pub unreadable: Vec<String>,
-    /// In the report of [`progress`](Repair::progress), where another repair can [resume](Repair::resume_at) if this one does not end;
-    /// `None` when it has ended.
+    /// In the report of [`progress`](Repair::progress), where another repair can
+    /// [resume](Repair::resume_at) if this one does not end; `None` when it has ended.
     pub resume_at: Option<PageToken>,
     is_dry: bool,
 }
@@ -90,14 +94,17 @@ pub struct IndexConflict {
 }
 
 impl TableClient {
-    /// Compares the entries of the [indexes](derive@crate::TableEntity#index) of `E` with the entities, and mends what differs: missing
-    /// and stale entries are written, and entries without their entity are deleted. So it does with [copies](derive@crate::TableEntity#copy).
+    /// Compares the entries of the [indexes](derive@crate::TableEntity#index) of `E` with the
+    /// entities, and mends what differs: missing and stale entries are written, and entries without
+    /// their entity are deleted. So it does with [copies](derive@crate::TableEntity#copy).
     ///
-    /// Writes of this client keep the entries right. A repair is for an index that was added to a type with stored entities, and
-    /// after a program wrote entities that does not know the index. It runs beside writers: deploy the programs that write the index,
-    /// repair, and then deploy those that read it.
+    /// Writes of this client keep the entries right. A repair is for an index that was added to a
+    /// type with stored entities, and after a program wrote entities that does not know the index.
+    /// It runs beside writers: deploy the programs that write the index, repair, and then deploy
+    /// those that read it.
     ///
-    /// It reads each entity once, and for each of its entries sends three requests, 16 entities at a time. An entity whose entries are mended gets a new ETag, and keeps its properties.
+    /// It reads each entity once, and for each of its entries sends three requests, 16 entities at
+    /// a time. An entity whose entries are mended gets a new ETag, and keeps its properties.
     ///
     /// ```
     #[doc = include_str!("../../docs/indexed.md")]
@@ -118,8 +125,9 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// `TableNotFound`, and other errors of the service; the repair can be run again, or [resumed](Repair::resume_at). [`ErrorKind::Input`](crate::ErrorKind::Input) for an
-    /// entity whose entry cannot be written.
+    /// `TableNotFound`, and other errors of the service; the repair can be run again, or
+    /// [resumed](Repair::resume_at). [`ErrorKind::Input`](crate::ErrorKind::Input) for an entity
+    /// whose entry cannot be written.
     pub fn repair<'a, E: WritableEntity>(&self) -> Repair<'a, E> {
         Repair::new(self.table().clone())
     }
@@ -154,7 +162,8 @@ impl<'a, E: WritableEntity> Repair<'a, E> {
 
     /// Compares the entities of one partition only. Without it, the whole table is read.
     ///
-    /// Entries in other partitions that no entity has are found only by a repair of the whole table.
+    /// Entries in other partitions that no entity has are found only by a repair of the whole
+    /// table.
     pub fn partition(mut self, partition: impl IntoPartitionKey) -> Self {
         self.partition = Some(partition.into_partition_key());
         self
@@ -173,8 +182,8 @@ impl<'a, E: WritableEntity> Repair<'a, E> {
     }
 
     /// Resumes a repair that did not end, because of an error or the end of its process, at the
-    /// [position](RepairReport::resume_at) that its [`progress`](Self::progress) was called with last. Up to a page of 1,000 entities
-    /// is compared once more. The report counts from there.
+    /// [position](RepairReport::resume_at) that its [`progress`](Self::progress) was called with
+    /// last. Up to a page of 1,000 entities is compared once more. The report counts from there.
     ///
     /// The repair must be one of the same table, entity type and partition: anything else is
     /// [`ErrorKind::Input`](crate::ErrorKind::Input).
@@ -203,8 +212,8 @@ impl<'a, E: WritableEntity> Repair<'a, E> {
         self
     }
 
-    /// Sets a function that is called with the report so far: after every 100 entities or entries, after every page of them, and at the
-    /// end.
+    /// Sets a function that is called with the report so far: after every 100 entities or entries,
+    /// after every page of them, and at the end.
     pub fn progress(mut self, report: impl FnMut(&RepairReport) + Send + 'a) -> Self {
         self.progress = Box::new(report);
         self
@@ -407,7 +416,8 @@ async fn in_rounds<E: WritableEntity>(
         round += 1;
         let key = entity.key().clone();
         let failed = |error| run.annotate(Error::input(error)).with_key(&key);
-        // A merge without properties: it keeps the entity, and is refused if the entity was written since.
+        // A merge without properties: it keeps the entity, and is refused if the entity was written
+        // since.
         let body = write_values(&key, &[]).map_err(failed)?;
         let mut encoded = match EncodedEntity::with_content_of(&entity, body) {
             Ok(encoded) => encoded,

@@ -20,9 +20,10 @@ pub(super) struct TakenEntry {
 }
 
 impl Error {
-    /// The [unique index](derive@crate::TableEntity#index) in which another entity has the entry that the operation would have written:
-    /// the name of the type of its entries. Also the name of a [copy](derive@crate::TableEntity#copy) whose key another entity has, or
-    /// that has no entity to go into.
+    /// The [unique index](derive@crate::TableEntity#index) in which another entity has the entry
+    /// that the operation would have written: the name of the type of its entries. Also the name of
+    /// a [copy](derive@crate::TableEntity#copy) whose key another entity has, or that has no entity
+    /// to go into.
     ///
     /// ```
     #[doc = include_str!("../../docs/indexed.md")]

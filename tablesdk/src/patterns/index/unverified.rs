@@ -36,9 +36,9 @@ impl<E, S: Selection<E>> Selection<E> for Unverified<S> {
 impl<S> sealed::Sealed for Unverified<S> {}
 
 impl<I: IndexEntry, S: Selection<I>> QueryEntities<I, S> {
-    /// Reads the entries as they are, without a look at their entities: one request for a thousand. In an index with entries in other
-    /// partitions, an entry may be that of an entity which was not written in the end, or has changed. The properties may be those of an
-    /// earlier version.
+    /// Reads the entries as they are, without a look at their entities: one request for a thousand.
+    /// In an index with entries in other partitions, an entry may be that of an entity which was
+    /// not written in the end, or has changed. The properties may be those of an earlier version.
     ///
     /// ```
     #[doc = include_str!("../../docs/indexed_elsewhere.md")]

@@ -68,18 +68,19 @@ impl AcquireLease {
         }
     }
 
-    /// Says who holds the lease, for operators and for the error of a client that has lost it. It need not be unique.
+    /// Says who holds the lease, for operators and for the error of a client that has lost it. It
+    /// need not be unique.
     pub fn holder(mut self, name: impl Into<String>) -> Self {
         self.holder = name.into();
         self
     }
 
-    /// Waits for the lease that long, also while its holder is alive, and not [until it is known](Lease::acquire) whether
-    /// the holder is alive. [`Duration::ZERO`] is one look: it takes a lease that is free, and never one whose holder has stopped.
-    /// [`Duration::MAX`] is no limit.
+    /// Waits for the lease that long, also while its holder is alive, and not [until it is
+    /// known](Lease::acquire) whether the holder is alive. [`Duration::ZERO`] is one look: it takes
+    /// a lease that is free, and never one whose holder has stopped. [`Duration::MAX`] is no limit.
     ///
-    /// Clients that wait read the entity up to eight times in a duration, and at least every 5 seconds. They do not queue: any of them may
-    /// be the next one.
+    /// Clients that wait read the entity up to eight times in a duration, and at least every 5
+    /// seconds. They do not queue: any of them may be the next one.
     pub const fn wait(mut self, limit: Duration) -> Self {
         self.wait = Some(limit);
         self

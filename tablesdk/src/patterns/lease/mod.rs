@@ -1,4 +1,5 @@
-//! Leases: of several clients, one at a time does something, such as the monthly payroll. See [`Lease`].
+//! Leases: of several clients, one at a time does something, such as the monthly payroll. See
+//! [`Lease`].
 
 mod acquire;
 mod moment;
@@ -24,7 +25,8 @@ use crate::entity::key::IntoEntityKey;
 use crate::entity::{DynamicEntity, Stored};
 use crate::error::Error;
 
-/// The right to do something alone, for a time: an entity that one client at a time holds, renews and releases.
+/// The right to do something alone, for a time: an entity that one client at a time holds, renews
+/// and releases.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
@@ -57,30 +59,37 @@ use crate::error::Error;
 ///
 /// # What it guarantees
 ///
-/// A contender takes a lease over when its entity has not changed for the duration and a tenth of it, by the clock of the contender. The
-/// holder relies on it for nine tenths of the duration, counted from *before* it sent the request that renewed it. No clock is compared with
-/// that of another computer, so clocks may be wrong by hours. They may run up to a tenth too fast or too slow.
+/// A contender takes a lease over when its entity has not changed for the duration and a tenth of
+/// it, by the clock of the contender. The holder relies on it for nine tenths of the duration,
+/// counted from *before* it sent the request that renewed it. No clock is compared with that of
+/// another computer, so clocks may be wrong by hours. They may run up to a tenth too fast or too
+/// slow.
 ///
 /// * The [`token`](Self::token) of each acquisition is greater than all before it.
-/// * While [`is_held`](Self::is_held) is true, no other client holds the lease. A suspended computer counts the time, too: the client takes
-///   the longer of the times by the monotonic clock and by the system clock.
-/// * A lost response does not change who holds it, and neither does a request that arrives twice. Each acquisition has an id, and each
-///   write of it a number, which the client finds in the entity or does not.
+/// * While [`is_held`](Self::is_held) is true, no other client holds the lease. A suspended
+///   computer counts the time, too: the client takes the longer of the times by the monotonic clock
+///   and by the system clock.
+/// * A lost response does not change who holds it, and neither does a request that arrives twice.
+///   Each acquisition has an id, and each write of it a number, which the client finds in the
+///   entity or does not.
 ///
-/// It does **not** guarantee that something is done once. The next client gets the lease after a release, also one that waits for it at
-/// that moment: it looks first whether the work was done, for instance by an entity that is inserted with [`fence`](Self::fence).
+/// It does **not** guarantee that something is done once. The next client gets the lease after a
+/// release, also one that waits for it at that moment: it looks first whether the work was done,
+/// for instance by an entity that is inserted with [`fence`](Self::fence).
 ///
-/// It does **not** guarantee that the holder stops. Where both clocks of a computer stand still, as in a virtual machine that was paused, the
-/// holder believes too long that it holds the lease. A thread may pause between the check and the write, and a request may arrive late, long
-/// after another client took the lease over. A write that must not happen then has to be fenced:
+/// It does **not** guarantee that the holder stops. Where both clocks of a computer stand still, as
+/// in a virtual machine that was paused, the holder believes too long that it holds the lease. A
+/// thread may pause between the check and the write, and a request may arrive late, long after
+/// another client took the lease over. A write that must not happen then has to be fenced:
 ///
 /// * in the partition of the lease by [`fence`](Self::fence), exactly;
-/// * elsewhere by the token: the written entity has a property for it, and a writer with a smaller token is refused. See
-///   [the guide](crate::guide::leases);
-/// * for another system: it gets the token with each request, and refuses a smaller one than it has seen.
+/// * elsewhere by the token: the written entity has a property for it, and a writer with a smaller
+///   token is refused. See [the guide](crate::guide::leases);
+/// * for another system: it gets the token with each request, and refuses a smaller one than it has
+///   seen.
 ///
-/// The entity is never deleted, because the tokens would start again. A client that acquires a lease and stops before it has the response
-/// leaves it held for one duration.
+/// The entity is never deleted, because the tokens would start again. A client that acquires a
+/// lease and stops before it has the response leaves it held for one duration.
 pub struct Lease {
     table: TableClient,
     /// The entity as this client has written it.
@@ -88,38 +97,46 @@ pub struct Lease {
     tenure: Tenure,
     /// Before the request that wrote the entity was sent.
     since: Moment,
-    /// The version before the last fenced batch, and when the batch was made. A version after it is that of the batch.
+    /// The version before the last fenced batch, and when the batch was made. A version after it is
+    /// that of the batch.
     fenced: Option<(ETag, Moment)>,
     is_lost: bool,
 }
 
 impl Lease {
-    /// Acquires a lease for a time, which a [renewal](Self::renew) extends: `None` if another client holds it.
+    /// Acquires a lease for a time, which a [renewal](Self::renew) extends: `None` if another
+    /// client holds it.
     ///
     /// The key is that of the entity of the lease, which is created at the first time.
     ///
     /// # How long it waits
     ///
-    /// A free lease is acquired at once. Otherwise, the call watches the entity until it is known whether its holder is alive. It looks
-    /// eight times in the duration of the holder's lease, and at least every 5 seconds, and ends at the look that shows that the holder
+    /// A free lease is acquired at once. Otherwise, the call watches the entity until it is known
+    /// whether its holder is alive. It looks eight times in the duration of the holder's lease, and
+    /// at least every 5 seconds, and ends at the look that shows that the holder
     ///
-    /// * has renewed the lease: the result is `None`. A holder in [`renew_while`](Self::renew_while) renews when a third of the duration has
-    ///   passed, so with a lease of a minute, the call waits up to 25 seconds;
+    /// * has renewed the lease: the result is `None`. A holder in
+    ///   [`renew_while`](Self::renew_while) renews when a third of the duration has passed, so with
+    ///   a lease of a minute, the call waits up to 25 seconds;
     /// * has released the lease: the call takes it;
-    /// * has changed nothing for the duration and a tenth of it, which is 66 seconds for a minute: the call takes the lease over.
+    /// * has changed nothing for the duration and a tenth of it, which is 66 seconds for a minute:
+    ///   the call takes the lease over.
     ///
-    /// So a call waits at most 1.1 times the duration that the **holder** has chosen, and for its requests. A handler that cannot wait so
-    /// long says [`wait(Duration::ZERO)`](AcquireLease::wait) for one look, or another limit. The deadline of the
-    /// [policy](crate::RetryPolicy::deadline) is that of each request: it does not end the waiting.
+    /// So a call waits at most 1.1 times the duration that the **holder** has chosen, and for its
+    /// requests. A handler that cannot wait so long says
+    /// [`wait(Duration::ZERO)`](AcquireLease::wait) for one look, or another limit. The deadline of
+    /// the [policy](crate::RetryPolicy::deadline) is that of each request: it does not end the
+    /// waiting.
     ///
-    /// A short duration means that another client soon takes over after the holder has stopped, and a long one that the holder survives
-    /// long failures of the network. A minute is a good start.
+    /// A short duration means that another client soon takes over after the holder has stopped, and
+    /// a long one that the holder survives long failures of the network. A minute is a good start.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Input`](crate::ErrorKind::Input) for a duration below a millisecond.
-    /// [`ErrorKind::Data`](crate::ErrorKind::Data) when the entity under the key is not that of a lease. After
-    /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), the lease may be held for one duration.
+    /// [`ErrorKind::Data`](crate::ErrorKind::Data) when the entity under the key is not that of a
+    /// lease. After [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), the lease may
+    /// be held for one duration.
     pub fn acquire(
         table: &TableClient,
         key: impl IntoEntityKey,
@@ -128,7 +145,8 @@ impl Lease {
         AcquireLease::new(table, key.into_entity_key(), duration)
     }
 
-    /// The number of this acquisition, which is greater than those of all before it: the *fencing token*. It does not change with a renewal.
+    /// The number of this acquisition, which is greater than those of all before it: the *fencing
+    /// token*. It does not change with a renewal.
     pub const fn token(&self) -> i64 {
         self.tenure.token
     }
@@ -160,34 +178,39 @@ impl Lease {
 
     /// Renews the lease for its whole duration. A good time is when a third of it has passed.
     ///
-    /// If the future is dropped, the lease may have been renewed or not; the next renewal finds out.
+    /// If the future is dropped, the lease may have been renewed or not; the next renewal finds
+    /// out.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::LeaseLost`](crate::ErrorKind::LeaseLost) when another client has taken the lease over. After another error, the client
-    /// holds the lease as long as [`is_held`](Self::is_held) is true, and may call this again. It may also do so later: the lease is renewed
-    /// if no other client has acquired it since.
+    /// [`ErrorKind::LeaseLost`](crate::ErrorKind::LeaseLost) when another client has taken the
+    /// lease over. After another error, the client holds the lease as long as
+    /// [`is_held`](Self::is_held) is true, and may call this again. It may also do so later: the
+    /// lease is renewed if no other client has acquired it since.
     pub async fn renew(&mut self) -> Result<(), Error> {
         self.write("renew lease", self.tenure.duration).await
     }
 
     /// Gives the lease up, so that another client can acquire it at once.
     ///
-    /// A lease that is dropped without this call is free for a client that has seen its entity unchanged for its duration and a tenth of it.
+    /// A lease that is dropped without this call is free for a client that has seen its entity
+    /// unchanged for its duration and a tenth of it.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::LeaseLost`](crate::ErrorKind::LeaseLost) when another client had taken the lease over. After another error, the lease may
-    /// be held until its duration is over.
+    /// [`ErrorKind::LeaseLost`](crate::ErrorKind::LeaseLost) when another client had taken the
+    /// lease over. After another error, the lease may be held until its duration is over.
     pub async fn release(mut self) -> Result<(), Error> {
         self.write("release lease", Duration::ZERO).await
     }
 
-    /// Adds a write of the lease to a batch in its partition, as one of its 100 changes. If another client has taken the lease over, the batch fails with
-    /// [`is_precondition_failed`](Error::is_precondition_failed), and changes nothing. If the batch succeeds, it has renewed the lease.
+    /// Adds a write of the lease to a batch in its partition, as one of its 100 changes. If another
+    /// client has taken the lease over, the batch fails with
+    /// [`is_precondition_failed`](Error::is_precondition_failed), and changes nothing. If the batch
+    /// succeeds, it has renewed the lease.
     ///
-    /// The batch may also fail in this way after a fenced batch or a renewal whose response was lost. [`renew`](Self::renew) then shows
-    /// whether the lease is still held.
+    /// The batch may also fail in this way after a fenced batch or a renewal whose response was
+    /// lost. [`renew`](Self::renew) then shows whether the lease is still held.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
@@ -220,13 +243,15 @@ impl Lease {
 
     /// Runs a future, and renews the lease whenever a third of its duration has passed.
     ///
-    /// When the lease is lost, or could not be renewed in time, the future is dropped at its next `.await`. The renewal runs in the same
-    /// task: a future that blocks the thread prevents it. A renewal that is under way when the future ends is awaited. What the future
-    /// writes is not fenced, so it takes the [`token`](Self::token) with it.
+    /// When the lease is lost, or could not be renewed in time, the future is dropped at its next
+    /// `.await`. The renewal runs in the same task: a future that blocks the thread prevents it. A
+    /// renewal that is under way when the future ends is awaited. What the future writes is not
+    /// fenced, so it takes the [`token`](Self::token) with it.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::LeaseLost`](crate::ErrorKind::LeaseLost). The future may have done a part of its work.
+    /// [`ErrorKind::LeaseLost`](crate::ErrorKind::LeaseLost). The future may have done a part of
+    /// its work.
     pub async fn renew_while<F: IntoFuture>(&mut self, work: F) -> Result<F::Output, Error> {
         let mut work = pin!(work.into_future());
         loop {
@@ -244,8 +269,9 @@ impl Lease {
             });
             if let Some(done) = done.await? {
                 if is_renewing.load(Ordering::Relaxed) {
-                    // Without its response, the version of the entity would be unknown, and a fenced batch refused. Whether it succeeds
-                    // makes no difference to the work, which has ended.
+                    // Without its response, the version of the entity would be unknown, and a
+                    // fenced batch refused. Whether it succeeds makes no difference to the work,
+                    // which has ended.
                     let _ = renewal.await;
                 }
                 return Ok(done);
@@ -312,7 +338,8 @@ impl Lease {
                     .as_ref()
                     .is_some_and(|it| it.writes == self.tenure.writes);
             match now {
-                // A write of this client, of which it has no response: this one, a renewal, or a fenced batch.
+                // A write of this client, of which it has no response: this one, a renewal, or a
+                // fenced batch.
                 Some(now) if is_ours => self.entity.written(now.etag().clone()),
                 // A contender may have been faster than the response to the release.
                 _ if was_lost && duration.is_zero() => return Ok(()),
@@ -397,5 +424,6 @@ impl Lost {
     }
 }
 
-/// How often a write of the lease is tried again that met a version which this client has written itself.
+/// How often a write of the lease is tried again that met a version which this client has written
+/// itself.
 const ROUNDS: u32 = 4;

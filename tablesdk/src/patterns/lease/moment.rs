@@ -23,8 +23,8 @@ impl Moment {
         }
     }
 
-    /// The time since then: the longer one of the two clocks. The monotonic clock of some systems stands still while the computer is
-    /// suspended, and the system's clock may be set back.
+    /// The time since then: the longer one of the two clocks. The monotonic clock of some systems
+    /// stands still while the computer is suspended, and the system's clock may be set back.
     pub(super) fn elapsed(self, table: &TableClient) -> Duration {
         let now = Self::now(table);
         let by_system = if now.system > self.system {

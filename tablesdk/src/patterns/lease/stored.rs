@@ -10,8 +10,8 @@ use crate::error::Error;
 /// One acquisition, as the entity of the lease has it.
 #[derive(Clone, Debug)]
 pub(super) struct Tenure {
-    /// Another one for each attempt to acquire the lease. Without it, two contenders whose responses were lost would both take the token
-    /// for their own.
+    /// Another one for each attempt to acquire the lease. Without it, two contenders whose
+    /// responses were lost would both take the token for their own.
     pub(super) id: Guid,
     pub(super) token: i64,
     /// How often this acquisition was written: a client knows its own write by it.

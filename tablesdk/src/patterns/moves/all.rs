@@ -1,4 +1,5 @@
-//! `move_to` of a query: moves what the query finds, by way of a bulk run of inserts, each batch of which is followed by its deletes.
+//! `move_to` of a query: moves what the query finds, by way of a bulk run of inserts, each batch of
+//! which is followed by its deletes.
 
 use std::collections::HashMap;
 use std::mem::take;
@@ -24,7 +25,8 @@ use crate::error::CurrentState;
 use crate::pipeline::Table;
 use crate::query::{Keys, Resolve, Selection};
 
-/// Moves what a query finds into another table. See [`QueryEntities::move_to`](crate::action::QueryEntities::move_to).
+/// Moves what a query finds into another table. See
+/// [`QueryEntities::move_to`](crate::action::QueryEntities::move_to).
 ///
 /// ```
 #[doc = include_str!("../../docs/employees.md")]
@@ -85,7 +87,8 @@ impl MoveAll<'_> {
         }
     }
 
-    /// Replaces other entities that the target has under the keys. Without this option, they are failures.
+    /// Replaces other entities that the target has under the keys. Without this option, they are
+    /// failures.
     pub const fn overwrite(mut self) -> Self {
         self.overwrite = true;
         self
@@ -124,7 +127,8 @@ fn encode(entity: &Stored<DynamicEntity>) -> Input {
     }
 }
 
-/// Inserts the entities into the target as a batch, and then deletes them. Moves those alone that the target refuses.
+/// Inserts the entities into the target as a batch, and then deletes them. Moves those alone that
+/// the target refuses.
 async fn move_batch(
     table: Table,
     target: Table,
@@ -165,7 +169,8 @@ async fn move_batch(
     moved
 }
 
-/// Deletes what was inserted into the target, and removes the copies of the entities that were changed.
+/// Deletes what was inserted into the target, and removes the copies of the entities that were
+/// changed.
 async fn delete(
     table: &Table,
     target: &Table,
@@ -191,7 +196,8 @@ async fn delete(
         .map(|(index, _)| *index)
         .chain(rejected.map(|failure| failure.index));
     for index in stay {
-        // If a response was lost, the entity may have been deleted and then inserted anew: the copy may be all that there is of it.
+        // If a response was lost, the entity may have been deleted and then inserted anew: the copy
+        // may be all that there is of it.
         if let Some((key, Some(etag))) = copies.get(&index).filter(|_| deleted.ambiguous.is_none())
         {
             moved.requests += 1;

@@ -1,12 +1,13 @@
 //! `move_to`: writes an entity into another table, and then deletes it where it was.
 //!
-//! The entity is never in neither table: it is deleted under the ETag with which it was read, after that version was written into the
-//! target. A mover writes over what the target has only under the ETag of the target's entity, which it read *before* it found the
-//! source unchanged. So a mover with an old version fails if another one with a newer version was there in between. That is why
+//! The entity is never in neither table: it is deleted under the ETag with which it was read, after
+//! that version was written into the target. A mover writes over what the target has only under the
+//! ETag of the target's entity, which it read *before* it found the source unchanged. So a mover
+//! with an old version fails if another one with a newer version was there in between. That is why
 //! even an equal entity in the target is written again.
 //!
-//! A mover that finds the source changed removes its copy. Who writes an equal entity again takes over this duty: the mover that inserted it
-//! cannot remove it any more.
+//! A mover that finds the source changed removes its copy. Who writes an equal entity again takes
+//! over this duty: the mover that inserted it cannot remove it any more.
 
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch};
@@ -44,7 +45,8 @@ impl<E: WritableEntity> MoveEntity<E> {
         }
     }
 
-    /// Replaces another entity that the target has under the key. Without this option, the move is then refused.
+    /// Replaces another entity that the target has under the key. Without this option, the move is
+    /// then refused.
     pub const fn overwrite(mut self) -> Self {
         self.overwrite = true;
         self
@@ -124,8 +126,8 @@ pub(super) fn with_options(mut target: Table, table: &Table) -> Table {
     target
 }
 
-/// Moves a version of an entity, and returns its ETag in the target. After an error, the entity is still where it was, unless the outcome is
-/// unknown: then it may be in the target alone.
+/// Moves a version of an entity, and returns its ETag in the target. After an error, the entity is
+/// still where it was, unless the outcome is unknown: then it may be in the target alone.
 pub(super) async fn move_version(
     table: &Table,
     target: &Table,
@@ -138,7 +140,8 @@ pub(super) async fn move_version(
     match write(table, kind, moving.deleted.clone(), None, is_gone).await {
         Ok(_) => Ok(etag),
         Err(error) => {
-            // The entity was changed, or the client may not delete it. While the outcome is unknown, the copy may be all that there is.
+            // The entity was changed, or the client may not delete it. While the outcome is
+            // unknown, the copy may be all that there is.
             let is_to_remove = match before {
                 Before::Nothing => true,
                 // A copy of the version that is still at the source is adopted by the next move.
@@ -157,12 +160,14 @@ pub(super) async fn move_version(
 #[derive(Clone, Copy)]
 enum Before {
     Nothing,
-    /// The same properties: a copy by this mover, by one that ended, or by one that moves the entity at the same time.
+    /// The same properties: a copy by this mover, by one that ended, or by one that moves the
+    /// entity at the same time.
     Equal,
     Another,
 }
 
-/// Deletes the copy in the target, if no other client has written it. A copy that cannot be deleted is found by the next move.
+/// Deletes the copy in the target, if no other client has written it. A copy that cannot be deleted
+/// is found by the next move.
 pub(super) async fn remove_copy(target: &Table, deleted: EncodedEntity, etag: ETag) {
     let kind = ChangeKind::Delete(IfMatch::ETag(etag));
     drop(write(target, kind, deleted, None, |_| true).await);
@@ -233,7 +238,8 @@ async fn put(
             riders: riders_over(&there).map_err(failed)?,
             ..moving.inserted.clone()
         };
-        // It may be this mover that has written it since: a network may deliver each request twice. A marker shows that.
+        // It may be this mover that has written it since: a network may deliver each request twice.
+        // A marker shows that.
         let exactly_once = (round > 1 && is_equal).then_some(KeepMarker::NOT);
         match write(target, kind, replacement, exactly_once, is_written_since).await? {
             Ok(etag) => {

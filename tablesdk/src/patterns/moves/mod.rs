@@ -1,7 +1,9 @@
-//! Moves of entities into another table, which may be in another account: one by one, and all that a query finds.
+//! Moves of entities into another table, which may be in another account: one by one, and all that
+//! a query finds.
 //!
-//! [`TableClient::move_to`] moves one entity, and [`QueryEntities::move_to`] moves many, several batches at a time. An entity is never in
-//! neither table. [The guide to archives](crate::guide::archive) shows when to use it.
+//! [`TableClient::move_to`] moves one entity, and [`QueryEntities::move_to`] moves many, several
+//! batches at a time. An entity is never in neither table. [The guide to
+//! archives](crate::guide::archive) shows when to use it.
 
 mod all;
 mod entity;
@@ -17,18 +19,22 @@ use crate::entity::{Stored, TableEntity, WritableEntity};
 use crate::query::Selection;
 
 impl TableClient {
-    /// Moves an entity into another table, which may be in another account, and returns it as it is stored there. It must be the version
-    /// that was read.
+    /// Moves an entity into another table, which may be in another account, and returns it as it is
+    /// stored there. It must be the version that was read.
     ///
-    /// The entity is written into the target, and then deleted here. For a moment it is in both tables; it is never in neither. A
-    /// program that ends in between leaves it in both, and running the move again finishes it.
+    /// The entity is written into the target, and then deleted here. For a moment it is in both
+    /// tables; it is never in neither. A program that ends in between leaves it in both, and
+    /// running the move again finishes it.
     ///
-    /// The entity is moved as it is stored, with all its properties: a change of the value that was not written is not moved. The
-    /// timestamp in the target is that of the move. Entries of [indexes](derive@crate::TableEntity#index) are deleted here and written there.
+    /// The entity is moved as it is stored, with all its properties: a change of the value that was
+    /// not written is not moved. The timestamp in the target is that of the move. Entries of
+    /// [indexes](derive@crate::TableEntity#index) are deleted here and written there.
     ///
-    /// If the target has an entity under the key that differs, the move is refused: [`Error::current`](crate::Error::current) returns that
-    /// entity, and [`overwrite`](MoveEntity::overwrite) replaces it. An entity that another client deletes during the move may still
-    /// end in the target. Three requests; six if the target has the entity already.
+    /// If the target has an entity under the key that differs, the move is refused:
+    /// [`Error::current`](crate::Error::current) returns that entity, and
+    /// [`overwrite`](MoveEntity::overwrite) replaces it. An entity that another client deletes
+    /// during the move may still end in the target. Three requests; six if the target has the
+    /// entity already.
     ///
     /// ```
     #[doc = include_str!("../../docs/employees.md")]
@@ -46,22 +52,26 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// `UpdateConditionNotSatisfied` when the entity was written since it was read; what the move had written into the target is removed
-    /// again. `ResourceNotFound` when it no longer exists, `EntityAlreadyExists` when the target has another entity, `TableNotFound`.
+    /// `UpdateConditionNotSatisfied` when the entity was written since it was read; what the move
+    /// had written into the target is removed again. `ResourceNotFound` when it no longer exists,
+    /// `EntityAlreadyExists` when the target has another entity, `TableNotFound`.
     /// [`ErrorKind::Input`](crate::ErrorKind::Input) when both tables are the same.
-    /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when no response shows whether the entity was written or deleted: it
-    /// is in one of the tables or in both. [`Error::table`](crate::Error::table) returns the table of the request that failed.
+    /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when no response shows
+    /// whether the entity was written or deleted: it is in one of the tables or in both.
+    /// [`Error::table`](crate::Error::table) returns the table of the request that failed.
     pub fn move_to<E: WritableEntity>(&self, target: &Self, entity: Stored<E>) -> MoveEntity<E> {
         MoveEntity::new(self.table().clone(), target.table().clone(), entity)
     }
 }
 
 impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
-    /// Moves the entities that the query finds into another table, which may be in another account, in batches, several at a time. An
-    /// entity that was changed since the query found it stays, and is counted as [changed](crate::action::BulkProgress::changed).
+    /// Moves the entities that the query finds into another table, which may be in another account,
+    /// in batches, several at a time. An entity that was changed since the query found it stays,
+    /// and is counted as [changed](crate::action::BulkProgress::changed).
     ///
-    /// Each entity is moved as [`TableClient::move_to`] moves one: with all its properties, and never in neither table. After an error or
-    /// the end of the program, some are in both, and the same move can be run again: the query is the list of what is left to do.
+    /// Each entity is moved as [`TableClient::move_to`] moves one: with all its properties, and
+    /// never in neither table. After an error or the end of the program, some are in both, and the
+    /// same move can be run again: the query is the list of what is left to do.
     ///
     /// ```
     #[doc = include_str!("../../docs/employees.md")]
@@ -92,9 +102,10 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     ///
     /// # Errors
     ///
-    /// [`BulkError`](crate::action::BulkError) when the query fails, when both tables are the same, or when the run ends early. An entity that
-    /// the target has with other properties is a [failure](crate::action::BulkReport::failures), unless
-    /// [`overwrite`](MoveAll::overwrite) is set.
+    /// [`BulkError`](crate::action::BulkError) when the query fails, when both tables are the same,
+    /// or when the run ends early. An entity that the target has with other properties is a
+    /// [failure](crate::action::BulkReport::failures), unless [`overwrite`](MoveAll::overwrite) is
+    /// set.
     pub fn move_to<'a>(self, target: &TableClient) -> MoveAll<'a> {
         const { check_not_encrypted::<E>() }
         MoveAll::new(self, target.table().clone())

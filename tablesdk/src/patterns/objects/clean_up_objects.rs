@@ -1,7 +1,8 @@
 //! Deletes the objects that no entity names.
 //!
-//! The order makes it safe beside writers. The objects are listed first, and the entities are read afterwards, so an object that is
-//! listed and old has an entity before the read, if it ever gets one. The entities are read twice: an entity that is moved to another key during the first read,
+//! The order makes it safe beside writers. The objects are listed first, and the entities are read
+//! afterwards, so an object that is listed and old has an entity before the read, if it ever gets
+//! one. The entities are read twice: an entity that is moved to another key during the first read,
 //! from behind the reader to before it, is found by the second.
 
 use std::collections::HashMap;
@@ -25,15 +26,18 @@ use crate::query::Selection;
 ///
 /// It is safe beside programs that put objects and write entities, and beside itself, as long as
 ///
-/// * the queries together return what *every* entity names that names objects below the prefix, also the entities of other types and tables. If
-///   entities are [moved](crate::TableClient::move_to), the query of the source comes before that of the target.
-/// * an entity names its object within the given age after the object was put, and a reference that an entity no longer has is not written
-///   into another entity later on. A [step](crate::guide::outbox) of an outbox does that: where steps write references, first
+/// * the queries together return what *every* entity names that names objects below the prefix,
+///   also the entities of other types and tables. If entities are
+///   [moved](crate::TableClient::move_to), the query of the source comes before that of the target.
+/// * an entity names its object within the given age after the object was put, and a reference that
+///   an entity no longer has is not written into another entity later on. A
+///   [step](crate::guide::outbox) of an outbox does that: where steps write references, first
 ///   [`drain`](crate::outbox::Outbox::drain) the outbox, and see that no step is poisoned.
 ///
-/// If an entity cannot be read, it ends with that error before it deletes anything. Objects with other names than `put` makes stay, as do
-/// objects in a deeper folder. The age is by the clock of the store: it puts and deletes an empty object to learn its time, in a dry run, too. All objects that are
-/// old enough are held in memory, with about 300 bytes each.
+/// If an entity cannot be read, it ends with that error before it deletes anything. Objects with
+/// other names than `put` makes stay, as do objects in a deeper folder. The age is by the clock of
+/// the store: it puts and deletes an empty object to learn its time, in a dry run, too. All objects
+/// that are old enough are held in memory, with about 300 bytes each.
 #[must_use = "actions do nothing until awaited"]
 pub struct CleanUpObjects<'a> {
     objects: Objects,
@@ -61,7 +65,8 @@ pub struct CleanUpReport {
     pub in_use: u64,
     /// The number of entities that were read, each of them twice.
     pub entities: u64,
-    /// The number of objects that were deleted, or would be without [`dry_run`](CleanUpObjects::dry_run).
+    /// The number of objects that were deleted, or would be without
+    /// [`dry_run`](CleanUpObjects::dry_run).
     pub deleted: u64,
     /// The length of the deleted objects in bytes.
     pub deleted_bytes: u64,
@@ -103,8 +108,9 @@ impl<'a> CleanUpObjects<'a> {
         self
     }
 
-    /// Deletes only objects that were put before that time; a day by default, and at least an hour. It is the time that a program has between
-    /// [`put`](Objects::put) and the write of the entity, with all retries.
+    /// Deletes only objects that were put before that time; a day by default, and at least an hour.
+    /// It is the time that a program has between [`put`](Objects::put) and the write of the entity,
+    /// with all retries.
     pub const fn older_than(mut self, age: Duration) -> Self {
         self.older_than = age;
         self
@@ -116,7 +122,8 @@ impl<'a> CleanUpObjects<'a> {
         self
     }
 
-    /// Sets a function that is called with the report so far, after every 100 objects or entities and at the end.
+    /// Sets a function that is called with the report so far, after every 100 objects or entities
+    /// and at the end.
     pub fn progress(mut self, report: impl FnMut(&CleanUpReport) + Send + 'a) -> Self {
         self.progress = Box::new(report);
         self

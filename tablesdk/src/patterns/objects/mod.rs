@@ -1,7 +1,7 @@
 //! Values in an object store, which entities name. See [`Objects`].
 //!
-//! An object has a new name and is written once, before its entity. One at a fixed name could be read
-//! with another version of the entity, whichever of the two is written first.
+//! An object has a new name and is written once, before its entity. One at a fixed name could be
+//! read with another version of the entity, whichever of the two is written first.
 //!
 //! Needs the feature `object-store`. Of tables it knows the queries that a clean-up reads.
 
@@ -27,10 +27,12 @@ use crate::error::Error;
 use crate::query::Selection;
 use crate::random::random_guid;
 
-/// The objects below a prefix of an object store: values that are too large for a table. An entity has an [`ObjectRef`] to its object.
+/// The objects below a prefix of an object store: values that are too large for a table. An entity
+/// has an [`ObjectRef`] to its object.
 ///
-/// The store is one of the crate [`object_store`](https://docs.rs/object_store): its `InMemory`, with its feature `fs` a folder, with `azure` Azure Blob
-/// Storage, and others. A program that uses `Objects` depends on that crate, too.
+/// The store is one of the crate [`object_store`](https://docs.rs/object_store): its `InMemory`,
+/// with its feature `fs` a folder, with `azure` Azure Blob Storage, and others. A program that uses
+/// `Objects` depends on that crate, too.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -74,18 +76,21 @@ use crate::random::random_guid;
 ///
 /// # What readers see
 ///
-/// Store and table have no transaction in common. An object has a new name, a GUID, and is never written again. So an entity
-/// that names an object names a complete one, and a reader of an entity never gets the object of another version: what differs from
-/// the length and the SHA-256 in the reference is an error. To change a value, put another object and write its reference into the entity.
+/// Store and table have no transaction in common. An object has a new name, a GUID, and is never
+/// written again. So an entity that names an object names a complete one, and a reader of an entity
+/// never gets the object of another version: what differs from the length and the SHA-256 in the
+/// reference is an error. To change a value, put another object and write its reference into the
+/// entity.
 ///
-/// A program that ends between the two writes leaves an object that no entity names; so do a replaced or deleted entity, and a lost response to
-/// either write. Only [`clean_up_objects`](Self::clean_up_objects) deletes objects. A reader that has an old version of an entity may then find no object:
-/// it reads the entity again.
+/// A program that ends between the two writes leaves an object that no entity names; so do a
+/// replaced or deleted entity, and a lost response to either write. Only
+/// [`clean_up_objects`](Self::clean_up_objects) deletes objects. A reader that has an old version
+/// of an entity may then find no object: it reads the entity again.
 ///
 /// # Costs
 ///
-/// A write and a read of such a value are one request to the store each, in addition to that of the entity. The value is held in memory as a whole. Retries and
-/// time limits are those of the store.
+/// A write and a read of such a value are one request to the store each, in addition to that of the
+/// entity. The value is held in memory as a whole. Retries and time limits are those of the store.
 #[derive(Clone)]
 pub struct Objects {
     store: Arc<dyn ObjectStore>,
@@ -95,8 +100,9 @@ pub struct Objects {
 impl Objects {
     /// The objects of a store below a prefix, such as `employee-photos`. Sends nothing.
     ///
-    /// Different kinds of objects have different prefixes: a clean-up of a prefix must know all entities that name its objects. A prefix that is
-    /// empty, or is no path of the store, is an error of each operation.
+    /// Different kinds of objects have different prefixes: a clean-up of a prefix must know all
+    /// entities that name its objects. A prefix that is empty, or is no path of the store, is an
+    /// error of each operation.
     pub fn new(store: impl ObjectStore, prefix: impl Into<String>) -> Self {
         Self {
             store: Arc::new(store),
@@ -108,13 +114,15 @@ impl Objects {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::ObjectStore`](crate::ErrorKind::ObjectStore) when the store fails: the object may exist, and a clean-up deletes it.
+    /// [`ErrorKind::ObjectStore`](crate::ErrorKind::ObjectStore) when the store fails: the object
+    /// may exist, and a clean-up deletes it.
     pub async fn put(&self, value: impl Into<Bytes>) -> Result<ObjectRef, Error> {
         let value = value.into();
         let put = async {
             let prefix = self.path()?;
             let object = ObjectRef::new(&prefix, random_guid(), &value);
-            // It need not be refused if it exists: the name is a new one, and the same request again writes the same bytes.
+            // It need not be refused if it exists: the name is a new one, and the same request
+            // again writes the same bytes.
             let written = self.store.put(&object.path(), value.into()).await;
             written.map_err(|error| failed(object.name(), error))?;
             Ok(object)
@@ -127,8 +135,9 @@ impl Objects {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::ObjectStore`](crate::ErrorKind::ObjectStore) when the object does not exist, is not what was put, or the store fails. An entity that was
-    /// read a while ago may name an object that was replaced and cleaned up: read the entity again.
+    /// [`ErrorKind::ObjectStore`](crate::ErrorKind::ObjectStore) when the object does not exist, is
+    /// not what was put, or the store fails. An entity that was read a while ago may name an object
+    /// that was replaced and cleaned up: read the entity again.
     /// [`ErrorKind::Input`](crate::ErrorKind::Input) when the object is not below the prefix.
     pub async fn get(&self, object: &ObjectRef) -> Result<Bytes, Error> {
         let get = async {
@@ -155,10 +164,12 @@ impl Objects {
             .map_err(|error| error.with_operation("get object"))
     }
 
-    /// Deletes the objects below the prefix that no entity names. The query returns what names objects, of *every* entity that does.
+    /// Deletes the objects below the prefix that no entity names. The query returns what names
+    /// objects, of *every* entity that does.
     ///
-    /// Without [`older_than`](CleanUpObjects::older_than), objects of the last day stay, because their entity may be written in a moment. See
-    /// [`CleanUpObjects`] for what else must hold, and run it as a [`dry_run`](CleanUpObjects::dry_run) first.
+    /// Without [`older_than`](CleanUpObjects::older_than), objects of the last day stay, because
+    /// their entity may be written in a moment. See [`CleanUpObjects`] for what else must hold, and
+    /// run it as a [`dry_run`](CleanUpObjects::dry_run) first.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

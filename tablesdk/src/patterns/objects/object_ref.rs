@@ -8,11 +8,14 @@ use tablesdk_protocol::{EdmType, Guid, Value, ValueRef};
 
 use crate::entity::{PropertyValue, ValueError};
 
-/// A reference to an object: its path, its length and its SHA-256, as one property. [`Objects::put`](super::Objects::put) returns it.
+/// A reference to an object: its path, its length and its SHA-256, as one property.
+/// [`Objects::put`](super::Objects::put) returns it.
 ///
-/// Only `put` makes a reference, and a read of an entity that has one. So no entity names an object that was not put before.
+/// Only `put` makes a reference, and a read of an entity that has one. So no entity names an object
+/// that was not put before.
 ///
-/// It is stored as a string, `employee-photos/GUID?length=3000000&sha256=…`, with 64 hexadecimal digits. [`Display`](fmt::Display) shows that string.
+/// It is stored as a string, `employee-photos/GUID?length=3000000&sha256=…`, with 64 hexadecimal
+/// digits. [`Display`](fmt::Display) shows that string.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -87,7 +90,8 @@ impl ObjectRef {
             size: size.parse().ok()?,
             sha256: digest,
         };
-        // Each reference has one form, also in a filter. A path that the store would read as another one is none.
+        // Each reference has one form, also in a filter. A path that the store would read as
+        // another one is none.
         let is_path = Path::parse(name).is_ok_and(|path| path.as_ref() == name);
         (is_path && object.to_string() == text).then_some(object)
     }

@@ -1,4 +1,5 @@
-//! Applies a step to its entity. Each request is conditional on what was read, so a step that is applied twice, or late, has one effect.
+//! Applies a step to its entity. Each request is conditional on what was read, so a step that is
+//! applied twice, or late, has one effect.
 
 use std::time::Duration;
 
@@ -16,10 +17,12 @@ use crate::entity::DynamicEntity;
 use crate::error::Error;
 use crate::pipeline::{Effect, OperationRun, PipelineHandle, SendOptions};
 
-/// No request is applied later than this time after the read of the log on which it rests. Deletes are looked at once more after it.
+/// No request is applied later than this time after the read of the log on which it rests. Deletes
+/// are looked at once more after it.
 pub(super) const IN_FLIGHT: Duration = Duration::from_secs(3600);
 
-/// When the log was read that a request rests on. The time of a suspended machine counts, too: `Instant` leaves it out on some systems.
+/// When the log was read that a request rests on. The time of a suspended machine counts, too:
+/// `Instant` leaves it out on some systems.
 #[derive(Clone, Copy)]
 pub(super) struct Basis {
     instant: Instant,
@@ -41,8 +44,9 @@ impl Basis {
     }
 }
 
-/// Applies a step to its entity. `removed` is the greatest number of an earlier delete step of this entity: what an even earlier step
-/// has written since is as if it were not there. `false` if the log was read too long ago.
+/// Applies a step to its entity. `removed` is the greatest number of an earlier delete step of this
+/// entity: what an even earlier step has written since is as if it were not there. `false` if the
+/// log was read too long ago.
 pub(super) async fn apply(
     run: &mut OperationRun<'_>,
     entry: &Entry,
@@ -91,8 +95,8 @@ pub(super) async fn apply(
     }
 }
 
-/// Deletes the entity of a delete step again, if an earlier step of the same outbox was carried out late. No such request is in flight
-/// any more.
+/// Deletes the entity of a delete step again, if an earlier step of the same outbox was carried out
+/// late. No such request is in flight any more.
 pub(super) async fn sweep(run: &mut OperationRun<'_>, grave: &Entry) -> Result<(), Error> {
     let Some((table, key)) = grave.target() else {
         return Ok(());
@@ -135,7 +139,8 @@ async fn find(
 async fn write(run: &mut OperationRun<'_>, change: &EntityChange) -> Result<(), Error> {
     let request = change.change.encode(&run.pipeline().endpoint);
     let options = SendOptions {
-        // A retry of an insert would not know how old its basis is. What has an ETag is refused when it is late.
+        // A retry of an insert would not know how old its basis is. What has an ETag is refused
+        // when it is late.
         attempts: matches!(change.change, Change::Insert(_)).then_some(1),
         ..SendOptions::default()
     };

@@ -5,8 +5,9 @@ use super::steps::Steps;
 use crate::action::{Batch, RunTransaction, Transaction};
 
 impl Batch<'_> {
-    /// Adds a step that follows the batch: a change in another partition or table, or a message. It is stored together with the changes, and
-    /// applied in the order of the steps of this partition: now, as far as that succeeds, and otherwise by a worker
+    /// Adds a step that follows the batch: a change in another partition or table, or a message. It
+    /// is stored together with the changes, and applied in the order of the steps of this
+    /// partition: now, as far as that succeeds, and otherwise by a worker
     /// ([`Outbox::drain`](crate::outbox::Outbox::drain)). See [the guide](crate::guide::outbox).
     ///
     /// ```
@@ -26,14 +27,16 @@ impl Batch<'_> {
     /// # }
     /// ```
     ///
-    /// `Ok` means that the changes and the steps are stored, and not that the steps are applied: what is not applied before the deadline of the
-    /// call is left to workers. Each step is one of the 100 changes of the batch, and so is the head of the outbox.
+    /// `Ok` means that the changes and the steps are stored, and not that the steps are applied:
+    /// what is not applied before the deadline of the call is left to workers. Each step is one of
+    /// the 100 changes of the batch, and so is the head of the outbox.
     pub fn step(mut self, step: Step) -> Self {
         self.ride(|table, riders| Steps::add(riders, table, step));
         self
     }
 
-    /// Leaves the steps to workers, and returns without applying them. Without [steps](Self::step), it has no effect.
+    /// Leaves the steps to workers, and returns without applying them. Without [steps](Self::step),
+    /// it has no effect.
     pub fn leave_steps(mut self) -> Self {
         self.ride(|_, riders| {
             Steps::leave(riders);
@@ -69,7 +72,8 @@ impl Transaction {
 }
 
 impl<'a, T: Send + 'a> RunTransaction<'a, T> {
-    /// Leaves the [steps](Transaction::step) to workers, as [`Batch::leave_steps`](Batch::leave_steps).
+    /// Leaves the [steps](Transaction::step) to workers, as
+    /// [`Batch::leave_steps`](Batch::leave_steps).
     pub fn leave_steps(mut self) -> Self {
         Steps::leave(&mut self.riders);
         self

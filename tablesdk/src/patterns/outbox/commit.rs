@@ -1,9 +1,11 @@
 //! Commits changes together with their steps.
 //!
-//! The head is read before the pointer is written, and the pointer is written before the commit. So a worker that finds the pointer and no
-//! entries only needs to replace the head: a commit that is still in flight is then refused, and its writer writes the pointer again.
+//! The head is read before the pointer is written, and the pointer is written before the commit. So
+//! a worker that finds the pointer and no entries only needs to replace the head: a commit that is
+//! still in flight is then refused, and its writer writes the pointer again.
 //!
-//! A commit that is refused may have been carried out: a network may deliver it twice. It is then not sent again, but found in the head.
+//! A commit that is refused may have been carried out: a network may deliver it twice. It is then
+//! not sent again, but found in the head.
 
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
 use tablesdk_protocol::{ETag, IfMatch, Timestamp};
@@ -89,7 +91,8 @@ async fn commit_steps(
             error.without_batch_index()
         };
         if error.is_ambiguous() {
-            // The pointer stays: the steps may have been stored. A service that does not respond to the commit gets no further request.
+            // The pointer stays: the steps may have been stored. A service that does not respond to
+            // the commit gets no further request.
             let responds = matches!(error.kind(), ErrorKind::Response | ErrorKind::Service);
             if responds && let Shown::Done = shown(run, transaction, &head).await {
                 return Ok(etags_over(run, changes, &head).await);
@@ -116,8 +119,9 @@ async fn commit_steps(
             return Err(run.annotate(Error::timeout(message.to_owned())));
         }
     };
-    // A copy of the commit may have been carried out, or be in flight: not if the head is still the same, and is replaced, nor if the
-    // error was found before it was sent. Otherwise workers delete the pointer.
+    // A copy of the commit may have been carried out, or be in flight: not if the head is still the
+    // same, and is replaced, nor if the error was found before it was sent. Otherwise workers
+    // delete the pointer.
     let replaced = match error.kind() {
         ErrorKind::Input => None,
         _ => head.store(table)?.write(run, None).await.err(),
@@ -166,7 +170,8 @@ async fn etags_over(
     changes: &[EntityChange],
     before: &Head,
 ) -> Vec<Option<ETag>> {
-    // That of the head after the commit could be current: another commit may have written it together with the entity.
+    // That of the head after the commit could be current: another commit may have written it
+    // together with the entity.
     let over = before.etag.clone();
     let over = over.unwrap_or_else(|| ETag::from_timestamp(Timestamp::UNIX_EPOCH));
     current_etags(run, changes, &over).await

@@ -21,7 +21,8 @@ use crate::entity::key::IntoPartitionKey;
 use crate::error::Error;
 use crate::pipeline::Table;
 
-/// The steps that transactions of a table have left to workers. See [the guide](crate::guide::outbox).
+/// The steps that transactions of a table have left to workers. See [the
+/// guide](crate::guide::outbox).
 ///
 /// Any number of workers may run at the same time, in any number of processes.
 ///
@@ -67,12 +68,14 @@ impl Outbox {
         self
     }
 
-    /// Applies the steps that can be applied now, in the order of each partition, and returns. Call it again and again: the loop, its pauses
-    /// and its end are the program's.
+    /// Applies the steps that can be applied now, in the order of each partition, and returns. Call
+    /// it again and again: the loop, its pauses and its end are the program's.
     ///
-    /// A step that fails is tried again by a later call: after 30 seconds, and then after twice the time of before, up to 10 minutes. The steps
-    /// behind it in its partition wait. After 10 attempts it is [set aside](Self::poisoned); after 100, if the service had an internal error or the connection was
-    /// lost; never, while the service is busy; and at once, if its table does not exist.
+    /// A step that fails is tried again by a later call: after 30 seconds, and then after twice the
+    /// time of before, up to 10 minutes. The steps behind it in its partition wait. After 10
+    /// attempts it is [set aside](Self::poisoned); after 100, if the service had an internal error
+    /// or the connection was lost; never, while the service is busy; and at once, if its table does
+    /// not exist.
     ///
     /// # Errors
     ///
@@ -86,8 +89,8 @@ impl Outbox {
         }
     }
 
-    /// Reads the steps that were set aside, after too many attempts or because their table does not exist, and those behind them that change
-    /// the same entity.
+    /// Reads the steps that were set aside, after too many attempts or because their table does not
+    /// exist, and those behind them that change the same entity.
     ///
     /// # Errors
     ///
@@ -107,8 +110,8 @@ pub struct DrainOutbox {
 }
 
 impl DrainOutbox {
-    /// Applies the steps of one partition only, without looking for others. A program that knows from elsewhere which partition has steps,
-    /// such as from a queue, so saves the search.
+    /// Applies the steps of one partition only, without looking for others. A program that knows
+    /// from elsewhere which partition has steps, such as from a queue, so saves the search.
     pub fn partition(mut self, partition: impl IntoPartitionKey) -> Self {
         self.partition = Some(partition.into_partition_key());
         self
@@ -159,7 +162,8 @@ async fn drain(
         read_pointer(pointer).is_some_and(|(id, _)| !view.has(id) && !worker.pointers.contains(id))
     };
     let lost: Vec<_> = old.iter().filter(is_lost).collect();
-    // A commit that rests on an older head is refused from now on. Its writer then writes the pointer again.
+    // A commit that rests on an older head is refused from now on. Its writer then writes the
+    // pointer again.
     if view.is_complete && !lost.is_empty() && worker.replace_head(&view.head, Vec::new()).await? {
         for pointer in lost {
             let if_match = IfMatch::ETag(pointer.etag().clone());

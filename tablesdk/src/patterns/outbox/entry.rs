@@ -209,7 +209,8 @@ impl Entry {
         IfMatch::ETag(self.row.etag().clone())
     }
 
-    /// Removes the entry if it is as it was read, and inserts it in another state, after this change of its properties.
+    /// Removes the entry if it is as it was read, and inserts it in another state, after this
+    /// change of its properties.
     pub(super) fn moved(
         &self,
         table: &TableName,
@@ -261,8 +262,9 @@ pub(super) fn delete(table: &TableName, key: &EntityKey, if_match: IfMatch) -> E
     EntityChange::of(table.clone(), ChangeKind::Delete(if_match), entity)
 }
 
-/// Sends changes of the outbox, and returns the new ETags. `None` where one of its entities is not as it was read. What is gone was perhaps
-/// moved by another client, and not deleted by a request without a response: so such a delete does not count as done.
+/// Sends changes of the outbox, and returns the new ETags. `None` where one of its entities is not
+/// as it was read. What is gone was perhaps moved by another client, and not deleted by a request
+/// without a response: so such a delete does not count as done.
 pub(super) async fn send(
     run: &mut OperationRun<'_>,
     changes: &[EntityChange],

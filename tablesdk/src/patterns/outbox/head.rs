@@ -1,8 +1,10 @@
-//! The head of the outbox of a partition, which numbers its entries, and the pointers that lead workers to the partition.
+//! The head of the outbox of a partition, which numbers its entries, and the pointers that lead
+//! workers to the partition.
 //!
-//! Each commit, and each entry that is set aside or put back, replaces the head as it was read. So two of them never rest on the same
-//! version, and a copy of such a request that arrives late is refused. The head has the ids of the last of these writes: a client whose
-//! request was refused finds out whether it met a write of another client, or the first copy of its own.
+//! Each commit, and each entry that is set aside or put back, replaces the head as it was read. So
+//! two of them never rest on the same version, and a copy of such a request that arrives late is
+//! refused. The head has the ids of the last of these writes: a client whose request was refused
+//! finds out whether it met a write of another client, or the first copy of its own.
 
 use http::StatusCode;
 use tablesdk_protocol::operation::update_entity::Mode;
@@ -144,7 +146,8 @@ pub(super) fn read_pointer(row: &Row) -> Option<(&str, PartitionKey)> {
     Some((id, PartitionKey::new(text(row, PARTITION)?).ok()?))
 }
 
-/// Writes a pointer. One that exists gets another version: a worker that was about to delete it does not.
+/// Writes a pointer. One that exists gets another version: a worker that was about to delete it
+/// does not.
 pub(super) async fn write_pointer(
     run: &mut OperationRun<'_>,
     table: &TableName,
@@ -176,7 +179,8 @@ const NEXT: &str = "TablesdkNext";
 const STREAM: &str = "TablesdkStream";
 const MOVES: &str = "TablesdkMoves";
 const WRITES: &str = "TablesdkWrites";
-/// A client learns what came of its write unless so many other writes follow before it reads the head.
+/// A client learns what came of its write unless so many other writes follow before it reads the
+/// head.
 const WRITES_MAX: usize = 16;
 
 #[cfg(test)]

@@ -28,7 +28,8 @@ pub struct Received<M> {
 }
 
 impl<M> Received<M> {
-    /// The same string each time that this message is handled, and no other message has it. It can be a partition key or a row key.
+    /// The same string each time that this message is handled, and no other message has it. It can
+    /// be a partition key or a row key.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -58,7 +59,8 @@ impl<M> Deref for Received<M> {
 }
 
 impl Step {
-    /// A message, which is stored as JSON of at most 32,768 UTF-16 units. [`Outbox::on`] has an example.
+    /// A message, which is stored as JSON of at most 32,768 UTF-16 units. [`Outbox::on`] has an
+    /// example.
     pub fn message<M: Message>(message: &M) -> Self {
         Self::of_message(M::NAME, serde_json::to_string(message))
     }
@@ -67,9 +69,11 @@ impl Step {
 impl Outbox {
     /// Handles the messages of a type with a function, one after the other for each partition.
     ///
-    /// The function is called at least once for each message: again, if it fails, if the process ends, or if it takes longer than the
-    /// 30 seconds after which another worker tries. So its effect must be the same the second time; [`Received::id`] identifies the
-    /// message. Messages without a function wait for a worker that has one, and so do the steps behind them in their partition.
+    /// The function is called at least once for each message: again, if it fails, if the process
+    /// ends, or if it takes longer than the 30 seconds after which another worker tries. So its
+    /// effect must be the same the second time; [`Received::id`] identifies the message. Messages
+    /// without a function wait for a worker that has one, and so do the steps behind them in their
+    /// partition.
     ///
     /// ```
     #[doc = include_str!("../../docs/employees.md")]

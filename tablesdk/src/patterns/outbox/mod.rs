@@ -1,10 +1,12 @@
 //! The outbox: steps in other partitions and messages, which follow a transaction for certain.
 //!
-//! The entries of the outbox are committed together with the changes of the program, in their partition, and numbered by its head. The writer
-//! or a worker ([`Outbox::drain`](Outbox::drain)) applies them in that order. A pointer, written before the commit, leads workers to
-//! the partition.
+//! The entries of the outbox are committed together with the changes of the program, in their
+//! partition, and numbered by its head. The writer or a worker ([`Outbox::drain`](Outbox::drain))
+//! applies them in that order. A pointer, written before the commit, leads workers to the
+//! partition.
 //!
-//! Nothing of this is contained in a program that does not call `step`, and has no [`Outbox`](Outbox).
+//! Nothing of this is contained in a program that does not call `step`, and has no
+//! [`Outbox`](Outbox).
 
 mod apply;
 mod batch;

@@ -11,8 +11,9 @@ use crate::error::Error;
 use crate::pipeline::{OperationRun, Table};
 use crate::random::random_guid;
 
-/// A step that was set aside after too many attempts or because its table does not exist, or that changes the same entity as an earlier one that was. Displayed, it says which step it
-/// is and why the last attempt failed. See [`Outbox::poisoned`](crate::outbox::Outbox::poisoned).
+/// A step that was set aside after too many attempts or because its table does not exist, or that
+/// changes the same entity as an earlier one that was. Displayed, it says which step it is and why
+/// the last attempt failed. See [`Outbox::poisoned`](crate::outbox::Outbox::poisoned).
 #[derive(Clone)]
 pub struct PoisonedStep {
     table: Table,
@@ -40,8 +41,9 @@ impl PoisonedStep {
         self.entry.text(ERROR).unwrap_or_default()
     }
 
-    /// Lets workers try it again 10 times, and the other poisoned steps that change the same entity, in their order. A step that had its
-    /// effect all the same, such as in an attempt without a response, has no second one. The handler of a message is called again.
+    /// Lets workers try it again 10 times, and the other poisoned steps that change the same
+    /// entity, in their order. A step that had its effect all the same, such as in an attempt
+    /// without a response, has no second one. The handler of a message is called again.
     ///
     /// # Errors
     ///
@@ -50,8 +52,8 @@ impl PoisonedStep {
         self.change("retry step", true)
     }
 
-    /// Deletes it: no worker tries it again. An attempt without a response may have had its effect. Poisoned steps of the same entity behind
-    /// it stay poisoned.
+    /// Deletes it: no worker tries it again. An attempt without a response may have had its effect.
+    /// Poisoned steps of the same entity behind it stay poisoned.
     ///
     /// # Errors
     ///
@@ -80,7 +82,8 @@ impl PoisonedStep {
         loop {
             let head = Head::read(run, &table, partition).await?;
             let dead = read_dead(run, &table, partition).await?;
-            // The earliest one first: a later step is not applied in front of it, as long as it is dead.
+            // The earliest one first: a later step is not applied in front of it, as long as it is
+            // dead.
             let mut dead = dead.iter();
             let is_meant = |dead: &&Entry| {
                 dead.number == self.entry.number || puts_back && dead.meets(&self.entry)

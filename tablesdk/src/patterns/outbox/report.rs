@@ -14,14 +14,15 @@ use crate::error::ClosureError;
 pub struct DrainReport {
     /// The number of steps that were applied, and of messages that were handled.
     pub applied: u64,
-    /// The number of steps that are left for later, or to other workers, of those that were read: at most 1,000 of a partition.
+    /// The number of steps that are left for later, or to other workers, of those that were read:
+    /// at most 1,000 of a partition.
     pub waiting: u64,
     /// The number of attempts that failed.
     pub failed: u64,
     /// The number of steps that were set aside.
     pub set_aside: u64,
-    /// The tables that do not exist, although steps write their entities. These steps were set aside: create the tables, and
-    /// [retry](crate::outbox::PoisonedStep::retry) them.
+    /// The tables that do not exist, although steps write their entities. These steps were set
+    /// aside: create the tables, and [retry](crate::outbox::PoisonedStep::retry) them.
     pub missing_tables: BTreeSet<String>,
 }
 

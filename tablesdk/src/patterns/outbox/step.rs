@@ -25,7 +25,8 @@ use crate::pipeline::Table;
 /// account, or a message. See [`Batch::step`](crate::action::Batch::step) and [the
 /// guide](crate::guide::outbox).
 ///
-/// There is no insert: a step may be tried several times, and an insert that fails could be its own repetition.
+/// There is no insert: a step may be tried several times, and an insert that fails could be its own
+/// repetition.
 #[must_use = "a step does nothing until a batch or a transaction has it"]
 pub struct Step {
     prepared: Result<Prepared, Error>,

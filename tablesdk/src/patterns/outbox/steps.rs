@@ -1,4 +1,5 @@
-//! The steps of a batch or transaction. A program without steps does not contain how they are carried out: only [`Steps::add`] names it.
+//! The steps of a batch or transaction. A program without steps does not contain how they are
+//! carried out: only [`Steps::add`] names it.
 
 use std::fmt;
 
@@ -80,7 +81,8 @@ impl Ride for Steps {
         !self.prepared.is_empty()
     }
 
-    /// Applies the steps, as far as this client can until the deadline of the transaction. The rest is left to workers.
+    /// Applies the steps, as far as this client can until the deadline of the transaction. The rest
+    /// is left to workers.
     fn follow_up<'r>(
         &'r self,
         table: &'r Table,

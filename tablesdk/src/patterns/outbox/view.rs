@@ -36,11 +36,12 @@ pub(super) struct View {
 }
 
 impl View {
-    /// Reads the head and the first entries as one page, if the service does not end it after the head: the service reads a page at one
-    /// instant, and several pages not.
+    /// Reads the head and the first entries as one page, if the service does not end it after the
+    /// head: the service reads a page at one instant, and several pages not.
     ///
-    /// An entry that is set aside, or put back, between two pages could be in none of them. The later steps of its entity would then be
-    /// applied before it. So the entries that were set aside are read separately, and the head shows that none was moved meanwhile.
+    /// An entry that is set aside, or put back, between two pages could be in none of them. The
+    /// later steps of its entity would then be applied before it. So the entries that were set
+    /// aside are read separately, and the head shows that none was moved meanwhile.
     pub(super) async fn read(
         run: &mut OperationRun<'_>,
         table: &TableName,
@@ -74,7 +75,8 @@ impl View {
         let is_head = |row: &Row| row.row_key() == of_head;
         let mut rows = read(run, table, partition.as_str(), (&of_head, END), 1).await?;
         let mut head = Head::of(rows.found.iter().find(|row| is_head(row)), partition)?;
-        // The service ended the page after the head. The head is read after the entries, so that it shows whether one was moved meanwhile.
+        // The service ended the page after the head. The head is read after the entries, so that it
+        // shows whether one was moved meanwhile.
         if !rows.is_complete && rows.found.iter().all(is_head) {
             let range = (&*StepState::Logged.prefix(), END);
             rows = read(run, table, partition.as_str(), range, 1).await?;
@@ -137,7 +139,8 @@ pub(super) async fn read_dead(
     Ok(rows.entries(StepState::Dead))
 }
 
-/// Reads the entities of a partition from one row key to another: those of the first pages that have some, at most so many.
+/// Reads the entities of a partition from one row key to another: those of the first pages that
+/// have some, at most so many.
 pub(super) async fn read(
     run: &mut OperationRun<'_>,
     table: &TableName,

@@ -1,5 +1,5 @@
-//! Applies what the outbox of a partition holds, in order. Several clients may do so at the same time: each request is conditional, and
-//! the pauses between attempts only save double work.
+//! Applies what the outbox of a partition holds, in order. Several clients may do so at the same
+//! time: each request is conditional, and the pauses between attempts only save double work.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -35,7 +35,8 @@ pub(super) struct Worker<'w> {
 pub(super) enum Role<'w> {
     /// A worker with these functions.
     Worker(&'w Handlers),
-    /// A writer that has just committed the steps of this pointer. It applies them, and what is before them.
+    /// A writer that has just committed the steps of this pointer. It applies them, and what is
+    /// before them.
     Writer(&'w str),
 }
 
@@ -60,7 +61,8 @@ enum EntryOutcome {
     Changed,
 }
 
-/// Applies the steps that a transaction has just committed. What fails, and what is left at its deadline, is left to workers.
+/// Applies the steps that a transaction has just committed. What fails, and what is left at its
+/// deadline, is left to workers.
 pub(super) async fn apply_now(
     pointer: &str,
     table: &Table,
@@ -121,14 +123,16 @@ impl<'w> Worker<'w> {
         }
     }
 
-    /// Applies the entries of a view, and removes them from it. `false` when the outbox has to be read again.
+    /// Applies the entries of a view, and removes them from it. `false` when the outbox has to be
+    /// read again.
     async fn pass(&mut self, view: &mut View, basis: Basis) -> Result<bool, Error> {
         let mut applied = Vec::new();
         while let Some(mut entry) = view.log.first().cloned() {
             if self.leaves(view, applied.len()) {
                 break;
             }
-            // A step of an entity must not be tried again after a delete of it, and no message after a later one.
+            // A step of an entity must not be tried again after a delete of it, and no message
+            // after a later one.
             let is_last_of_these = !matches!(entry.kind(), Kind::Merge | Kind::Replace)
                 || applied.len() == BATCH_CHANGES_MAX;
             if is_last_of_these && !self.remove(&mut applied).await? {
@@ -139,7 +143,8 @@ impl<'w> Worker<'w> {
                 EntryOutcome::Removed => self.report.applied += 1,
                 EntryOutcome::Left => break,
                 EntryOutcome::Changed => {
-                    // Otherwise the next look would leave them alone for a while, and all behind them.
+                    // Otherwise the next look would leave them alone for a while, and all behind
+                    // them.
                     self.remove(&mut applied).await?;
                     return Ok(false);
                 }
@@ -263,7 +268,8 @@ impl<'w> Worker<'w> {
         Ok(run.end(rows)?.entries(StepState::Logged).pop())
     }
 
-    /// Replaces the head of a view, together with these changes. `false` if another client has replaced it.
+    /// Replaces the head of a view, together with these changes. `false` if another client has
+    /// replaced it.
     pub(super) async fn replace_head(
         &self,
         head: &Head,
@@ -280,7 +286,8 @@ impl<'w> Worker<'w> {
         Ok(run.end(now)?.has(&id, head) == Some(true))
     }
 
-    /// Removes an applied entry from the log, if the next one must not be begun before. A delete step leaves a grave.
+    /// Removes an applied entry from the log, if the next one must not be begun before. A delete
+    /// step leaves a grave.
     async fn done(&mut self, view: &mut View, entry: &Entry) -> Result<EntryOutcome, Error> {
         let is_removed = match entry.kind() {
             Kind::Merge | Kind::Replace => return Ok(EntryOutcome::Applied),
@@ -309,7 +316,8 @@ impl<'w> Worker<'w> {
                 Some(again) if again.stamp() == entry.stamp() => entry = again,
                 Some(_) => break,
                 None => {
-                    // It was handled all the same. The outbox is read again: another worker may have set it aside.
+                    // It was handled all the same. The outbox is read again: another worker may
+                    // have set it aside.
                     self.report.applied += 1;
                     break;
                 }
@@ -383,7 +391,8 @@ impl<'w> Worker<'w> {
         Ok(true)
     }
 
-    /// Looks once more at what delete steps have deleted, when no earlier request can be in flight any more.
+    /// Looks once more at what delete steps have deleted, when no earlier request can be in flight
+    /// any more.
     async fn sweep(&self, view: &mut View) -> Result<(), Error> {
         for grave in std::mem::take(&mut view.removed) {
             let mut is_swept = false;
@@ -425,7 +434,8 @@ impl<'w> Worker<'w> {
     }
 }
 
-/// After how many attempts an error sets its step aside; `None` of a busy service, which is no fault of the step.
+/// After how many attempts an error sets its step aside; `None` of a busy service, which is no
+/// fault of the step.
 fn attempts_max(error: &Error) -> Option<i32> {
     let is_refused = match error.status() {
         Some(
@@ -458,7 +468,8 @@ const OPERATION: &str = "apply steps";
 const ATTEMPTS_MAX: i32 = 10;
 /// After internal errors of the service, and lost connections: about 16 hours.
 const FAULTS_MAX: i32 = 100;
-/// A busy service counts no more attempts than these, so that the pause before the next one is at most 8 minutes.
+/// A busy service counts no more attempts than these, so that the pause before the next one is at
+/// most 8 minutes.
 const BUSY_ATTEMPTS: i32 = 5;
 const ROUNDS: u32 = 16;
 const FIRST_PAUSE: Duration = Duration::from_secs(30);

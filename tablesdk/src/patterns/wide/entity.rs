@@ -1,4 +1,5 @@
-//! Entities with more properties, or more bytes, than the service stores in one. Knows nothing of how they are divided.
+//! Entities with more properties, or more bytes, than the service stores in one. Knows nothing of
+//! how they are divided.
 
 use tablesdk_protocol::limits::PROPERTIES_MAX;
 use tablesdk_protocol::{ETag, EntityKey};
@@ -19,10 +20,12 @@ pub(crate) const SIBLINGS_MAX: usize = 98;
 pub(crate) const WIDE_PROPERTIES_MAX: usize =
     PROPERTIES_MAX - 2 + SIBLINGS_MAX * (PROPERTIES_MAX - 1);
 
-/// A struct or map that [`TableClient::wide`](crate::TableClient::wide) stores as several entities of one partition. Derive
-/// [`TableEntity`](derive@crate::TableEntity#wide), and mark the struct `#[table(wide)]`.
+/// A struct or map that [`TableClient::wide`](crate::TableClient::wide) stores as several entities
+/// of one partition. Derive [`TableEntity`](derive@crate::TableEntity#wide), and mark the struct
+/// `#[table(wide)]`.
 ///
-/// A wide struct is no [`TableEntity`](crate::TableEntity): the verbs of a table, which write one entity, do not take it.
+/// A wide struct is no [`TableEntity`](crate::TableEntity): the verbs of a table, which write one
+/// entity, do not take it.
 ///
 /// ```
 /// use tablesdk::wide::WideEntity;
@@ -48,7 +51,8 @@ pub(crate) const WIDE_PROPERTIES_MAX: usize =
     note = "mark the struct `#[table(wide)]`, or use a `DynamicEntity`"
 )]
 pub trait WideEntity: Sized + Send + 'static {
-    /// A struct with one [`Column`](crate::query::Column) for each field, which projections are written with.
+    /// A struct with one [`Column`](crate::query::Column) for each field, which projections are
+    /// written with.
     type Columns: Copy;
 
     /// The names and types of the properties.

@@ -1,9 +1,11 @@
-//! The intent of a write that takes several transactions, and the clean-up of the siblings of one that did not end.
+//! The intent of a write that takes several transactions, and the clean-up of the siblings of one
+//! that did not end.
 //!
-//! Each of the transactions changes the intent, under the ETag that the one before gave it; the last one deletes it, and writes the head.
-//! So siblings have an intent, or a head that names their version. A clean-up deletes an intent and the siblings of its version in one
-//! transaction, under the ETag of the intent. What the writer sends afterwards is refused, however late it arrives. So a clean-up that
-//! takes a slow writer for one that ended fails its write, and does no other harm.
+//! Each of the transactions changes the intent, under the ETag that the one before gave it; the
+//! last one deletes it, and writes the head. So siblings have an intent, or a head that names their
+//! version. A clean-up deletes an intent and the siblings of its version in one transaction, under
+//! the ETag of the intent. What the writer sends afterwards is refused, however late it arrives. So
+//! a clean-up that takes a slow writer for one that ended fails its write, and does no other harm.
 
 use std::time::Duration;
 
@@ -98,7 +100,8 @@ impl<'t> Intent<'t> {
         EntityChange::of(self.table.clone(), kind, entity)
     }
 
-    /// Takes the result of the transaction that wrote the intent. If it is ambiguous, the number in the intent shows the outcome.
+    /// Takes the result of the transaction that wrote the intent. If it is ambiguous, the number in
+    /// the intent shows the outcome.
     pub(super) async fn written(
         &mut self,
         run: &mut OperationRun<'_>,
@@ -170,7 +173,8 @@ impl<'t> Intent<'t> {
     }
 }
 
-/// Deletes the intents of a partition that are that old, and their siblings. Returns how many there were.
+/// Deletes the intents of a partition that are that old, and their siblings. Returns how many there
+/// were.
 pub(super) async fn clean_up(
     run: &mut OperationRun<'_>,
     table: &TableName,

@@ -1,8 +1,9 @@
 //! How a wide entity is divided into entities of the service, and put together again.
 //!
-//! The properties are in the order of their names. The head has the first of them, and each sibling those that follow. The head lists
-//! the first name of each sibling, so it shows which sibling has a property. Nothing else depends on the type of the entity: a struct
-//! may get fields, and another program may read it without the struct.
+//! The properties are in the order of their names. The head has the first of them, and each sibling
+//! those that follow. The head lists the first name of each sibling, so it shows which sibling has
+//! a property. Nothing else depends on the type of the entity: a struct may get fields, and another
+//! program may read it without the struct.
 
 use bytes::Bytes;
 use tablesdk_protocol::limits::{ENTITY_BYTES_MAX, PROPERTIES_MAX};
@@ -309,7 +310,8 @@ fn text_of(property: String, value: Value) -> Result<String, EntityError> {
     }
 }
 
-/// Sorts before all other characters of a key but the space. So hardly another entity is between a head and its siblings.
+/// Sorts before all other characters of a key but the space. So hardly another entity is between a
+/// head and its siblings.
 pub(super) const SEPARATOR: char = '!';
 /// Sorts after the separator.
 pub(super) const AFTER_SEPARATOR: char = '"';

@@ -1,11 +1,14 @@
-//! Wide entities: structs and maps with more properties, or more bytes, than the service stores in one entity.
+//! Wide entities: structs and maps with more properties, or more bytes, than the service stores in
+//! one entity.
 //!
-//! An entity of the service has at most 252 properties and 1 MiB. A wide entity is stored as up to 99 of them in one partition, and is
-//! written and read as a whole: 24,848 properties, or up to 99 MiB. Each property still has at most 64 KiB; a
-//! larger value is several properties, such as a [`Chunked`](crate::chunked::Chunked).
+//! An entity of the service has at most 252 properties and 1 MiB. A wide entity is stored as up to
+//! 99 of them in one partition, and is written and read as a whole: 24,848 properties, or up to 99
+//! MiB. Each property still has at most 64 KiB; a larger value is several properties, such as a
+//! [`Chunked`](crate::chunked::Chunked).
 //!
-//! A struct is marked `#[table(wide)]`. It is then written and read by the verbs of [`table.wide()`](crate::TableClient::wide), and
-//! those of a table do not compile for it. A map is a [`DynamicEntity`](crate::DynamicEntity).
+//! A struct is marked `#[table(wide)]`. It is then written and read by the verbs of
+//! [`table.wide()`](crate::TableClient::wide), and those of a table do not compile for it. A map is
+//! a [`DynamicEntity`](crate::DynamicEntity).
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -49,32 +52,39 @@
 //!
 //! # What a reader sees
 //!
-//! The head is an entity under the entity's own key. It has the first properties, in the order of their names, and names a version. Its
-//! siblings, in the order of the row keys directly after it, have the others; their row keys contain the version. A write makes a new
-//! version, and never changes one.
+//! The head is an entity under the entity's own key. It has the first properties, in the order of
+//! their names, and names a version. Its siblings, in the order of the row keys directly after it,
+//! have the others; their row keys contain the version. A write makes a new version, and never
+//! changes one.
 //!
-//! * A reader gets all of one version, or an error: never properties of two. If a sibling is missing, another client replaced the entity
-//!   while it was read, and the client reads it again. An entity without a sibling that its head names is an error of
+//! * A reader gets all of one version, or an error: never properties of two. If a sibling is
+//!   missing, another client replaced the entity while it was read, and the client reads it again.
+//!   An entity without a sibling that its head names is an error of
 //!   [`ErrorKind::Data`](crate::ErrorKind::Data). It can still be replaced and deleted.
 //! * Conditional writes compare the ETag of the head, which each write changes.
 //! * If a response was lost, the version shows whether the write was carried out. The result is
-//!   [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) only where that cannot be read, or where another client has written the
-//!   entity since.
+//!   [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) only where that cannot be
+//!   read, or where another client has written the entity since.
 //!
 //! # Requests
 //!
-//! A write is one entity group transaction if all of it fits: 100 changes and 4 MiB as they are sent (2 MiB on Cosmos DB). Binary values
-//! take a third more there. The transaction has the head, the siblings, and a delete for each sibling of the version before.
+//! A write is one entity group transaction if all of it fits: 100 changes and 4 MiB as they are
+//! sent (2 MiB on Cosmos DB). Binary values take a third more there. The transaction has the head,
+//! the siblings, and a delete for each sibling of the version before.
 //!
-//! A larger entity takes several transactions. Those before the last write siblings of the new version, which no head names yet. The last one
-//! writes the head, and deletes the siblings of the version before: up to it readers see the old version, and after it the new one. A write
-//! that another client preceded deletes its siblings again: an insert of an entity that exists is rejected by the last transaction. All of them
-//! share the [deadline](WideAction::deadline) of the call.
+//! A larger entity takes several transactions. Those before the last write siblings of the new
+//! version, which no head names yet. The last one writes the head, and deletes the siblings of the
+//! version before: up to it readers see the old version, and after it the new one. A write that
+//! another client preceded deletes its siblings again: an insert of an entity that exists is
+//! rejected by the last transaction. All of them share the [deadline](WideAction::deadline) of the
+//! call.
 //!
-//! A write whose program ended in between, or that met its deadline there, leaves siblings. [`clean_up_siblings`](WideTable::clean_up_siblings) finds and deletes them: the first of the
-//! transactions also stores an [intent](crate::guide::stored_forms#wide-entities), which each further one changes, and the last one deletes. A
-//! clean-up deletes an intent that is old together with its siblings. A writer that is still running is then refused and fails, however late
-//! its request arrives. So no clean-up deletes siblings that a head names.
+//! A write whose program ended in between, or that met its deadline there, leaves siblings.
+//! [`clean_up_siblings`](WideTable::clean_up_siblings) finds and deletes them: the first of the
+//! transactions also stores an [intent](crate::guide::stored_forms#wide-entities), which each
+//! further one changes, and the last one deletes. A clean-up deletes an intent that is old together
+//! with its siblings. A writer that is still running is then refused and fails, however late its
+//! request arrives. So no clean-up deletes siblings that a head names.
 //!
 //! | | requests |
 //! |---|---|
@@ -87,12 +97,12 @@
 //! # Limits
 //!
 //! * No filters, indexes, copies, patches and merges: each property is in one of several entities.
-//! * Row keys have at most 492 UTF-16 units if the entity has siblings. Another entity of the partition must not have a row key that is that
-//!   of a wide entity followed by `!`.
-//! * Other verbs see head and siblings as the entities that they are. A program that writes or deletes a head by itself leaves siblings
-//!   that no clean-up finds.
-//! * Entities whose row keys are that of a wide entity followed by a space are between its head and its siblings. `get` reads them, too: choose
-//!   other keys if there are many.
+//! * Row keys have at most 492 UTF-16 units if the entity has siblings. Another entity of the
+//!   partition must not have a row key that is that of a wide entity followed by `!`.
+//! * Other verbs see head and siblings as the entities that they are. A program that writes or
+//!   deletes a head by itself leaves siblings that no clean-up finds.
+//! * Entities whose row keys are that of a wide entity followed by a space are between its head and
+//!   its siblings. `get` reads them, too: choose other keys if there are many.
 
 mod call;
 mod entity;

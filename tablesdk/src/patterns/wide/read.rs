@@ -1,7 +1,8 @@
 //! Reads a wide entity: the head, and the siblings of the version that the head names.
 //!
-//! Between two requests, and between two entities of a page, another client may write. A version that is not complete is therefore read
-//! again from its head. A sibling that is missing in the same version twice does not exist.
+//! Between two requests, and between two entities of a page, another client may write. A version
+//! that is not complete is therefore read again from its head. A sibling that is missing in the
+//! same version twice does not exist.
 
 use std::collections::HashMap;
 
@@ -143,7 +144,8 @@ pub(super) async fn whole(
     }
 }
 
-/// Reads the properties of these names, from the parts that have them; `None` where the entity does not exist.
+/// Reads the properties of these names, from the parts that have them; `None` where the entity does
+/// not exist.
 pub(super) async fn selected(
     run: &mut OperationRun<'_>,
     table: &Table,

@@ -1,4 +1,5 @@
-//! The wide entities of a partition as a stream: heads and siblings come one by one, and are put together.
+//! The wide entities of a partition as a stream: heads and siblings come one by one, and are put
+//! together.
 
 use std::collections::HashMap;
 
@@ -63,7 +64,8 @@ struct Open {
 }
 
 impl Assembly {
-    /// Removes the heads whose siblings would have come before the next entity. Another client wrote them meanwhile.
+    /// Removes the heads whose siblings would have come before the next entity. Another client
+    /// wrote them meanwhile.
     fn close(&mut self, next: Option<&Row>) -> Vec<EntityKey> {
         let is_over = |open: &mut Open| next.is_none_or(|next| open.is_before(next));
         let closed = self.0.extract_if(.., is_over);
@@ -122,7 +124,8 @@ async fn read_alone(table: &Table, key: &EntityKey) -> Result<Option<WideContent
     run.end(found)
 }
 
-/// The entity of a stream. The partition may also have entities of other types, if the type of each is stored.
+/// The entity of a stream. The partition may also have entities of other types, if the type of each
+/// is stored.
 fn item<E: WideEntity>(found: Option<WideContent>) -> Result<Option<StoredWide<E>>, Error> {
     let is_of_other_type = |error: &Error| {
         let error = error.downcast_ref::<EntityError>();

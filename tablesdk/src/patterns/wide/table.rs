@@ -1,4 +1,5 @@
-//! Wide entities: one value over several entities of a partition. Knows nothing of indexes or of the outbox.
+//! Wide entities: one value over several entities of a partition. Knows nothing of indexes or of
+//! the outbox.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -18,8 +19,8 @@ use crate::pipeline::{PipelineHandle, Table};
 use crate::query::{EntityStream, Selection};
 
 impl TableClient {
-    /// The verbs of entities of more than 252 properties or 1 MiB: of a struct marked `#[table(wide)]`, or of maps. See
-    /// [the module](crate::wide).
+    /// The verbs of entities of more than 252 properties or 1 MiB: of a struct marked
+    /// `#[table(wide)]`, or of maps. See [the module](crate::wide).
     ///
     /// ```
     #[doc = include_str!("../../docs/report.md")]
@@ -34,7 +35,8 @@ impl TableClient {
     }
 }
 
-/// The verbs of wide entities. [`TableClient::wide`](crate::TableClient::wide) makes it; see [the module](crate::wide).
+/// The verbs of wide entities. [`TableClient::wide`](crate::TableClient::wide) makes it; see [the
+/// module](crate::wide).
 pub struct WideTable<E> {
     table: Table,
     entity: PhantomData<fn() -> E>,
@@ -62,8 +64,10 @@ impl<E: WideEntity> WideTable<E> {
     ///
     /// # Errors
     ///
-    /// `EntityAlreadyExists`, `TableNotFound`; [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, for more than 99
-    /// parts; [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when it may have been inserted.
+    /// `EntityAlreadyExists`, `TableNotFound`; [`ErrorKind::Input`](crate::ErrorKind::Input),
+    /// before anything is sent, for more than 99 parts;
+    /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when it may have been
+    /// inserted.
     pub fn insert(&self, entity: &E) -> WideAction<'static, StoredWide<E>> {
         let parts = Parts::of(entity);
         self.action("insert wide entity", move |table, operation| async move {
@@ -88,7 +92,8 @@ impl<E: WideEntity> WideTable<E> {
     ///
     /// # Errors
     ///
-    /// `TableNotFound`; [`ErrorKind::Data`](crate::ErrorKind::Data) when the entity is not of this type, or a sibling was deleted.
+    /// `TableNotFound`; [`ErrorKind::Data`](crate::ErrorKind::Data) when the entity is not of this
+    /// type, or a sibling was deleted.
     pub fn get(&self, key: impl Into<Key<E>>) -> WideAction<'static, Option<StoredWide<E>>> {
         let key = key.into().checked();
         self.action("get wide entity", move |table, operation| async move {
@@ -129,7 +134,8 @@ impl<E: WideEntity> WideTable<E> {
         })
     }
 
-    /// Replaces an entity if its stored version is the one that was read. The new ETag is put into `entity`.
+    /// Replaces an entity if its stored version is the one that was read. The new ETag is put into
+    /// `entity`.
     ///
     /// Properties that the struct does not have are removed.
     ///
@@ -145,8 +151,8 @@ impl<E: WideEntity> WideTable<E> {
     ///
     /// # Errors
     ///
-    /// `UpdateConditionNotSatisfied` when the entity was written since the read, `ResourceNotFound` when it no longer exists,
-    /// and those of [`insert`](Self::insert).
+    /// `UpdateConditionNotSatisfied` when the entity was written since the read, `ResourceNotFound`
+    /// when it no longer exists, and those of [`insert`](Self::insert).
     pub fn replace<'e>(&self, entity: &'e mut StoredWide<E>) -> WideAction<'e, ()> {
         let parts = Parts::of(&entity.value);
         self.action("replace wide entity", move |table, operation| async move {
@@ -184,10 +190,11 @@ impl<E: WideEntity> WideTable<E> {
         )
     }
 
-    /// Reads an entity, changes it with a closure, and replaces it under its ETag. Starts over if another client wrote it meanwhile.
+    /// Reads an entity, changes it with a closure, and replaces it under its ETag. Starts over if
+    /// another client wrote it meanwhile.
     ///
-    /// The closure runs once in each round. Properties that the struct does not have are removed, unlike by the
-    /// [`modify`](crate::TableClient::modify) of a table.
+    /// The closure runs once in each round. Properties that the struct does not have are removed,
+    /// unlike by the [`modify`](crate::TableClient::modify) of a table.
     ///
     /// ```
     #[doc = include_str!("../../docs/report.md")]
@@ -204,8 +211,9 @@ impl<E: WideEntity> WideTable<E> {
     ///
     /// # Errors
     ///
-    /// `ResourceNotFound` when the entity does not exist; [`ErrorKind::Aborted`](crate::ErrorKind::Aborted) when the closure fails; and
-    /// those of [`replace`](Self::replace), when other clients write the entity again and again.
+    /// `ResourceNotFound` when the entity does not exist;
+    /// [`ErrorKind::Aborted`](crate::ErrorKind::Aborted) when the closure fails; and those of
+    /// [`replace`](Self::replace), when other clients write the entity again and again.
     pub fn modify<'a>(
         &self,
         key: impl Into<Key<E>>,
@@ -233,7 +241,8 @@ impl<E: WideEntity> WideTable<E> {
     ///
     /// # Errors
     ///
-    /// `TableNotFound`; [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when it may have been deleted.
+    /// `TableNotFound`; [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when it may
+    /// have been deleted.
     pub fn delete(&self, key: impl Into<Key<E>>) -> WideAction<'static, bool> {
         let key = key.into().checked();
         self.action("delete wide entity", move |table, operation| async move {
@@ -243,7 +252,8 @@ impl<E: WideEntity> WideTable<E> {
         })
     }
 
-    /// Deletes an entity if its stored version is the one that was read. Returns `false` when it does not exist.
+    /// Deletes an entity if its stored version is the one that was read. Returns `false` when it
+    /// does not exist.
     ///
     /// ```
     #[doc = include_str!("../../docs/report.md")]
@@ -256,7 +266,8 @@ impl<E: WideEntity> WideTable<E> {
     ///
     /// # Errors
     ///
-    /// `UpdateConditionNotSatisfied` when the entity was written since the read, and those of [`delete`](Self::delete).
+    /// `UpdateConditionNotSatisfied` when the entity was written since the read, and those of
+    /// [`delete`](Self::delete).
     pub fn delete_stored(&self, entity: &StoredWide<E>) -> WideAction<'static, bool> {
         let (key, head) = (entity.key.clone(), entity.head.clone());
         self.action("delete wide entity", move |table, operation| async move {
@@ -266,11 +277,12 @@ impl<E: WideEntity> WideTable<E> {
         })
     }
 
-    /// Reads all wide entities of a partition, in the order of their row keys. An entity whose row key is that of another one followed by a
-    /// space may come before that one.
+    /// Reads all wide entities of a partition, in the order of their row keys. An entity whose row
+    /// key is that of another one followed by a space may come before that one.
     ///
-    /// If the struct has an [entity type](derive@crate::TableEntity#entity_type), entities of other types are passed over. Otherwise each
-    /// entity of the partition that cannot be read as this type is an error, after which the stream continues.
+    /// If the struct has an [entity type](derive@crate::TableEntity#entity_type), entities of other
+    /// types are passed over. Otherwise each entity of the partition that cannot be read as this
+    /// type is an error, after which the stream continues.
     ///
     /// ```
     #[doc = include_str!("../../docs/report.md")]
@@ -297,12 +309,14 @@ impl<E: WideEntity> WideTable<E> {
         super::stream::stream(self.table.clone(), partition)
     }
 
-    /// Deletes what writes of this partition left that did not end: siblings that no head names. Returns of how many writes.
+    /// Deletes what writes of this partition left that did not end: siblings that no head names.
+    /// Returns of how many writes.
     ///
-    /// Only writes of more than one transaction can leave any: when their program ends, or their deadline is met. A write is taken for one
-    /// that has ended if its last transaction is older than the age, by the time of the service. An age that is too low does no harm but
-    /// that a write that is still running fails, with [`Error::is_timeout`]. An hour is a good age. The clean-up may run beside writers and
-    /// beside itself.
+    /// Only writes of more than one transaction can leave any: when their program ends, or their
+    /// deadline is met. A write is taken for one that has ended if its last transaction is older
+    /// than the age, by the time of the service. An age that is too low does no harm but that a
+    /// write that is still running fails, with [`Error::is_timeout`]. An hour is a good age. The
+    /// clean-up may run beside writers and beside itself.
     ///
     /// ```
     #[doc = include_str!("../../docs/report.md")]
@@ -393,7 +407,8 @@ impl<T> fmt::Debug for WideAction<'_, T> {
 
 /// A wide entity as the service stores it: the value, and the key, ETag and timestamp of its head.
 ///
-/// It derefs to the value. It is no [`Stored`](crate::Stored): the verbs of a table would write the head alone.
+/// It derefs to the value. It is no [`Stored`](crate::Stored): the verbs of a table would write the
+/// head alone.
 ///
 /// ```
 #[doc = include_str!("../../docs/report.md")]
@@ -412,7 +427,8 @@ pub struct StoredWide<E> {
 }
 
 impl<E> StoredWide<E> {
-    /// The key under which the entity is stored. It does not change when the value's key fields change.
+    /// The key under which the entity is stored. It does not change when the value's key fields
+    /// change.
     pub const fn key(&self) -> &EntityKey {
         &self.key
     }

@@ -1,7 +1,9 @@
-//! Writes a wide entity: all of it in one transaction where it fits, else the siblings first, and then the head.
+//! Writes a wide entity: all of it in one transaction where it fits, else the siblings first, and
+//! then the head.
 //!
-//! Each write makes a new version, whose siblings have keys of their own. So a version is never changed, and the write of the head, under
-//! its ETag, replaces all of the entity: the same transaction deletes the siblings of the version before.
+//! Each write makes a new version, whose siblings have keys of their own. So a version is never
+//! changed, and the write of the head, under its ETag, replaces all of the entity: the same
+//! transaction deletes the siblings of the version before.
 
 use std::collections::VecDeque;
 
@@ -119,7 +121,8 @@ impl Writer<'_, '_> {
             else {
                 return Err(WriteFailure { error, is_rival });
             };
-            // A sibling that was to be deleted does not exist: the entity is damaged, and can still be written.
+            // A sibling that was to be deleted does not exist: the entity is damaged, and can still
+            // be written.
             if is_known_damaged || !error.is_not_found() {
                 return Err(error.into());
             }
@@ -277,7 +280,8 @@ impl Writer<'_, '_> {
         etag.ok_or_else(|| malformed_success("the response has no ETag of the entity"))
     }
 
-    /// The current state of the entity, after a write that may have been carried out; else the error.
+    /// The current state of the entity, after a write that may have been carried out; else the
+    /// error.
     async fn resolve(
         &mut self,
         head: Option<&EntityChange>,

@@ -1,4 +1,5 @@
-//! Measures the unofficial crate `azure_data_tables` 0.21 against a server of fixed bytes: processor time per operation.
+//! Measures the unofficial crate `azure_data_tables` 0.21 against a server of fixed bytes:
+//! processor time per operation.
 //!
 //! Usage: legacy-client CONNECTION_STRING
 

@@ -1,4 +1,5 @@
-//! The log of changes: a file, a thread that appends to it, and one `fdatasync` for all that came since the last.
+//! The log of changes: a file, a thread that appends to it, and one `fdatasync` for all that came
+//! since the last.
 
 use std::fs::File;
 use std::io::{self, Write as _};

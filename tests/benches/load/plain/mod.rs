@@ -1,9 +1,11 @@
-//! The plain server: what an engineer would write in a day with hyper, `serde_json` and a `BTreeMap`, as the peer of the server.
+//! The plain server: what an engineer would write in a day with hyper, `serde_json` and a
+//! `BTreeMap`, as the peer of the server.
 //!
-//! It checks Shared Key signatures, reads and prints entities with `serde_json`, applies entity group transactions together or not at all,
-//! and returns pages with continuation tokens. Every other rule of the service is absent: it checks no name, type, size or
-//! version, and has one level of metadata. With a data directory, it appends each change to a file, and concurrent writes share an
-//! `fdatasync`; it does not read that file again.
+//! It checks Shared Key signatures, reads and prints entities with `serde_json`, applies entity
+//! group transactions together or not at all, and returns pages with continuation tokens. Every
+//! other rule of the service is absent: it checks no name, type, size or version, and has one level
+//! of metadata. With a data directory, it appends each change to a file, and concurrent writes
+//! share an `fdatasync`; it does not read that file again.
 
 mod auth;
 mod batch;
@@ -171,7 +173,8 @@ impl Server {
         Ok((StatusCode::OK, etag, body.into()))
     }
 
-    /// Applies changes together, and appends them to the log in the order in which they were applied.
+    /// Applies changes together, and appends them to the log in the order in which they were
+    /// applied.
     fn change_all(
         &self,
         changes: Vec<Change>,

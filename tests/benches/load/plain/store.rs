@@ -114,8 +114,8 @@ impl Tables {
         self.0.get(name).ok_or(StatusCode::NOT_FOUND)
     }
 
-    /// Applies all changes, or none of them and returns the status of the first that fails. Returns the ETags, and appends a line for each
-    /// change to `log`.
+    /// Applies all changes, or none of them and returns the status of the first that fails. Returns
+    /// the ETags, and appends a line for each change to `log`.
     pub(super) fn apply_all(
         &mut self,
         changes: Vec<Change>,

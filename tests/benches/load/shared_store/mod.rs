@@ -1,8 +1,9 @@
-//! Servers over one PostgreSQL, beside the SQL statements that they send, alone: what a request costs beyond its statements.
+//! Servers over one PostgreSQL, beside the SQL statements that they send, alone: what a request
+//! costs beyond its statements.
 //!
-//! Client, servers and PostgreSQL share the cores of this machine, so that a ratio of requests per second is about the processor time
-//! of all three. The statements alone, one server and three servers take turns, with the same number of clients and of connections to
-//! the database.
+//! Client, servers and PostgreSQL share the cores of this machine, so that a ratio of requests per
+//! second is about the processor time of all three. The statements alone, one server and three
+//! servers take turns, with the same number of clients and of connections to the database.
 
 mod details;
 mod processes;

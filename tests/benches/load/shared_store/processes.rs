@@ -1,4 +1,5 @@
-//! The processor time of client, servers and PostgreSQL. It is not known on systems without `/proc`.
+//! The processor time of client, servers and PostgreSQL. It is not known on systems without
+//! `/proc`.
 
 use std::fs;
 use std::ops::Sub;

@@ -1,4 +1,5 @@
-//! The SQL statements of the server's storage, sent without a server: what a request costs at least.
+//! The SQL statements of the server's storage, sent without a server: what a request costs at
+//! least.
 //!
 //! The statements are read from the source of the server, so they are always those that it sends.
 
@@ -34,7 +35,8 @@ struct Keys {
     /// That of the record of the table, which each request reads.
     table: Vec<u8>,
     table_version: i64,
-    /// That of the service properties of the account, which has none. Each read has it, for the rules of CORS.
+    /// That of the service properties of the account, which has none. Each read has it, for the
+    /// rules of CORS.
     properties: Vec<u8>,
     /// The keys of the entities.
     entities: Vec<Vec<u8>>,
@@ -194,7 +196,8 @@ impl Connection {
         }
     }
 
-    /// Inserts entities on the condition that the table is unchanged. The server presumes that they do not exist.
+    /// Inserts entities on the condition that the table is unchanged. The server presumes that they
+    /// do not exist.
     async fn insert(&self, keys: &Keys, count: usize) -> Result<(), Box<dyn Error>> {
         let new = keys.new_entities(count);
         let expected = vec![None::<i64>; count];

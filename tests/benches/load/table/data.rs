@@ -1,4 +1,5 @@
-//! The data directory: synced writes beside the plain server with its log, and reads beside tables in memory.
+//! The data directory: synced writes beside the plain server with its log, and reads beside tables
+//! in memory.
 
 use std::error::Error;
 use std::fs::File;
@@ -49,8 +50,8 @@ async fn writes(context: &Context, results: &mut Results) -> Result<(), Box<dyn 
     Ok(())
 }
 
-/// The median time to write an entity's bytes to a file and to sync them. The file has its size from the beginning, so that a sync writes
-/// nothing but these bytes.
+/// The median time to write an entity's bytes to a file and to sync them. The file has its size
+/// from the beginning, so that a sync writes nothing but these bytes.
 fn sync_time(directory: &Path) -> Result<Duration, Box<dyn Error>> {
     let mut file = File::create(directory.join("sync-time"))?;
     file.write_all(&vec![0; SYNCS * ENTITY_BYTES])?;

@@ -1,4 +1,5 @@
-//! A filter on a property that is no key, over a large partition, beside the plain server and Azurite.
+//! A filter on a property that is no key, over a large partition, beside the plain server and
+//! Azurite.
 
 use std::error::Error;
 

@@ -47,8 +47,8 @@ pub(super) async fn measure(
     Ok(())
 }
 
-/// Calls the server from a thread of its own. Returns the microseconds of processor time for a request, with those that the caller needs to
-/// clone it.
+/// Calls the server from a thread of its own. Returns the microseconds of processor time for a
+/// request, with those that the caller needs to clone it.
 fn call(
     transport: Arc<dyn Transport>,
     requests: Vec<Request<Bytes>>,

@@ -1,7 +1,7 @@
 //! The table of the server's targets: every path beside its peer, in one run, as a ratio.
 //!
-//! A group of rows shares its servers. Each run starts them again, fills them, and measures every row of the group in turns with its peers.
-//! The figure of a row is the median of the runs.
+//! A group of rows shares its servers. Each run starts them again, fills them, and measures every
+//! row of the group in turns with its peers. The figure of a row is the median of the runs.
 
 mod data;
 mod filter;
@@ -138,7 +138,8 @@ impl Served {
     }
 }
 
-/// Where a server keeps its tables, and where it runs: on one core where its processor time is measured.
+/// Where a server keeps its tables, and where it runs: on one core where its processor time is
+/// measured.
 #[derive(Clone, Copy)]
 enum Place {
     Memory,
@@ -174,7 +175,8 @@ impl Context {
         })
     }
 
-    /// Asks servers for an operation in turns. Returns a measurement for each, with the number of entities of a request.
+    /// Asks servers for an operation in turns. Returns a measurement for each, with the number of
+    /// entities of a request.
     async fn turns<const N: usize>(
         &self,
         peers: [Peer<'_>; N],

@@ -39,7 +39,8 @@ pub(super) async fn measure(
         let [ours, plain] = theirs;
         results.cost(plain_row, ours.cpu(), plain.cpu());
     }
-    // The table has grown by the entities that were inserted. A scan reads those of the whole table, so that it has one of its own.
+    // The table has grown by the entities that were inserted. A scan reads those of the whole
+    // table, so that it has one of its own.
     let ours = Served::start(&context.program, shape, Place::Memory).await?;
     let plain = Served::start(&Subject::Plain, shape, Place::Memory).await?;
     let peers = [ours.peer(), plain.peer()];

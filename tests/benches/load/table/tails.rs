@@ -1,4 +1,5 @@
-//! The slowest point operations: alone, and while the same server scans a table, writes batches of 4 MiB, or deletes a large table.
+//! The slowest point operations: alone, and while the same server scans a table, writes batches of
+//! 4 MiB, or deletes a large table.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -58,7 +59,8 @@ pub(super) async fn measure(
     Ok(())
 }
 
-/// The microseconds within which 99.9 % of the point operations were complete: half reads and half upserts, over 64 connections.
+/// The microseconds within which 99.9 % of the point operations were complete: half reads and half
+/// upserts, over 64 connections.
 async fn slowest(served: &Served, time: Duration) -> Result<f64, Box<dyn Error>> {
     let asked = async |operation: Operation| {
         Ok::<_, Box<dyn Error>>(Asked {
@@ -81,7 +83,8 @@ async fn slowest(served: &Served, time: Duration) -> Result<f64, Box<dyn Error>>
     Ok(all.quantile(0.999).as_secs_f64() * 1e6)
 }
 
-/// Requests that a thread of its own sends over one connection, until it is stopped or has sent all.
+/// Requests that a thread of its own sends over one connection, until it is stopped or has sent
+/// all.
 struct Disturbance {
     is_stopped: Arc<AtomicBool>,
     thread: thread::JoinHandle<Result<(), String>>,

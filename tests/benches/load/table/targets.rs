@@ -2,7 +2,8 @@
 
 use crate::rows::{Goal, Row, row};
 
-/// Requests per second of processor time, ours divided by theirs. The two numbers behind it are µs of processor time per request.
+/// Requests per second of processor time, ours divided by theirs. The two numbers behind it are µs
+/// of processor time per request.
 const CPU: &str = "requests per CPU second";
 const BARE: &str = "bare server";
 const PLAIN: &str = "plain server";

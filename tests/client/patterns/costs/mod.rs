@@ -58,7 +58,8 @@ impl Costs {
         }
     }
 
-    /// Each write has a timestamp of its own, whose digits count as bytes: from here on they do not depend on the writes before.
+    /// Each write has a timestamp of its own, whose digits count as bytes: from here on they do not
+    /// depend on the writes before.
     fn next_second(&self) {
         self.server.clock().advance(Duration::from_secs(1));
     }

@@ -57,7 +57,8 @@ const VERBS: [&str; 8] = [
 
 const OTHER: &str = "lovelace@contoso.com";
 
-/// A column of the table: what each verb costs. The last two are how the entity is found by its email.
+/// A column of the table: what each verb costs. The last two are how the entity is found by its
+/// email.
 macro_rules! column {
     ($costs:ident, $table:ident, $entity:ident, $find:expr, $follow:expr) => {{
         let employee = |id: u32| $entity {

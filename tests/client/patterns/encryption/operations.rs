@@ -238,7 +238,8 @@ async fn limits_are_those_of_the_encrypted_value() {
         born: None,
         ..Patient::ada()
     };
-    // The longest string that the service stores is no longer. Encrypted, one of 65,489 bytes fits, also one of fewer characters.
+    // The longest string that the service stores is no longer. Encrypted, one of 65,489 bytes fits,
+    // also one of fewer characters.
     for longest in ["x".repeat(32_768), "€".repeat(21_829) + "xx"] {
         table
             .upsert_replace(&patient(longest.clone()))

@@ -1,4 +1,5 @@
-//! Page tokens of queries that compare an encrypted property: they are bound to the value, and to none of the keys.
+//! Page tokens of queries that compare an encrypted property: they are bound to the value, and to
+//! none of the keys.
 
 use tablesdk::encryption::{Keyring, LocalKey};
 use tablesdk::query::PageToken;

@@ -1,4 +1,5 @@
-//! Values that were changed, swapped or moved by a program that may write the table and has no keys.
+//! Values that were changed, swapped or moved by a program that may write the table and has no
+//! keys.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use harness::proxy::{Proxy, Reply, service_response};
@@ -119,7 +120,8 @@ async fn a_value_of_another_version_or_algorithm_is_not_decrypted() {
     }
 }
 
-/// A program between client and service, without keys, that returns another entity than was asked for.
+/// A program between client and service, without keys, that returns another entity than was asked
+/// for.
 #[tokio::test]
 async fn another_entity_in_a_response_is_detected() {
     let server = TableServer::in_process();

@@ -101,7 +101,8 @@ async fn a_step_whose_response_is_lost_is_not_one_that_failed() {
     assert_eq!(lost.hits(), 1);
 }
 
-/// A late insert of an earlier step brings a deleted entity back: it is deleted again, when no such request can be in flight any more.
+/// A late insert of an earlier step brings a deleted entity back: it is deleted again, when no such
+/// request can be in flight any more.
 #[tokio::test(start_paused = true)]
 async fn a_deleted_entity_that_comes_back_is_deleted_again() {
     let (server, table, titles) = company().await;
@@ -120,7 +121,8 @@ async fn a_deleted_entity_that_comes_back_is_deleted_again() {
     assert_eq!(outbox_rows(&server), ["head"]);
 }
 
-/// The entity shows that the step was applied, although its entry was not deleted: what the program wrote since stays.
+/// The entity shows that the step was applied, although its entry was not deleted: what the program
+/// wrote since stays.
 #[tokio::test(start_paused = true)]
 async fn a_step_that_was_applied_is_not_applied_again() {
     let (server, table, titles) = company().await;
@@ -138,7 +140,8 @@ async fn a_step_that_was_applied_is_not_applied_again() {
     assert_eq!(outbox_rows(&server), ["head"]);
 }
 
-/// An entity that is inserted is a new one, which no step has written: else the worker would delete it as one that came back late.
+/// An entity that is inserted is a new one, which no step has written: else the worker would delete
+/// it as one that came back late.
 #[tokio::test(start_paused = true)]
 async fn a_deleted_entity_that_the_program_puts_back_stays() {
     let (server, table, titles) = company().await;
@@ -192,7 +195,8 @@ async fn an_applied_step_is_removed_before_a_delete_step_begins() {
     assert_eq!(stored_title(&titles).await, None);
 }
 
-/// A worker that is slow for hours does not write what was deleted meanwhile, when the delete is not looked at any more.
+/// A worker that is slow for hours does not write what was deleted meanwhile, when the delete is
+/// not looked at any more.
 #[tokio::test(start_paused = true)]
 async fn a_worker_reads_the_log_again_after_a_long_pause() {
     let (server, table, titles) = company().await;
@@ -249,7 +253,8 @@ struct Kept {
     rest: Properties,
 }
 
-/// Else a worker would take the entity for one that a step before the delete step has written, and delete it.
+/// Else a worker would take the entity for one that a step before the delete step has written, and
+/// delete it.
 #[tokio::test(start_paused = true)]
 async fn an_entity_that_gets_the_rest_of_another_is_not_that_of_its_step() {
     for way in [
@@ -315,7 +320,8 @@ async fn an_entity_that_gets_the_rest_of_another_is_not_that_of_its_step() {
     }
 }
 
-/// An entity that was read keeps its own stamp: else a step whose entry could not be deleted would be applied over what the program wrote.
+/// An entity that was read keeps its own stamp: else a step whose entry could not be deleted would
+/// be applied over what the program wrote.
 #[tokio::test(start_paused = true)]
 async fn an_entity_that_is_read_and_replaced_is_still_that_of_its_step() {
     let (_server, table, titles) = company().await;

@@ -78,7 +78,8 @@ fn steps(missing: &TableClient, titles: &TableClient, name: &str) -> [Step; 2] {
     ]
 }
 
-/// Else a retry of the first one would meet the stamp of a later one, and its content would be lost.
+/// Else a retry of the first one would meet the stamp of a later one, and its content would be
+/// lost.
 #[tokio::test(start_paused = true)]
 async fn later_steps_of_the_same_entity_are_set_aside_behind_a_poisoned_one() {
     let (server, table, titles) = company().await;

@@ -58,7 +58,8 @@ async fn a_writer_does_not_apply_a_long_log_of_others() {
     }
     let journal = server.journal();
     commit(&table, [by_number(&titles, 297)]).await;
-    // The head, the pointer, the batch, the log, 100 steps, their deletes, and the pointer of the first batch.
+    // The head, the pointer, the batch, the log, 100 steps, their deletes, and the pointer of the
+    // first batch.
     assert_eq!(journal.requests().count(), 206);
     assert_eq!(titles.query::<DynamicEntity>().count().await.unwrap(), 100);
     assert_eq!(drain(&table).await, report(198, 0, 0, 0));
@@ -187,7 +188,8 @@ async fn a_write_whose_pointer_is_lost_is_not_of_unknown_outcome() {
     assert_eq!(outbox_rows(&server), ["head"]);
 }
 
-/// A worker has moved the head to delete the pointer, which the writer then has to write again, under another ETag.
+/// A worker has moved the head to delete the pointer, which the writer then has to write again,
+/// under another ETag.
 #[tokio::test(start_paused = true)]
 async fn a_writer_that_was_taken_for_lost_writes_its_pointer_again() {
     let (server, table, titles) = company().await;

@@ -1,4 +1,5 @@
-//! Entities with copies, and with parts in another entity: the copies say the same as their entity, at any time.
+//! Entities with copies, and with parts in another entity: the copies say the same as their entity,
+//! at any time.
 
 use fastrand::Rng;
 use tablesdk::{TableClient, TableServiceClient};

@@ -1,4 +1,5 @@
-//! Entities with entries in other partitions: no entity lacks its entry, and after a repair there are no others.
+//! Entities with entries in other partitions: no entity lacks its entry, and after a repair there
+//! are no others.
 
 use std::time::Duration;
 
@@ -117,7 +118,8 @@ impl Scenario for Elsewhere {
     async fn check(&self, table: &mut TableClient) {
         let now = missing(table).await;
         if !now.is_empty() {
-            // The entity may be between its insert and the confirmation of its entries: no insert takes longer.
+            // The entity may be between its insert and the confirmation of its entries: no insert
+            // takes longer.
             sleep(Duration::from_secs(1_000)).await;
             let later = missing(table).await;
             assert!(now.is_disjoint(&later), "{now:?} and {later:?}");

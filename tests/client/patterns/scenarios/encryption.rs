@@ -1,5 +1,6 @@
-//! Clients with stored keys, which are rotated and wrapped anew meanwhile: a read gives a value that was written to that entity, `eq` finds
-//! the entities with a value and no others, and the table contains no value.
+//! Clients with stored keys, which are rotated and wrapped anew meanwhile: a read gives a value
+//! that was written to that entity, `eq` finds the entities with a value and no others, and the
+//! table contains no value.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,7 +37,8 @@ fn email(number: u64) -> String {
     format!("patient-{number}@contoso.example")
 }
 
-/// Each value is written once, so that a read shows by which write. No bytes that are shown as hexadecimal digits look like it.
+/// Each value is written once, so that a read shows by which write. No bytes that are shown as
+/// hexadecimal digits look like it.
 fn random(id: &str, rng: &mut Rng) -> Patient {
     Patient {
         name: (0..16).map(|_| rng.char('g'..='z')).collect(),

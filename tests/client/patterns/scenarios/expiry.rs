@@ -1,4 +1,5 @@
-//! Entities that expire: none is removed before its time, and what has expired is removed with all that belongs to it.
+//! Entities that expire: none is removed before its time, and what has expired is removed with all
+//! that belongs to it.
 
 use std::time::Duration;
 

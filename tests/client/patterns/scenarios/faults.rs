@@ -1,4 +1,5 @@
-//! One write of a scenario, with one fault at each of its requests, or with other clients between them.
+//! One write of a scenario, with one fault at each of its requests, or with other clients between
+//! them.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -38,8 +38,8 @@ pub(super) struct Counts {
 /// The faults of a history, each with the number of its request.
 pub(super) type Drawn = Arc<Mutex<Vec<(u64, String)>>>;
 
-/// Runs the histories of the seeds. `TABLESDK_SCENARIO_SEED` runs one; `TABLESDK_SCENARIO_STEPS` runs random ones until so many steps
-/// were made, and prints how many there are in a second.
+/// Runs the histories of the seeds. `TABLESDK_SCENARIO_SEED` runs one; `TABLESDK_SCENARIO_STEPS`
+/// runs random ones until so many steps were made, and prints how many there are in a second.
 pub(super) fn run_seeds<S: Scenario>(name: &str) {
     let began = Instant::now();
     let least: Option<u64> = setting("TABLESDK_SCENARIO_STEPS");
@@ -107,7 +107,8 @@ pub(super) fn run<S: Scenario>(history: &History) -> Result<Counts, (String, Vec
     })
 }
 
-/// Clients that take their steps under faults, beside one that checks what holds at all times and one that mends.
+/// Clients that take their steps under faults, beside one that checks what holds at all times and
+/// one that mends.
 async fn under_faults<S: Scenario>(history: &History, drawn: &Drawn) -> Counts {
     let server = TableServer::in_process();
     let scenario = S::new(&server, Before::History).await;
@@ -205,7 +206,8 @@ async fn steps<S: Scenario>(
     (taken, succeeded)
 }
 
-/// The faults in the order of the requests: the same seed and the same requests get the same faults.
+/// The faults in the order of the requests: the same seed and the same requests get the same
+/// faults.
 fn faults_of(history: &History, drawn: &Drawn) -> impl Iterator<Item = Fault> + Send + 'static {
     let (drawn, spared) = (Arc::clone(drawn), history.spared.clone());
     let mut rng = Rng::with_seed(history.seed);

@@ -1,5 +1,5 @@
-//! A lease of clients whose clocks change: tokens grow, one client at a time relies on it, and no fenced write of an earlier holder follows
-//! one of a later holder.
+//! A lease of clients whose clocks change: tokens grow, one client at a time relies on it, and no
+//! fenced write of an earlier holder follows one of a later holder.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -20,7 +20,8 @@ use super::{Before, Failure, Outcome, Scenario, Write, done};
 
 const TIME: Duration = Duration::from_secs(10);
 
-/// The tokens of all leases, as clients acquire them, and each time that a client finds that it holds its lease.
+/// The tokens of all leases, as clients acquire them, and each time that a client finds that it
+/// holds its lease.
 #[derive(Default)]
 pub(super) struct Leases(RefCell<Tokens>);
 

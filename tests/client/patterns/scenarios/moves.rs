@@ -1,4 +1,5 @@
-//! Moves into another table: an entity is never in neither table, and no acknowledged version is lost.
+//! Moves into another table: an entity is never in neither table, and no acknowledged version is
+//! lost.
 
 use std::cell::RefCell;
 use std::cmp::max;
@@ -20,8 +21,9 @@ pub(super) struct Moves {
     before: Before,
     /// The greatest version of each entity whose write was acknowledged.
     latest: RefCell<[i64; 3]>,
-    /// Held by the only client that may insert an entity: otherwise it could insert an old version after another one was inserted and
-    /// moved. The instant is that from when on no earlier insert is on its way.
+    /// Held by the only client that may insert an entity: otherwise it could insert an old version
+    /// after another one was inserted and moved. The instant is that from when on no earlier insert
+    /// is on its way.
     inserts: [Mutex<Instant>; 3],
 }
 
@@ -236,7 +238,8 @@ impl Scenario for Moves {
                 sleep_until(*only).await;
                 if let (None, Some(found)) = (table.get(key()).await?, archive.get(key()).await?) {
                     let back = Plain::new(IDS[which], found.version + 1);
-                    // No late attempt of it brings back an old version: also if this future is dropped.
+                    // No late attempt of it brings back an old version: also if this future is
+                    // dropped.
                     *only = Instant::now() + Self::LATE;
                     let kept = Duration::from_secs(600);
                     table.insert(&back).exactly_once_for(kept).await?;

@@ -57,7 +57,8 @@ impl Network {
         Self { inner, state }
     }
 
-    /// Hands the response to a request that waits for another one, and returns that one's. The first waits.
+    /// Hands the response to a request that waits for another one, and returns that one's. The
+    /// first waits.
     async fn exchanged(&self, response: Response<Bytes>) -> Response<Bytes> {
         let waits = self.state.lock().unwrap().waits.take();
         if let Some((other, waiting)) = waits {

@@ -1,4 +1,5 @@
-//! Entities that name objects of a store: no entity names an object that is not there, and a clean-up leaves no object that none names.
+//! Entities that name objects of a store: no entity names an object that is not there, and a
+//! clean-up leaves no object that none names.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -73,7 +74,8 @@ impl Scenario for EmployeesWithPhotos {
     ];
     const STEPS: u32 = 60;
 
-    /// The clock of the store runs 200 times faster than that of a history, and a write takes 15 seconds at most: 50 minutes.
+    /// The clock of the store runs 200 times faster than that of a history, and a write takes 15
+    /// seconds at most: 50 minutes.
     fn retry() -> RetryPolicy {
         RetryPolicy::exponential().deadline(Duration::from_secs(10))
     }

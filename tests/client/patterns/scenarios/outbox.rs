@@ -1,4 +1,5 @@
-//! Writes with steps, and workers that apply them: no step is lost, none is applied twice in effect, and their order is that of the commits.
+//! Writes with steps, and workers that apply them: no step is lost, none is applied twice in
+//! effect, and their order is that of the commits.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -88,7 +89,8 @@ impl Transactions {
         self.written.borrow_mut()[nth].is_committed = match &result {
             Ok(()) => Some(true),
             Err(error) if error.is_outcome_unknown() => None,
-            // Of a write that a proxy sends twice, the second response is returned, unless it is exactly once.
+            // Of a write that a proxy sends twice, the second response is returned, unless it is
+            // exactly once.
             Err(error) if error.is_conflict() && !how.is_exactly_once => None,
             Err(_) => Some(false),
         };

@@ -39,7 +39,8 @@ impl Known {
     fn end(&mut self, amount: i64, result: &Outcome, is_exactly_once: bool) {
         match result {
             Ok(()) => self.acknowledged += amount,
-            // Of a write that a proxy sends twice, the second response is returned, unless it is exactly once.
+            // Of a write that a proxy sends twice, the second response is returned, unless it is
+            // exactly once.
             Err(error) if error.is_outcome_unknown || !is_exactly_once => return,
             Err(_) => {}
         }
@@ -125,7 +126,8 @@ impl Scenario for Verbs {
     ];
     const CLIENTS: u64 = 12;
 
-    /// No client gives up: what is carried out exactly once has a known outcome, unless something in between responds.
+    /// No client gives up: what is carried out exactly once has a known outcome, unless something
+    /// in between responds.
     fn retry() -> RetryPolicy {
         patient()
     }

@@ -1,5 +1,5 @@
-//! Wide entities: a reader sees one version as a whole, and after a clean-up nothing else is stored. All properties of an entity have one
-//! number, so a mix of versions is seen.
+//! Wide entities: a reader sees one version as a whole, and after a clean-up nothing else is
+//! stored. All properties of an entity have one number, so a mix of versions is seen.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicI32, Ordering};

@@ -10,8 +10,9 @@ const PARTS: usize = 99;
 /// The strings of a part that are as long as a string may be. Another value fills what is left.
 const STRINGS: usize = 15;
 
-/// An entity whose parts have 1 MiB each, and the last one that many bytes more. The numbers are those of the service: a character has two
-/// bytes, and a property 8 and 4 beside its name and its value.
+/// An entity whose parts have 1 MiB each, and the last one that many bytes more. The numbers are
+/// those of the service: a character has two bytes, and a property 8 and 4 beside its name and its
+/// value.
 fn largest(letter: &str, more: usize) -> DynamicEntity {
     let (partition, row) = ("ann", "largest");
     let version = 8 + 2 * "TablesdkVersion".len() + 4 + 2 * 16;

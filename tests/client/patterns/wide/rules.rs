@@ -1,4 +1,5 @@
-//! Rules of the protocol, each on its own: what a write, a clean-up and a read do at one moment, and must not do.
+//! Rules of the protocol, each on its own: what a write, a clean-up and a read do at one moment,
+//! and must not do.
 
 use std::time::Duration;
 
@@ -100,7 +101,8 @@ async fn a_clean_up_beside_the_next_transaction_of_a_write_deletes_nothing() {
 #[tokio::test]
 async fn a_write_that_is_refused_leaves_nothing() {
     let (server, maps, other) = two().await;
-    // The second error leaves open whether the transaction was carried out. The intent shows that it was not.
+    // The second error leaves open whether the transaction was carried out. The intent shows that
+    // it was not.
     for code in [ErrorCode::ServerBusy, ErrorCode::OperationTimedOut] {
         for nth in 1..=3 {
             let refused = Fault::error(code.clone());

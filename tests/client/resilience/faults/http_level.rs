@@ -1,5 +1,5 @@
-//! Faults of requests and of whole responses: they are lost, late or delivered twice, and some responses are not the service's.
-//! Most tests are in process, on virtual time.
+//! Faults of requests and of whole responses: they are lost, late or delivered twice, and some
+//! responses are not the service's. Most tests are in process, on virtual time.
 
 use std::time::Duration;
 
@@ -332,7 +332,8 @@ async fn every_verb(times: usize) {
                 _ => times,
             };
             assert_eq!(own, expected, "{what}");
-            // In addition to retries: the read before the write; a read of the entity; the marker, which is inserted, deleted or read.
+            // In addition to retries: the read before the write; a read of the entity; the marker,
+            // which is inserted, deleted or read.
             let more = if verb.is_exactly_once { 3 } else { 1 };
             assert!(
                 all <= own + more + usize::from(verb.reads_first()),

@@ -1,4 +1,5 @@
-//! A peer that never stops sending informational responses, over real sockets: the operation still ends at its deadline.
+//! A peer that never stops sending informational responses, over real sockets: the operation still
+//! ends at its deadline.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
@@ -10,7 +11,8 @@ use tablesdk::{Error, RetryPolicy, SharedKey, TableServiceClient};
 
 /// A server that sends `100 Continue` to every request, as fast as its connections permit.
 ///
-/// On threads of its own, since a client that is busy on a runtime of one thread would slow the flood down.
+/// On threads of its own, since a client that is busy on a runtime of one thread would slow the
+/// flood down.
 fn flood() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

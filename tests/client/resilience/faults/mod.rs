@@ -1,5 +1,5 @@
-//! Every verb under every fault, compared with the writes that the server carried out: no write happens twice, no result is
-//! false, and the client sends no more requests than necessary.
+//! Every verb under every fault, compared with the writes that the server carried out: no write
+//! happens twice, no result is false, and the client sends no more requests than necessary.
 
 mod http_level;
 mod informational;

@@ -1,5 +1,6 @@
-//! Faults below HTTP that a server does not inject, over real sockets: connections that end before and during the request, responses
-//! that end too early, stall or arrive byte by byte, and peers that do not speak HTTP.
+//! Faults below HTTP that a server does not inject, over real sockets: connections that end before
+//! and during the request, responses that end too early, stall or arrive byte by byte, and peers
+//! that do not speak HTTP.
 //!
 //! Only stalled responses cost real time: a third of a second each.
 
@@ -95,7 +96,8 @@ async fn every_verb_survives_one_lost_connection() {
                 // The client knows of every request: nothing below it repeats any.
                 assert_eq!(error.attempts() as usize, connections, "{shown}");
             }
-            // In addition to retries: the read before the write; a read of the entity; the marker, which is inserted, deleted or read.
+            // In addition to retries: the read before the write; a read of the entity; the marker,
+            // which is inserted, deleted or read.
             let more = if verb.is_exactly_once { 3 } else { 1 } + reads_first;
             let (least, most) = match sent {
                 Sent::Once => (1, 1),

@@ -1,4 +1,5 @@
-//! The verbs, each on the same entity: its state before, its expected state after, and how often the verb may write it.
+//! The verbs, each on the same entity: its state before, its expected state after, and how often
+//! the verb may write it.
 
 use std::fmt;
 
@@ -116,7 +117,8 @@ impl Verb {
         }
     }
 
-    /// Carries out the verb on the stored entity. Returns whether the verb changed or found anything.
+    /// Carries out the verb on the stored entity. Returns whether the verb changed or found
+    /// anything.
     pub(super) async fn run(
         self,
         table: &TableClient,

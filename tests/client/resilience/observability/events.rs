@@ -78,7 +78,8 @@ impl Visit for Collect {
     }
 }
 
-/// An event in one line, without the ids of its request, which differ in each run, and without random waits.
+/// An event in one line, without the ids of its request, which differ in each run, and without
+/// random waits.
 fn line((level, fields): &(Level, Fields)) -> String {
     let mut line = format!("{level} {}", fields["message"]);
     for (name, value) in fields {

@@ -1,7 +1,7 @@
 //! Tests that the guide shows the log of an incident as client and server write it.
 //!
-//! With `TABLESDK_WRITE_INCIDENT=1` the test rewrites that part of the guide. Time is virtual, so the waits are real and the rest
-//! takes none; the ids of requests are numbered.
+//! With `TABLESDK_WRITE_INCIDENT=1` the test rewrites that part of the guide. Time is virtual, so
+//! the waits are real and the rest takes none; the ids of requests are numbered.
 
 use std::fmt;
 use std::path::Path;

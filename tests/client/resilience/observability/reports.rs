@@ -1,4 +1,5 @@
-//! The reports that the hook receives: one for each operation, with the result that the caller gets.
+//! The reports that the hook receives: one for each operation, with the result that the caller
+//! gets.
 
 use std::time::Duration;
 

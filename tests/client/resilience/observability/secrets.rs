@@ -98,7 +98,8 @@ fn secrets_of(proxy: &Proxy) -> Vec<String> {
     secrets
 }
 
-/// Runs all operations with a key, a shared access signature and, over HTTPS, a token. Returns the secrets.
+/// Runs all operations with a key, a shared access signature and, over HTTPS, a token. Returns the
+/// secrets.
 async fn with_every_credential<T: Transport + Clone + 'static>(
     server: &TableServer,
     endpoint: &str,

@@ -52,7 +52,8 @@ pub(crate) struct Asked {
     name: Option<String>,
 }
 
-/// `/t/NAME/text?pk=…&rk=…&name=…`: a value, or an entity as JSON, as plain text. A grid has only the beginning of a long value.
+/// `/t/NAME/text?pk=…&rk=…&name=…`: a value, or an entity as JSON, as plain text. A grid has only
+/// the beginning of a long value.
 pub(crate) async fn text(
     State(app): State<Arc<App>>,
     Path(table): Path<String>,

@@ -1,4 +1,5 @@
-//! A change that needs a decision, as a part of the review: the versions side by side, and what can become of it.
+//! A change that needs a decision, as a part of the review: the versions side by side, and what can
+//! become of it.
 
 use maud::{Markup, html};
 use tablesdk::{DynamicEntity, Value};

@@ -46,7 +46,8 @@ pub(crate) async fn show(
     frame.respond(app, content).await
 }
 
-/// `/t/NAME/access`: what a query would cost, as a part of the page. Nothing is sent to the service.
+/// `/t/NAME/access`: what a query would cost, as a part of the page. Nothing is sent to the
+/// service.
 pub(crate) async fn access(
     State(app): State<Arc<App>>,
     Path(table): Path<String>,
@@ -108,7 +109,8 @@ fn access_line(
 struct Explained {
     asked: Asked,
     explanation: Explanation,
-    /// One response had the whole table, when it was read last. Then to look at all of it is no question.
+    /// One response had the whole table, when it was read last. Then to look at all of it is no
+    /// question.
     is_small: bool,
     /// The URL of its first page.
     link: String,

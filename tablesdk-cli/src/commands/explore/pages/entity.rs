@@ -1,4 +1,5 @@
-//! `/t/NAME/e` and `/t/NAME/new`: one entity, and the change of it that is staged. Nothing is sent here.
+//! `/t/NAME/e` and `/t/NAME/new`: one entity, and the change of it that is staged. Nothing is sent
+//! here.
 
 use std::sync::Arc;
 
@@ -440,7 +441,8 @@ async fn kept(app: &App, table: &str, rows: &[Selected]) -> Result<Vec<Refusal>,
     Ok(refusals)
 }
 
-/// Stages the deletes, unless they take the place of changes that the form has not shown. An error is what the page shows.
+/// Stages the deletes, unless they take the place of changes that the form has not shown. An error
+/// is what the page shows.
 fn stage_rows(
     app: &App,
     table: &str,

@@ -65,7 +65,8 @@ async fn listed(names: Names, find: String) -> Content {
     }
 }
 
-/// `/tables?find=NAME`: goes to the table of that name, to the only one that begins with the text or has it, or to all that have it.
+/// `/tables?find=NAME`: goes to the table of that name, to the only one that begins with the text
+/// or has it, or to all that have it.
 pub(crate) async fn open(
     State(app): State<Arc<App>>,
     Query(Search { find }): Query<Search>,

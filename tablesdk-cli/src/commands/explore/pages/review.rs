@@ -1,4 +1,5 @@
-//! `/review`: the staged changes as the requests that would be sent, and what became of those that were.
+//! `/review`: the staged changes as the requests that would be sent, and what became of those that
+//! were.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -114,7 +114,8 @@ impl Change {
         }
     }
 
-    /// Merges the properties that differ. If one was removed, no merge can say so, and the change is a replace. `None` if nothing differs.
+    /// Merges the properties that differ. If one was removed, no merge can say so, and the change
+    /// is a replace. `None` if nothing differs.
     pub(crate) fn edit(table: &str, entity: DynamicEntity, base: Base) -> Option<Self> {
         let difference = Difference::of(base.entity.properties(), entity.properties());
         if difference.is_empty() {

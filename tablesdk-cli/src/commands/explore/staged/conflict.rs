@@ -1,4 +1,5 @@
-//! A change whose entity is not as it was read: the versions side by side, and what becomes of the change.
+//! A change whose entity is not as it was read: the versions side by side, and what becomes of the
+//! change.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,5 @@
-//! The texts of a form, and the entity that they are. An error names the property, its type and the rule of the type.
+//! The texts of a form, and the entity that they are. An error names the property, its type and the
+//! rule of the type.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -202,7 +203,8 @@ fn check(entity: &DynamicEntity) -> Result<(), FieldError> {
         .map_err(|error| FieldError::whole(error.to_string()))
 }
 
-/// The JSON of an entity for a form: a property a line. With its version, it begins with `odata.etag`.
+/// The JSON of an entity for a form: a property a line. With its version, it begins with
+/// `odata.etag`.
 pub(crate) fn json_of(entity: &DynamicEntity, etag: Option<&ETag>) -> String {
     let mut lines = Vec::new();
     let mut member = |name: &str, value: &Value| {

@@ -1,5 +1,5 @@
-//! Which changes need to be forced: those of entities that the client keeps, and those that leave entries of indexes stale. The rules are
-//! those of `tables put` and `tables rm`.
+//! Which changes need to be forced: those of entities that the client keeps, and those that leave
+//! entries of indexes stale. The rules are those of `tables put` and `tables rm`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,8 @@ use crate::guard::Refusal;
 /// Remembers for a while what was found in tables, since a search takes requests.
 pub(crate) struct Keeper {
     searches: Mutex<BTreeMap<String, Search>>,
-    /// How long a search may take. After that, a write needs to be forced: nothing says where in a partition an entry may be.
+    /// How long a search may take. After that, a write needs to be forced: nothing says where in a
+    /// partition an entry may be.
     patience: Duration,
 }
 
@@ -42,7 +43,8 @@ impl Default for Keeper {
 }
 
 impl Keeper {
-    /// Why a write of these entities into a partition needs to be forced: of what is written, and of what is stored.
+    /// Why a write of these entities into a partition needs to be forced: of what is written, and
+    /// of what is stored.
     pub(crate) async fn refusals(
         &self,
         table: &TableClient,

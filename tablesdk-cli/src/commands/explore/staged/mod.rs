@@ -1,7 +1,8 @@
-//! The staged changes: at most one for each entity, none of them sent. This module knows neither HTML nor requests of a browser.
+//! The staged changes: at most one for each entity, none of them sent. This module knows neither
+//! HTML nor requests of a browser.
 //!
-//! A change is sent only by the number of the plan that a person has reviewed. So a form that is sent twice, or that shows a plan from
-//! before the last change, sends nothing.
+//! A change is sent only by the number of the plan that a person has reviewed. So a form that is
+//! sent twice, or that shows a plan from before the last change, sends nothing.
 
 mod change;
 mod conflict;
@@ -134,7 +135,8 @@ impl Staged {
         Ok(id)
     }
 
-    /// Stages a change in place of the one that its form has shown, also if that is of other keys. `shown` is the id of that.
+    /// Stages a change in place of the one that its form has shown, also if that is of other keys.
+    /// `shown` is the id of that.
     pub(crate) fn restage(&mut self, change: Change, shown: Option<u64>) -> Result<u64, Refused> {
         let target = &change.target;
         let known = self.shown_of(&target.table, (&target.partition, &target.row), shown)?;
@@ -181,7 +183,8 @@ impl Staged {
         Some(entry)
     }
 
-    /// Removes all changes, if they are those that were shown with this number. They can be restored.
+    /// Removes all changes, if they are those that were shown with this number. They can be
+    /// restored.
     pub(crate) fn discard_all(&mut self, number: u64) -> Result<(), Refused> {
         self.check(number)?;
         let entries = std::mem::take(&mut self.entries);
@@ -204,7 +207,8 @@ impl Staged {
         self.discarded.drain(..oldest);
     }
 
-    /// Stages what was discarded again, all of it or nothing. An entity that has another change since keeps that one.
+    /// Stages what was discarded again, all of it or nothing. An entity that has another change
+    /// since keeps that one.
     pub(crate) fn restore(&mut self) -> Result<(), Refused> {
         self.check_idle()?;
         let bytes = self.discarded.iter().map(|it| it.bytes).sum::<usize>();
@@ -257,8 +261,9 @@ impl Staged {
         }
     }
 
-    /// Puts a change whose outcome is unknown into the next plan. Its condition sees to it that it is carried out once. It has another id
-    /// then: a page from before knows nothing of what it meets next.
+    /// Puts a change whose outcome is unknown into the next plan. Its condition sees to it that it
+    /// is carried out once. It has another id then: a page from before knows nothing of what it
+    /// meets next.
     pub(crate) fn try_again(&mut self, id: u64) -> Result<(), Refused> {
         self.check_idle()?;
         let mut entries = self.entries.iter_mut();
@@ -332,7 +337,8 @@ impl Staged {
         Plan::of(self.number, waiting.cloned())
     }
 
-    /// The plan with that number, which is sent now. Nothing is staged until [`finish`](Self::finish).
+    /// The plan with that number, which is sent now. Nothing is staged until
+    /// [`finish`](Self::finish).
     pub(crate) fn begin(&mut self, number: u64) -> Result<Plan, Refused> {
         self.check(number)?;
         let plan = self.plan();

@@ -1,4 +1,5 @@
-//! Sends a plan, transaction after transaction, and says what became of each. After an outcome that nothing is known of, no more is sent.
+//! Sends a plan, transaction after transaction, and says what became of each. After an outcome that
+//! nothing is known of, no more is sent.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -46,7 +47,8 @@ pub(crate) enum Outcome {
         now: Arc<Now>,
         text: String,
     },
-    /// It was not sent, since one before it was the last: the next ones would end alike, or there are as many conflicts as memory has room for.
+    /// It was not sent, since one before it was the last: the next ones would end alike, or there
+    /// are as many conflicts as memory has room for.
     NotSent,
 }
 
@@ -126,7 +128,8 @@ pub(crate) async fn send(service: &TableServiceClient, plan: Plan) -> Report {
     report
 }
 
-/// Sends one. Returns whether no more is to be sent: the next ones would end alike, or rest on what is not known.
+/// Sends one. Returns whether no more is to be sent: the next ones would end alike, or rest on what
+/// is not known.
 async fn carry_out(service: &TableServiceClient, transaction: &Transaction) -> (Outcome, bool) {
     let table = service.table(&transaction.table);
     match write(&table, transaction).await {

@@ -1,4 +1,5 @@
-//! Credentials at a time that stands still, with two keys and two accounts; requests that are refused by their heads.
+//! Credentials at a time that stands still, with two keys and two accounts; requests that are
+//! refused by their heads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -4,7 +4,8 @@ use std::pin::pin;
 
 use super::*;
 
-/// The response to a batch that inserts a hundred entities with a text of that length each, and how often other tasks got the thread.
+/// The response to a batch that inserts a hundred entities with a text of that length each, and how
+/// often other tasks got the thread.
 async fn insert(client: &Client, text_bytes: usize) -> (Response<Bytes>, usize) {
     let text = "x".repeat(text_bytes);
     let mut body = "--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n".to_owned();

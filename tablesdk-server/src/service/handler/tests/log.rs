@@ -34,8 +34,9 @@ fn log_of(work: impl FnOnce()) -> Vec<String> {
 
 /// The lines of this level, or a more severe one, and those of these events of spans.
 fn log_at(level: Level, spans: FmtSpan, work: impl FnOnce()) -> Vec<String> {
-    // `tracing` disables an event for all threads if the first thread that reaches it has no subscriber, and only one other
-    // thread has one. So a global subscriber, which does nothing, is installed.
+    // `tracing` disables an event for all threads if the first thread that reaches it has no
+    // subscriber, and only one other thread has one. So a global subscriber, which does nothing, is
+    // installed.
     static LISTENER: Once = Once::new();
     LISTENER.call_once(|| {
         let listener = tracing_subscriber::registry();
@@ -125,7 +126,8 @@ fn a_request_line_has_no_empty_field() {
     }
 }
 
-/// A subscriber that logs the ends of spans, or exports them, gets one span for each request, also from a web page.
+/// A subscriber that logs the ends of spans, or exports them, gets one span for each request, also
+/// from a web page.
 #[test]
 fn the_span_of_a_request_is_closed_once_and_is_no_error() {
     let client = Client::with_table();

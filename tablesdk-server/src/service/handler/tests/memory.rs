@@ -56,7 +56,8 @@ async fn a_read_waits_for_memory_for_its_entity() {
         .unwrap();
 }
 
-/// The state of each request is copied with all of its bytes, so that no operation may make it large.
+/// The state of each request is copied with all of its bytes, so that no operation may make it
+/// large.
 #[test]
 fn the_future_of_a_request_is_small() {
     let client = Client::with_table();

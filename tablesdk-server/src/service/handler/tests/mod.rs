@@ -1,4 +1,5 @@
-//! Tests that need a manual clock, a storage that fails or waits, the log, or options of the builder.
+//! Tests that need a manual clock, a storage that fails or waits, the log, or options of the
+//! builder.
 //!
 //! The rules of the service are in `tests/conformance`, its bytes in `tests/wire`.
 
@@ -123,7 +124,8 @@ impl Client {
         request
     }
 
-    /// A request that is not signed. The given headers replace the usual ones; an empty value removes a header.
+    /// A request that is not signed. The given headers replace the usual ones; an empty value
+    /// removes a header.
     fn request(
         &self,
         method: &str,

@@ -135,8 +135,8 @@ fn pages_without_time_have_one_entity() {
     );
 }
 
-/// A request for all entities of a table of a thousand, through a filter that takes tens of slices to see them, and that none
-/// of them passes.
+/// A request for all entities of a table of a thousand, through a filter that takes tens of slices
+/// to see them, and that none of them passes.
 fn long_query() -> (Client, Request<Bytes>) {
     let client = Client::with_table();
     for number in 0..1000 {

@@ -61,7 +61,8 @@ impl Snapshot for SlowReads {
     }
 }
 
-/// A client whose scans wait, a receiver that reports a waiting scan, and a sender that lets the scan continue.
+/// A client whose scans wait, a receiver that reports a waiting scan, and a sender that lets the
+/// scan continue.
 fn client() -> (Client, Receiver<()>, Sender<()>) {
     let (arrived, has_arrived) = channel();
     let (go_on, told) = channel();

@@ -1,4 +1,5 @@
-//! Neither logs, nor `Debug`, nor errors show an encrypted value or a key, whatever succeeds and fails meanwhile.
+//! Neither logs, nor `Debug`, nor errors show an encrypted value or a key, whatever succeeds and
+//! fails meanwhile.
 
 mod operations;
 mod shown;
@@ -113,7 +114,8 @@ async fn everything<T: Transport + Clone + 'static>(
     let mut shown = Shown::default();
     writes(&table, server, &mut shown).await;
     queries(&table, &mut shown).await;
-    // What the client sends later contains values in plain text: it writes them as another program does.
+    // What the client sends later contains values in plain text: it writes them as another program
+    // does.
     let sent = proxy.sent().into_iter();
     shown
         .texts

@@ -1,6 +1,7 @@
 //! `/bench/…`: the test bench, with what a server for tests records and injects.
 //!
-//! The parts that all views of the bench share: their tabs, the clock above them, and what a form of theirs ends with.
+//! The parts that all views of the bench share: their tabs, the clock above them, and what a form
+//! of theirs ends with.
 
 mod clock;
 mod faults;

@@ -46,7 +46,8 @@ pub(crate) async fn show(State(app): State<Arc<App>>, Query(watched): Query<Watc
     page(app, View::Requests, &around, query, content).await
 }
 
-/// `/bench/requests/after/NUMBER?find=TEXT`: the rows of the requests that came since, for the script.
+/// `/bench/requests/after/NUMBER?find=TEXT`: the rows of the requests that came since, for the
+/// script.
 pub(crate) async fn newer(
     State(app): State<Arc<App>>,
     Path(number): Path<u64>,
@@ -328,7 +329,8 @@ fn fact(name: &str, value: &Markup) -> Markup {
     html! { dt { (name) } dd { (value) } }
 }
 
-/// The faults of one click, for the next request that matches. The fields are those of the selected request.
+/// The faults of one click, for the next request that matches. The fields are those of the selected
+/// request.
 fn inject(app: &App, watched: &Watched, seen: &Seen) -> Markup {
     let selected = watched.selected().and_then(|number| seen.request(number));
     let [mut name, mut table, mut partition, mut row] = [""; 4];
