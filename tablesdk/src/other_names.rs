@@ -3,7 +3,9 @@
 //! names of `#[doc(alias)]` only within the crate that has them.
 //!
 //! They take `&mut self`, so that a method of the caller's own trait that takes `self` or `&self`
-//! is found before them.
+//! is found before them. Two methods of a trait are not: one that takes `&mut self`, and any that is
+//! called on a receiver of the type `&mut TableClient`. Such a program writes the trait's name,
+//! `Repository::add(table, …)`.
 
 use crate::action::{Action, CreateTable, DeleteEntity, GetEntity, QueryEntities, QueryTables};
 use crate::client::{TableClient, TableServiceClient};
@@ -37,6 +39,8 @@ macro_rules! other_names {
         $(other_names!(@method $name $arguments $output);)+
     };
     (@method $name:ident ($($argument:ident),*) $output:ty) => {
+        // That of the `impl` hides it in the documentation, this one in the completions of editors.
+        #[doc(hidden)]
         pub fn $name<$($argument),*>(&mut self, $(_: $argument),*) -> $output
         where
             // A bound that is never true is an error here, unless it has a lifetime.

@@ -27,6 +27,21 @@ impl Repository for TableClient {
     }
 }
 
+trait Tables {
+    fn list_tables(&mut self) -> usize;
+    fn table_client(&self) -> &'static str;
+}
+
+impl Tables for TableServiceClient {
+    fn list_tables(&mut self) -> usize {
+        1
+    }
+
+    fn table_client(&self) -> &'static str {
+        "a client"
+    }
+}
+
 trait Limit {
     fn limit(self, count: usize) -> Self;
 }
@@ -52,6 +67,11 @@ fn main() {
     let table = &service.table("Employees");
     assert_eq!(table.add("1"), "1 of Employees");
     assert_eq!(table.update(), "updated");
+    // Of these, the compiler finds ours first, unless the trait is named.
+    let mut service = service;
+    let tables = &mut service;
+    assert_eq!(Tables::list_tables(tables), 1);
+    assert_eq!(Tables::table_client(tables), "a client");
     let query = table.query::<Employee>().filter(|e| e.email.is_none()).limit(5);
     assert_eq!(query.explain().unwrap().filter(), Some("not (email ge '')"));
 }
