@@ -9,7 +9,8 @@ use tablesdk::{ETag, Result, TableClient, TableEntity};
 #[table(partition_key = "{name}", row_key = "department")]
 pub struct Department {
     pub name: String,
-    #[serde(default)]
+    /// A client cannot set it.
+    #[serde(skip_deserializing)]
     pub headcount: i32,
 }
 
@@ -20,9 +21,9 @@ pub struct Department {
 #[table(partition_key = "{department}", row_key = "employee_{id}")]
 #[table(index(ByEmail, row_key = "email_{email:escaped}", unique))]
 pub struct Employee {
-    #[serde(default)]
+    /// In a request, it is in the path.
+    #[serde(skip_deserializing)]
     pub department: String,
-    #[serde(default)]
     pub id: String,
     pub name: String,
     pub email: String,

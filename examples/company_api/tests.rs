@@ -190,6 +190,25 @@ async fn a_bad_request_says_what_is_wrong() {
 }
 
 #[tokio::test]
+async fn a_request_sets_neither_the_headcount_nor_another_department() {
+    let (api, table) = api().await;
+    let research = json!({"name": "Research", "headcount": 1_000});
+    let created = call(&api, "POST", "/departments", "", research).await;
+    assert_eq!(created.status, 201, "{}", created.body);
+    let stored = table.get(Department::key("Research")).await.unwrap();
+    assert_eq!(stored.unwrap().headcount, 0);
+
+    let mut ada = json!({"department": "Research", "name": "Ada", "email": "ada@contoso.com", "salary": 60_000.0});
+    let without_id = call(&api, "POST", EMPLOYEES, "", ada.clone()).await;
+    assert_eq!(without_id.status, 422, "{}", without_id.body);
+    ada["id"] = json!("1");
+    assert_eq!(call(&api, "POST", EMPLOYEES, "", ada).await.status, 201);
+    assert_eq!(fetch(&api, FIRST).await.status, 200);
+    let elsewhere = fetch(&api, "/departments/Research/employees/1").await;
+    assert_eq!(elsewhere.status, 404);
+}
+
+#[tokio::test]
 async fn a_missing_table_is_not_a_missing_employee() {
     let service = TableServiceClient::in_process(&TableServer::in_process());
     let api = routes(service.table("Nowhere"));
