@@ -28,12 +28,15 @@
 //!
 //! * It is for reading the user's partition and, with `add=true`, for inserting there. It expires
 //!   after 15 minutes.
+//! * It limits neither how many entities a user inserts nor which properties they have: a service
+//!   that reads the notes checks them as it checks requests.
 //! * It has no start, since the clock of the service may be some minutes behind ours: a signature
 //!   that starts now would be refused there at first. If our clock is behind, it expires earlier.
 //! * It cannot be revoked by itself. All of them name a stored access policy of the table: start
 //!   the service with a higher `SIGNATURE_GENERATION`, and those of lower generations end within 30
 //!   seconds. A table has up to five policies, so there cannot be one for each user. Replacing the
-//!   account key ends them, too.
+//!   account key ends them, too. The table's policies are written without a condition: let all
+//!   instances have one generation before the next one.
 //! * After the first start with a generation, signatures may be refused for 30 seconds, until the
 //!   service knows the policy.
 //! * Azure Cosmos DB has no signatures for a range of keys: the service does not start there.
