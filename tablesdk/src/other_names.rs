@@ -3,8 +3,8 @@
 //! names of `#[doc(alias)]` only within the crate that has them.
 //!
 //! They take `&mut self`, so that a method of the caller's own trait that takes `self` or `&self`
-//! is found before them. Two methods of a trait are not: one that takes `&mut self`, and any that is
-//! called on a receiver of the type `&mut TableClient`. Such a program writes the trait's name,
+//! is found before them. Two methods of a trait are not: one that takes `&mut self`, and any that
+//! is called on a receiver of the type `&mut TableClient`. Such a program writes the trait's name,
 //! `Repository::add(table, …)`.
 
 use crate::action::{Action, CreateTable, DeleteEntity, GetEntity, QueryEntities, QueryTables};

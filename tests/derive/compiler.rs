@@ -97,6 +97,8 @@ fn normalized(messages: &str, file: &str) -> String {
             _ => {
                 // A suggestion without an arrow is about the file.
                 in_the_file = true;
+                // Whether a path begins with our crate depends on the other crates of the build.
+                let line = line.replace("a bound in `tablesdk::", "a bound in `");
                 normalized += &format!("{line}\n");
             }
         }
