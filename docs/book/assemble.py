@@ -186,7 +186,7 @@ class Book:
         self.summary = read_summary()
         self.pages = {page.source: page for _, page in self.summary if page}
         self.by_rustdoc = {page.rustdoc: page for page in self.pages.values() if page.rustdoc}
-        self.files = set(subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).splitlines())
+        self.files = set(git("ls-files").splitlines())
         self.directories = {str(parent) for file in self.files for parent in Path(file).parents}
         self.resolved, self.ids, self.pictures = {}, {}, {}
 
@@ -239,6 +239,8 @@ class Book:
                 lines.append(convert_fence(part, page.rustdoc))
             else:
                 lines.append(part)
+        if page.source == "README.md":
+            lines += ["", built_from()]
         return "\n".join(lines) + "\n"
 
     def convert_prose(self, page, text, ids):
@@ -319,6 +321,16 @@ class Book:
         if file in self.directories:
             return f"{HOST}/tree/main/{file}"
         raise Wrong(f"{page.source}: there is no {path}")
+
+
+def built_from():
+    """Readers of a book that is kept must know how old it is."""
+    commit, short, date = git("log", "-1", "--format=%H %h %cs").split()
+    return f"This book was built from [{short}]({HOST}/commit/{commit}) of {date}."
+
+
+def git(*arguments):
+    return subprocess.check_output(["git", *arguments], cwd=ROOT, text=True)
 
 
 def without_title(page, text):
