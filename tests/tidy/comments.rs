@@ -18,6 +18,10 @@ fn comments_are_as_wide_as_code() {
             continue;
         }
         for file in sources(&name) {
+            // Modules as `tables infer` prints them.
+            if file.parent().unwrap().ends_with("infer/generated") {
+                continue;
+            }
             let text = fs::read_to_string(&file).unwrap();
             let lines = wide_comments(&text);
             wide.extend(lines.map(|number| format!("{}:{number}", file.display())));

@@ -113,12 +113,10 @@ pub struct Name {
     /// In all entities; always 37.
     #[table(rename = "a\u{202e}b")]
     pub ab: i32,
-    /// In all entities; `a\u{202e}b` is a value in chunks: read and write it by
-    /// `tablesdk::chunked::Chunked`.
+    /// In all entities; `a\u{202e}b` is a value in chunks: read and write it by `tablesdk::chunked::Chunked`.
     #[table(rename = "a\u{202e}b__n")]
     pub ab_n: i32,
-    /// In all entities; `a\u{202e}b` is a value in chunks: read and write it by
-    /// `tablesdk::chunked::Chunked`.
+    /// In all entities; `a\u{202e}b` is a value in chunks: read and write it by `tablesdk::chunked::Chunked`.
     #[table(rename = "a\u{202e}b__sha")]
     pub ab_sha: i32,
     /// In all entities; always 40.

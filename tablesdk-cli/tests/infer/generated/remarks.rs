@@ -19,12 +19,10 @@ pub struct Remark {
     /// In all entities.
     #[table(rename = "Remarks__1")]
     pub remarks_1: String,
-    /// In all entities; `Remarks` is a value in chunks: read and write it by
-    /// `tablesdk::chunked::Chunked`.
+    /// In all entities; `Remarks` is a value in chunks: read and write it by `tablesdk::chunked::Chunked`.
     #[table(rename = "Remarks__n")]
     pub remarks_n: i32,
-    /// In all entities; `Remarks` is a value in chunks: read and write it by
-    /// `tablesdk::chunked::Chunked`.
+    /// In all entities; `Remarks` is a value in chunks: read and write it by `tablesdk::chunked::Chunked`.
     #[table(rename = "Remarks__sha")]
     pub remarks_sha: Vec<u8>,
 }
