@@ -54,7 +54,8 @@ HEADING = re.compile(r"^(?P<marks>#{1,5}) (?P<text>.*)$")
 NOT_OF_TEXT = {"doc-anchor", "tooltip"}
 # The last lines of a guide in rustdoc lead to the guides before and after it.
 NEIGHBOUR = re.compile(r"\.\./(\w+/)?index\.html")
-RUST_FLAGS = {"rust", "no_run", "should_panic", "ignore", "compile_fail"}
+# `compile_fail` may be followed by the code of the error.
+RUST_FLAG = re.compile(r"rust|no_run|should_panic|ignore|compile_fail|E\d{4}")
 
 
 class Wrong(Exception):
@@ -347,7 +348,7 @@ def convert_fence(line, is_doc):
     """The language of a block as mdBook knows it: rustdoc takes Rust for granted."""
     match = FENCE.match(line)
     flags = [flag for flag in re.split(r"[,\s]+", match["info"].strip()) if flag]
-    if (is_doc and not flags) or (flags and RUST_FLAGS.issuperset(flags)):
+    if (is_doc and not flags) or (flags and all(map(RUST_FLAG.fullmatch, flags))):
         flags = ["rust"] + [flag for flag in flags if flag != "rust"]
     return line[: match.start("info")] + ",".join(flags)
 
