@@ -263,7 +263,9 @@ class Book:
         if not is_link(match, bool(page.rustdoc)):
             return match[0]
         label = INLINE.sub(lambda inner: self.convert_link(page, inner), match["label"]) if "![" in match["label"] else match["label"]
-        return f"[{label}]({self.target(page, match['dest'] or match['label'])})"
+        # Badges in a row are words here, and need a sign between them.
+        separator = " ·" if label != match["label"] and match.string.startswith("\n[![", match.end()) else ""
+        return f"[{label}]({self.target(page, match['dest'] or match['label'])}){separator}"
 
     def target(self, page, dest):
         href = self.resolved.get(page.source, {}).get(dest, dest)
