@@ -27,8 +27,8 @@ pub type ClosureError = Box<dyn StdError + Send + Sync>;
 /// Why an operation failed.
 ///
 /// The message (`{}`) is one line: the verb that was called, the table, the account, the key, and
-/// why it failed, with all causes. The [guide](crate::guide::errors_and_retries#what-an-error-says)
-/// shows the messages of real failures. `{:?}` is the same message.
+/// why it failed, with all causes. The [guide](crate::guide::error_messages) shows the messages of
+/// real failures. `{:?}` is the same message.
 ///
 /// [`source`](std::error::Error::source) returns the cause, if there is one, and
 /// [`downcast_ref`](Error::downcast_ref) finds a cause by its type. The message contains those of

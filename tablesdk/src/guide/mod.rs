@@ -15,8 +15,10 @@
 //!   without one.
 //! * [Concurrency](concurrency): what each verb does when another client writes the same entity,
 //!   and how to change an entity without losing updates.
-//! * [Errors and retries](errors_and_retries): what an error contains, which requests the client
-//!   retries, and what is known when responses are lost.
+//! * [Errors and retries](errors_and_retries): how a write can end when a response is lost, what an
+//!   error contains, and which requests the client retries.
+//! * [Messages of errors](error_messages): what an error says, which names operations have, and the
+//!   messages of real failures.
 //! * [Choosing a pattern](choosing): from what a program needs to the pattern, its cost and its
 //!   alternative.
 //! * [Patterns](patterns): the page for each section of the table design guide, and what each way
@@ -50,7 +52,7 @@
 //!   test.
 //! * [Credentials](credentials): how a client authenticates, and how to replace a credential while
 //!   the client runs.
-//! * [Observability](observability): logs, spans, reports, request ids.
+//! * [Observability](observability): a runbook, logs, spans, reports, request ids.
 //! * [Web services](web_services): a client in the state of a program, statuses for errors,
 //!   versions and page tokens over HTTP, a repository behind a trait.
 //! * [Cosmos DB](cosmos_db): how Azure Cosmos DB for Table differs from Azure Table storage.
@@ -100,11 +102,15 @@ pub mod concurrency {}
 
 #[doc = include_str!("figures/lost-response.md")]
 #[doc = include_str!("errors_and_retries.md")]
-#[doc = "\n\n---\n\nBefore: [Concurrency](crate::guide::concurrency) · [All guides](crate::guide) · Next: [Choosing a pattern](crate::guide::choosing)"]
+#[doc = "\n\n---\n\nBefore: [Concurrency](crate::guide::concurrency) · [All guides](crate::guide) · Next: [Messages of errors](crate::guide::error_messages)"]
 pub mod errors_and_retries {}
 
+#[doc = include_str!("error_messages.md")]
+#[doc = "\n\n---\n\nBefore: [Errors and retries](crate::guide::errors_and_retries) · [All guides](crate::guide) · Next: [Choosing a pattern](crate::guide::choosing)"]
+pub mod error_messages {}
+
 #[doc = include_str!("choosing.md")]
-#[doc = "\n\n---\n\nBefore: [Errors and retries](crate::guide::errors_and_retries) · [All guides](crate::guide) · Next: [Patterns](crate::guide::patterns)"]
+#[doc = "\n\n---\n\nBefore: [Messages of errors](crate::guide::error_messages) · [All guides](crate::guide) · Next: [Patterns](crate::guide::patterns)"]
 pub mod choosing {}
 
 #[doc = include_str!("patterns.md")]

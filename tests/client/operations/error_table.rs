@@ -18,7 +18,7 @@ use crate::Employee;
 #[tokio::test]
 async fn the_guide_shows_what_errors_say() {
     let guide =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../tablesdk/src/guide/errors_and_retries.md");
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../tablesdk/src/guide/error_messages.md");
     let mut table = "\n| what happened | kind | the message |\n|---|---|---|\n".to_owned();
     for (happened, error) in failures().await {
         let (kind, message) = (error.kind(), in_one_world(&error.to_string()));
