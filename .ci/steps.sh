@@ -14,11 +14,6 @@ unlinked() {
     JEMALLOC_OVERRIDE=$(cd "$tools" && pwd)/libjemalloc.a "$@"
 }
 
-# Package by package, so that no feature comes in by way of a neighbor.
-check_features() {
-    cargo check --locked --quiet -p "$1" --no-default-features --features "$2"
-}
-
 # The packages that are published.
 # shellcheck disable=SC2034 # both scripts use it
 published=(tablesdk-protocol tablesdk-derive tablesdk tablesdk-server tablesdk-cli)
