@@ -80,27 +80,30 @@ class Figure:
             place += leading
             self.text(x + width / 2, place, line, style)
 
-    def arrow(self, x1, y1, x2, y2, kind="line", dashed=False, both=False, head=True):
-        """A straight arrow."""
-        length = ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5
-        dx, dy = (x2 - x1) / length, (y2 - y1) / length
-        style = f"{kind} dashed" if dashed else kind
-        ends = [(x2, y2, dx, dy)] if head else []
-        ends += [(x1, y1, -dx, -dy)] if both else []
-        self.add(f'<path class="{style}" d="M{number(x1)} {number(y1)}L{number(x2)} {number(y2)}"/>')
-        for x, y, dx, dy in ends:
-            self.head(x, y, dx, dy)
+    def stack(self, x, y, width, layers):
+        """Boxes of one line each, one below the other."""
+        for index, layer in enumerate(layers):
+            self.box(x, y + index * 40, width, 34, None, [layer])
 
-    def path(self, points, dashed=False):
+    def arrow(self, x1, y1, x2, y2, kind="line", **style):
+        """A straight arrow."""
+        self.path([(x1, y1), (x2, y2)], kind, **style)
+
+    def path(self, points, kind="line", dashed=False, both=False, head=True):
         """An arrow along the points."""
-        style = "line dashed" if dashed else "line"
+        style = f"{kind} dashed" if dashed else kind
         steps = "L".join(f"{number(x)} {number(y)}" for x, y in points)
         self.add(f'<path class="{style}" d="M{steps}"/>')
-        (x1, y1), (x2, y2) = points[-2:]
-        length = ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5
-        self.head(x2, y2, (x2 - x1) / length, (y2 - y1) / length)
+        if head:
+            self.head(*points[-2:])
+        if both:
+            self.head(points[1], points[0])
 
-    def head(self, x, y, dx, dy):
+    def head(self, start, end):
+        """The head of an arrow from the start, at its end."""
+        (x1, y1), (x, y) = start, end
+        length = ((x - x1) ** 2 + (y - y1) ** 2) ** 0.5
+        dx, dy = (x - x1) / length, (y - y1) / length
         left = (x - 9 * dx - 4.5 * dy, y - 9 * dy + 4.5 * dx)
         right = (x - 9 * dx + 4.5 * dy, y - 9 * dy - 4.5 * dx)
         corners = "L".join(f"{number(a)} {number(b)}" for a, b in [(x, y), left, right])

@@ -41,16 +41,14 @@ def architecture():
 
     figure.rect(20, 118, 526, 244, "green")
     figure.text(36, 143, "`tablesdk`, the client", "name", "start")
-    for index, line in enumerate(
-        [
-            "entity: struct ↔ properties; `tablesdk-derive` writes it",
-            "patterns: indexes, outbox, leases, encryption, …",
-            "action: one operation, its options and its outcome",
-            "pipeline: date, signature, retries, deadline",
-            "transport: one request",
-        ]
-    ):
-        figure.box(36, 154 + index * 40, 494, 34, None, [line])
+    client = [
+        "entity: struct ↔ properties; `tablesdk-derive` writes it",
+        "patterns: indexes, outbox, leases, encryption, …",
+        "action: one operation, its options and its outcome",
+        "pipeline: date, signature, retries, deadline",
+        "transport: one request",
+    ]
+    figure.stack(36, 154, 494, client)
 
     figure.box(20, 436, 172, 96, None, ["Azure Table storage,", "Azure Cosmos DB", "for Table, Azurite"])
     figure.arrow(102, 362, 102, 436)
@@ -58,15 +56,13 @@ def architecture():
 
     figure.rect(206, 436, 340, 206, "green")
     figure.text(222, 461, "`tablesdk-server`", "name", "start")
-    for index, line in enumerate(
-        [
-            "http: sockets, TLS",
-            "service: signature, one handler",
-            "engine: conditions, filters, limits",
-            "storage: ordered bytes",
-        ]
-    ):
-        figure.box(222, 472 + index * 40, 270, 34, None, [line])
+    server = [
+        "http: sockets, TLS",
+        "service: signature, one handler",
+        "engine: conditions, filters, limits",
+        "storage: ordered bytes",
+    ]
+    figure.stack(222, 472, 270, server)
     figure.arrow(416, 362, 416, 472)
     figure.text(406, 404, "HTTP(S)", "soft", "end")
     figure.path([(519, 362), (519, 529), (492, 529)])

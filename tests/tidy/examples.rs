@@ -5,13 +5,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use crate::root;
+use crate::{read, root};
 
 const INDEX: &str = "examples/README.md";
-
-fn read(path: &str) -> String {
-    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
-}
 
 /// A program or a directory of `examples`.
 #[derive(Debug, PartialEq)]

@@ -8,7 +8,7 @@ use std::fs;
 
 use harness::generated::assert_generated_file;
 
-use crate::root;
+use crate::{read, root};
 
 const VARIABLE: &str = "TABLESDK_WRITE_LISTS";
 const GUIDES: &str = "tablesdk/src/guide";
@@ -90,10 +90,6 @@ fn the_server_lists_every_feature() {
     let features = format!("//!\n{}//!\n", features.collect::<String>());
     let text = replace_part(&read(path), "//! ", "features", &features);
     assert_generated_file(&root().join(path), &text, VARIABLE);
-}
-
-fn read(path: &str) -> String {
-    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 /// A text with another part between two lines that are comments of HTML.

@@ -19,6 +19,10 @@ fn root() -> &'static Path {
         .expect("this package lies in the workspace")
 }
 
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
 /// The libraries that a package needs to be built and run.
 fn dependencies(package: &str) -> Vec<String> {
     dependencies_with(package, &[])
@@ -162,7 +166,7 @@ fn an_operation_has_the_same_name_in_every_layer() {
 
 /// The blocks of Rust in a Markdown file.
 fn rust_blocks(name: &str) -> Vec<String> {
-    let text = fs::read_to_string(root().join(name)).unwrap();
+    let text = read(name);
     let starts = text.split("\n```rust\n").skip(1);
     starts
         .map(|rest| rest.split("```").next().unwrap().to_owned())
@@ -171,7 +175,7 @@ fn rust_blocks(name: &str) -> Vec<String> {
 
 #[test]
 fn the_readmes_show_the_first_program() {
-    let source = fs::read_to_string(root().join("examples/first_program.rs")).unwrap();
+    let source = read("examples/first_program.rs");
     let (comment, source) = source.split_once("\n\n").unwrap();
     assert!(comment.starts_with("//!"));
     let (program, test) = source.split_once("\n#[cfg(test)]\n").unwrap();
