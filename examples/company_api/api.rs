@@ -54,8 +54,8 @@ async fn list(table: Table, department: Path<String>, start: Query<Start>) -> Re
 
 async fn hire(table: Table, department: Path<String>, mut employee: Json<Employee>) -> Reply {
     employee.department = department.0;
-    model::hire(&table, &employee).await?;
-    Ok(StatusCode::CREATED.into_response())
+    let hired = model::hire(&table, &employee).await?;
+    Ok((StatusCode::CREATED, with_etag(&hired)).into_response())
 }
 
 async fn read(table: Table, Path((department, id)): Key) -> Reply {
@@ -70,18 +70,15 @@ async fn find(table: Table, Path((department, email)): Key) -> Reply {
 }
 
 async fn change(table: Table, id: Key, headers: HeaderMap, change: Json<Change>) -> Reply {
-    let etag = if_match(&headers)?;
-    let employee = table.get(Employee::key(&id.0.0, &id.0.1)).await?;
-    let mut employee = employee.ok_or(Refusal::NoEmployee)?;
-    if *employee.etag() != etag {
-        return Err(Refusal::Changed.into());
-    }
-    let Json(Change { email, salary }) = change;
-    employee.email = email.unwrap_or_else(|| employee.email.clone());
-    employee.salary = salary.unwrap_or(employee.salary);
-    // The index needs what was stored, so a `patch` does not compile. The replace fails if the
-    // employee has changed since the read.
-    table.replace(&mut employee).await?;
+    // The index needs what was stored, so a `patch` does not compile.
+    let modify = table.modify(Employee::key(&id.0.0, &id.0.1), |employee| {
+        if let Some(email) = &change.email {
+            employee.email.clone_from(email);
+        }
+        employee.salary = change.salary.unwrap_or(employee.salary);
+        Ok(())
+    });
+    let employee = modify.if_match(if_match(&headers)?).await?;
     Ok([(header::ETAG, employee.etag().to_string())].into_response())
 }
 
@@ -98,7 +95,11 @@ fn with_etag(employee: &Stored<Employee>) -> Response {
 fn if_match(headers: &HeaderMap) -> Result<ETag, Problem> {
     let value = headers.get(header::IF_MATCH);
     let value = value.ok_or_else(|| problem(StatusCode::PRECONDITION_REQUIRED, "no If-Match"))?;
-    let etag = value.to_str().ok().and_then(|value| value.parse().ok());
+    let etag = match value.to_str().map(str::trim) {
+        // Any version, as long as the employee exists.
+        Ok("*") => Some(ETag::ANY),
+        value => value.ok().and_then(|value| value.parse().ok()),
+    };
     etag.ok_or_else(|| problem(StatusCode::BAD_REQUEST, "If-Match is not an ETag"))
 }
 

@@ -2,7 +2,7 @@
 //! partition, so that they change together or not at all.
 
 use serde::{Deserialize, Serialize};
-use tablesdk::{ETag, Result, TableClient, TableEntity};
+use tablesdk::{ETag, Result, Stored, TableClient, TableEntity};
 
 #[derive(Deserialize, Serialize, TableEntity)]
 #[table(entity_type = "Department", rename_all = "PascalCase")]
@@ -42,7 +42,8 @@ pub enum Refusal {
 }
 
 /// Adds an employee, and one to the headcount. A taken e-mail address is a conflict in the index.
-pub async fn hire(table: &TableClient, employee: &Employee) -> Result<()> {
+/// Returns the employee as stored.
+pub async fn hire(table: &TableClient, employee: &Employee) -> Result<Stored<Employee>> {
     let department = &employee.department;
     let hire = table.transaction(department, async |tx| {
         let found = tx.get(Department::key(department)).await?;
@@ -51,15 +52,17 @@ pub async fn hire(table: &TableClient, employee: &Employee) -> Result<()> {
         tx.replace(found).insert(employee);
         Ok(())
     });
-    hire.await
+    let ((), written) = hire.with_etags().await?;
+    let hired = written.stored(Employee::key(department, &employee.id))?;
+    Ok(hired.expect("it was inserted"))
 }
 
-/// Removes what [`hire`] added, if the employee still has that ETag.
+/// Removes what [`hire`] added, if the employee still has that ETag, or any if it is `ETag::ANY`.
 pub async fn dismiss(table: &TableClient, department: &str, id: &str, etag: &ETag) -> Result<()> {
     let dismiss = table.transaction(department, async |tx| {
         let employee = tx.get(Employee::key(department, id)).await?;
         let employee = employee.ok_or(Refusal::NoEmployee)?;
-        if employee.etag() != etag {
+        if *etag != ETag::ANY && employee.etag() != etag {
             return Err(Refusal::Changed.into());
         }
         let found = tx.get(Department::key(department)).await?;

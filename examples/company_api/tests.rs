@@ -116,8 +116,9 @@ async fn concurrent_hires_are_all_counted() {
 #[tokio::test]
 async fn a_change_needs_the_current_version() {
     let (api, table) = api().await;
-    hire(&api, "1", "ada@contoso.com").await;
+    let hired = hire(&api, "1", "ada@contoso.com").await;
     let old = fetch(&api, FIRST).await;
+    assert_eq!(hired.etag, old.etag);
     let raise = json!({"salary": 65_000.0});
     let patch = async |etag: &str| call(&api, "PATCH", FIRST, etag, raise.clone()).await;
     let delete = async |etag: &str| call(&api, "DELETE", FIRST, etag, Value::Null).await;
@@ -130,6 +131,21 @@ async fn a_change_needs_the_current_version() {
     assert_eq!(delete(&new.etag).await.status, 204);
     assert_eq!(headcount(&table).await, 0);
     assert_eq!(hire(&api, "2", "ada@contoso.com").await.status, 201);
+}
+
+#[tokio::test]
+async fn a_star_stands_for_any_version_that_exists() {
+    let (api, table) = api().await;
+    let any = async |method: &str| {
+        let answer = call(&api, method, FIRST, "*", json!({"salary": 65_000.0})).await;
+        answer.status
+    };
+    assert_eq!((any("PATCH").await, any("DELETE").await), (404, 404));
+    hire(&api, "1", "ada@contoso.com").await;
+    assert_eq!(any("PATCH").await, 200);
+    let ada: Value = serde_json::from_str(&fetch(&api, FIRST).await.body).unwrap();
+    assert_eq!(ada["salary"], 65_000.0);
+    assert_eq!((any("DELETE").await, headcount(&table).await), (204, 0));
 }
 
 #[tokio::test]

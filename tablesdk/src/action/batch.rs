@@ -12,6 +12,7 @@ use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, PartitionKey};
 
 use super::extend::ride::{Commit, ETags, Riders};
+use super::get_entity::RawEntity;
 use super::patch::{self, PatchProperties};
 use super::refusal::refused;
 use super::write::ambiguous_write::resolve;
@@ -338,7 +339,7 @@ impl<'e> Batch<'e> {
         }
         // Last: a caller that drops the future meanwhile has the new ETags.
         riders.follow_up(&table, &partition, deadline).await;
-        Ok(BatchResult { etags })
+        Ok(BatchResult { etags, changes })
     }
 
     fn write<E: WritableEntity>(self, kind: ChangeKind, entity: &E) -> Self {
@@ -480,15 +481,82 @@ impl fmt::Debug for Batch<'_> {
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// Two results are equal if their ETags are.
+#[derive(Clone, Debug, Default)]
 pub struct BatchResult {
-    etags: Vec<Option<ETag>>,
+    etags: ETags,
+    /// The changes, in the same order.
+    changes: Vec<EntityChange>,
+}
+
+impl PartialEq for BatchResult {
+    fn eq(&self, other: &Self) -> bool {
+        self.etags == other.etags
+    }
+}
+
+impl Eq for BatchResult {}
+
+impl FromIterator<(EntityChange, Option<ETag>)> for BatchResult {
+    fn from_iter<I: IntoIterator<Item = (EntityChange, Option<ETag>)>>(written: I) -> Self {
+        let (changes, etags) = written.into_iter().unzip();
+        Self { etags, changes }
+    }
 }
 
 impl BatchResult {
     /// The new ETags of the entities, in the order of the changes; `None` for a delete.
     pub fn etags(&self) -> &[Option<ETag>] {
         &self.etags
+    }
+
+    /// An entity as the batch has written it, with its new ETag, so that it can be written again
+    /// without a read. `None` if the batch has neither inserted nor replaced an entity with that
+    /// key: after a merge or a patch, other properties may be stored than were sent.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// let batch = table.batch("Sales").insert(&Employee::new("Sales", "1", "Ada"));
+    /// let result = batch.await?;
+    /// let mut ada = result.stored(Employee::key("Sales", "1"))?.expect("it was inserted");
+    /// ada.name.push_str(" Lovelace");
+    /// table.replace(&mut ada).await?;
+    /// assert!(result.stored(Employee::key("Sales", "2"))?.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Sends nothing: it is decoded from what was sent. If another client has written the entity
+    /// since, its next conditional write fails, as that of an entity that was read.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) for a key that no entity can have, and
+    /// [`ErrorKind::Data`](crate::ErrorKind::Data) if the entity is not of that type, or has a
+    /// field for the [timestamp](derive@crate::TableEntity#etag-and-timestamp) and the ETags of the
+    /// backend contain no time.
+    pub fn stored<E: WritableEntity>(
+        &self,
+        key: impl KeyOf<E>,
+    ) -> Result<Option<Stored<E>>, Error> {
+        let key = key.into_entity_key();
+        let key = key.map_err(|error| refused(OPERATION, error))?;
+        let mut written = self.changes.iter().zip(&self.etags);
+        let written = written.find(|(change, _)| change.key == key);
+        let Some((change, Some(etag))) = written.filter(|(change, _)| change.is_whole()) else {
+            return Ok(None);
+        };
+        let Some(body) = change.body() else {
+            return Ok(None);
+        };
+        let decoded = change.riders.restore(&key, body).and_then(|restored| {
+            let content = restored.unwrap_or_else(|| body.clone());
+            let etag = etag.clone();
+            RawEntity { content, etag }.decode()
+        });
+        let decoded = decoded.map_err(|error| error.with_operation(OPERATION).with_key(&key));
+        decoded.map(Some)
     }
 }
 

@@ -1,6 +1,7 @@
 //! `modify`: reads an entity, changes it, and writes it if it has not changed since the read.
 //! Otherwise it starts over.
 
+use std::borrow::Borrow;
 use std::ops::{Deref, DerefMut};
 
 use bytes::Bytes;
@@ -10,6 +11,7 @@ use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch};
 
 use super::extend::extension::{Extensions, LeftOut};
 use super::get_entity::{RawEntity, fetch, is_hidden, opened};
+use super::refusal::check_condition;
 use super::write::ambiguous_write::compare;
 use super::write::change::{ChangeKind, EntityChange};
 use super::write::encoded::{EncodedEntity, riders_removed};
@@ -52,6 +54,7 @@ pub struct Modify<'a, E, T> {
     key: Result<EntityKey, EntityError>,
     change: Change<'a, E, T>,
     or_insert: Option<Make<'a, E>>,
+    if_match: Option<ETag>,
     rounds: u32,
     exactly_once: Option<KeepMarker>,
 }
@@ -70,6 +73,7 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
             key,
             change: Box::new(change),
             or_insert: None,
+            if_match: None,
             rounds: ROUNDS,
             exactly_once: None,
         }
@@ -118,13 +122,62 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
         self
     }
 
+    /// Changes the entity only if its stored version is the one with that ETag, such as that of the
+    /// header `If-Match` of a request; with [`ETag::ANY`], whatever its version.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// let ada = table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+    /// let rename = || {
+    ///     table.modify(Employee::key("Sales", "1"), |e| {
+    ///         e.name.push_str(" Lovelace");
+    ///         Ok(())
+    ///     })
+    /// };
+    /// let renamed = rename().if_match(ada.etag()).await?;
+    /// assert_ne!(renamed.etag(), ada.etag());
+    ///
+    /// let error = rename().if_match(ada.etag()).await.unwrap_err();
+    /// assert!(error.is_precondition_failed());
+    /// assert_eq!(table.get(Employee::key("Sales", "1")).await?.unwrap().name, "Ada Lovelace");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The closure runs once, and only for that version: with an ETag, a modification does not
+    /// start over. With [`ETag::ANY`], it does, as without this method.
+    ///
+    /// # Errors
+    ///
+    /// `UpdateConditionNotSatisfied` when the entity has another ETag, and `ResourceNotFound` when
+    /// it does not exist. [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent,
+    /// together with [`or_insert`](Self::or_insert): an entity that has a version exists.
+    pub fn if_match(mut self, etag: impl Borrow<ETag>) -> Self {
+        self.if_match = Some(etag.borrow().clone());
+        self
+    }
+
+    /// Refuses options that cannot be meant.
+    fn check(&self) -> Result<(), Error> {
+        if self.rounds == 0 {
+            return Err(Error::input("a modification needs at least one round"));
+        }
+        let Some(etag) = &self.if_match else {
+            return Ok(());
+        };
+        if self.or_insert.is_some() {
+            return Err(Error::input(
+                "`if_match` needs an entity that exists, and `or_insert` makes one that does not: leave one of them out",
+            ));
+        }
+        check_condition(OPERATION, &IfMatch::from(etag))
+    }
+
     async fn run(mut self) -> Result<Modified<E, T>, Error> {
         let refused = |error| Error::input(error).with_operation(OPERATION);
         let key = self.key.clone().map_err(refused)?;
-        if self.rounds == 0 {
-            let error = Error::input("a modification needs at least one round");
-            return Err(error.with_operation(OPERATION).with_key(&key));
-        }
+        let checked = self.check();
+        checked.map_err(|error| error.with_operation(OPERATION).with_key(&key))?;
         let table = self.table.clone();
         let mut run = table.pipeline.begin(OPERATION);
         let modified = self.in_rounds(&mut run, &key).await;
@@ -162,6 +215,10 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
                         Err(run.annotate(error).with_key(key))
                     }
                 },
+                Ok(found) if self.is_other_version(&found) => {
+                    let error = Error::service(ErrorCode::UpdateConditionNotSatisfied);
+                    return Err(run.annotate(error).with_key(key));
+                }
                 fetched => fetched.map(|found| (found, None)),
             };
             let done = match fetched {
@@ -200,9 +257,22 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
         }
     }
 
+    /// The only version that is changed.
+    fn version(&self) -> Option<&ETag> {
+        self.if_match.as_ref().filter(|etag| **etag != ETag::ANY)
+    }
+
+    fn is_other_version(&self, found: &RawEntity) -> bool {
+        self.version().is_some_and(|etag| found.etag != *etag)
+    }
+
     /// Returns true if the error shows that another client has written the entity since it was
     /// read.
     fn is_rival(&self, error: &Error) -> bool {
+        if self.version().is_some() {
+            // A newer version is not the one that is to be changed.
+            return false;
+        }
         // A conflict of what goes along with the entity is not a rival write.
         let is_inserted = error.is_conflict() && !error.has_details();
         let is_of_insert = self.or_insert.is_some() && (is_inserted || error.is_not_found());
@@ -339,7 +409,7 @@ exactly_once_options!(
     /// guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
 );
 
-debug_by_fields!(Modify<'a, E, T> { table, key, rounds });
+debug_by_fields!(Modify<'a, E, T> { table, key, if_match, rounds });
 
 // A type that derefs, because most closures return nothing: a tuple would put `.0` into each call.
 /// The result of [`modify`](crate::TableClient::modify): the entity as it was written, to which it

@@ -28,5 +28,6 @@ mod tables;
 mod tracked;
 mod transactions;
 mod verbs;
+mod written_entities;
 
 use harness::{Employee, on_both_transports};

@@ -5,7 +5,7 @@ use std::num::ParseIntError;
 use std::time::Duration;
 
 use harness::Subject;
-use tablesdk::{DynamicEntity, ErrorCode, ErrorKind, RetryPolicy, Stored};
+use tablesdk::{DynamicEntity, ETag, ErrorCode, ErrorKind, RetryPolicy, Stored};
 use tablesdk_server::testing::{Fault, Op};
 
 use crate::{Employee, on_both_transports};
@@ -92,6 +92,36 @@ on_both_transports! {
         assert_eq!(table.query::<Employee>().count().await.unwrap(), 1);
     }
 
+    async fn only_the_version_of_if_match_is_modified(subject: Subject) {
+        let table = subject.table().await;
+        let missing = table.modify(key(), Employee::grow_older).if_match(ETag::ANY).await;
+        assert!(missing.unwrap_err().is_not_found());
+        let old = table.insert(&Employee::ada()).await.unwrap().etag().clone();
+        let modified = table.modify(key(), Employee::grow_older).if_match(&old).await.unwrap();
+        assert_eq!((modified.age, modified.etag()), (37, Employee::find(&table).await.unwrap().etag()));
+
+        let mut calls = 0;
+        let count = |e: &mut Employee| {
+            calls += 1;
+            e.grow_older()
+        };
+        let error = table.modify(key(), count).if_match(&old).exactly_once().await.unwrap_err();
+        assert!(error.is_precondition_failed(), "{error}");
+        assert_eq!(error.code(), Some(&ErrorCode::UpdateConditionNotSatisfied));
+        assert_eq!((error.operation(), error.key().unwrap().row_key().as_str()), (Some("modify entity"), "1"));
+        assert_eq!(calls, 0, "it is no version for the closure");
+        assert_eq!(Employee::find(&table).await.unwrap().age, 37);
+
+        let any = table.modify(key(), Employee::grow_older).if_match(ETag::ANY);
+        assert_eq!(any.await.unwrap().age, 38);
+        let both = table.modify(key(), Employee::grow_older).or_insert(Employee::ada).if_match(ETag::ANY);
+        let error = both.await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Input);
+        assert!(error.to_string().contains("leave one of them out"), "{error}");
+        let unsendable = table.modify(key(), Employee::grow_older).if_match(ETag::from_opaque("\n"));
+        assert_eq!(unsendable.await.unwrap_err().kind(), ErrorKind::Input);
+    }
+
     async fn the_closure_of_resolve_borrows_from_the_caller(subject: Subject) {
         let table = subject.table().await;
         table.insert(&Employee::ada()).await.unwrap();
@@ -129,6 +159,39 @@ async fn the_closure_of_modify_runs_once_per_round() {
         "the value is that of the last round"
     );
     assert_eq!(seen, [36, 36, 50], "each round has its own read");
+}
+
+/// Another client writes the entity between the read and the write: with an ETag it is not read
+/// again.
+#[tokio::test(start_paused = true)]
+async fn if_match_does_not_start_over_after_a_rival() {
+    let (subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
+    let other = subject.other().table("Tests");
+    let read = table.insert(&Employee::ada()).await.unwrap();
+    for (etag, age) in [(read.etag(), None), (&ETag::ANY, Some(51))] {
+        faults
+            .on(Op::UpdateEntity)
+            .nth(1)
+            .inject(Fault::delay(Duration::from_secs(1)));
+        let between = async {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            other.upsert_merge(&Employee::new("1", "Ada", 50)).await
+        };
+        let mut calls = 0;
+        let grow = |e: &mut Employee| {
+            calls += 1;
+            e.grow_older()
+        };
+        let modify = table.modify(key(), grow).if_match(etag);
+        let (modified, between) = tokio::join!(modify, between);
+        between.unwrap();
+        if let Some(age) = age {
+            assert_eq!((modified.unwrap().age, calls), (age, 2));
+        } else {
+            assert!(modified.unwrap_err().is_precondition_failed());
+            assert_eq!((Employee::find(&table).await.unwrap().age, calls), (50, 1));
+        }
+    }
 }
 
 /// Another client inserts or deletes the entity between the read and the write: the round starts

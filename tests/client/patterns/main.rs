@@ -34,5 +34,6 @@ mod series;
 mod staff;
 mod test_store;
 mod wide;
+mod written_entities;
 
 use harness::on_both_transports;

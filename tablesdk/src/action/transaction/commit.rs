@@ -13,8 +13,8 @@ use tablesdk_protocol::operation::batch::Change;
 use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch, PartitionKey, TableName};
 
 use super::read::Read;
-use crate::action::batch::as_a_whole;
-use crate::action::extend::ride::{Commit, Riders};
+use crate::action::batch::{BatchResult, as_a_whole};
+use crate::action::extend::ride::{Commit, ETags, Riders};
 use crate::action::refusal::{check_condition, refused};
 use crate::action::write::ambiguous_write::resolve;
 use crate::action::write::batch_request::BatchRequest;
@@ -54,6 +54,14 @@ pub(super) struct RoundFailure {
     /// Another client has written what was read: another round may succeed. Nothing was changed.
     pub(super) is_conflict: bool,
     pub(super) sent: Sent,
+}
+
+/// The result of a round that was carried out.
+pub(super) struct Committed {
+    /// The riders of the batch as a whole.
+    pub(super) riders: Riders,
+    /// The changes of the closure, in its order.
+    pub(super) written: BatchResult,
 }
 
 /// The changes that a round sent.
@@ -176,16 +184,18 @@ impl Round {
         self.changes.len()
     }
 
-    /// Carries the changes out, all or none, and returns what goes along with them. Without a
-    /// change, nothing is sent.
+    /// Carries the changes out, all or none. Without a change, nothing is sent.
     pub(super) async fn send(
         self,
         run: &mut OperationRun<'_>,
         table: &TableName,
         partition: &PartitionKey,
-    ) -> Result<Riders, RoundFailure> {
+    ) -> Result<Committed, RoundFailure> {
         if self.changes.is_empty() && !self.riders.are_committed_alone() {
-            return Ok(Riders::NONE);
+            return Ok(Committed {
+                riders: Riders::NONE,
+                written: BatchResult::default(),
+            });
         }
         let commit = Commit {
             table,
@@ -195,8 +205,9 @@ impl Round {
             exactly_once: self.exactly_once,
         };
         let sent = commit_changes(run, commit).await;
-        let Err(error) = sent else {
-            return Ok(self.riders);
+        let error = match sent {
+            Ok(etags) => return Ok(self.committed(etags)),
+            Err(error) => error,
         };
         let is_conflict = !error.is_ambiguous() && self.is_conflict(&error);
         let error = self.explain(run, error).await;
@@ -206,6 +217,18 @@ impl Round {
             is_conflict,
             sent,
         })
+    }
+
+    /// The changes of the closure, without checks, in the order in which it made them.
+    fn committed(self, etags: ETags) -> Committed {
+        let sent = self.changes.into_iter().zip(etags).zip(self.origins);
+        let of_closure = sent.filter_map(|(written, origin)| Some((origin.position?, written)));
+        let mut of_closure: Vec<_> = of_closure.collect();
+        of_closure.sort_unstable_by_key(|(position, _)| *position);
+        Committed {
+            riders: self.riders,
+            written: of_closure.into_iter().map(|(_, written)| written).collect(),
+        }
     }
 
     /// Returns true if the rejection shows that another client has written an entity that was read.

@@ -18,10 +18,10 @@ use futures_util::future::{Either, select};
 use tablesdk_protocol::{EntityKey, PartitionKey, TableName};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use self::commit::{OPERATION, Round, RoundFailure, Sent, probe};
+use self::commit::{Committed, OPERATION, Round, RoundFailure, Sent, probe};
 use self::handle::ReadRequest;
 use self::read::Read;
-use super::batch::Batch;
+use super::batch::{Batch, BatchResult};
 use super::extend::ride::Riders;
 use super::get_entity::{RawEntity, fetch, opened};
 use super::refusal::refused;
@@ -51,8 +51,11 @@ use crate::pipeline::{Effect, OperationRun, Table};
 /// # Ok(())
 /// # }
 /// ```
+///
+/// `O` is its result: the value of the closure, or that and the ETags, by
+/// [`with_etags`](Self::with_etags).
 #[must_use = "actions do nothing until awaited"]
-pub struct RunTransaction<'a, T> {
+pub struct RunTransaction<'a, T, O = T> {
     table: Table,
     partition: Result<PartitionKey, EntityError>,
     decide: Decide<'a, T>,
@@ -60,6 +63,7 @@ pub struct RunTransaction<'a, T> {
     /// The riders of the batch of each round.
     pub(crate) riders: Riders,
     exactly_once: Option<KeepMarker>,
+    output: fn(T, BatchResult) -> O,
 }
 
 type Decide<'a, T> = Box<dyn FnMut(Transaction) -> Decision<'a, T> + Send + 'a>;
@@ -82,9 +86,50 @@ impl<'a, T: Send + 'a> RunTransaction<'a, T> {
             rounds: ROUNDS,
             riders: Riders::NONE,
             exactly_once: None,
+            output: |value, _| value,
         }
     }
 
+    /// Also returns the ETags of the entities that were written, in the order in which the closure
+    /// changed them, and the entities themselves as [`Stored`](crate::Stored): they can be written
+    /// again, or shown with their versions, without a read.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/employees.md")]
+    /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+    /// let promote = table.transaction("Sales", async |tx| {
+    ///     let mut ada = tx.get(Employee::key("Sales", "1")).await?.ok_or("she left")?;
+    ///     ada.name.push_str(" Lovelace");
+    ///     tx.replace(ada).insert(&Employee::new("Sales", "2", "Grace"));
+    ///     Ok(())
+    /// });
+    /// let ((), written) = promote.with_etags().await?;
+    /// assert_eq!(written.etags().len(), 2);
+    ///
+    /// let mut ada = written.stored(Employee::key("Sales", "1"))?.expect("it was replaced");
+    /// ada.name.push_str(", Countess");
+    /// table.replace(&mut ada).await?;
+    /// # assert_eq!(table.get(Employee::key("Sales", "1")).await?.unwrap(), ada);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Checks of entities that were only read are not among the ETags. A transaction without
+    /// changes has none.
+    pub fn with_etags(self) -> RunTransaction<'a, T, (T, BatchResult)> {
+        RunTransaction {
+            table: self.table,
+            partition: self.partition,
+            decide: self.decide,
+            rounds: self.rounds,
+            riders: self.riders,
+            exactly_once: self.exactly_once,
+            output: |value, written| (value, written),
+        }
+    }
+}
+
+impl<'a, T: Send + 'a, O: Send + 'a> RunTransaction<'a, T, O> {
     /// The maximum number of rounds when other clients keep writing the entities; 16 by default.
     /// Must not be 0.
     ///
@@ -96,7 +141,7 @@ impl<'a, T: Send + 'a> RunTransaction<'a, T> {
         self
     }
 
-    async fn run(mut self) -> Result<T, Error> {
+    async fn run(mut self) -> Result<O, Error> {
         if self.rounds == 0 {
             let error = "a transaction needs at least one round";
             return Err(refused(OPERATION, error));
@@ -108,9 +153,10 @@ impl<'a, T: Send + 'a> RunTransaction<'a, T> {
         let mut run = table.pipeline.begin(OPERATION);
         let committed = self.in_rounds(&mut run, &name, &partition).await;
         let deadline = run.deadline();
-        let (value, riders) = run.end(committed)?;
-        riders.follow_up(&table, &partition, deadline).await;
-        Ok(value)
+        let (value, committed) = run.end(committed)?;
+        let follow_up = committed.riders.follow_up(&table, &partition, deadline);
+        follow_up.await;
+        Ok((self.output)(value, committed.written))
     }
 
     async fn in_rounds(
@@ -118,7 +164,7 @@ impl<'a, T: Send + 'a> RunTransaction<'a, T> {
         run: &mut OperationRun<'_>,
         table: &TableName,
         partition: &PartitionKey,
-    ) -> Result<(T, Riders), Error> {
+    ) -> Result<(T, Committed), Error> {
         let mut round = 0;
         let mut own_copies = OwnCopies::default();
         let mut last: Option<(Error, Sent)> = None;
@@ -155,7 +201,7 @@ impl<'a, T: Send + 'a> RunTransaction<'a, T> {
                 is_conflict,
                 sent,
             } = match commit.send(run, table, partition).await {
-                Ok(riders) => return Ok((value, riders)),
+                Ok(committed) => return Ok((value, committed)),
                 Err(failure) => failure,
             };
             let starts_over =
@@ -293,15 +339,18 @@ async fn read(table: &Table, run: &mut OperationRun<'_>, key: EntityKey) -> Resu
     Ok(Read { key, found })
 }
 
-action!(impl['a, T: Send + 'a] RunTransaction<'a, T>, table.pipeline => 'a, T);
+action!(
+    impl['a, T: Send + 'a, O: Send + 'a]
+    RunTransaction<'a, T, O>, table.pipeline => 'a, O
+);
 exactly_once_options!(
-    impl['a, T: Send + 'a] RunTransaction<'a, T>;
+    impl['a, T: Send + 'a, O: Send + 'a] RunTransaction<'a, T, O>;
     /// Determines the outcome of each round even when responses are lost. The changes are made once
     /// if the operation succeeds, and not at all if it fails. The marker for this is one of the 100
     /// changes. See [the guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
 );
 
-impl<T> fmt::Debug for RunTransaction<'_, T> {
+impl<T, O> fmt::Debug for RunTransaction<'_, T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunTransaction")
             .field("table", &self.table)

@@ -29,7 +29,7 @@ impl RawEntity {
     }
 
     /// It can be decoded as any type.
-    pub(super) fn decode<E: TableEntity>(&self) -> Result<Stored<E>, Error> {
+    pub(crate) fn decode<E: TableEntity>(&self) -> Result<Stored<E>, Error> {
         stored(&self.content, &self.etag)
     }
 }

@@ -71,7 +71,7 @@ impl Transaction {
     }
 }
 
-impl<'a, T: Send + 'a> RunTransaction<'a, T> {
+impl<T, O> RunTransaction<'_, T, O> {
     /// Leaves the [steps](Transaction::step) to workers, as
     /// [`Batch::leave_steps`](Batch::leave_steps).
     pub fn leave_steps(mut self) -> Self {
