@@ -84,6 +84,14 @@ check employees \
     'Legal 1' \
     '1 orphaned entry deleted, 1 of this hour left'
 
+check index_entities \
+    'EmployeeIDs String("000152,000223")' \
+    'Legal 000007' \
+    '0 Jones, 1 Smith' \
+    'property "EmployeeIDs": the value is too large' \
+    'stored: false' \
+    '100001 employees in 1800012 bytes'
+
 check archive \
     'Employee 7 is in the archive' \
     'in the table: false' \

@@ -3,8 +3,8 @@
 //! that our client writes, and they write the values that they read, with the same EDM type and the
 //! same value. `limits.rs` lists the values that a client cannot represent; the tests check that
 //! the list is current. The other files have programs in Python beside our client, which know the
-//! documented stored forms: those of indexes, an outbox, encrypted properties, series, wide
-//! entities, values in chunks, expiry, leases, sequences and counters.
+//! documented stored forms: those of indexes, index entities, an outbox, encrypted properties,
+//! series, wide entities, values in chunks, expiry, leases, sequences and counters.
 //!
 //! Each client is one process for a whole test. These tests are ignored unless they are asked for,
 //! because they need the clients: `tests/interop/install.sh` installs them, and
@@ -19,6 +19,7 @@ mod encryption;
 mod every_type;
 mod expiry;
 mod form;
+mod index_entities;
 mod indexes;
 mod leases;
 mod limits;
