@@ -49,6 +49,17 @@ impl DeleteEntity {
         }
     }
 
+    /// The delete of what is encoded already.
+    pub(crate) const fn encoded(table: Table, entity: EncodedEntity, if_match: IfMatch) -> Self {
+        Self {
+            table,
+            entity: Ok(entity),
+            if_match,
+            is_of_other_version: false,
+            exactly_once: None,
+        }
+    }
+
     pub(crate) fn of_stored<E: TableEntity>(table: Table, entity: &Stored<E>) -> Self {
         Self {
             table,

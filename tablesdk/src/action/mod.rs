@@ -80,7 +80,9 @@ pub(crate) mod write;
 pub use crate::error::{ClosureError, CurrentEntity, CurrentState};
 pub use crate::pipeline::OperationReport;
 pub use batch::{Batch, BatchResult};
-pub use bulk::{Bulk, BulkEntity, BulkError, BulkFailure, BulkProgress, BulkReport, DeleteAll};
+pub use bulk::{
+    Bulk, BulkEntity, BulkError, BulkFailure, BulkProgress, BulkReport, BulkStandalone, DeleteAll,
+};
 pub use create_table::CreateTable;
 pub use delete_entity::DeleteEntity;
 pub use future::ActionFuture;

@@ -64,8 +64,13 @@ impl Write {
         Self::new(table, mode, if_match, entity, ())
     }
 
-    pub(crate) fn encoded(table: Table, mode: Mode, entity: EncodedEntity) -> Self {
-        Self::new(table, mode, None, Ok(entity), ())
+    pub(crate) fn encoded(
+        table: Table,
+        mode: Mode,
+        if_match: Option<IfMatch>,
+        entity: EncodedEntity,
+    ) -> Self {
+        Self::new(table, mode, if_match, Ok(entity), ())
     }
 
     async fn run(self) -> Result<ETag, Error> {

@@ -9,7 +9,8 @@ use super::{TableEntity, WritableEntity};
 #[diagnostic::on_unimplemented(
     message = "this write does not know which entries of the indexes and which copies of `{Self}` are stale",
     label = "this type has indexes, or copies",
-    note = "use `insert`, `modify`, or `get` and then `replace` or `delete_stored`: they know what was stored",
+    note = "use `insert`, or `get` and then `replace` or `delete_stored`: they know what was stored",
+    note = "`modify(key, …).or_insert(…)` is the upsert, and `modify` the merge: they read it first",
     note = "a type whose `WritableEntity` is written by hand also implements `Standalone`"
 )]
 pub trait Standalone: WritableEntity {}
@@ -18,7 +19,7 @@ pub trait Standalone: WritableEntity {}
 pub(crate) const fn check_standalone<E: TableEntity>() {
     assert!(
         E::FACTS.is_standalone(),
-        "this write does not know which entries of indexes and copies are stale: use `modify`, or get the entity and then use `replace` or `delete_stored`"
+        "this write does not know which entries of indexes and copies are stale: use `modify`, or get the entity and then use `replace` or `delete_stored`; for many, `bulk().replace(…)` or `bulk().delete_stored(…)` of what a query finds"
     );
 }
 

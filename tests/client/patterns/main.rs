@@ -3,6 +3,7 @@
 mod at_primary;
 mod better_index;
 mod chunked;
+mod combine;
 mod copies;
 mod copy_repair;
 mod costs;

@@ -15,7 +15,7 @@ async fn write(table: &TableClient, ada: Employee) -> tablesdk::Result<()> {
     let mut stored = table.insert(&ada).await?;
     table.merge(&mut stored).await?;
     table.batch("Sales").upsert_merge(&ada).await?;
-    table.bulk().insert(futures::stream::iter([ada])).await.unwrap();
+    table.bulk().upsert_replace(futures::stream::iter([ada])).await.unwrap();
     Ok(())
 }
 

@@ -9,8 +9,8 @@ pub(crate) mod run;
 pub(crate) mod send;
 
 pub use delete_all::DeleteAll;
-pub use input::BulkEntity;
-use input::{BulkInput, BulkKey};
+pub use input::{BulkEntity, BulkStandalone};
+use input::{BulkInput, BulkKey, BulkStored};
 pub use report::{BulkError, BulkFailure, BulkProgress, BulkReport};
 pub(crate) use send::{delete_unchanged, is_missing};
 
@@ -21,14 +21,16 @@ use tablesdk_protocol::operation::update_entity::Mode;
 
 use self::run::BulkRun;
 use self::send::Verb;
+use crate::action::write::encoded::EncodedEntity;
+use crate::entity::{TableEntity, WritableEntity};
 use crate::pipeline::Table;
 
 /// Writes or deletes any number of entities. See [`TableClient::bulk`](crate::TableClient::bulk).
 ///
 /// [`TableClient::bulk`](crate::TableClient::bulk) returns a `Bulk<'_, false>`, which has no input
-/// yet. Each of the four verbs sets the input, a stream, and returns a `Bulk<'_>`, which is
-/// awaited. An iterator becomes a stream with `futures::stream::iter`. The items are entities,
-/// references to entities, or results with either.
+/// yet. Each of the six verbs sets the input, a stream, and returns a `Bulk<'_>`, which is awaited.
+/// An iterator becomes a stream with `futures::stream::iter`. The items are entities, references to
+/// entities, or results with either.
 ///
 /// ```
 #[doc = include_str!("../../docs/employees.md")]
@@ -67,6 +69,10 @@ use crate::pipeline::Table;
 /// # }
 /// ```
 ///
+/// Entries of [indexes](derive@crate::TableEntity#index) and
+/// [copies](derive@crate::TableEntity#copy) are written with their entities: those in the partition
+/// of the entity in the same batch, of whose 100 changes they are a part.
+///
 /// # Errors
 ///
 /// [`BulkError`] when the run ended early: the table is missing or being deleted, the credential is
@@ -97,10 +103,44 @@ impl<'a> Bulk<'a, false> {
         self.write(Verb::Insert, entities)
     }
 
+    /// Replaces entities that were read, each if its stored version is the one that was read. An
+    /// entity that was changed or deleted since is a [failure](BulkReport::failures), with the
+    /// error of a [`replace`](crate::TableClient::replace).
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/indexed.md")]
+    /// use futures::{TryStreamExt, stream};
+    ///
+    /// let employees = (1..=60).map(|id| Employee::new("Sales", id, &format!("{id}@contoso.com")));
+    /// let report = table.bulk().insert(stream::iter(employees)).await?;
+    /// // Sixty entities and their entries in an index: two batches.
+    /// assert_eq!((report.progress().written, report.progress().requests), (60, 2));
+    ///
+    /// let left = table.query::<Employee>().partition("Sales").stream().map_ok(|mut employee| {
+    ///     employee.email = None;
+    ///     employee
+    /// });
+    /// let report = table.bulk().replace(left).await?;
+    /// assert!(report.is_success());
+    /// assert_eq!(table.query::<ByEmail>().partition("Sales").count().await?, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn replace<E: WritableEntity>(
+        self,
+        entities: impl BulkInput<Item: BulkStored<Entity = E>, Stream: Send + 'a>,
+    ) -> Bulk<'a> {
+        let verb = Verb::Replace;
+        let inputs = input::stored(entities, |entity| {
+            EncodedEntity::replaced(Verb::Replace.operation(), entity)
+        });
+        Bulk(self.0.with_input(verb, inputs))
+    }
+
     /// Inserts entities, or replaces the existing ones, whatever their version.
     pub fn upsert_replace<By: 'a>(
         self,
-        entities: impl BulkInput<Item: BulkEntity<By>, Stream: Send + 'a>,
+        entities: impl BulkInput<Item: BulkStandalone<By>, Stream: Send + 'a>,
     ) -> Bulk<'a> {
         self.write(Verb::Upsert(Mode::Replace), entities)
     }
@@ -108,7 +148,7 @@ impl<'a> Bulk<'a, false> {
     /// Inserts entities, or merges them into the existing ones, whatever their version.
     pub fn upsert_merge<By: 'a>(
         self,
-        entities: impl BulkInput<Item: BulkEntity<By>, Stream: Send + 'a>,
+        entities: impl BulkInput<Item: BulkStandalone<By>, Stream: Send + 'a>,
     ) -> Bulk<'a> {
         self.write(Verb::Upsert(Mode::Merge), entities)
     }
@@ -117,6 +157,33 @@ impl<'a> Bulk<'a, false> {
     /// counted as [missing](BulkProgress::missing), and is not a failure.
     pub fn delete(self, keys: impl BulkInput<Item: BulkKey, Stream: Send + 'a>) -> Bulk<'a> {
         Bulk(self.0.with_input(Verb::Delete, input::keys(keys)))
+    }
+
+    /// Deletes entities that were read, each if its stored version is the one that was read. An
+    /// entity that has changed since stays, and is counted as [changed](BulkProgress::changed); one
+    /// that no longer exists is counted as [missing](BulkProgress::missing). Neither is a failure.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/indexed.md")]
+    /// # for id in 1..=3 {
+    /// #     table.insert(&Employee::new("Sales", id, &format!("{id}@contoso.com"))).await?;
+    /// # }
+    /// let sales = table.query::<Employee>().partition("Sales").stream();
+    /// let report = table.bulk().delete_stored(sales).await?;
+    /// assert_eq!(report.progress().written, 3);
+    /// assert_eq!(table.query::<ByEmail>().partition("Sales").count().await?, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn delete_stored<E: TableEntity>(
+        self,
+        entities: impl BulkInput<Item: BulkStored<Entity = E>, Stream: Send + 'a>,
+    ) -> Bulk<'a> {
+        let verb = Verb::Delete;
+        let inputs = input::stored(entities, |entity| {
+            EncodedEntity::deleted(Verb::Delete.operation(), entity)
+        });
+        Bulk(self.0.with_input(verb, inputs))
     }
 
     fn write<By: 'a>(
@@ -131,6 +198,7 @@ impl<'a> Bulk<'a, false> {
 impl<const HAS_INPUT: bool> Bulk<'_, HAS_INPUT> {
     /// The maximum number of entities in a batch, from 1 to 100; 100 by default. With 1, each
     /// entity is a request of its own, for services that do not support batches or misread them.
+    /// Entities with entries of indexes or copies in their partition need batches all the same.
     pub const fn batch_size(mut self, entities: usize) -> Self {
         self.0.batch_size = entities;
         self

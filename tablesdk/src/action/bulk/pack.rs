@@ -1,5 +1,6 @@
 //! Sorts changes into batches: one partition, at most one change of an entity, at most 100 changes,
-//! and at most as many bytes as the service accepts. The changes of an entity keep their order.
+//! and at most as many bytes as the service accepts, with what the riders of the changes also
+//! write. The changes of an entity keep their order.
 //!
 //! The packer holds a bounded number of changes, and knows nothing about requests: `take` returns a
 //! batch that may be sent, and `done` reports that it is complete.
@@ -10,11 +11,13 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
+use std::iter;
 
 use bytes::Bytes;
+use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
 use tablesdk_protocol::{EntityKey, IfMatch, PartitionKey};
 
-use crate::action::extend::ride::Riders;
+use crate::action::extend::ride::{Place, Riders};
 
 /// A change of one entity, ready to be sent.
 #[derive(Clone)]
@@ -29,8 +32,8 @@ pub(crate) struct Item {
     pub(crate) riders: Riders,
 }
 
-/// The hashes of the keys of a batch. Two entities with the same hash wait for each other
-/// unnecessarily, which does no harm.
+/// The hashes of the keys of all entities that a batch writes. Two entities with the same hash wait
+/// for each other unnecessarily, which does no harm.
 pub(crate) type Keys = HashSet<u64>;
 
 /// A batch that is closed: no change is added to it.
@@ -79,6 +82,10 @@ struct Open {
     opened: u64,
     items: Vec<Item>,
     keys: Keys,
+    /// The keys among them that the riders of several changes may write.
+    shared: Keys,
+    /// The number of changes in the request.
+    changes: usize,
     bytes: usize,
     /// The size of the request: exact, or an upper bound.
     size: usize,
@@ -111,12 +118,19 @@ impl<M: Measure> Packer<M> {
     /// Adds a change. Closes its batch if it is full, and the oldest batches if the bound of all
     /// open batches is reached.
     pub(crate) fn push(&mut self, item: Item) {
-        let key = self.hasher.hash_one(&item.key);
-        if !self.fits(&item, key) {
+        let mut written = Vec::new();
+        let mut bytes = item.body.len();
+        item.riders.also_written(|it| {
+            written.push((self.hasher.hash_one(it.key), it.place));
+            bytes += it.bytes;
+        });
+        let own = (self.hasher.hash_one(&item.key), Place::Same);
+        let keys = || iter::once(own).chain(written.iter().copied());
+        if !self.fits(&item, keys()) {
             self.close(&item.key.partition_key().clone());
         }
         let partition = item.key.partition_key().clone();
-        let (at_most, bytes) = (self.measure.at_most(&item), item.body.len());
+        let at_most = self.measure.at_most(&item);
         let frame = self.measure.frame();
         self.next_id += 1;
         let id = self.next_id;
@@ -126,6 +140,8 @@ impl<M: Measure> Packer<M> {
                 opened: id,
                 items: Vec::new(),
                 keys: Keys::new(),
+                shared: Keys::new(),
+                changes: 0,
                 bytes: 0,
                 size: frame,
                 is_exact: true,
@@ -137,12 +153,17 @@ impl<M: Measure> Packer<M> {
         } else {
             open.size += self.measure.exact(&item);
         }
-        open.keys.insert(key);
+        for (key, place) in keys() {
+            open.changes += usize::from(open.keys.insert(key) && place != Place::Other);
+            if place == Place::Shared {
+                open.shared.insert(key);
+            }
+        }
         open.items.push(item);
         open.bytes += bytes;
         self.entities += 1;
         self.bytes += bytes;
-        if open.items.len() >= self.batch_size {
+        if open.items.len() >= self.batch_size || open.changes >= BATCH_CHANGES_MAX {
             self.close(&partition);
         }
         while self.entities > self.max_entities || self.bytes > self.max_bytes {
@@ -151,11 +172,19 @@ impl<M: Measure> Packer<M> {
     }
 
     /// Returns true if a change may join the open batch of its partition, if there is one.
-    fn fits(&mut self, item: &Item, key: u64) -> bool {
+    fn fits(&mut self, item: &Item, keys: impl Iterator<Item = (u64, Place)>) -> bool {
         let Some(open) = self.open.get_mut(item.key.partition_key()) else {
             return true;
         };
-        if open.keys.contains(&key) {
+        let mut changes = open.changes;
+        for (key, place) in keys {
+            if !open.keys.contains(&key) {
+                changes += usize::from(place != Place::Other);
+            } else if place != Place::Shared || !open.shared.contains(&key) {
+                return false;
+            }
+        }
+        if changes > BATCH_CHANGES_MAX {
             return false;
         }
         if open.size + self.measure.at_most(item) <= self.measure.limit() {
@@ -232,9 +261,10 @@ impl<M: Measure> Packer<M> {
 
 #[cfg(test)]
 mod tests {
-    use tablesdk_protocol::limits::{BATCH_CHANGES_MAX, REQUEST_BODY_BYTES_MAX};
+    use tablesdk_protocol::limits::REQUEST_BODY_BYTES_MAX;
 
     use super::*;
+    use crate::action::extend::ride::{AlsoWritten, Ride};
 
     /// Simple sizes; the upper bound is twice the exact size.
     struct ByHand;
@@ -307,6 +337,92 @@ mod tests {
             while packer.close_oldest() {}
             assert_eq!(packer.closed(), batches, "{last} bytes too many");
         }
+    }
+
+    /// Also writes these entities.
+    #[derive(Clone, Debug)]
+    struct Along(Vec<(EntityKey, Place)>);
+
+    impl Ride for Along {
+        fn clone_box(&self) -> Box<dyn Ride> {
+            Box::new(self.clone())
+        }
+
+        fn also_writes(&self, see: &mut dyn FnMut(AlsoWritten<'_>)) {
+            for (key, place) in &self.0 {
+                let (bytes, place) = (1, *place);
+                see(AlsoWritten { key, bytes, place });
+            }
+        }
+    }
+
+    fn item_along(index: u64, row: &str, along: &[(&str, Place)]) -> Item {
+        let mut item = item(index, "a", row, 1);
+        let along = along.iter();
+        let along = along.map(|&(row, place)| (EntityKey::new("a", row).unwrap(), place));
+        item.riders.add(Box::new(Along(along.collect())));
+        item
+    }
+
+    /// The batches in the order in which they go, each after the one before it is done.
+    fn batches(packer: &mut Packer<ByHand>) -> Vec<Vec<u64>> {
+        while packer.close_oldest() {}
+        let mut batches = Vec::new();
+        while let Some((batch, keys)) = take(packer) {
+            assert!(take(packer).is_none(), "two at a time write one entity");
+            packer.done(&keys);
+            batches.push(batch);
+        }
+        batches
+    }
+
+    #[test]
+    fn changes_and_what_goes_along_with_them_are_at_most_a_hundred() {
+        for (place, size) in [(Place::Same, 50), (Place::Other, 100)] {
+            let mut packer = packer(1000);
+            for index in 0..100 {
+                let (row, along) = (format!("{index}"), format!("along {index}"));
+                packer.push(item_along(index, &row, &[(&along, place)]));
+            }
+            assert_eq!(take(&mut packer).unwrap().0.len(), size, "{place:?}");
+        }
+        // One entity that all changes share is one change.
+        let mut packer = packer(1000);
+        for index in 0..100 {
+            packer.push(item_along(
+                index,
+                &index.to_string(),
+                &[("shared", Place::Shared)],
+            ));
+        }
+        assert_eq!(take(&mut packer).unwrap().0.len(), 99);
+        // More than a batch has goes alone.
+        let mut packer = self::packer(1000);
+        let rows: Vec<_> = (0..100).map(|along| format!("along {along}")).collect();
+        let many: Vec<_> = rows.iter().map(|row| (&**row, Place::Same)).collect();
+        for (index, along) in [(0, &[][..]), (1, &many), (2, &[])] {
+            packer.push(item_along(index, &index.to_string(), along));
+        }
+        while packer.close_oldest() {}
+        assert_eq!(packer.closed(), 3);
+    }
+
+    #[test]
+    fn what_goes_along_with_two_changes_is_written_in_turn() {
+        let mut packer = packer(1000);
+        packer.push(item_along(0, "x", &[("entry", Place::Same)]));
+        packer.push(item_along(1, "y", &[("entry", Place::Other)]));
+        packer.push(item_along(2, "z", &[]));
+        packer.push(item(3, "a", "entry", 1));
+        assert_eq!(batches(&mut packer), [vec![0], vec![1, 2], vec![3]]);
+
+        // An entity, and what goes into it.
+        packer.push(item(0, "a", "whole", 1));
+        packer.push(item_along(1, "x", &[("whole", Place::Shared)]));
+        packer.push(item_along(2, "y", &[("whole", Place::Shared)]));
+        packer.push(item(3, "a", "whole", 1));
+        assert_eq!(batches(&mut packer), [vec![0], vec![1, 2], vec![3]]);
+        assert!(packer.waiting.is_empty());
     }
 
     #[test]

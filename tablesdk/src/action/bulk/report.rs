@@ -41,7 +41,8 @@ pub struct BulkProgress {
     /// Failed.
     pub failed: u64,
     /// Requests that were sent: batches, and single changes after a batch was rejected. An entity
-    /// that is moved alone counts as one.
+    /// that is moved alone counts as one. Reads and writes of entries of indexes beside a batch do
+    /// not count.
     pub requests: u64,
     /// Everything in the input before this index is done: written, or itself rejected. A run that
     /// begins here continues this run. See [`Bulk::resume_at`](super::Bulk::resume_at).

@@ -14,7 +14,7 @@ use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch, PartitionKey};
 
 use super::pack::{Item, Measure, Packer};
 use super::report::{BulkFailure, Outcome};
-use crate::action::extend::ride::Riders;
+use crate::action::extend::ride::{Place, Riders};
 use crate::action::write::change::ChangeKind;
 use crate::action::write::encoded::EncodedEntity;
 use crate::action::{Batch, DeleteEntity, InsertEntity, Write};
@@ -27,6 +27,8 @@ use crate::pipeline::Table;
 pub(crate) enum Verb {
     Delete,
     Insert,
+    /// A replace of what was read.
+    Replace,
     Upsert(Mode),
 }
 
@@ -35,6 +37,7 @@ impl Verb {
         match self {
             Self::Delete => "delete entity",
             Self::Insert => "insert entity",
+            Self::Replace => "replace entity",
             Self::Upsert(Mode::Merge) => "upsert_merge entity",
             Self::Upsert(Mode::Replace) => "upsert_replace entity",
         }
@@ -181,11 +184,7 @@ async fn send_one(table: &Table, verb: Verb, item: &Item, batches: bool) -> Resu
     let table = table.clone();
     match verb {
         Verb::Delete => {
-            let delete = DeleteEntity::new(table, Ok(item.key.clone()));
-            return match item.if_match() {
-                IfMatch::Any => delete.await,
-                IfMatch::ETag(etag) => delete.if_match(etag).await,
-            };
+            return DeleteEntity::encoded(table, item.encoded(), item.if_match()).await;
         }
         _ if batches => {
             let partition = item.key.partition_key().clone();
@@ -195,8 +194,11 @@ async fn send_one(table: &Table, verb: Verb, item: &Item, batches: bool) -> Resu
         Verb::Insert => {
             InsertEntity::<DynamicEntity>::encoded(table, Ok(item.encoded())).await?;
         }
+        Verb::Replace => {
+            Write::encoded(table, Mode::Replace, item.if_match.clone(), item.encoded()).await?;
+        }
         Verb::Upsert(mode) => {
-            Write::encoded(table, mode, item.encoded()).await?;
+            Write::encoded(table, mode, None, item.encoded()).await?;
         }
     }
     Ok(true)
@@ -283,6 +285,7 @@ pub(crate) fn batch(
         let kind = match verb {
             Verb::Delete => ChangeKind::Delete(item.if_match()),
             Verb::Insert => ChangeKind::Insert,
+            Verb::Replace => ChangeKind::Update(Mode::Replace, item.if_match.clone()),
             Verb::Upsert(mode) => ChangeKind::Update(mode, None),
         };
         batch.add(kind, Ok(item.encoded()), None)
@@ -360,17 +363,37 @@ impl Measure for Sizes {
         self.frame
     }
 
+    /// The size of what the riders also write is an upper bound here, too.
     fn exact(&self, item: &Item) -> usize {
         let partition = item.key.partition_key().clone();
         let items = std::slice::from_ref(item);
-        batch(&self.table, self.verb, partition, items).body_bytes() - self.frame
+        let change = batch(&self.table, self.verb, partition, items).body_bytes() - self.frame;
+        change + self.also_written(&item.riders)
     }
 
     fn at_most(&self, item: &Item) -> usize {
-        let (partition, row) = (item.key.partition_key(), item.key.row_key());
-        let keys = partition.as_str().len() + row.as_str().len();
         let if_match = item.if_match.as_ref().map_or(1, |it| it.as_str().len());
-        self.max_head + item.body.len() + keys * MAX_BYTES_PER_KEY_BYTE + if_match
+        let change = self.change(&item.key, item.body.len()) + if_match;
+        change + self.also_written(&item.riders)
+    }
+}
+
+impl Sizes {
+    /// An upper bound of the size of a change without its condition.
+    fn change(&self, key: &EntityKey, bytes: usize) -> usize {
+        let keys = key.partition_key().as_str().len() + key.row_key().as_str().len();
+        self.max_head + bytes + keys * MAX_BYTES_PER_KEY_BYTE
+    }
+
+    /// An upper bound of the size of what goes along with a change in its request.
+    fn also_written(&self, riders: &Riders) -> usize {
+        let mut size = 0;
+        riders.also_written(|it| {
+            if it.place != Place::Other {
+                size += self.change(it.key, it.bytes) + MAX_ETAG_BYTES;
+            }
+        });
+        size
     }
 }
 
@@ -379,5 +402,7 @@ pub(crate) const MAX_REJECTIONS: usize = 3;
 /// An upper bound for the headers of a change with the name of a table, without URL, keys and
 /// condition.
 const MAX_HEAD_BYTES: usize = 1024;
+/// An upper bound for the condition of what goes along with a change.
+const MAX_ETAG_BYTES: usize = 256;
 /// A quote in a key is doubled, and both are percent-encoded.
 const MAX_BYTES_PER_KEY_BYTE: usize = 6;

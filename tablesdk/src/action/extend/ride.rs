@@ -24,11 +24,8 @@ pub(crate) trait Ride: Any + Send + Sync + fmt::Debug {
         None
     }
 
-    /// Returns true if the rider also writes the entity with that key, so that no other change of
-    /// the request may write it.
-    fn also_writes(&self, _key: &EntityKey) -> bool {
-        false
-    }
+    /// Shows each entity that the rider also writes.
+    fn also_writes(&self, _see: &mut dyn FnMut(AlsoWritten<'_>)) {}
 
     /// Returns true if a batch is committed for the rider alone.
     fn is_committed_alone(&self) -> bool {
@@ -60,6 +57,26 @@ pub(crate) trait Ride: Any + Send + Sync + fmt::Debug {
     ) -> Option<BoxFuture<'r, ()>> {
         None
     }
+}
+
+/// An entity that a rider writes along with the change.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AlsoWritten<'r> {
+    pub(crate) key: &'r EntityKey,
+    /// The size of its content; 0 if it is deleted.
+    pub(crate) bytes: usize,
+    pub(crate) place: Place,
+}
+
+/// The request in which a rider writes an entity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// That of the change. No other change of it may write the entity.
+    Same,
+    /// That of the change. The riders of its other changes may write the entity, too.
+    Shared,
+    /// Another one, before or after that of the change.
+    Other,
 }
 
 /// The riders of a change or of a batch: none for most.
@@ -124,8 +141,16 @@ impl Riders {
         self.iter().any(Ride::is_committed_alone)
     }
 
+    /// Shows each entity that the riders also write.
+    pub(crate) fn also_written(&self, mut see: impl FnMut(AlsoWritten<'_>)) {
+        self.iter().for_each(|rider| rider.also_writes(&mut see));
+    }
+
+    /// Returns true if a rider writes the entity with that key, and no other change may.
     pub(crate) fn also_write(&self, key: &EntityKey) -> bool {
-        self.iter().any(|rider| rider.also_writes(key))
+        let mut is_written = false;
+        self.also_written(|it| is_written |= it.place != Place::Shared && it.key == key);
+        is_written
     }
 
     /// The content as it is sent.

@@ -5,7 +5,7 @@ use std::fmt;
 use tablesdk_protocol::EntityKey;
 
 use super::entry::{AnyIndex, Entry, EntryKeys, Indexed};
-use crate::action::extend::ride::{Layer, Ride};
+use crate::action::extend::ride::{AlsoWritten, Layer, Place, Ride};
 use crate::action::write::change::EntityChange;
 use crate::entity::EntityError;
 use crate::entity::attached::{Attached, Memory};
@@ -90,13 +90,24 @@ impl Ride for EntryRider {
         Some(self.layer)
     }
 
-    /// A part goes into an entity that also changes without it.
-    fn also_writes(&self, key: &EntityKey) -> bool {
-        let mut entries = self.iter().filter(|entry| !entry.index.is_part());
-        entries.any(|entry| {
-            let after = entry.after.as_ref().map(|after| &after.key);
-            entry.before.as_ref() == Some(key) || after == Some(key)
-        })
+    fn also_writes(&self, see: &mut dyn FnMut(AlsoWritten<'_>)) {
+        for entry in self.iter() {
+            let place = match entry.index {
+                // A part goes into an entity that also changes without it.
+                index if index.is_part() => Place::Shared,
+                index if index.is_elsewhere() => Place::Other,
+                _ => Place::Same,
+            };
+            let after = entry
+                .after
+                .as_ref()
+                .map(|after| (&after.key, after.body.len()));
+            let lost = entry.before.as_ref().map(|before| (before, 0));
+            let lost = lost.filter(|(before, _)| after.is_none_or(|(key, _)| key != *before));
+            for (key, bytes) in lost.into_iter().chain(after) {
+                see(AlsoWritten { key, bytes, place });
+            }
+        }
     }
 }
 

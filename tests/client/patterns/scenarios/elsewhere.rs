@@ -4,13 +4,14 @@
 use std::time::Duration;
 
 use fastrand::Rng;
+use futures::stream;
 use tablesdk::{ErrorKind, RetryPolicy, TableClient, TableServiceClient};
 use tablesdk_server::TableServer;
 use tokio::time::sleep;
 
 use super::super::other_partitions::{Employee, employee, exact, missing, none_missing};
 use super::history::patient;
-use super::{Before, Failure, Outcome, Scenario, Write, or_unknown, refused};
+use super::{Before, Failure, Outcome, Scenario, Write, all_of, done, or_unknown, refused};
 
 pub(super) struct Elsewhere;
 
@@ -30,6 +31,9 @@ impl Scenario for Elsewhere {
         or_unknown("delete"),
         or_unknown("batch"),
         or_unknown("exactly once"),
+        or_unknown("bulk insert"),
+        or_unknown("bulk replace"),
+        done("bulk delete"),
     ];
     const HISTORIES: u64 = 3;
     const EPOCHS: u32 = 3;
@@ -93,6 +97,21 @@ impl Scenario for Elsewhere {
                 let batch = table.batch("Sales").replace(&mut one).delete_stored(&two);
                 batch.insert(&employee("Sales", 3, "Jones")).await?;
             }
+            "bulk insert" => {
+                let more = [3, 4].map(|id| employee("Sales", id, "King"));
+                all_of(table.bulk().insert(stream::iter(more))).await?;
+            }
+            "bulk replace" => {
+                let mut found = [get(1).await?, get(2).await?];
+                for found in &mut found {
+                    found.last_name = Some("King".into());
+                }
+                all_of(table.bulk().replace(stream::iter(found))).await?;
+            }
+            "bulk delete" => {
+                let found = [get(1).await?, get(2).await?];
+                all_of(table.bulk().delete_stored(stream::iter(found))).await?;
+            }
             "exactly once" => drop(table.insert(&king()).exactly_once().await?),
             _ => unreachable!("{name}"),
         }
@@ -111,6 +130,11 @@ impl Scenario for Elsewhere {
             "replace that keeps" => one?.age == 37,
             "modify that moves" => two?.last_name.as_deref() == king,
             "delete" => one.is_none(),
+            "bulk insert" => three.is_some() && get(4).await.is_some(),
+            "bulk replace" => [one?, two?]
+                .iter()
+                .all(|it| it.last_name.as_deref() == king),
+            "bulk delete" => one.is_none() && two.is_none(),
             _ => three.is_some() && two.is_none(),
         })
     }
@@ -146,7 +170,7 @@ impl Scenario for Elsewhere {
         let name = rng.choice(NAMES).filter(|_| rng.u8(..) > 40);
         let name = name.map(str::to_owned);
         let key = || Employee::key("Sales", id);
-        match rng.u8(0..5) {
+        match rng.u8(0..6) {
             0 => {
                 let employee = Employee {
                     last_name: name,
@@ -174,6 +198,22 @@ impl Scenario for Elsewhere {
                     Ok(())
                 };
                 drop(table.modify(key(), change).await?);
+            }
+            4 => {
+                let found = [1, 2, 3].map(|id| table.get(Employee::key("Sales", id)));
+                let mut stored = Vec::new();
+                for found in found {
+                    stored.extend(found.await?);
+                }
+                if rng.bool() {
+                    for found in &mut stored {
+                        found.last_name.clone_from(&name);
+                    }
+                    all_of(table.bulk().replace(stream::iter(stored))).await?;
+                } else {
+                    stored.truncate(2);
+                    all_of(table.bulk().delete_stored(stream::iter(stored))).await?;
+                }
             }
             _ => {
                 let other = Employee::key("Sales", 1 + (id + rng.u32(..2)) % 3);

@@ -1,11 +1,12 @@
 //! Entities with entries in their own partition: the entries are theirs and no others, at any time.
 
 use fastrand::Rng;
+use futures::stream;
 use harness::company::indexed::{Employee, checked};
 use tablesdk::{ErrorKind, TableClient, TableServiceClient};
 use tablesdk_server::TableServer;
 
-use super::{Before, Failure, Outcome, Scenario, Write, or_unknown, refused};
+use super::{Before, Failure, Outcome, Scenario, Write, all_of, done, or_unknown, refused};
 
 pub(super) struct Index;
 
@@ -25,6 +26,9 @@ impl Scenario for Index {
         or_unknown("delete"),
         or_unknown("batch that passes an entry on"),
         or_unknown("transaction"),
+        or_unknown("bulk insert"),
+        or_unknown("bulk replace"),
+        done("bulk delete"),
     ];
 
     async fn new(server: &TableServer, _: Before) -> Self {
@@ -83,6 +87,21 @@ impl Scenario for Index {
                 let ada = get(1).await?;
                 table.delete_stored(&ada).await?;
             }
+            "bulk insert" => {
+                let more = [3, 4]
+                    .map(|id| Employee::new(id, "Turing", Some(&format!("{id}@contoso.com"))));
+                all_of(table.bulk().insert(stream::iter(more))).await?;
+            }
+            "bulk replace" => {
+                let (mut ada, mut grace) = (get(1).await?, get(2).await?);
+                ada.email = Some("lovelace@contoso.com".to_owned());
+                grace.email = Some("grace@contoso.com".to_owned());
+                all_of(table.bulk().replace(stream::iter([ada, grace]))).await?;
+            }
+            "bulk delete" => {
+                let found = [get(1).await?, get(2).await?];
+                all_of(table.bulk().delete_stored(stream::iter(found))).await?;
+            }
             "batch that passes an entry on" => {
                 let (mut ada, mut grace) = (get(1).await?, get(2).await?);
                 grace.email = ada.email.take();
@@ -112,6 +131,11 @@ impl Scenario for Index {
             "replace that moves" => ada?.last_name == "King",
             "replace that keeps" => ada?.age == 37,
             "delete" => ada.is_none(),
+            "bulk insert" => alan.is_some() && get(4).await.is_some(),
+            "bulk replace" => {
+                ada?.email.as_deref() == Some("lovelace@contoso.com") && grace?.email.is_some()
+            }
+            "bulk delete" => ada.is_none() && grace.is_none(),
             "modify" => grace?.email.is_some(),
             "batch that passes an entry on" => ada?.email.is_none() && grace?.email.is_some(),
             _ => ada.is_none() && grace?.email.is_some(),
@@ -149,7 +173,7 @@ impl Scenario for Index {
         let name = ["Lovelace", "King"][usize::from(rng.bool())].to_owned();
         let key = || Employee::key("Sales", id);
         let other = Employee::key("Sales", 1 + (id + rng.u32(..3)) % 4);
-        match rng.u8(0..6) {
+        match rng.u8(0..8) {
             0 => {
                 let employee = Employee {
                     email,
@@ -182,6 +206,28 @@ impl Scenario for Index {
                     std::mem::swap(&mut one.email, &mut two.email);
                     let batch = table.batch("Sales").replace(&mut one);
                     batch.replace(&mut two).await?;
+                }
+            }
+            5 => {
+                let more = (1..5).map(|id| Employee {
+                    email: rng.choice(EMAILS).map(str::to_owned),
+                    ..Employee::new(id, &name, None)
+                });
+                let more: Vec<_> = more.collect();
+                all_of(table.bulk().insert(stream::iter(more))).await?;
+            }
+            6 => {
+                let found = [table.get(key()).await?, table.get(other).await?];
+                let found: Vec<_> = found.into_iter().flatten().collect();
+                if rng.bool() {
+                    all_of(table.bulk().delete_stored(stream::iter(found))).await?;
+                } else {
+                    let given = found.into_iter().map(|mut found| {
+                        found.email = rng.choice(EMAILS).map(str::to_owned);
+                        found
+                    });
+                    let given: Vec<_> = given.collect();
+                    all_of(table.bulk().replace(stream::iter(given))).await?;
                 }
             }
             _ => {

@@ -49,6 +49,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use harness::client_with;
+use tablesdk::action::Bulk;
 use tablesdk::transport::Transport;
 use tablesdk::{Error, ErrorKind, RetryPolicy, TableServiceClient};
 use tablesdk_server::TableServer;
@@ -239,6 +240,20 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self::from(&error)
     }
+}
+
+/// The first failure of a bulk run, as that of a write.
+pub(crate) async fn all_of(run: Bulk<'_>) -> Outcome {
+    let report = match run.await {
+        Ok(report) => report,
+        Err(error) if error.report().failures().is_empty() => {
+            let source = error.error().expect("a query, or the table, failed");
+            return Err(Failure::from(source));
+        }
+        Err(error) => error.into_report(),
+    };
+    let first = report.failures().first();
+    first.map_or(Ok(()), |failure| Err(Failure::from(failure.error())))
 }
 
 impl fmt::Display for Failure {
