@@ -1,6 +1,6 @@
 """A figure as SVG: boxes, arrows and lines of text, with a light and a dark appearance of its own. Knows no figure.
 
-A figure is 720 units wide, and is shown at most that large. Its text is 15 or 17 units high, so that it can be read on a telephone, too.
+A figure is 720 units wide, or less, and is shown at most that large. Its text is 15 or 17 units high, so that it can be read on a telephone, too.
 Text between backticks is set as code.
 """
 
@@ -16,6 +16,7 @@ COLORS = {
     ".blue": ("fill: #ddf4ff; stroke: #0969da", "fill: #12304f; stroke: #58a6ff"),
     ".green": ("fill: #dafbe1; stroke: #1a7f37", "fill: #12351f; stroke: #3fb950"),
     ".yellow": ("fill: #fff8c5; stroke: #9a6700", "fill: #3a2d0b; stroke: #d29922"),
+    ".anti": ("fill: #fff1e5; stroke: #bc4c00", "fill: #3d2007; stroke: #f0883e"),
     ".bar": ("fill: #0969da", "fill: #58a6ff"),
     ".other": ("fill: #8c959f", "fill: #768390"),
     ".line": ("stroke: #57606a", "stroke: #adbac7"),
@@ -42,7 +43,8 @@ def number(value):
 
 
 class Figure:
-    def __init__(self, height, title, description):
+    def __init__(self, height, title, description, width=WIDTH):
+        self.width = width
         self.height = height
         self.title = title
         self.description = description
@@ -121,9 +123,9 @@ class Figure:
         light = "".join(f"{name} {{ {style}; }}\n" for name, (style, _) in COLORS.items())
         dark = "".join(f"  {name} {{ {style}; }}\n" for name, (_, style) in COLORS.items())
         style = f"{SHAPES.lstrip()}{light}@media (prefers-color-scheme: dark) {{\n{dark}}}"
-        ground = f'<rect class="ground" x="0.5" y="0.5" width="{WIDTH - 1}" height="{self.height - 1}" rx="8"/>'
+        ground = f'<rect class="ground" x="0.5" y="0.5" width="{self.width - 1}" height="{self.height - 1}" rx="8"/>'
         parts = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{self.height}" viewBox="0 0 {WIDTH} {self.height}" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width}" height="{self.height}" viewBox="0 0 {self.width} {self.height}" '
             'role="img" aria-labelledby="title description">',
             f'<title id="title">{escape(self.title)}</title>',
             f'<desc id="description">{escape(self.description)}</desc>',

@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 sys.dont_write_bytecode = True
+import patterns
 import performance
 from drawing import Figure
 
@@ -243,6 +244,7 @@ FIGURES = {
     "lost-response": (lost_response, True),
     "outbox": (outbox, True),
     "test-kit": (test_kit, True),
+    **{name: (draw, True) for name, draw in patterns.FIGURES.items()},
 }
 
 

@@ -113,22 +113,32 @@ pub mod error_messages {}
 #[doc = "\n\n---\n\nBefore: [Messages of errors](crate::guide::error_messages) · [All guides](crate::guide) · Next: [Patterns](crate::guide::patterns)"]
 pub mod choosing {}
 
+#[doc = include_str!("figures/pattern-denormalization.md")]
+#[doc = include_str!("figures/pattern-map.md")]
 #[doc = include_str!("patterns.md")]
 #[doc = "\n\n---\n\nBefore: [Choosing a pattern](crate::guide::choosing) · [All guides](crate::guide) · Next: [Compound key](crate::guide::compound_key)"]
 pub mod patterns {}
 
+#[doc = include_str!("figures/pattern-index-entities.md")]
+#[doc = include_str!("design_guide.md")]
+pub mod design_guide {}
+
+#[doc = include_str!("figures/pattern-compound-key.md")]
 #[doc = include_str!("compound_key.md")]
 #[doc = "\n\n---\n\nBefore: [Patterns](crate::guide::patterns) · [All guides](crate::guide) · Next: [Log tail](crate::guide::log_tail)"]
 pub mod compound_key {}
 
+#[doc = include_str!("figures/pattern-log-tail.md")]
 #[doc = include_str!("log_tail.md")]
 #[doc = "\n\n---\n\nBefore: [Compound key](crate::guide::compound_key) · [All guides](crate::guide) · Next: [Archive](crate::guide::archive)"]
 pub mod log_tail {}
 
+#[doc = include_str!("figures/pattern-archive.md")]
 #[doc = include_str!("archive.md")]
 #[doc = "\n\n---\n\nBefore: [Log tail](crate::guide::log_tail) · [All guides](crate::guide) · Next: [High volume delete](crate::guide::high_volume_delete)"]
 pub mod archive {}
 
+#[doc = include_str!("figures/pattern-high-volume-delete.md")]
 #[doc = include_str!("high_volume_delete.md")]
 #[doc = "\n\n---\n\nBefore: [Archive](crate::guide::archive) · [All guides](crate::guide) · Next: [Expiry](crate::guide::expiry)"]
 pub mod high_volume_delete {}
@@ -137,18 +147,23 @@ pub mod high_volume_delete {}
 #[doc = "\n\n---\n\nBefore: [High volume delete](crate::guide::high_volume_delete) · [All guides](crate::guide) · Next: [Data series](crate::guide::data_series)"]
 pub mod expiry {}
 
+#[doc = include_str!("figures/pattern-data-series.md")]
 #[doc = include_str!("data_series.md")]
 #[doc = "\n\n---\n\nBefore: [Expiry](crate::guide::expiry) · [All guides](crate::guide) · Next: [Wide entities](crate::guide::wide_and_large_entities)"]
 pub mod data_series {}
 
+#[doc = include_str!("figures/pattern-wide-entity.md")]
 #[doc = include_str!("wide_and_large_entities.md")]
 #[doc = "\n\n---\n\nBefore: [Data series](crate::guide::data_series) · [All guides](crate::guide) · Next: [Large values](crate::guide::large_values)"]
 pub mod wide_and_large_entities {}
 
+#[doc = include_str!("figures/pattern-large-value.md")]
 #[doc = include_str!("large_values.md")]
 #[doc = "\n\n---\n\nBefore: [Wide entities](crate::guide::wide_and_large_entities) · [All guides](crate::guide) · Next: [Anti-patterns](crate::guide::anti_patterns)"]
 pub mod large_values {}
 
+#[doc = include_str!("figures/pattern-append.md")]
+#[doc = include_str!("figures/pattern-log-data.md")]
 #[doc = include_str!("anti_patterns.md")]
 #[doc = "\n\n---\n\nBefore: [Large values](crate::guide::large_values) · [All guides](crate::guide) · Next: [Leases](crate::guide::leases)"]
 pub mod anti_patterns {}
@@ -169,6 +184,8 @@ pub mod counters {}
 #[doc = "\n\n---\n\nBefore: [Counters](crate::guide::counters) · [All guides](crate::guide) · Next: [Indexes](crate::guide::indexes)"]
 pub mod relationships {}
 
+#[doc = include_str!("figures/pattern-index.md")]
+#[doc = include_str!("figures/pattern-index-over-partitions.md")]
 #[doc = include_str!("indexes.md")]
 #[doc = "\n\n---\n\nBefore: [Relationships](crate::guide::relationships) · [All guides](crate::guide) · Next: [Outbox](crate::guide::outbox)"]
 pub mod indexes {}
