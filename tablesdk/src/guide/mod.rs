@@ -23,6 +23,8 @@
 //!   alternative.
 //! * [Patterns](patterns): the page for each section of the table design guide, and what each way
 //!   costs.
+//! * [Design guide](design_guide): the patterns of the table design guide in its order, each with a
+//!   program and the requests that it sends.
 //! * [Compound key](compound_key): an entity and what belongs to it, by one query of a key range.
 //! * [Log tail](log_tail): the newest entities of a partition, by one small request.
 //! * [Archive](archive): entities that move into another table, and are never in neither.
@@ -116,16 +118,17 @@ pub mod choosing {}
 #[doc = include_str!("figures/pattern-denormalization.md")]
 #[doc = include_str!("figures/pattern-map.md")]
 #[doc = include_str!("patterns.md")]
-#[doc = "\n\n---\n\nBefore: [Choosing a pattern](crate::guide::choosing) · [All guides](crate::guide) · Next: [Compound key](crate::guide::compound_key)"]
+#[doc = "\n\n---\n\nBefore: [Choosing a pattern](crate::guide::choosing) · [All guides](crate::guide) · Next: [Design guide](crate::guide::design_guide)"]
 pub mod patterns {}
 
 #[doc = include_str!("figures/pattern-index-entities.md")]
 #[doc = include_str!("design_guide.md")]
+#[doc = "\n\n---\n\nBefore: [Patterns](crate::guide::patterns) · [All guides](crate::guide) · Next: [Compound key](crate::guide::compound_key)"]
 pub mod design_guide {}
 
 #[doc = include_str!("figures/pattern-compound-key.md")]
 #[doc = include_str!("compound_key.md")]
-#[doc = "\n\n---\n\nBefore: [Patterns](crate::guide::patterns) · [All guides](crate::guide) · Next: [Log tail](crate::guide::log_tail)"]
+#[doc = "\n\n---\n\nBefore: [Design guide](crate::guide::design_guide) · [All guides](crate::guide) · Next: [Log tail](crate::guide::log_tail)"]
 pub mod compound_key {}
 
 #[doc = include_str!("figures/pattern-log-tail.md")]
