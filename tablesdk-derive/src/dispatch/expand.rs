@@ -165,8 +165,6 @@ fn attached(rows: &Rows<'_>) -> TokenStream {
     let (how, extensions) = (local("how"), local("extensions"));
     let accesses = rows.all().map(|known| access(&private, known));
     let accesses: Vec<_> = accesses.collect();
-    let names = rows.all().map(|known| known.ident.unraw().to_string());
-    let names: Vec<_> = names.collect();
     let variants = rows.all().map(|known| generated(known.ident));
     let variants: Vec<_> = variants.collect();
     quote! {
@@ -177,13 +175,13 @@ fn attached(rows: &Rows<'_>) -> TokenStream {
             #attach: &mut #private::Attach<'_>,
         ) -> ::core::result::Result<(), #private::EntityError> {
             match self {
-                #(Self::#variants(#held) => #accesses.attach(#held, #names, #attach),)*
+                #(Self::#variants(#held) => #accesses.attach(#held, #attach),)*
             }
         }
 
         fn remember(&self, #memory: &mut #private::Memory, #how: #private::Remembered) {
             match self {
-                #(Self::#variants(#held) => #accesses.remember(#held, #names, #memory, #how),)*
+                #(Self::#variants(#held) => #accesses.remember(#held, #memory, #how),)*
             }
         }
 

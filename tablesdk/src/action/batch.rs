@@ -280,8 +280,7 @@ impl<'e> Batch<'e> {
     pub fn delete_stored<E: TableEntity>(self, entity: &Stored<E>) -> Self {
         const { check_no_entry::<E>() }
         let kind = ChangeKind::Delete(IfMatch::ETag(entity.etag().clone()));
-        let deleted = EncodedEntity::deleted(kind.operation(), entity);
-        self.add(kind, deleted, None)
+        self.add(kind, Ok(EncodedEntity::deleted(entity)), None)
     }
 
     fn delete_when(self, if_match: IfMatch, key: impl IntoEntityKey) -> Self {

@@ -61,13 +61,8 @@ impl DeleteEntity {
     }
 
     pub(crate) fn of_stored<E: TableEntity>(table: Table, entity: &Stored<E>) -> Self {
-        Self {
-            table,
-            entity: EncodedEntity::deleted(OPERATION, entity).map_err(Arc::new),
-            if_match: IfMatch::ETag(entity.etag().clone()),
-            is_of_other_version: false,
-            exactly_once: None,
-        }
+        let if_match = IfMatch::ETag(entity.etag().clone());
+        Self::encoded(table, EncodedEntity::deleted(entity), if_match)
     }
 
     /// Deletes the entity only if its stored version is the one with that ETag; with [`ETag::ANY`],

@@ -11,7 +11,7 @@ use super::extend::extension::{Extensions, LeftOut};
 use super::future::ActionFuture;
 use super::get_entity::{fetch, is_hidden, read_content};
 use super::write::change::{ChangeKind, EntityChange};
-use super::write::encoded::{EncodedEntity, riders_instead, riders_removed};
+use super::write::encoded::{EncodedEntity, riders};
 use super::write::keep_marker::KeepMarker;
 use super::write::response::malformed_success;
 use crate::entity::encrypted::without_secrets;
@@ -176,10 +176,9 @@ impl Over<'_> {
         }
         let no_etag = ETag::from_timestamp(Timestamp::UNIX_EPOCH);
         let value = read_back::<E>(&self.inserted.body, &no_etag);
-        let removed = riders_removed(&hidden).map_err(Error::input)?;
         (*hidden, _) = value.map_err(Error::input)?;
         let replaced = EncodedEntity {
-            riders: riders_instead(&hidden, removed).map_err(Error::input)?,
+            riders: riders(&*hidden, hidden.memory()).map_err(Error::input)?,
             ..self.inserted.clone()
         };
         Ok((kind, replaced))

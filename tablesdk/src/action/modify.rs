@@ -14,7 +14,7 @@ use super::get_entity::{RawEntity, fetch, is_hidden, opened};
 use super::refusal::check_condition;
 use super::write::ambiguous_write::compare;
 use super::write::change::{ChangeKind, EntityChange};
-use super::write::encoded::{EncodedEntity, riders_removed};
+use super::write::encoded::EncodedEntity;
 use super::write::keep_marker::KeepMarker;
 use super::write::own_copies::{Next, OwnCopies, unchanged};
 use super::write::unmodelled::{left_as_is, unmodelled};
@@ -299,19 +299,16 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
             let rest = unmodelled(&stored, &entity).map_err(|error| failed(run, error))?;
             (stored, rest)
         };
-        let mut removed = None;
+        let is_instead = instead.is_some();
         if let Some(instead) = instead {
-            let of_hidden = riders_removed(&stored);
-            removed = Some(of_hidden.map_err(|error| failed(run, Error::input(error)))?);
             *stored = instead;
         }
         let value = (self.change)(&mut stored);
         let value = value.map_err(|error| failed(run, Error::aborted(error)))?;
-        let encoded = match removed {
-            Some(removed) => EncodedEntity::instead(&stored, removed),
-            None => EncodedEntity::replaced_with(&stored, |written| {
-                left_as_is::<E>(rest, &stored, written)
-            }),
+        let encoded = if is_instead {
+            EncodedEntity::instead(&stored)
+        } else {
+            EncodedEntity::replaced_with(&stored, |written| left_as_is::<E>(rest, &stored, written))
         };
         let encoded = encoded.map_err(|error| failed(run, Error::input(error)))?;
         let if_match = IfMatch::ETag(stored.etag().clone());

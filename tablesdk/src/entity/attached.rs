@@ -3,9 +3,9 @@
 //! them.
 
 use std::any::{Any, TypeId};
-use std::fmt;
+use std::{fmt, iter};
 
-use super::{EntityError, EntityProblem, Schema, TableEntity};
+use super::{Schema, TableEntity};
 
 /// The facts about a type that are known at compile time. For a plain type, the verbs contain no
 /// code of any pattern.
@@ -67,48 +67,35 @@ impl Facts {
     }
 }
 
-/// The kind of write for which riders are collected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Attached {
-    Insert,
-    /// The value replaces what was read.
-    Replace,
-    /// The entity that was read is deleted.
-    Delete,
-}
-
 /// Collects what goes along with a write of an entity.
 pub struct Attach<'a> {
-    pub(crate) change: Attached,
-    /// The notes of patterns about the stored entity.
+    /// The notes of patterns about the stored entity; none for an insert.
     pub(crate) memory: &'a Memory,
     /// The collection of [`extend`](crate::action::extend), which gets the riders.
     pub(crate) sink: &'a mut dyn Any,
 }
 
 impl Attach<'_> {
-    /// Refuses an enum whose variant is another one than that of the stored entity, if one of them
-    /// has riders: what goes along with the stored one is not known here.
-    pub(super) fn check_variant(&self, now: Variant) -> Result<(), EntityError> {
-        if self.change == Attached::Insert {
-            return Ok(());
-        }
+    /// Adds what goes along with the removal of the stored entity.
+    pub(crate) fn remove_stored(&mut self) {
+        let memory = self.memory;
+        memory.remove(self);
+    }
+
+    /// For a value that has become another variant of its enum: removes the stored one, and inserts
+    /// the value.
+    pub(super) fn replace_variant(&mut self, now: TypeId) {
         let stored = self.memory.get::<Variant>();
-        let has_riders = now.has_riders || stored.is_some_and(|it| it.has_riders);
-        if has_riders && stored.is_none_or(|it| it.id != now.id) {
-            let stored = stored.map_or("another variant", |it| it.name);
-            let now = now.name;
-            return Err(EntityProblem::OtherVariant { stored, now }.into());
+        if stored.is_some_and(|stored| stored.0 != now) {
+            self.remove_stored();
+            self.memory = const { &Memory::NONE };
         }
-        Ok(())
     }
 }
 
 impl fmt::Debug for Attach<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Attach")
-            .field("change", &self.change)
-            .finish_non_exhaustive()
+        f.debug_struct("Attach").finish_non_exhaustive()
     }
 }
 
@@ -138,7 +125,7 @@ pub enum Remembered {
 
 /// The notes of patterns about a stored value. Each pattern has at most one note.
 #[derive(Clone, Default)]
-pub struct Memory(Option<Box<Kept<dyn Note>>>);
+pub struct Memory(Option<Box<Kept<dyn AnyNote>>>);
 
 struct Kept<N: ?Sized> {
     next: Memory,
@@ -146,24 +133,35 @@ struct Kept<N: ?Sized> {
 }
 
 /// A note of a pattern.
-trait Note: Send + Sync + 'static {
-    fn as_any(&self) -> &dyn Any;
-
-    fn kept(&self, next: Memory) -> Box<Kept<dyn Note>>;
+pub(crate) trait Note: Clone + Send + Sync + 'static {
+    /// Adds what goes along with the removal of the value.
+    fn remove(&self, _attach: &mut Attach<'_>) {}
 }
 
-impl<N: Clone + Send + Sync + 'static> Note for N {
+trait AnyNote: Send + Sync + 'static {
+    fn as_any(&self) -> &dyn Any;
+
+    fn kept(&self, next: Memory) -> Box<Kept<dyn AnyNote>>;
+
+    fn remove(&self, attach: &mut Attach<'_>);
+}
+
+impl<N: Note> AnyNote for N {
     fn as_any(&self) -> &dyn Any {
         self
     }
 
-    fn kept(&self, next: Memory) -> Box<Kept<dyn Note>> {
+    fn kept(&self, next: Memory) -> Box<Kept<dyn AnyNote>> {
         let note = self.clone();
         Box::new(Kept { next, note })
     }
+
+    fn remove(&self, attach: &mut Attach<'_>) {
+        Note::remove(self, attach);
+    }
 }
 
-impl Clone for Box<Kept<dyn Note>> {
+impl Clone for Box<Kept<dyn AnyNote>> {
     fn clone(&self) -> Self {
         self.note.kept(self.next.clone())
     }
@@ -182,21 +180,23 @@ impl Memory {
     }
 
     /// Adds a note.
-    pub(crate) fn keep<N: Clone + Send + Sync + 'static>(&mut self, note: N) {
+    pub(crate) fn keep<N: Note>(&mut self, note: N) {
         let next = std::mem::take(self);
         self.0 = Some(Box::new(Kept { next, note }));
     }
 
     /// The note of that type.
     pub(crate) fn get<N: 'static>(&self) -> Option<&N> {
-        let mut kept = self.0.as_deref();
-        while let Some(Kept { next, note }) = kept {
-            if let Some(note) = note.as_any().downcast_ref() {
-                return Some(note);
-            }
-            kept = next.0.as_deref();
-        }
-        None
+        self.notes().find_map(|note| note.as_any().downcast_ref())
+    }
+
+    fn remove(&self, attach: &mut Attach<'_>) {
+        self.notes().for_each(|note| note.remove(attach));
+    }
+
+    fn notes(&self) -> impl Iterator<Item = &dyn AnyNote> {
+        let kept = iter::successors(self.0.as_deref(), |kept| kept.next.0.as_deref());
+        kept.map(|kept| &kept.note)
     }
 }
 
@@ -206,13 +206,11 @@ impl fmt::Debug for Memory {
     }
 }
 
-/// The variant of an enum.
+/// The type of the variant of an enum.
 #[derive(Clone, Copy)]
-pub(super) struct Variant {
-    pub(super) id: TypeId,
-    pub(super) name: &'static str,
-    pub(super) has_riders: bool,
-}
+pub(super) struct Variant(pub(super) TypeId);
+
+impl Note for Variant {}
 
 /// Refuses at compile time a type without the patterns of its schema: its `TableEntity` is written
 /// by hand, and would store in plain text what another type encrypts, and show what another type

@@ -210,16 +210,6 @@ pub enum EntityProblem {
         /// How many there may be.
         max: usize,
     },
-    /// The value has become another variant of its enum than the stored entity is of.
-    #[error(
-        "the stored entity is of the variant `{stored}`, and the value of `{now}`: what is stored with the one would be left; delete it, and insert the other"
-    )]
-    OtherVariant {
-        /// That of the stored entity.
-        stored: &'static str,
-        /// That of the value.
-        now: &'static str,
-    },
     /// No variant of the enum has rows with such a key, and none takes all others.
     #[error(
         "the row key {row_key:?} begins like those of no variant: expected one that begins with {}",

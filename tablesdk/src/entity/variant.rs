@@ -114,33 +114,20 @@ impl<V> VariantAccess<V> {
     }
 
     /// Adds what goes along with a write of it.
-    pub fn attach(
-        &self,
-        value: &V,
-        name: &'static str,
-        attach: &mut Attach<'_>,
-    ) -> Result<(), EntityError> {
-        attach.check_variant(self.variant(name))?;
+    pub fn attach(&self, value: &V, attach: &mut Attach<'_>) -> Result<(), EntityError> {
+        attach.replace_variant((self.id)());
         (self.attach)(value, attach)
     }
 
     /// Notes what has to be known of it when it is written again.
-    pub fn remember(&self, value: &V, name: &'static str, memory: &mut Memory, how: Remembered) {
+    pub fn remember(&self, value: &V, memory: &mut Memory, how: Remembered) {
         (self.remember)(value, memory, how);
-        memory.keep(self.variant(name));
+        memory.keep(Variant((self.id)()));
     }
 
     /// Adds the patterns that take part in all its reads and writes.
     pub fn extensions(&self, extensions: &mut Extensions<'_>) {
         (self.extensions)(extensions);
-    }
-
-    fn variant(&self, name: &'static str) -> Variant {
-        Variant {
-            id: (self.id)(),
-            name,
-            has_riders: self.facts.has_riders,
-        }
     }
 
     /// Refuses at compile time an entry of an index, which an enum would not verify, and a type

@@ -130,11 +130,10 @@ impl<'a> Bulk<'a, false> {
         self,
         entities: impl BulkInput<Item: BulkStored<Entity = E>, Stream: Send + 'a>,
     ) -> Bulk<'a> {
-        let verb = Verb::Replace;
         let inputs = input::stored(entities, |entity| {
             EncodedEntity::replaced(Verb::Replace.operation(), entity)
         });
-        Bulk(self.0.with_input(verb, inputs))
+        Bulk(self.0.with_input(Verb::Replace, inputs))
     }
 
     /// Inserts entities, or replaces the existing ones, whatever their version.
@@ -179,11 +178,8 @@ impl<'a> Bulk<'a, false> {
         self,
         entities: impl BulkInput<Item: BulkStored<Entity = E>, Stream: Send + 'a>,
     ) -> Bulk<'a> {
-        let verb = Verb::Delete;
-        let inputs = input::stored(entities, |entity| {
-            EncodedEntity::deleted(Verb::Delete.operation(), entity)
-        });
-        Bulk(self.0.with_input(verb, inputs))
+        let inputs = input::stored(entities, |entity| Ok(EncodedEntity::deleted(entity)));
+        Bulk(self.0.with_input(Verb::Delete, inputs))
     }
 
     fn write<By: 'a>(

@@ -106,11 +106,6 @@ impl Riders {
             .filter_map(|rider| (rider as &dyn Any).downcast_ref())
     }
 
-    /// Adds those of another.
-    pub(crate) fn append(&mut self, mut other: Self) {
-        self.0.append(&mut other.0);
-    }
-
     /// The rider of that type.
     pub(crate) fn find_mut<R: Ride>(&mut self) -> Option<&mut R> {
         self.0

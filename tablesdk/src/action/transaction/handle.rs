@@ -215,8 +215,7 @@ impl Transaction {
     pub fn delete_stored<E: TableEntity>(&self, entity: &Stored<E>) -> &Self {
         const { check_no_entry::<E>() }
         let kind = ChangeKind::Delete(IfMatch::ETag(entity.etag().clone()));
-        let deleted = EncodedEntity::deleted(kind.operation(), entity);
-        self.push(kind, deleted)
+        self.push(kind, Ok(EncodedEntity::deleted(entity)))
     }
 
     fn delete_when(&self, if_match: IfMatch, key: impl IntoEntityKey) -> &Self {

@@ -15,10 +15,9 @@ use super::change::{ChangeKind, EntityChange};
 use crate::action::extend::extension::{Extensions, LeftOut};
 use crate::action::extend::ride::Riders;
 use crate::action::refusal::refused;
-use crate::entity::attached::{Attach, Attached, Memory};
+use crate::entity::attached::{Attach, Memory};
 use crate::entity::{
-    EntityError, EntityProblem, Stored, TableEntity, WritableEntity, values_of, write_stamped,
-    write_values,
+    EntityError, Stored, TableEntity, WritableEntity, values_of, write_stamped, write_values,
 };
 use crate::error::Error;
 use crate::pipeline::Table;
@@ -66,18 +65,12 @@ impl EncodedEntity {
         }
     }
 
-    /// The delete of an entity that was read. Refuses a value that has become another variant of
-    /// its enum.
-    pub(crate) fn deleted<E: TableEntity>(
-        operation: &'static str,
-        entity: &Stored<E>,
-    ) -> Result<Self, Error> {
-        let riders = riders_removed(entity);
-        let riders = riders.map_err(|error| refused(operation, error).with_key(entity.key()))?;
-        Ok(Self {
-            riders,
+    /// The delete of an entity that was read.
+    pub(crate) fn deleted<E: TableEntity>(entity: &Stored<E>) -> Self {
+        Self {
+            riders: riders_removed(entity),
             ..Self::of_key(entity.key().clone())
-        })
+        }
     }
 
     /// A new entity.
@@ -88,7 +81,7 @@ impl EncodedEntity {
         let refused = |error| refused(operation, error);
         let key = entity.entity_key().map_err(refused)?;
         let encoded = write_stamped(entity, &key, None).and_then(|body| {
-            let riders = riders(entity, Attached::Insert, &Memory::NONE)?;
+            let riders = riders(entity, &Memory::NONE)?;
             Ok((body, riders))
         });
         match encoded {
@@ -121,16 +114,10 @@ impl EncodedEntity {
     }
 
     /// A value that is written over a stored one, which counts as missing.
-    pub(crate) fn instead<E: WritableEntity>(
-        stored: &Stored<E>,
-        removed: Riders,
-    ) -> Result<Self, EntityError> {
+    pub(crate) fn instead<E: WritableEntity>(stored: &Stored<E>) -> Result<Self, EntityError> {
         let key = stored.unchanged_key()?;
-        Ok(Self {
-            body: write_stamped::<E>(stored, key, stored.step_of())?,
-            riders: riders_instead(stored, removed)?,
-            key: key.clone(),
-        })
+        let body = write_stamped::<E>(stored, key, stored.step_of())?;
+        Self::with_content_of(stored, body)
     }
 
     /// The entity with the content that is sent.
@@ -148,7 +135,7 @@ impl EncodedEntity {
         Ok(Self {
             key: entity.key().clone(),
             body,
-            riders: riders(&**entity, Attached::Replace, entity.memory())?,
+            riders: riders(&**entity, entity.memory())?,
         })
     }
 }
@@ -202,41 +189,26 @@ impl EntityChange {
     }
 }
 
-/// The riders of a value that is written over a stored one, which counts as missing. If the value
-/// has become another variant of an enum, they are the riders that are `removed` with the stored
-/// variant, and those that are added with the new one.
-pub(crate) fn riders_instead<E: WritableEntity>(
-    stored: &Stored<E>,
-    mut removed: Riders,
-) -> Result<Riders, EntityError> {
-    match riders(&**stored, Attached::Replace, stored.memory()) {
-        Err(error) if matches!(error.problem(), EntityProblem::OtherVariant { .. }) => {
-            removed.append(riders(&**stored, Attached::Insert, &Memory::NONE)?);
-            Ok(removed)
-        }
-        riders => riders,
+/// The riders of the delete of an entity that was read.
+fn riders_removed<E: TableEntity>(stored: &Stored<E>) -> Riders {
+    let mut riders = Riders::NONE;
+    if const { E::FACTS.has_riders } {
+        let mut attach = Attach {
+            memory: stored.memory(),
+            sink: &mut riders,
+        };
+        attach.remove_stored();
     }
+    riders
 }
 
-/// The riders that are removed with a stored value.
-pub(crate) fn riders_removed<E: TableEntity>(stored: &Stored<E>) -> Result<Riders, EntityError> {
-    riders(&**stored, Attached::Delete, stored.memory())
-}
-
-/// The riders of a change of an entity.
-pub(crate) fn riders<E: TableEntity>(
-    entity: &E,
-    change: Attached,
-    memory: &Memory,
-) -> Result<Riders, EntityError> {
-    let mut riders = match change {
-        // It has no content.
-        Attached::Delete => Riders::NONE,
-        Attached::Insert | Attached::Replace => riders_of_type::<E>(),
-    };
+/// The riders of the write of a value: of an insert without a memory, and otherwise of one that
+/// replaces what was read. If it has become another variant of an enum, what goes along with the
+/// stored one is removed.
+pub(crate) fn riders<E: TableEntity>(entity: &E, memory: &Memory) -> Result<Riders, EntityError> {
+    let mut riders = riders_of_type::<E>();
     if const { E::FACTS.has_riders } {
         entity.attach(&mut Attach {
-            change,
             memory,
             sink: &mut riders,
         })?;

@@ -140,11 +140,7 @@ impl Chunk {
     }
 
     /// Adds an entity that is expired. Returns whether it is not: it was prolonged.
-    fn add<E: Expires>(
-        &mut self,
-        table: &TableName,
-        candidate: Candidate<E>,
-    ) -> Result<bool, Error> {
+    fn add<E: Expires>(&mut self, table: &TableName, candidate: Candidate<E>) -> bool {
         let Candidate {
             entity,
             is_expired,
@@ -152,26 +148,26 @@ impl Chunk {
         } = candidate;
         let Some(entity) = entity else {
             self.left.extend(entry);
-            return Ok(false);
+            return false;
         };
         if !is_expired {
             let of_earlier = entry.filter(|entry| !has_entry(&entity, &entry.key));
             self.left.extend(of_earlier);
-            return Ok(true);
+            return true;
         }
         let [before, now] = &mut self.deleted;
         if before.contains(entity.key()) || !now.insert(entity.key().clone()) {
             self.left.extend(entry);
-            return Ok(false);
+            return false;
         }
         if is_alone(&entity, entry.as_ref()) {
             let (key, etag) = (entity.key().clone(), entity.etag().clone());
             self.alone.push((Version { key, etag }, entry));
         } else {
-            let change = deletion(table, &entity, entry.as_ref())?;
+            let change = deletion(table, &entity, entry.as_ref());
             self.with_others.push((change, entry));
         }
-        Ok(false)
+        false
     }
 
     const fn len(&self) -> usize {
@@ -260,7 +256,7 @@ impl<'a, E: Expires> CleanUpExpired<'a, E> {
                     break;
                 }
                 looked_at += 1;
-                report.postponed += u64::from(chunk.add(&removal.name, candidate)?);
+                report.postponed += u64::from(chunk.add(&removal.name, candidate));
             }
             let next = Chunk::after(&mut chunk);
             let (removed, postponed) = removal.delete(mem::replace(&mut chunk, next)).await?;
@@ -435,8 +431,8 @@ fn deletion<E: Expires>(
     table: &TableName,
     entity: &Stored<E>,
     entry: Option<&Version>,
-) -> Result<EntityChange, Error> {
-    let mut encoded = EncodedEntity::deleted(OPERATION, entity)?;
+) -> EntityChange {
+    let mut encoded = EncodedEntity::deleted(entity);
     if entry.is_some_and(|entry| has_entry(entity, &entry.key))
         && let Some(entries) = encoded.riders.find_mut::<EntryRider>()
     {
@@ -444,7 +440,7 @@ fn deletion<E: Expires>(
         entries.retain(|index| !index.is_expiry());
     }
     let kind = ChangeKind::Delete(IfMatch::ETag(entity.etag().clone()));
-    Ok(EntityChange::of(table.clone(), kind, encoded))
+    EntityChange::of(table.clone(), kind, encoded)
 }
 
 /// Reads the entity that has an entry.

@@ -5,14 +5,20 @@ use super::entry::{EntryKeys, Indexed};
 use super::indexes::Indexes;
 use super::rider::EntryRider;
 use crate::entity::EntityError;
-use crate::entity::attached::{Attach, Extensions, Memory, Remembered};
+use crate::entity::attached::{Attach, Extensions, Memory, Note, Remembered};
 
 /// Adds what becomes of the entries when an entity is written.
 #[doc(hidden)]
 pub fn attach<E: Indexed>(entity: &E, attach: &mut Attach<'_>) -> Result<(), EntityError> {
-    let entries = EntryRider::of(&LAYER, entity, attach.change, attach.memory)?;
+    let entries = EntryRider::of(&LAYER, entity, attach.memory)?;
     attach.add(Box::new(entries));
     Ok(())
+}
+
+impl Note for EntryKeys {
+    fn remove(&self, attach: &mut Attach<'_>) {
+        attach.add(Box::new(EntryRider::of_removed(&LAYER, self)));
+    }
 }
 
 /// Notes which entries a stored entity has.

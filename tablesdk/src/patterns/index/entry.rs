@@ -331,7 +331,11 @@ pub(crate) fn has_entry<E>(entity: &Stored<E>, entry: &EntityKey) -> bool {
 
 /// The keys of the entries that a stored entity has, each with the position of its index.
 #[derive(Clone)]
-pub(crate) struct EntryKeys(Vec<(usize, EntityKey)>);
+pub(crate) struct EntryKeys {
+    keys: Vec<(usize, EntityKey)>,
+    /// The index at a position.
+    index: fn(usize) -> Option<&'static dyn AnyIndex>,
+}
 
 impl EntryKeys {
     /// The keys of the entries of an entity that was read.
@@ -353,17 +357,26 @@ impl EntryKeys {
             let keys = keys(index).into_iter();
             keys.map(move |key| (position, key))
         });
-        Self(keys.collect())
+        Self {
+            keys: keys.collect(),
+            index: |position| E::INDEXES.get(position).map(|index| index as _),
+        }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &EntityKey> {
-        self.0.iter().map(|(_, key)| key)
+        self.keys.iter().map(|(_, key)| key)
+    }
+
+    /// The keys, each with its index.
+    pub(super) fn by_index(&self) -> impl Iterator<Item = (&'static dyn AnyIndex, &EntityKey)> {
+        let keys = self.keys.iter();
+        keys.filter_map(|(position, key)| Some(((self.index)(*position)?, key)))
     }
 
     /// The keys of the entries in an index.
     pub(crate) fn of_index(&self, index: usize) -> impl Iterator<Item = &EntityKey> {
         let of_index = self
-            .0
+            .keys
             .iter()
             .filter(move |(position, _)| *position == index);
         of_index.map(|(_, key)| key)

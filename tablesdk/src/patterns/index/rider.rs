@@ -8,7 +8,7 @@ use super::entry::{AnyIndex, Entry, EntryKeys, Indexed};
 use crate::action::extend::ride::{AlsoWritten, Layer, Place, Ride};
 use crate::action::write::change::EntityChange;
 use crate::entity::EntityError;
-use crate::entity::attached::{Attached, Memory};
+use crate::entity::attached::Memory;
 
 /// The changes of the entries of an entity that its own change requires.
 #[derive(Clone)]
@@ -27,10 +27,10 @@ pub(crate) struct EntryChange {
 }
 
 impl EntryRider {
+    /// The changes for a value that is inserted, or replaces what was read.
     pub(super) fn of<E: Indexed>(
         layer: &'static Layer,
         entity: &E,
-        change: Attached,
         memory: &Memory,
     ) -> Result<Self, EntityError> {
         let before = memory.get::<EntryKeys>();
@@ -38,11 +38,7 @@ impl EntryRider {
         for (position, index) in E::INDEXES.iter().enumerate() {
             let before = before.into_iter().flat_map(|keys| keys.of_index(position));
             let mut before = before.cloned();
-            let mut after = match change {
-                Attached::Delete => Vec::new(),
-                Attached::Insert | Attached::Replace => index.entries(entity)?,
-            }
-            .into_iter();
+            let mut after = index.entries(entity)?.into_iter();
             loop {
                 let (before, after) = (before.next(), after.next());
                 if before.is_none() && after.is_none() {
@@ -56,6 +52,17 @@ impl EntryRider {
             }
         }
         Ok(Self { layer, changes })
+    }
+
+    /// The changes for a stored entity that is removed.
+    pub(super) fn of_removed(layer: &'static Layer, stored: &EntryKeys) -> Self {
+        let changes = stored.by_index().map(|(index, key)| EntryChange {
+            index,
+            before: Some(key.clone()),
+            after: None,
+        });
+        let changes = changes.collect();
+        Self { layer, changes }
     }
 
     /// Leaves out the entries of some indexes.

@@ -19,7 +19,7 @@ use crate::action::write::change::{ChangeKind, EntityChange};
 use crate::action::write::encoded::{EncodedEntity, riders};
 use crate::action::write::keep_marker::KeepMarker;
 use crate::action::write::response::malformed_success;
-use crate::entity::attached::{Attached, Memory};
+use crate::entity::attached::Memory;
 use crate::entity::encrypted::check_not_encrypted;
 use crate::entity::{DynamicEntity, Stored, WritableEntity, write_stamped};
 use crate::error::{CurrentEntity, CurrentState, Error};
@@ -70,9 +70,9 @@ impl<E: WritableEntity> MoveEntity<E> {
             inserted: EncodedEntity {
                 key: key.clone(),
                 body: write_stamped(&*whole, key, None).map_err(refused)?,
-                riders: riders(&*found, Attached::Insert, &Memory::NONE).map_err(refused)?,
+                riders: riders(&*found, &Memory::NONE).map_err(refused)?,
             },
-            deleted: EncodedEntity::deleted(OPERATION, &found)?,
+            deleted: EncodedEntity::deleted(&found),
             if_match: IfMatch::ETag(found.etag().clone()),
         };
         let riders_over = |there: &CurrentEntity| {
@@ -82,7 +82,7 @@ impl<E: WritableEntity> MoveEntity<E> {
             // What goes along with the one, and the value of the other.
             let mut there = there.read::<E>()?;
             *there = stored::<E>(&content, &etag)?.into_inner();
-            riders(&*there, Attached::Replace, there.memory()).map_err(Error::input)
+            riders(&*there, there.memory()).map_err(Error::input)
         };
         let etag = move_version(&table, &target, &moving, self.overwrite, &riders_over).await?;
         let mut value = found.into_inner();
