@@ -4,3 +4,4 @@ mod entries;
 mod explore;
 mod moves;
 mod outbox;
+mod unique;
