@@ -38,6 +38,8 @@ pub(crate) struct Model<'a> {
     pub(crate) keys_type: Option<Ident>,
     /// The index and the entity of the entries, if the struct is the entries of an index.
     pub(crate) index_of: Option<IndexOf>,
+    /// True if queries tell the entries from the entity by the beginning of the partition key.
+    pub(crate) is_told_by_partition: bool,
     /// The position among `parts` of the field with the instant at which the entity expires.
     pub(crate) expires: Option<usize>,
     /// The types that are computed from it and written with it.
@@ -154,6 +156,7 @@ pub(crate) fn check(input: Input<'_>) -> syn::Result<Model<'_>> {
         keys,
         keys_type: attributes.keys.clone(),
         index_of,
+        is_told_by_partition: false,
         expires,
         copies: attributes.copies.clone(),
         lints,

@@ -4,7 +4,7 @@
 //! An entry has every property of the entity, and those parts of the entity's keys that its own
 //! keys do not have.
 
-use proc_macro2::{Ident, Span};
+use proc_macro2::Span;
 use quote::ToTokens as _;
 use syn::ext::IdentExt as _;
 use syn::spanned::Spanned as _;
@@ -49,7 +49,12 @@ pub(crate) fn models<'a>(
             Err(error) => diagnostics.push(error),
         }
     }
-    check_prefixes(entity, &models, &mut diagnostics);
+    if !are_told_by_row(entity, &models) {
+        check_prefixes(entity, &models, &mut diagnostics);
+        for model in &mut models {
+            model.is_told_by_partition = true;
+        }
+    }
     diagnostics.finish(Some(models))
 }
 
@@ -331,16 +336,43 @@ fn check_owners(
     );
 }
 
-/// Entities and entries are distinguished by the text in front of their row keys.
+/// Returns true if entities and entries are distinguished by the texts in front of their row keys.
+fn are_told_by_row(entity: &Model<'_>, entries: &[Model<'_>]) -> bool {
+    let all: Vec<_> = [entity].into_iter().chain(entries).collect();
+    let mut pairs = (1..).zip(&all).flat_map(|(next, one)| {
+        let others = all.iter().skip(next);
+        others.map(move |other| (one, other))
+    });
+    pairs.all(|(one, other)| are_told(one, other, KeyName::Row))
+}
+
+/// Returns true if the keys of one model begin with another text than those of the other.
+fn are_told(one: &Model<'_>, other: &Model<'_>, key: KeyName) -> bool {
+    let prefix = |model: &Model<'_>| {
+        let template = model.keys.get(key);
+        template.map_or("", Template::literal_prefix).to_owned()
+    };
+    let (one, other) = (prefix(one), prefix(other));
+    let is_told = !one.is_empty() && !other.is_empty();
+    is_told && !one.starts_with(&other) && !other.starts_with(&one)
+}
+
+/// Entities and entries are distinguished by the text in front of their row keys, or of their
+/// partition keys.
 fn check_prefixes(entity: &Model<'_>, entries: &[Model<'_>], diagnostics: &mut Diagnostics) {
-    let mut known: Vec<(&Ident, &Template)> = Vec::new();
+    let mut known: Vec<(&Model<'_>, &Template)> = Vec::new();
     for model in [entity].into_iter().chain(entries) {
         let Some(template) = model.keys.get(KeyName::Row) else {
             continue;
         };
-        let (name, prefix) = (&model.ident, template.literal_prefix());
-        if prefix.is_empty() {
-            let name = name.unraw();
+        let is_told_from = |other: &Model<'_>| {
+            let mut keys = KeyName::BOTH.into_iter();
+            keys.any(|key| are_told(model, other, key))
+        };
+        let name = model.ident.unraw();
+        let all = [entity].into_iter().chain(entries);
+        let mut others = all.filter(|other| other.ident != model.ident);
+        if template.literal_prefix().is_empty() && !others.all(is_told_from) {
             let example = name.to_string().to_lowercase();
             diagnostics.error(
                 template.span,
@@ -348,18 +380,15 @@ fn check_prefixes(entity: &Model<'_>, entries: &[Model<'_>], diagnostics: &mut D
             );
             continue;
         }
-        let other = known.iter().find(|(_, other)| {
-            let other = other.literal_prefix();
-            other.starts_with(prefix) || prefix.starts_with(other)
-        });
+        let other = known.iter().find(|(other, _)| !is_told_from(other));
         if let Some((other, _)) = other {
-            let (name, other) = (name.unraw(), other.unraw());
+            let other = other.ident.unraw();
             diagnostics.error(
                 template.span,
                 format!("the row keys of `{name}` and of `{other}` cannot be distinguished: let each begin with a text of its own"),
             );
         }
-        known.push((name, template));
+        known.push((model, template));
     }
 }
 

@@ -82,6 +82,14 @@ pub(crate) struct IndexOf {
     pub(crate) required: Vec<Ident>,
 }
 
+impl IndexOf {
+    /// Returns true if an entry is reserved before its entity is written: no transaction makes it
+    /// unique.
+    pub(crate) const fn is_reserved(&self) -> bool {
+        self.is_elsewhere && self.is_unique
+    }
+}
+
 /// The item that the derive generates for a struct.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Target {

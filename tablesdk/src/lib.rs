@@ -147,7 +147,7 @@ pub mod __private {
     pub use crate::patterns::encryption::encrypts;
     pub use crate::patterns::expiry::entry::Expires;
     pub use crate::patterns::expiry::hides::expires;
-    pub use crate::patterns::index::attach::{attach, extensions, remember};
+    pub use crate::patterns::index::attach::{attach, extensions, remember, reserved};
     pub use crate::patterns::index::copy::{Copied, check_copy};
     pub use crate::patterns::index::entry::{EntryKeyPart, Index, IndexEntry, Indexed};
     pub use crate::patterns::index::unverified::Unverified;

@@ -74,10 +74,6 @@ impl IndexAttribute {
                 }
             }
         }
-        if let (Some(_), Some(unique)) = (&partition_key, is_unique) {
-            let message = "an index with a `partition_key` cannot be unique, because no transaction spans partitions: remove one of the two";
-            return Err(syn::Error::new(unique, message));
-        }
         let Some(row_key) = row_key else {
             let message =
                 format!("the index `{ident}` needs a row key for its entries: write `{EXAMPLE}`");

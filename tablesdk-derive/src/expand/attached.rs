@@ -5,19 +5,21 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use crate::check::{Kind, Model};
+use crate::input::IndexOf;
 use crate::tokens::local;
 
 /// The items of `TableEntity` for the patterns of the struct.
 pub(super) fn attached(model: &Model<'_>, indexes: &[Model<'_>]) -> TokenStream {
     let private = model.private();
     let is_entry = model.index_of.is_some();
+    let is_reserved = model.index_of.as_ref().is_some_and(IndexOf::is_reserved);
     let has_entries = !is_entry && !model.is_standalone(indexes);
     let expires = model.expires_on().is_some();
     let may_encrypt = may_encrypt(model);
     let facts = [
         is_entry.then(|| quote! { .entry() }),
         has_entries.then(|| quote! { .with_riders() }),
-        expires.then(|| quote! { .extended() }),
+        (expires || is_reserved).then(|| quote! { .extended() }),
         may_encrypt.then(|| quote! { .of_schema(&Self::SCHEMA) }),
     ];
     let facts: Vec<_> = facts.into_iter().flatten().collect();
@@ -42,6 +44,7 @@ pub(super) fn attached(model: &Model<'_>, indexes: &[Model<'_>]) -> TokenStream 
     let extensions = local("extensions");
     let all = [
         has_entries.then(|| quote! { #private::extensions::<Self>(#extensions); }),
+        is_reserved.then(|| quote! { #private::reserved::<Self>(#extensions); }),
         may_encrypt.then(|| quote! { #private::encrypts(#extensions); }),
         expires.then(|| quote! { #private::expires(#extensions); }),
     ];

@@ -14,7 +14,7 @@ use super::checks::generic_checks;
 use super::columns::columns_value;
 use super::keys::fn_entity_key;
 use super::read::{fn_read, fn_written_as};
-use super::schema::{row_keys_of_entries, schema};
+use super::schema::{row_keys_of_entries, schema, told_by_partition};
 use super::write::fn_write;
 use crate::check::Model;
 use crate::tokens::{columns_ident, entity_param, local, with_entity_param};
@@ -36,6 +36,8 @@ pub(super) fn impl_entity(model: &Model<'_>, indexes: &[Model<'_>]) -> TokenStre
     let (_, column_generics, _) = with_param.split_for_impl();
     let schema = schema(model);
     let entries = row_keys_of_entries(indexes);
+    let is_told = indexes.iter().any(|index| index.is_told_by_partition);
+    let told = is_told.then(told_by_partition);
     let attached = attached(model, indexes);
     let scope = local("scope");
     let columns_value = columns_value(model, &scope.to_token_stream());
@@ -60,7 +62,7 @@ pub(super) fn impl_entity(model: &Model<'_>, indexes: &[Model<'_>]) -> TokenStre
     let entity = quote! {
         type Columns = #columns #type_generics;
 
-        const SCHEMA: #private::Schema = #schema #entries;
+        const SCHEMA: #private::Schema = #schema #entries #told;
 
         #attached
 

@@ -65,13 +65,21 @@ pub(super) fn schema(model: &Model<'_>) -> TokenStream {
     let unrenamed = unrenamed(model);
     let entry = model.index_of.as_ref();
     let entry = entry.map(|index_of| {
-        if index_of.is_elsewhere {
+        if index_of.is_reserved() {
+            quote! { .entry_reserved() }
+        } else if index_of.is_elsewhere {
             quote! { .entry_elsewhere() }
         } else {
             quote! { .entry() }
         }
     });
-    quote! { #private::Schema::new(#name, &[#(#parts),*]) #keys #projection #entity_type #unrenamed #entry #expires }
+    let told = model.is_told_by_partition.then(told_by_partition);
+    quote! { #private::Schema::new(#name, &[#(#parts),*]) #keys #projection #entity_type #unrenamed #entry #told #expires }
+}
+
+/// Queries are restricted to the partition keys with the text in front.
+pub(super) fn told_by_partition() -> TokenStream {
+    quote! { .told_by_partition() }
 }
 
 /// With what the row keys of the entries of indexes begin.

@@ -10,7 +10,7 @@ use tablesdk_protocol::{ETag, EntityKey, TableName};
 
 use super::extend::extension::{Extensions, LeftOut, Opened};
 use crate::entity::encrypted::encrypted;
-use crate::entity::standalone::check_verified;
+use crate::entity::standalone::check_one_verified;
 use crate::entity::{
     DynamicEntity, EntityError, Schema, Stored, TableEntity, WritableEntity, read_key,
 };
@@ -82,7 +82,7 @@ impl<E: TableEntity> GetEntity<E> {
         self,
         resolve: impl FnOnce(Stored<DynamicEntity>) -> Result<T, ClosureError> + Send + 'a,
     ) -> ResolveEntity<'a, T> {
-        const { check_verified::<E>(false) }
+        const { check_one_verified::<E>() }
         ResolveEntity {
             table: self.table,
             key: self.key,
@@ -94,7 +94,7 @@ impl<E: TableEntity> GetEntity<E> {
     }
 
     async fn run(self) -> Result<Option<Stored<E>>, Error> {
-        const { check_verified::<E>(false) }
+        const { check_one_verified::<E>() }
         let select = E::SCHEMA.select();
         let extensions = Extensions::of::<E>(self.left_out);
         let (_, read) = read::<E>(&self.table, self.key, select, &extensions).await?;
@@ -174,6 +174,12 @@ pub(crate) async fn find<E: TableEntity>(
     extensions.begin(table);
     match fetch(run, Effect::Read, table, key, select).await {
         Ok(found) if extensions.can_hide() && is_hidden(run, extensions, &found.content) => {
+            Ok(None)
+        }
+        Ok(found)
+            if !extensions.is_empty()
+                && !Box::pin(extensions.are_present(run, table, key, &found.content)).await? =>
+        {
             Ok(None)
         }
         Ok(RawEntity { content, etag }) => {

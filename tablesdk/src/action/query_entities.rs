@@ -86,6 +86,10 @@ impl<E: TableEntity> QueryEntities<E> {
             entity: PhantomData,
         };
         // A query of a struct does not read the other entities of the table.
+        let this = match schema.own_partitions() {
+            Some(own) => this.and(Condition::Partitions, Ok(own)),
+            None => this,
+        };
         match schema.own_rows() {
             Some(own) => this.and(Condition::Type, Ok(own)),
             None => this,
@@ -164,7 +168,8 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     }
 
     /// Reads one partition only.
-    pub fn partition(self, partition: impl PartitionOf<E>) -> Self {
+    pub fn partition(mut self, partition: impl PartitionOf<E>) -> Self {
+        self.conditions.remove(Condition::Partitions);
         self.and(Condition::Partition, partition_is(partition))
     }
 

@@ -50,6 +50,8 @@ pub struct Schema {
     pub(super) entry: Option<EntryPlace>,
     /// With what the row keys of its entries in indexes begin.
     pub(super) row_keys_of_entries: &'static [&'static str],
+    /// True if the partition keys of the entities begin with a text of their own.
+    pub(super) told_by_partition: bool,
     /// True for a type with a mistake, of which nothing is known.
     pub(super) stub: bool,
     /// For a flattened struct without `rename_all`, the set of the rules that its names do not
@@ -64,6 +66,8 @@ pub(super) enum EntryPlace {
     /// In the partition of their entity.
     Together,
     Elsewhere,
+    /// There, and each is reserved before its entity is written.
+    Reserved,
 }
 
 /// The properties of a field.
@@ -91,6 +95,7 @@ impl Schema {
             expires: None,
             entry: None,
             row_keys_of_entries: &[],
+            told_by_partition: false,
             stub: false,
             unrenamed: 0,
         }
@@ -172,9 +177,32 @@ impl Schema {
         self
     }
 
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn entry_reserved(mut self) -> Self {
+        self.entry = Some(EntryPlace::Reserved);
+        self
+    }
+
+    /// Tells the entities of the type from others by the beginning of their partition keys.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn told_by_partition(mut self) -> Self {
+        self.told_by_partition = true;
+        self
+    }
+
     /// Returns true if the schema is that of entries in other partitions than their entities.
     pub(crate) const fn is_elsewhere(&self) -> bool {
-        matches!(self.entry, Some(EntryPlace::Elsewhere))
+        matches!(
+            self.entry,
+            Some(EntryPlace::Elsewhere | EntryPlace::Reserved)
+        )
+    }
+
+    /// Returns true if a stored entry itself shows whether its entity may be missing.
+    pub(crate) const fn is_reserved_first(&self) -> bool {
+        matches!(self.entry, Some(EntryPlace::Reserved))
     }
 
     /// The name of the struct.

@@ -31,6 +31,12 @@ pub(crate) const fn check_no_entry<E: TableEntity>() {
     );
 }
 
+/// Refuses at compile time to read one entry in another partition as if it were the entity, unless
+/// the entry itself shows that it may be out of date.
+pub(crate) const fn check_one_verified<E: TableEntity>() {
+    check_verified::<E>(E::SCHEMA.is_reserved_first());
+}
+
 /// Refuses at compile time to read entries in other partitions as if they were the entities.
 pub(crate) const fn check_verified<E: TableEntity>(is_unverified: bool) {
     assert!(

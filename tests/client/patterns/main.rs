@@ -34,6 +34,7 @@ mod sequences;
 mod series;
 mod staff;
 mod test_store;
+mod unique_over_partitions;
 mod wide;
 mod written_entities;
 

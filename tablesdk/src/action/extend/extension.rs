@@ -12,7 +12,7 @@ use super::ride::Ride;
 use crate::entity::attached::check_extended;
 use crate::entity::{EntityError, Schema, TableEntity, attached};
 use crate::error::Error;
-use crate::pipeline::Table;
+use crate::pipeline::{OperationRun, Table};
 use crate::query::Advice;
 
 /// The part of a pattern in all reads and writes of a type, whatever the value. Each method gets
@@ -82,6 +82,18 @@ pub(crate) trait Extend: Any + Sync {
     /// it.
     fn hides(&self, _schema: &'static Schema, _entity: &JsonEntity<'_>, _now: Timestamp) -> bool {
         false
+    }
+
+    /// Determines by further reads whether an entity that was read alone counts as missing; `None`
+    /// where it does not.
+    fn is_present<'r>(
+        &self,
+        _run: &'r mut OperationRun<'_>,
+        _table: &'r Table,
+        _key: &'r EntityKey,
+        _content: &'r Bytes,
+    ) -> Option<BoxFuture<'r, Result<bool, Error>>> {
+        None
     }
 
     /// Another query that would answer one with that filter.
@@ -277,6 +289,24 @@ impl Extensions {
 
     pub(crate) fn hides(&self, entity: &JsonEntity<'_>, now: Timestamp) -> bool {
         self.iter().any(|it| it.by.hides(it.schema, entity, now))
+    }
+
+    /// Returns false if an entity that was read alone counts as missing.
+    pub(crate) async fn are_present(
+        &self,
+        run: &mut OperationRun<'_>,
+        table: &Table,
+        key: &EntityKey,
+        content: &Bytes,
+    ) -> Result<bool, Error> {
+        for it in self.iter() {
+            if let Some(reading) = it.by.is_present(run, table, key, content)
+                && !reading.await?
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     pub(crate) fn advise(&self, filter: Option<&Tree>) -> Option<Advice> {

@@ -13,6 +13,8 @@ use crate::error::Error;
 pub(crate) enum Condition {
     /// The type of the entities.
     Type,
+    /// The partitions of the type: a condition for one partition implies it.
+    Partitions,
     Partition,
     Rows,
     /// The selected columns: not every entity has them.

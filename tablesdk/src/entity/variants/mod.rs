@@ -13,7 +13,7 @@ use tablesdk_protocol::filter::Filter as Tree;
 
 use super::entity_type::{contains, wrong_type};
 use super::{EntityError, EntityProblem, EntityType, PropertyReader, Schema};
-use crate::filter::{Filter, row_key_range};
+use crate::filter::{Filter, row_key_range, starting_with};
 
 /// The property or key that distinguishes the variants of an enum.
 #[doc(hidden)]
@@ -150,6 +150,14 @@ impl Schema {
         }
     }
 
+    /// The condition for the partitions to which a query of the entity restricts itself, where the
+    /// beginning of the row keys does not tell it from the entries of indexes.
+    pub(crate) fn own_partitions(&self) -> Option<Tree> {
+        let beginning = self.partition_key()?.literal_prefix();
+        let is_told = self.told_by_partition && !beginning.is_empty();
+        is_told.then(|| starting_with(KeyKind::PartitionKey.property(), beginning))
+    }
+
     /// The condition to which a query of the entity restricts itself: of a struct what all its rows
     /// have in common, of an enum nothing.
     pub(crate) fn own_rows(&self) -> Option<Tree> {
@@ -157,7 +165,10 @@ impl Schema {
             Some(_) => None,
             // The service finds them by the beginning of their keys. Their type is checked when
             // they are read.
-            None if self.entry.is_some() => Some(row_key_range(self.row_key_prefix())),
+            None if self.entry.is_some() => {
+                let beginning = self.row_key_prefix();
+                (!beginning.is_empty()).then(|| row_key_range(beginning))
+            }
             None => self.known_rows(),
         }
     }

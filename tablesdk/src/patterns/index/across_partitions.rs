@@ -24,6 +24,7 @@
 
 use std::mem;
 use std::pin::pin;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
@@ -36,6 +37,7 @@ use super::event;
 use super::read::{CONCURRENCY, DatedEntity, GRACE, WRITE_ID, handle_of, read};
 use super::rider::entries_of;
 use super::taken::TakenEntry;
+use super::ticket::Ticket;
 use crate::action::refusal::refused;
 use crate::action::write::change::{ChangeKind, EntityChange};
 use crate::action::write::encoded::EncodedEntity;
@@ -50,37 +52,49 @@ pub(super) struct Elsewhere {
     table: TableName,
     began: Timestamp,
     entries: Vec<Pending>,
+    /// The tickets of this write, the last one of which is still needed.
+    tickets: Vec<Ticket>,
 }
 
 /// An entry, and what remains to be done with it.
-struct Pending {
-    index: &'static dyn AnyIndex,
-    key: EntityKey,
+pub(super) struct Pending {
+    pub(super) index: &'static dyn AnyIndex,
+    pub(super) key: EntityKey,
     /// The entity that has or had it, and the position of its change.
-    entity: EntityKey,
+    pub(super) entity: EntityKey,
     position: usize,
     /// The content that the entry must have; `None` where the entity no longer has the entry.
-    body: Option<Bytes>,
-    is_gained: bool,
+    pub(super) body: Option<Bytes>,
+    pub(super) is_gained: bool,
+    /// True if the stored entity has the entry, and keeps it.
+    pub(super) is_kept: bool,
     /// True if the change inserts the entity.
     is_of_insert: bool,
-    before: Before,
+    pub(super) before: Before,
 }
 
 /// The entry before the entity is written.
-enum Before {
+pub(super) enum Before {
+    Unread,
     /// It is not there, and need not be; or an entity of another type has its key.
     Missing,
     /// It was inserted for this change.
     Inserted(ETag),
     /// It exists, in this version.
     Present(ETag),
+    /// It was reserved with a ticket.
+    Reserved(ETag),
+    /// It may have been reserved.
+    Tried,
+    /// The stored entity has it already, so that the service refuses the change.
+    Held,
 }
 
 /// The work on each entry, before or after the entities are written.
 #[derive(Clone, Copy)]
 enum Step {
     Prepare,
+    Reserve,
     Complete,
     Withdraw,
     Settle,
@@ -101,8 +115,9 @@ impl Elsewhere {
                     position,
                     body: body.cloned(),
                     is_gained,
+                    is_kept: body.is_some() && !is_gained,
                     is_of_insert: matches!(change.change, Change::Insert(_)),
-                    before: Before::Missing,
+                    before: Before::Unread,
                 };
                 if let Some(Entry { key, body, .. }) = after {
                     entries.push(pending(key, Some(body), before != Some(key)));
@@ -115,22 +130,51 @@ impl Elsewhere {
             table: table.clone(),
             began: run.pipeline().now(),
             entries,
+            tickets: Vec::new(),
         }
+    }
+
+    /// Refuses two entities that would have one entry.
+    pub(super) fn check(&self) -> Result<(), (usize, &Pending)> {
+        for (position, entry) in self.entries.iter().enumerate() {
+            let mut before = self.entries.iter().take(position);
+            if entry.body.is_some() && before.any(|it| it.body.is_some() && it.key == entry.key) {
+                return Err((entry.position, entry));
+            }
+        }
+        Ok(())
     }
 
     pub(super) const fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
+    /// Returns true if one of the entries is reserved, unless a read shows otherwise.
+    pub(super) fn needs_ticket(&self) -> bool {
+        let mut unique = self.entries.iter().filter(|entry| entry.is_unique());
+        unique.any(|entry| entry.is_gained)
+    }
+
+    /// The delete of the ticket, which goes along with the changes.
+    pub(super) fn ticket(&self) -> Option<EntityChange> {
+        let ticket = self.tickets.last().filter(|_| self.needs_ticket());
+        ticket.map(|ticket| ticket.used(&self.table))
+    }
+
     /// Writes the entries that must exist before the entities are written. After an error, none of
-    /// these writes remains where the service accepts that.
+    /// these writes remains where the service accepts that. May be called again after another
+    /// client has stopped the changes.
     pub(super) async fn prepare(&mut self, run: &mut OperationRun<'_>) -> Result<(), Error> {
         // A commit may be sent again until the deadline.
-        if run.pipeline().time_limit() > GRACE / 2 {
+        let is_compared = !self.entries.iter().all(Pending::is_unique);
+        if is_compared && run.pipeline().time_limit() > GRACE / 2 {
             return Err(refused(run.operation(), DEADLINE));
         }
         let mut prepared = self.each(run, Step::Prepare).await;
-        if prepared.is_ok() && self.has_waited(run) {
+        if prepared.is_ok() && self.needs_ticket() {
+            prepared = self.reserve(run).await;
+        }
+        if prepared.is_ok() && is_compared && self.has_waited(run) {
             prepared = Err(run.annotate(Error::timeout(WAITED.to_owned())));
         }
         if prepared.is_err() {
@@ -138,6 +182,32 @@ impl Elsewhere {
         }
         // The entities were not written, whatever became of an entry.
         prepared.map_err(Error::into_not_done)
+    }
+
+    /// Reserves the entries that are gained in unique indexes.
+    async fn reserve(&mut self, run: &mut OperationRun<'_>) -> Result<(), Error> {
+        let mut gained = self.entries.iter().filter(|entry| entry.is_unique());
+        let gained = gained.find(|entry| entry.is_gained);
+        let Some(partition) = gained.map(|entry| entry.entity.partition_key().clone()) else {
+            return Ok(());
+        };
+        let ticket = Ticket::insert(run, &self.table, &partition).await?;
+        self.tickets.push(ticket);
+        self.each(run, Step::Reserve).await?;
+        // The changes are sent for the error of the service, and must not be carried out.
+        let mut entries = self.entries.iter();
+        if entries.any(|entry| matches!(entry.before, Before::Held)) {
+            self.withdraw_ticket(run).await?;
+        }
+        Ok(())
+    }
+
+    /// Returns true if the changes were not carried out, and cannot be any more.
+    async fn withdraw_ticket(&mut self, run: &mut OperationRun<'_>) -> Result<bool, Error> {
+        match self.tickets.last_mut() {
+            Some(ticket) => ticket.withdraw(run, &self.table).await,
+            None => Ok(false),
+        }
     }
 
     /// Returns true if it is too late to write the entities. The time that a computer sleeps does
@@ -150,7 +220,8 @@ impl Elsewhere {
     /// result of the writes.
     pub(super) async fn complete(&mut self, run: &OperationRun<'_>) {
         // After a longer pause, a repair may have deleted what was inserted.
-        let step = if self.has_waited(run) {
+        let is_compared = !self.entries.iter().all(Pending::is_unique);
+        let step = if is_compared && self.has_waited(run) {
             Step::Settle
         } else {
             Step::Complete
@@ -160,15 +231,34 @@ impl Elsewhere {
 
     /// Deletes what was inserted for entities that were not written. They are read: the refusal may
     /// be that of a duplicate.
-    pub(super) async fn withdraw(&mut self, run: &OperationRun<'_>) {
+    pub(super) async fn withdraw(&mut self, run: &mut OperationRun<'_>) {
+        self.stop(run).await;
         drop(self.each(run, Step::Withdraw).await);
     }
 
     /// Makes the entries what they have to be, where it is not known whether the entities were
     /// written. What no entity has stays: these entities may be written late, and another write may
     /// have begun with the version that was read.
-    pub(super) async fn settle(&mut self, run: &OperationRun<'_>) {
+    ///
+    /// Returns true if they were not, and cannot be any more.
+    pub(super) async fn settle(&mut self, run: &mut OperationRun<'_>) -> bool {
+        let is_stopped = self.stop(run).await;
         drop(self.each(run, Step::Settle).await);
+        is_stopped
+    }
+
+    /// Makes sure that the changes are not carried out later. If that fails, reserved entries are
+    /// left as they are. Returns true if the changes were not carried out either.
+    async fn stop(&mut self, run: &mut OperationRun<'_>) -> bool {
+        let error = match self.withdraw_ticket(run).await {
+            Ok(is_stopped) => return is_stopped,
+            Err(error) => error,
+        };
+        for entry in self.entries.iter_mut().filter(|entry| entry.is_unique()) {
+            event::entry_left(run, entry.index.name(), &error);
+            entry.before = Before::Missing;
+        }
+        false
     }
 
     /// Takes a step with each entry, several at a time, and with all of them to its end: it has to
@@ -176,12 +266,15 @@ impl Elsewhere {
     async fn each(&mut self, run: &OperationRun<'_>, step: Step) -> Result<(), Error> {
         let handle = handle_of(run);
         let entries = mem::take(&mut self.entries);
+        let tickets: Arc<[Guid]> = self.tickets.iter().map(|ticket| ticket.id).collect();
         let done = stream::iter(entries).map(|mut entry| {
             let (handle, table) = (handle.clone(), self.table.clone());
+            let tickets = Arc::clone(&tickets);
             async move {
                 let mut run = handle.begin(OPERATION);
-                let done = entry.take(step, &mut run, &table).await;
-                if let (Err(error), false) = (&done, matches!(step, Step::Prepare)) {
+                let done = entry.take(step, &mut run, &table, &tickets).await;
+                let is_before = matches!(step, Step::Prepare | Step::Reserve);
+                if let (Err(error), false) = (&done, is_before) {
                     event::entry_left(&run, entry.index.name(), error);
                 }
                 (run.end(done), entry)
@@ -204,18 +297,27 @@ impl Pending {
         step: Step,
         run: &mut OperationRun<'_>,
         table: &TableName,
+        tickets: &[Guid],
     ) -> Result<(), Error> {
         match (step, &self.before) {
-            (Step::Prepare, _) => self.prepare(run, table).await,
-            (Step::Complete, _) => self.complete(run, table).await,
+            (Step::Prepare, _) if self.is_unique() => self.find(run, table).await,
+            (Step::Prepare, Before::Unread) => self.prepare(run, table).await,
+            (Step::Reserve, _) if self.is_unique() => self.reserve(run, table, tickets).await,
+            (Step::Complete, _) => self.complete(run, table, tickets).await,
             (Step::Withdraw, Before::Inserted(etag)) => {
-                self.reconcile(run, table, Some(etag)).await
+                self.reconcile(run, table, tickets, Some(etag)).await
             }
-            (Step::Settle, Before::Inserted(_) | Before::Present(_)) => {
-                self.reconcile(run, table, None).await
+            (Step::Withdraw | Step::Settle, Before::Reserved(_) | Before::Tried)
+            | (Step::Settle, Before::Inserted(_) | Before::Present(_)) => {
+                self.reconcile(run, table, tickets, None).await
             }
-            (Step::Withdraw | Step::Settle, _) => Ok(()),
+            (Step::Prepare | Step::Reserve | Step::Withdraw | Step::Settle, _) => Ok(()),
         }
+    }
+
+    /// Returns true if the entry is reserved before its entity is written.
+    fn is_unique(&self) -> bool {
+        self.index.is_reserved()
     }
 
     async fn prepare(
@@ -306,19 +408,27 @@ impl Pending {
         etag.ok_or_else(|| run.annotate(malformed_success(NO_ETAG)))
     }
 
-    async fn complete(&self, run: &mut OperationRun<'_>, table: &TableName) -> Result<(), Error> {
+    async fn complete(
+        &self,
+        run: &mut OperationRun<'_>,
+        table: &TableName,
+        tickets: &[Guid],
+    ) -> Result<(), Error> {
         let done = match (&self.before, &self.body) {
             (Before::Inserted(etag), _) if self.is_of_insert => {
                 let touched = self.touch(run, table, etag.clone(), None).await;
                 touched.map(drop)
             }
-            (Before::Missing | Before::Inserted(_), _) => return Ok(()),
-            (Before::Present(etag), Some(body)) => replace(run, table, &self.key, etag, body).await,
+            (Before::Present(etag) | Before::Reserved(etag), Some(body)) => {
+                let replaced = replace(run, table, &self.key, etag, body).await;
+                replaced.map(drop)
+            }
             (Before::Present(etag), None) => delete(run, table, &self.key, etag).await,
+            _ => return Ok(()),
         };
         match done {
             // Another write was faster. What it left is compared with the entity.
-            Err(error) if error.is_out_of_date() => self.reconcile(run, table, None).await,
+            Err(error) if error.is_out_of_date() => self.reconcile(run, table, tickets, None).await,
             done => done,
         }
     }
@@ -329,6 +439,7 @@ impl Pending {
         &self,
         run: &mut OperationRun<'_>,
         table: &TableName,
+        tickets: &[Guid],
         known: Option<&ETag>,
     ) -> Result<(), Error> {
         let id = random_guid();
@@ -338,6 +449,10 @@ impl Pending {
             let entry = read(run, table, &self.key).await?;
             let is_left = |it: &DatedEntity| self.is_of_other_type(it) || it.was_written_by(&id);
             if entry.as_ref().is_some_and(is_left) {
+                return Ok(());
+            }
+            let is_of_other = |it: &DatedEntity| self.is_left_to_other(it, tickets);
+            if self.is_unique() && entry.as_ref().is_some_and(is_of_other) {
                 return Ok(());
             }
             let entity = read(run, table, &self.entity).await?;
@@ -353,11 +468,13 @@ impl Pending {
                     touched.map(drop)
                 }
                 (Some(entry), EntryOf::Entry(body)) => {
-                    replace(run, table, &self.key, &entry.etag, &body).await
+                    let replaced = replace(run, table, &self.key, &entry.etag, &body).await;
+                    replaced.map(drop)
                 }
                 (None, EntryOf::Entry(body)) => insert(run, table, &self.key, body).await.map(drop),
                 (Some(entry), EntryOf::None) => {
-                    if known != Some(&entry.etag) && !entry.is_old() {
+                    let is_certain = self.is_unique() || known == Some(&entry.etag);
+                    if !is_certain && !entry.is_old() {
                         return Ok(());
                     }
                     delete(run, table, &self.key, &entry.etag).await
@@ -392,7 +509,7 @@ async fn write(
     change.write(run, None).await
 }
 
-async fn insert(
+pub(super) async fn insert(
     run: &mut OperationRun<'_>,
     table: &TableName,
     key: &EntityKey,
@@ -402,15 +519,16 @@ async fn insert(
     etag.ok_or_else(|| run.annotate(malformed_success(NO_ETAG)))
 }
 
-async fn replace(
+pub(super) async fn replace(
     run: &mut OperationRun<'_>,
     table: &TableName,
     key: &EntityKey,
     etag: &ETag,
     body: &Bytes,
-) -> Result<(), Error> {
+) -> Result<ETag, Error> {
     let kind = ChangeKind::Update(Mode::Replace, Some(IfMatch::ETag(etag.clone())));
-    write(run, table, kind, key, body.clone()).await.map(drop)
+    let etag = write(run, table, kind, key, body.clone()).await?;
+    etag.ok_or_else(|| run.annotate(malformed_success(NO_ETAG)))
 }
 
 async fn delete(
@@ -423,10 +541,11 @@ async fn delete(
     write(run, table, kind, key, Bytes::new()).await.map(drop)
 }
 
-const ROUNDS: u32 = 16;
+pub(super) const ROUNDS: u32 = 16;
 const OPERATION: &str = "write entry of an index";
 const NO_ETAG: &str = "the response has no ETag";
-const AGAIN: &str = "the entry of an index was written again and again, or its writes failed";
+pub(super) const AGAIN: &str =
+    "the entry of an index was written again and again, or its writes failed";
 const DEADLINE: &str =
     "the deadline of a write with entries in other partitions is at most half an hour";
 const WAITED: &str =

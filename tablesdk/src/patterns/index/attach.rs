@@ -1,8 +1,9 @@
 //! Functions that the derive calls for an entity with indexes or copies.
 
 use super::entries::LAYER;
-use super::entry::{EntryKeys, Indexed};
+use super::entry::{EntryKeys, IndexEntry, Indexed};
 use super::indexes::Indexes;
+use super::reservation::Reservations;
 use super::rider::EntryRider;
 use crate::entity::EntityError;
 use crate::entity::attached::{Attach, Extensions, Memory, Note, Remembered};
@@ -34,4 +35,10 @@ pub fn remember<E: Indexed>(entity: &E, memory: &mut Memory, how: Remembered) {
 #[doc(hidden)]
 pub fn extensions<E: Indexed>(extensions: &mut Extensions<'_>) {
     extensions.add(const { &Indexes::of::<E>() });
+}
+
+/// Adds that the entity of an entry is looked at while the entry is only reserved.
+#[doc(hidden)]
+pub fn reserved<I: IndexEntry>(extensions: &mut Extensions<'_>) {
+    extensions.add(const { &Reservations::<I>::new() });
 }

@@ -22,6 +22,7 @@ use super::part::{NoEntityError, is_merged, joined, replaced};
 use super::read::{DatedEntity, read, read_all};
 use super::rider::{EntryChange, EntryRider, entries_of};
 use super::taken::TakenEntry;
+use super::ticket::{stop, ticket_in};
 use crate::action::extend::ride::{Commit, ETags, Layer, Next};
 use crate::action::refusal::refused;
 use crate::action::write::change::{ChangeKind, EntityChange};
@@ -88,7 +89,7 @@ impl EntryChange {
 }
 
 /// The entity, if it exists and has the entry.
-async fn has_entry(
+pub(super) async fn has_entry(
     run: &mut OperationRun<'_>,
     table: &TableName,
     index: &dyn AnyIndex,
@@ -129,14 +130,23 @@ pub(crate) async fn remove_orphan(
     let Owner::Entity(owner) = index.owner_of(&found.content) else {
         return Ok(Compared::Unreadable);
     };
-    if has_entry(run, table, index, owner, entry).await?.is_some() {
+    let has = has_entry(run, table, index, owner.clone(), entry).await?;
+    if has.is_some() {
         return Ok(Compared::Right);
     }
-    if index.is_elsewhere() && !found.is_old() {
+    let is_reserved = index.is_reserved();
+    if index.is_elsewhere() && !is_reserved && !found.is_old() {
         return Ok(Compared::Recent);
     }
     if is_dry {
         return Ok(Compared::Orphan);
+    }
+    if let (Some(ticket), true) = (ticket_in(&found.content), is_reserved) {
+        // The entity may be written until then.
+        stop(run, table, owner.partition_key(), &ticket).await?;
+        if has_entry(run, table, index, owner, entry).await?.is_some() {
+            return Ok(Compared::Right);
+        }
     }
     let kind = ChangeKind::Delete(IfMatch::ETag(found.etag));
     let entity = EncodedEntity::of_key(entry.clone());
@@ -169,19 +179,75 @@ async fn commit_with_entries(
     let certain = |slot: &&Slot| slot.after.is_some() || !slot.is_read_first();
     let certain = slots.iter().filter(certain).count();
     let count = commit.changes.len();
-    check_count(run, count, count + certain, commit.exactly_once)?;
     let mut elsewhere = Elsewhere::of(run, commit.table, commit.changes);
+    if let Err((position, entry)) = elsewhere.check() {
+        let label = entry.index.label();
+        let row_key = entry.key.row_key().as_str().to_owned();
+        let error = run.annotate(Error::input(EntryProblem::Twice { label, row_key }));
+        return Err(error.with_batch_index(position));
+    }
+    let with_entries = count + certain + usize::from(elsewhere.needs_ticket());
+    check_count(run, count, with_entries, commit.exactly_once)?;
     if elsewhere.is_empty() {
         return together(run, commit, slots, next).await;
     }
-    elsewhere.prepare(run).await?;
-    let written = together(run, commit, slots, next).await;
-    match &written {
-        Ok(_) => elsewhere.complete(run).await,
-        Err(error) if error.is_ambiguous() => elsewhere.settle(run).await,
-        Err(_) => elsewhere.withdraw(run).await,
+    let mut round = 0;
+    loop {
+        round += 1;
+        elsewhere.prepare(run).await?;
+        let slots = slots_of(commit.changes)?;
+        let ticket = elsewhere.ticket();
+        let has_ticket = ticket.is_some();
+        let error = match with_ticket(run, commit, ticket, slots, next).await {
+            Ok(etags) => {
+                elsewhere.complete(run).await;
+                return Ok(etags);
+            }
+            Err(error) => error,
+        };
+        if error.is_ambiguous() {
+            let is_stopped = elsewhere.settle(run).await;
+            return Err(if is_stopped {
+                error.into_not_done()
+            } else {
+                error
+            });
+        }
+        let is_of_ticket = has_ticket && error.batch_index() == Some(count);
+        if !is_of_ticket || !error.is_out_of_date() {
+            elsewhere.withdraw(run).await;
+            return Err(error);
+        }
+        // Another client has taken a reserved entry, and stopped these changes.
+        if round == ROUNDS || !run.pause_before_round(round).await {
+            elsewhere.withdraw(run).await;
+            let error = Error::timeout(STOPPED.to_owned());
+            return Err(run.annotate(error));
+        }
     }
-    written
+}
+
+/// Writes the entities together with the delete of the ticket.
+async fn with_ticket(
+    run: &mut OperationRun<'_>,
+    commit: Commit<'_>,
+    ticket: Option<EntityChange>,
+    slots: Vec<Slot>,
+    next: Next<'_>,
+) -> Result<ETags, Error> {
+    let Some(ticket) = ticket else {
+        return together(run, commit, slots, next).await;
+    };
+    let count = commit.changes.len();
+    let mut changes = commit.changes.to_vec();
+    changes.push(ticket);
+    let commit = Commit {
+        changes: &changes,
+        ..commit
+    };
+    let mut etags = together(run, commit, slots, next).await?;
+    etags.truncate(count);
+    Ok(etags)
 }
 
 /// Writes the entities and their entries in the same partition, in one transaction.
@@ -490,3 +556,4 @@ enum EntryProblem {
 }
 
 const ROUNDS: u32 = 16;
+const STOPPED: &str = "other clients have taken an entry of a unique index again and again, which this write had reserved";

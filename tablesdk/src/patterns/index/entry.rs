@@ -272,6 +272,11 @@ pub(crate) trait AnyIndex: Send + Sync {
         self.schema().is_elsewhere()
     }
 
+    /// Returns true if an entry is reserved before its entity is written.
+    fn is_reserved(&self) -> bool {
+        self.is_elsewhere() && self.is_unique()
+    }
+
     /// The owner of an entity that is stored under a key of this index.
     fn owner_of(&self, entry: &Bytes) -> Owner;
 

@@ -14,6 +14,7 @@ use crate::action::query_entities::QueryEntities;
 use crate::action::refusal::refused;
 use crate::entity::{EntityError, Stored, TableEntity};
 use crate::error::Error;
+use crate::patterns::order;
 use crate::pipeline::{OperationRun, Table};
 use crate::query::EntityStream;
 
@@ -102,7 +103,7 @@ impl<I: IndexEntry> FollowEntry<I> {
         let key = key.map_err(|error| refused(OPERATION, error))?;
         let mut run = table.pipeline.begin(OPERATION);
         // An entry in another partition may be out of date: the entity shows whether it is hidden.
-        let entry = match read::<I>(&mut run, &table, &key, LeftOut::HIDING).await {
+        let entry = match read::<I>(&mut run, &table, &key, AS_STORED).await {
             Ok(Some(entry)) => Followed::of(&entry, left_out),
             Ok(None) => return run.end(Ok(None)),
             Err(error) => return run.end(Err(error)),
@@ -129,6 +130,7 @@ impl<I: IndexEntry> UnverifiedEntry<I> {
         } = self.get;
         let key = key.map_err(|error| refused(READ, error))?;
         let mut run = table.pipeline.begin(READ);
+        let left_out = left_out.and(order::INDEX);
         let entry = read::<I>(&mut run, &table, &key, left_out).await;
         run.end(entry)
     }
@@ -230,7 +232,7 @@ impl Followed {
                 return Ok(Some(entity));
             }
             // Another entity may have got the entry since it was read.
-            self = match read::<I>(run, table, &entry, LeftOut::HIDING).await? {
+            self = match read::<I>(run, table, &entry, AS_STORED).await? {
                 Some(again) if *again.etag() != etag => Self::of(&again, left_out),
                 _ => break,
             };
@@ -252,6 +254,8 @@ async fn read<E: TableEntity>(
 action!(impl[I: IndexEntry] FollowEntry<I>, get.table.pipeline => Option<Stored<I::Entity>>);
 debug_by_fields!(FollowEntry<I> { get });
 
+/// The entity shows whether it is hidden, and has the entry.
+const AS_STORED: LeftOut = LeftOut::HIDING.and(order::INDEX);
 const OPERATION: &str = "follow entry";
 const READ: &str = "get entity";
 /// How many entities are read at a time.

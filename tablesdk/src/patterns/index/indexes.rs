@@ -57,8 +57,8 @@ impl Extend for Indexes {
         if schema.has_variants() {
             return None;
         }
-        let own = self.schema.own_rows();
-        let own = own.as_ref().map(terms).unwrap_or_default();
+        let own = [self.schema.own_partitions(), self.schema.own_rows()];
+        let own: Vec<_> = own.iter().flatten().flat_map(terms).collect();
         let terms = terms(filter?).iter().filter(|term| !own.contains(term));
         let terms: Vec<&Tree> = terms.collect();
         let rest = terms.iter().copied().cloned().reduce(Tree::and);

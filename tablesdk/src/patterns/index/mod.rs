@@ -17,8 +17,11 @@ pub(crate) mod indexes;
 mod part;
 mod read;
 mod repair;
+mod reservation;
 pub(crate) mod rider;
 mod taken;
+mod ticket;
+mod unique;
 pub(crate) mod unverified;
 
 pub use copy::CopyOf;

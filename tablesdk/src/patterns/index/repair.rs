@@ -17,6 +17,7 @@ use super::entries::{Compared, EntryState, remove_orphan};
 use super::entry::AnyIndex;
 use super::indexes::indexes_of;
 use super::rider::EntryRider;
+use super::ticket::all_tickets;
 use crate::action::batch::as_a_whole;
 use crate::action::extend::extension::LeftOut;
 use crate::action::extend::ride::Commit;
@@ -231,6 +232,9 @@ impl<'a, E: WritableEntity> Repair<'a, E> {
         let name = self.table.checked_name(OPERATION)?;
         let indexes = indexes_of::<E>().into_iter();
         let indexes = indexes.filter(|index| !index.is_part() && !index.is_expiry());
+        let indexes: Vec<_> = indexes.collect();
+        let has_tickets = indexes.iter().any(|index| index.is_reserved());
+        let indexes = indexes.into_iter();
         let is_of_partition = partition.is_some();
         let indexes = indexes.filter(|index| !(is_of_partition && index.is_elsewhere()));
         let indexes: Vec<_> = indexes.collect();
@@ -260,6 +264,12 @@ impl<'a, E: WritableEntity> Repair<'a, E> {
             let compare = |found| orphan(&table, &name, index, is_dry, found);
             self.pass(&mut report, index.name(), entries, compare)
                 .await?;
+        }
+        if has_tickets {
+            let query = QueryEntities::<DynamicEntity>::new(table.clone());
+            let tickets = of_partition(query.odata(&all_tickets()), partition.as_ref());
+            let remove = |found| remove_ticket(&table, &name, is_dry, found);
+            self.pass(&mut report, TICKETS, tickets, remove).await?;
         }
         if self.resume_at.is_some() {
             return Err(refused(OPERATION, OTHER_REPAIR));
@@ -522,6 +532,30 @@ async fn orphan(
     Ok(report)
 }
 
+/// Deletes a ticket, which a client has left that stopped. The write of a client that needs it is
+/// refused, and begins anew.
+async fn remove_ticket(
+    table: &Table,
+    name: &TableName,
+    is_dry: bool,
+    found: Result<Stored<DynamicEntity>, Error>,
+) -> Result<RepairReport, Error> {
+    let ticket = found?;
+    if !is_dry {
+        let mut run = table.pipeline.begin(OPERATION);
+        let kind = ChangeKind::Delete(IfMatch::ETag(ticket.etag().clone()));
+        let entity = EncodedEntity::of_key(ticket.key().clone());
+        let change = EntityChange::of(name.clone(), kind, entity);
+        let deleted = match change.write(&mut run, None).await {
+            // It was used.
+            Err(error) if error.is_not_found() || error.is_precondition_failed() => Ok(()),
+            deleted => deleted.map(drop),
+        };
+        run.end(deleted)?;
+    }
+    Ok(RepairReport::default())
+}
+
 action!(impl['a, E: WritableEntity] Repair<'a, E>, table.pipeline => 'a, RepairReport);
 
 impl<E> fmt::Debug for Repair<'_, E> {
@@ -541,6 +575,7 @@ const OTHER_REPAIR: &str =
     "the token comes from a repair of another table, entity type or partition";
 /// The name of the pass over the entities; those over the entries have the names of their indexes.
 const ENTITIES: &str = "";
+const TICKETS: &str = "~tickets";
 const CONCURRENCY: usize = 16;
 const PER_PROGRESS: u64 = 100;
 const ROUNDS: u32 = 16;

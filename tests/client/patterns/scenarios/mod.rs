@@ -41,6 +41,7 @@ pub(crate) mod objects;
 mod outbox;
 mod sequences;
 mod shrink;
+mod unique;
 mod verbs;
 pub(crate) mod wide;
 
