@@ -374,9 +374,18 @@ fn check_prefixes(entity: &Model<'_>, entries: &[Model<'_>], diagnostics: &mut D
         let mut others = all.filter(|other| other.ident != model.ident);
         if template.literal_prefix().is_empty() && !others.all(is_told_from) {
             let example = name.to_string().to_lowercase();
+            let is_elsewhere = |model: &Model<'_>| {
+                let index_of = model.index_of.as_ref();
+                index_of.is_some_and(|index_of| index_of.is_elsewhere)
+            };
+            let or = if entries.iter().all(is_elsewhere) {
+                ", or all partition keys need one"
+            } else {
+                ""
+            };
             diagnostics.error(
                 template.span,
-                format!("the row keys of `{name}` need a text in front that distinguishes them from the entries of indexes, such as `{example}_{}`", template.text),
+                format!("the row keys of `{name}` need a text in front that distinguishes them from the entries of indexes, such as `{example}_{}`{or}", template.text),
             );
             continue;
         }

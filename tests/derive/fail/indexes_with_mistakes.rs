@@ -48,7 +48,6 @@ struct BadParts {
 #[table(index(row_key = "a_{id}"))]
 #[table(index(ByA))]
 #[table(index(ByB, row_key = "b_{id:06}", uniqe))]
-#[table(index(ByC, partition_key = "c", row_key = "c_{department}_{id:06}", unique))]
 struct BadSyntax {
     department: String,
     id: u32,
@@ -60,6 +59,15 @@ struct BadSyntax {
 #[table(index(ByF, partition_key = "f_{name}", row_key = "f_{id:06}"))]
 #[table(index(ByG, partition_key = "g_{name}", row_key = "{department}_{id:06}"))]
 struct Elsewhere {
+    department: String,
+    id: u32,
+    name: String,
+}
+
+#[derive(Clone, Debug, TableEntity)]
+#[table(partition_key = "{department}", row_key = "{id:06}")]
+#[table(index(ByH, partition_key = "h_{name}", row_key = "{id:06}", unique))]
+struct NotTold {
     department: String,
     id: u32,
     name: String,
