@@ -18,6 +18,7 @@ mod outbox;
 mod rolling;
 mod sequence;
 mod series;
+mod unique_elsewhere;
 mod wide;
 
 use std::fs;

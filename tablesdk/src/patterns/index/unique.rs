@@ -117,6 +117,11 @@ impl Pending {
                     };
                     return Ok(());
                 }
+                Claim::Taken(_) if self.is_kept => {
+                    event::entry_of_other(run, self.index.name());
+                    self.before = Before::Missing;
+                    return Ok(());
+                }
                 // Without a response of the service, the insert is repeated for one.
                 Claim::Taken(owner) if error.is_conflict() => {
                     self.before = Before::Missing;

@@ -44,6 +44,20 @@ struct WithElsewhere {
     email: Option<String>,
 }
 
+#[derive(Clone, Debug, TableEntity)]
+#[table(partition_key = "{department}", row_key = "empid_{id}")]
+#[table(index(
+    EmailElsewhere,
+    partition_key = "email_{department}",
+    row_key = "is_{email}",
+    unique
+))]
+struct WithUniqueElsewhere {
+    department: String,
+    id: u32,
+    email: Option<String>,
+}
+
 const VERBS: [&str; 8] = [
     "`insert`",
     "`replace`, same email",
@@ -131,7 +145,7 @@ fn by_hand(costs: &Costs) -> [Cost; 8] {
 
 #[test]
 fn the_guide_shows_what_verbs_cost_with_indexes() {
-    let head = "\n| verb | no index | an index | a unique index | in other partitions | by hand |\n|---|---|---|---|---|---|\n";
+    let head = "\n| verb | no index | an index | a unique index | in other partitions | unique there | by hand |\n|---|---|---|---|---|---|---|\n";
     let mut costs = Costs::new(head);
     // Without an index, a query reads the partition.
     let table = costs.table("Plain");
@@ -159,7 +173,14 @@ fn the_guide_shows_what_verbs_cost_with_indexes() {
     let follow = async || table.get(key()).follow().await.unwrap().is_some();
     let elsewhere = column!(costs, table, WithElsewhere, find(), follow());
 
-    let columns = [plain, of_index, unique, elsewhere, by_hand(&costs)];
+    let key = || EmailElsewhere::key("Sales", OTHER);
+    let table = costs.table("WithUniqueElsewhere");
+    let find = async || table.get(key()).await.unwrap().is_some();
+    let follow = async || table.get(key()).follow().await.unwrap().is_some();
+    let unique_elsewhere = column!(costs, table, WithUniqueElsewhere, find(), follow());
+
+    let by_hand = by_hand(&costs);
+    let columns = [plain, of_index, unique, elsewhere, unique_elsewhere, by_hand];
     for (nth, verb) in VERBS.iter().enumerate() {
         let columns = columns.each_ref().map(|costs| {
             let cost = &costs[nth];
