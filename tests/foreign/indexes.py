@@ -6,7 +6,9 @@ Usage: indexes.py CONNECTION_STRING
 """
 
 import sys
+import uuid
 
+from azure.core import MatchConditions
 from azure.data.tables import EdmType, EntityProperty, TableClient, UpdateMode
 
 
@@ -60,6 +62,51 @@ def read_entries_in_other_partitions(table):
     )
 
 
+def read_unique_entry(table):
+    entry = table.get_entity("email_Sales", "ada@contoso.com")
+    equal(
+        dict(entry),
+        {
+            "PartitionKey": "email_Sales",
+            "RowKey": "ada@contoso.com",
+            "TablesdkIndex": "Employee.UniqueEmail",
+            "Id": EntityProperty(1, EdmType.INT64),
+            "LastName": "Lovelace",
+            "Email": "ada@contoso.com",
+            "Age": 36,
+        },
+    )
+    employee = table.get_entity("empid_Sales", f"{entry['Id'].value:06}")
+    equal(employee["Email"], "ada@contoso.com")
+
+
+def reserve(table, ident, email):
+    """The first two of four steps by which a program writes an employee with a unique email."""
+    ticket = uuid.uuid4()
+    ticket_key = {"PartitionKey": "empid_Sales", "RowKey": f"~tablesdk.ticket.{ticket}"}
+    etag = table.create_entity(ticket_key)["etag"]
+    properties = {"LastName": "Jones", "Email": email, "Age": 36}
+    entry = {
+        "PartitionKey": "email_Sales",
+        "RowKey": email,
+        "TablesdkIndex": "Employee.UniqueEmail",
+        "Id": EntityProperty(ident, EdmType.INT64),
+        **properties,
+    }
+    reserved = table.create_entity({**entry, "TablesdkTicket": ticket})
+    return ticket_key, etag, entry, reserved["etag"], properties
+
+
+def insert_with_unique_email(table, ident, email):
+    ticket, etag, entry, reserved, properties = reserve(table, ident, email)
+    employee = {"PartitionKey": "empid_Sales", "RowKey": f"{ident:06}", **properties}
+    use_ticket = {"etag": etag, "match_condition": MatchConditions.IfNotModified}
+    table.submit_transaction([("create", employee), ("delete", ticket, use_ticket)])
+    table.update_entity(
+        entry, mode=UpdateMode.REPLACE, etag=reserved, match_condition=MatchConditions.IfNotModified
+    )
+
+
 def write_employees(table):
     other_email = {"PartitionKey": "Sales", "RowKey": "empid_000002", "Email": "hopper@contoso.com"}
     table.update_entity(other_email, mode=UpdateMode.MERGE)
@@ -75,6 +122,11 @@ def main():
     table = TableClient.from_connection_string(sys.argv[1], table_name="Elsewhere")
     read_entries_in_other_partitions(table)
     write_employees(table)
+    table = TableClient.from_connection_string(sys.argv[1], table_name="Unique")
+    read_unique_entry(table)
+    insert_with_unique_email(table, 5, "jones@contoso.com")
+    # It stops before it writes the employee.
+    reserve(table, 6, "smith@contoso.com")
 
 
 main()

@@ -35,6 +35,31 @@ mod elsewhere {
     }
 }
 
+/// The same employees, with entries that are unique in other partitions.
+mod unique {
+    use tablesdk::TableEntity;
+
+    #[derive(Clone, Debug, PartialEq, TableEntity)]
+    #[table(
+        rename_all = "PascalCase",
+        partition_key = "empid_{department}",
+        row_key = "{id:06}"
+    )]
+    #[table(index(
+        UniqueEmail,
+        partition_key = "email_{department}",
+        row_key = "{email}",
+        unique
+    ))]
+    pub(super) struct Employee {
+        pub(super) department: String,
+        pub(super) id: u32,
+        pub(super) last_name: String,
+        pub(super) email: Option<String>,
+        pub(super) age: i32,
+    }
+}
+
 const EMPLOYEES: [(u32, &str, Option<&str>); 4] = [
     (1, "Lovelace", Some("ada@contoso.com")),
     (2, "Hopper", Some("grace@contoso.com")),
@@ -49,7 +74,13 @@ async fn python_reads_entries_and_a_repair_mends_what_it_writes() {
     let table = subject.table().await;
     let elsewhere = subject.service.table("Elsewhere");
     elsewhere.create_table().await.unwrap();
+    let unique = subject.service.table("Unique");
+    unique.create_table().await.unwrap();
     for (id, name, email) in EMPLOYEES {
+        unique
+            .insert(&with_unique_email(id, name, email))
+            .await
+            .unwrap();
         let employee = Employee::new(id, name, email);
         table.insert(&employee).await.unwrap();
         let employee = elsewhere::Employee {
@@ -64,10 +95,47 @@ async fn python_reads_entries_and_a_repair_mends_what_it_writes() {
     let (before, before_elsewhere) = (versions(&table).await, versions(&elsewhere).await);
     run_python("indexes.py", &subject).await;
     in_the_partition(&table, &before).await;
+    unique_in_other_partitions(&unique).await;
     // A repair leaves entries without an entity alone for an hour.
     let clock = subject.server().clock();
     clock.advance(Duration::from_secs(2 * 3600));
     in_other_partitions(&subject.other().table("Elsewhere"), &before_elsewhere).await;
+}
+
+fn with_unique_email(id: u32, name: &str, email: Option<&str>) -> unique::Employee {
+    let Employee {
+        department,
+        id,
+        last_name,
+        email,
+        age,
+    } = Employee::new(id, name, email);
+    unique::Employee {
+        department,
+        id,
+        last_name,
+        email,
+        age,
+    }
+}
+
+async fn unique_in_other_partitions(table: &TableClient) {
+    let found = async |email| {
+        let found = table.get(unique::UniqueEmail::key("Sales", email)).await;
+        found.unwrap().map(|entry| entry.id)
+    };
+    // Python has written an employee, and has reserved the email of another one.
+    assert_eq!(found("jones@contoso.com").await, Some(5));
+    assert_eq!(found("smith@contoso.com").await, None);
+    let second = |id, email| with_unique_email(id, "Jones", Some(email));
+    let error = table
+        .insert(&second(7, "jones@contoso.com"))
+        .await
+        .unwrap_err();
+    assert_eq!(error.index(), Some("UniqueEmail"));
+    table.insert(&second(7, "smith@contoso.com")).await.unwrap();
+    assert_eq!(found("smith@contoso.com").await, Some(7));
+    repair::<unique::Employee>(table, (0, 0, 0)).await;
 }
 
 async fn in_the_partition(table: &TableClient, before: &Versions) {

@@ -1,8 +1,8 @@
 //! The entries of a unique index in other partitions than their entities: each is reserved, the
 //! entity is written, and the entry is confirmed.
 //!
-//! No two stored entities have one value, and a stored entity has its entry at any time. A ticket in
-//! the partition of the entity makes this certain: the write of the entity deletes it, so a
+//! No two stored entities have one value, and a stored entity has its entry at any time. A ticket
+//! in the partition of the entity makes this certain: the write of the entity deletes it, so a
 //! client that deletes it first has stopped that write for ever.
 
 mod client;

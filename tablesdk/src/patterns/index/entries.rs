@@ -216,7 +216,11 @@ async fn commit_with_entries(
         let is_of_ticket = has_ticket && error.batch_index() == Some(count);
         if !is_of_ticket || !error.is_out_of_date() {
             elsewhere.withdraw(run).await;
-            return Err(error);
+            return Err(if is_of_ticket {
+                error.without_batch_index()
+            } else {
+                error
+            });
         }
         // Another client has taken a reserved entry, and stopped these changes.
         if round == ROUNDS || !run.pause_before_round(round).await {

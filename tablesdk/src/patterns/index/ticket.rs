@@ -2,9 +2,9 @@
 //!
 //! A ticket is an entity in the partition of the entity. It is inserted before an entry is
 //! reserved, the reserved entry has its id, and the transaction that writes the entity deletes it,
-//! in the version that was inserted. So a client that deletes the ticket first has stopped that write for
-//! ever: neither a retry nor a copy of it can succeed, and a ticket that a late copy inserts again
-//! has another version.
+//! in the version that was inserted. So a client that deletes the ticket first has stopped that
+//! write for ever: neither a retry nor a copy of it can succeed, and a ticket that a late copy
+//! inserts again has another version.
 
 use bytes::Bytes;
 use tablesdk_protocol::wire::json::read_entity;
@@ -69,8 +69,8 @@ impl Ticket {
         EntityChange::of(table.clone(), kind, EncodedEntity::of_key(self.key.clone()))
     }
 
-    /// Deletes the ticket, if it is still there. Returns true if it was: the write of the entity was
-    /// not carried out, and cannot be any more.
+    /// Deletes the ticket, if it is still there. Returns true if it was: the write of the entity
+    /// was not carried out, and cannot be any more.
     pub(super) async fn withdraw(
         &mut self,
         run: &mut OperationRun<'_>,

@@ -180,7 +180,14 @@ fn the_guide_shows_what_verbs_cost_with_indexes() {
     let unique_elsewhere = column!(costs, table, WithUniqueElsewhere, find(), follow());
 
     let by_hand = by_hand(&costs);
-    let columns = [plain, of_index, unique, elsewhere, unique_elsewhere, by_hand];
+    let columns = [
+        plain,
+        of_index,
+        unique,
+        elsewhere,
+        unique_elsewhere,
+        by_hand,
+    ];
     for (nth, verb) in VERBS.iter().enumerate() {
         let columns = columns.each_ref().map(|costs| {
             let cost = &costs[nth];
