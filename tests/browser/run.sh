@@ -33,8 +33,8 @@ if [ "$flows" = measure ]; then
     exec node tests/browser/measure.mjs
 fi
 
-# --workspace selects the features of a run of all tests, so that nothing is built twice.
-cargo build -q --workspace --bin tablesdk-server --bin tables
+# --workspace and the example select the features of a run of all tests, so that nothing is built twice.
+cargo build -q --workspace --bin tablesdk-server --bin tables --example quickstart
 TABLESDK_PROGRAMS=$(cd "$target/debug" && pwd)
 NODE_PATH=$(cd "$target" && pwd)/browser/node/node_modules
 export TABLESDK_PROGRAMS NODE_PATH TABLESDK_FLOWS=$flows
