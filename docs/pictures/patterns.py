@@ -351,6 +351,85 @@ def log_data():
     return figure
 
 
+def lease():
+    story = Story(
+        "A lease",
+        "The first client acquires the lease, writes its entity with token 1, and writes it again to renew it, which changes the ETag. A second "
+        "client sees the entity unchanged for the duration of the lease, and takes it over under that ETag with token 2. A write with the fence "
+        "of the first client is then refused.",
+        keys=104,
+        rows=110,
+    )
+    story.call("`acquire()`, `renew()`", "client 1: each write is a new ETag")
+    story.frame("the entity of the lease", [(["`2024-03`", "`payroll`", "client 1, token 1"], "green")], head=True)
+    story.read("`acquire()`", "client 2: sees the same ETag for the duration")
+    story.call("takes it over", "under that ETag")
+    story.frame("the same entity", [(["`2024-03`", "`payroll`", "client 2, token 2"], "yellow")])
+    story.note("A write of client 1 with its fence is refused from now on.")
+    return story.end()
+
+
+def sequence():
+    figure = Figure(
+        246,
+        "A sequence",
+        "One entity has the first number that no client has taken. Each client takes a block of a hundred numbers by a write under the ETag that "
+        "it read, and gives the numbers of its block without a request.",
+        WIDTH,
+    )
+    for x, client, block in [(20, "client 1", "1 to 100"), (282, "client 2", "101 to 200")]:
+        figure.box(x, 20, 218, 56, client, [f"gives {block}"], "blue")
+        figure.path([(x + 109, 76), (x + 109, 130)], both=True)
+    figure.text(141, 108, "2 requests a block", "soft", "start")
+    figure.rect(20, 130, 480, 60, "frame")
+    figure.box(32, 142, 456, 36, None, ["one entity: the next number is 201"], "green")
+    figure.lines(20, 216, ["A client that stops leaves a gap. No number is given twice."], "soft", "start")
+    return figure
+
+
+def counter():
+    figure = Figure(
+        310,
+        "A counter",
+        "The number is the sum of several entities, the shards. Each client adds to a shard of its own, and calls at the same time share one "
+        "request. The value is read as the sum of all shards by one query.",
+        WIDTH,
+    )
+    for index, amount in enumerate(["200", "250", "180"]):
+        x = 20 + index * 168
+        figure.box(x, 20, 144, 36, None, [f"client {index + 1}: `add`"], "blue")
+        figure.arrow(x + 72, 56, x + 72, 130)
+        figure.box(x + 12, 130, 120, 36, None, [f"`views~0{index}`: {amount}"], "green")
+    figure.rect(20, 96, 480, 84, "frame")
+    figure.text(32, 118, "shards", "", "start")
+    figure.arrow(92, 212, 92, 180)
+    figure.box(20, 212, 144, 36, None, ["`value()`"], "blue")
+    figure.text(176, 235, "1 request: 630", "soft", "start")
+    figure.lines(20, 276, ["Clients do not meet in one entity. Calls at the same time", "share a request."], "soft", "start")
+    return figure
+
+
+def expiry():
+    story = Story(
+        "Entities that expire",
+        "Each session has the instant at which it expires. A query at half past ten returns the session that expires at eleven, and hides the "
+        "one that expired at ten. A clean-up deletes the expired session later.",
+        keys=104,
+        rows=110,
+    )
+    story.call("a query at 10:30", "1 request: the first one alone")
+    story.frame(
+        "partition `ann`",
+        [
+            (["`ann`", "`desk`", "expires at 11:00"], "green"),
+            (["`ann`", "`laptop`", "expired at 10:00: hidden"], "anti"),
+        ],
+        head=True,
+    )
+    story.read("`clean_up_expired()`", "later: deletes the second one")
+    return story.end()
+
+
 def pattern_map():
     figure = Figure(
         720,
@@ -379,7 +458,7 @@ def pattern_map():
     figure.text(100, 306, "kept by", "soft", "start")
     figure.text(420, 306, "kept by", "soft", "end")
     figure.box(20, 320, 232, 56, "Entity group", ["transaction"], "green")
-    figure.box(268, 320, 232, 56, "Eventually consistent", ["transactions: the outbox"], "green")
+    figure.box(268, 320, 232, 56, "Eventually consistent", ["transactions"], "green")
 
     figure.text(20, 420, "Size", "name", "start")
     for x, name, width in [(20, "Data series", 120), (200, "Wide entity", 120), (380, "Large value", 120)]:
@@ -400,7 +479,7 @@ def pattern_map():
     figure.box(320, 664, 180, 36, None, ["a blob, and no table"], "green")
     figure.box(20, 664, 200, 36, None, ["a shard in the key"], "green")
     figure.path([(500, 564), (510, 564), (510, 640), (120, 640), (120, 664)])
-    figure.text(130, 634, "instead", "soft", "start")
+    figure.text(130, 656, "instead", "soft", "start")
     figure.text(400, 656, "instead", "soft", "start")
     return figure
 
@@ -421,4 +500,8 @@ FIGURES = {
     "pattern-large-value": large_value,
     "pattern-append": append,
     "pattern-log-data": log_data,
+    "pattern-expiry": expiry,
+    "pattern-lease": lease,
+    "pattern-sequence": sequence,
+    "pattern-counter": counter,
 }

@@ -146,6 +146,7 @@ pub mod archive {}
 #[doc = "\n\n---\n\nBefore: [Archive](crate::guide::archive) · [All guides](crate::guide) · Next: [Expiry](crate::guide::expiry)"]
 pub mod high_volume_delete {}
 
+#[doc = include_str!("figures/pattern-expiry.md")]
 #[doc = include_str!("expiry.md")]
 #[doc = "\n\n---\n\nBefore: [High volume delete](crate::guide::high_volume_delete) · [All guides](crate::guide) · Next: [Data series](crate::guide::data_series)"]
 pub mod expiry {}
@@ -171,14 +172,17 @@ pub mod large_values {}
 #[doc = "\n\n---\n\nBefore: [Large values](crate::guide::large_values) · [All guides](crate::guide) · Next: [Leases](crate::guide::leases)"]
 pub mod anti_patterns {}
 
+#[doc = include_str!("figures/pattern-lease.md")]
 #[doc = include_str!("leases.md")]
 #[doc = "\n\n---\n\nBefore: [Anti-patterns](crate::guide::anti_patterns) · [All guides](crate::guide) · Next: [Sequences](crate::guide::sequences)"]
 pub mod leases {}
 
+#[doc = include_str!("figures/pattern-sequence.md")]
 #[doc = include_str!("sequences.md")]
 #[doc = "\n\n---\n\nBefore: [Leases](crate::guide::leases) · [All guides](crate::guide) · Next: [Counters](crate::guide::counters)"]
 pub mod sequences {}
 
+#[doc = include_str!("figures/pattern-counter.md")]
 #[doc = include_str!("counters.md")]
 #[doc = "\n\n---\n\nBefore: [Sequences](crate::guide::sequences) · [All guides](crate::guide) · Next: [Relationships](crate::guide::relationships)"]
 pub mod counters {}

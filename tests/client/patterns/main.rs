@@ -15,6 +15,7 @@ mod enums;
 mod expiry;
 mod expiry_removal;
 mod hot_partition;
+mod index_entities;
 mod index_races;
 mod indexes;
 mod leases;
