@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use proc_macro2::{Span, TokenStream};
-use syn::{Generics, Ident, LitStr, Path, Visibility, parse_quote};
+use syn::{Attribute, Generics, Ident, LitStr, Path, Visibility, parse_quote};
 
 use crate::attr::{
     CopyAttribute, DefaultValue, Encrypt, ExpiresAttribute, FieldAttributes, Role, StructAttributes,
@@ -45,6 +45,8 @@ pub(crate) struct Model<'a> {
     /// The types that are computed from it and written with it.
     pub(crate) copies: Vec<CopyAttribute>,
     pub(crate) lints: Vec<TokenStream>,
+    /// The attributes that other derives may read.
+    pub(crate) others: Vec<&'a Attribute>,
     /// True if the struct is stored as several entities.
     pub(crate) wide: bool,
 }
@@ -99,6 +101,7 @@ pub(crate) fn check(input: Input<'_>) -> syn::Result<Model<'_>> {
         generics,
         attributes,
         mut fields,
+        others,
         index_of,
         lints,
         mut diagnostics,
@@ -160,6 +163,7 @@ pub(crate) fn check(input: Input<'_>) -> syn::Result<Model<'_>> {
         expires,
         copies: attributes.copies.clone(),
         lints,
+        others,
         wide: attributes.wide.is_some(),
     };
     diagnostics.finish(Some(model))

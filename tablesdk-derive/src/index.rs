@@ -243,8 +243,10 @@ fn input_of<'a>(
             ..attributes.clone()
         },
         fields,
+        others: entity.others.clone(),
         index_of: Some(IndexOf {
             entity: entity.ident.clone(),
+            derives: index.derives.clone(),
             is_elsewhere: index.partition_key.is_some(),
             is_unique: index.is_unique,
             required,

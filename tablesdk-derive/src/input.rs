@@ -7,7 +7,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::ext::IdentExt as _;
 use syn::spanned::Spanned as _;
-use syn::{Attribute, Data, DeriveInput, Fields, Generics, Ident, Meta, Type, Visibility};
+use syn::{Attribute, Data, DeriveInput, Fields, Generics, Ident, Meta, Path, Type, Visibility};
 
 use crate::attr::{FieldAttributes, StructAttributes};
 use crate::diagnostics::Diagnostics;
@@ -21,6 +21,8 @@ pub(crate) struct Input<'a> {
     pub(crate) generics: &'a Generics,
     pub(crate) attributes: StructAttributes,
     pub(crate) fields: Vec<InputField<'a>>,
+    /// The attributes that other derives may read.
+    pub(crate) others: Vec<&'a Attribute>,
     /// The index and the entity of the entries, if the struct is the entries of an index.
     pub(crate) index_of: Option<IndexOf>,
     /// The lints that the struct or a field allows, for the code that repeats their names and
@@ -35,6 +37,8 @@ pub(crate) struct InputField<'a> {
     pub(crate) vis: &'a Visibility,
     pub(crate) ty: &'a Type,
     pub(crate) docs: Vec<&'a Attribute>,
+    /// The attributes that other derives may read.
+    pub(crate) others: Vec<&'a Attribute>,
     pub(crate) attributes: FieldAttributes,
     /// The key whose template names the field.
     pub(crate) part_of: Option<KeyName>,
@@ -74,6 +78,8 @@ impl InputField<'_> {
 /// The entity to which the entries of an index belong, and their place.
 pub(crate) struct IndexOf {
     pub(crate) entity: Ident,
+    /// The derives of the entries, beside those that they have anyway.
+    pub(crate) derives: Vec<Path>,
     /// True if the entries are in other partitions than their entities.
     pub(crate) is_elsewhere: bool,
     pub(crate) is_unique: bool,
@@ -117,6 +123,7 @@ pub(crate) fn parse(input: &DeriveInput, target: Target) -> syn::Result<Input<'_
             vis: &field.vis,
             ty: &field.ty,
             docs: field.attrs.iter().filter(is_doc).collect(),
+            others: others(&field.attrs),
             attributes: FieldAttributes::parse(&field.attrs, &mut diagnostics),
             part_of: None,
         });
@@ -128,6 +135,7 @@ pub(crate) fn parse(input: &DeriveInput, target: Target) -> syn::Result<Input<'_
         generics: &input.generics,
         attributes,
         fields: parsed,
+        others: others(&input.attrs),
         index_of: None,
         lints,
         diagnostics,
@@ -173,6 +181,16 @@ fn named_fields(
         ),
     };
     Err(syn::Error::new(span, message))
+}
+
+/// The attributes with a name of one word that this derive does not read itself.
+fn others(attributes: &[Attribute]) -> Vec<&Attribute> {
+    let is_other = |attribute: &&Attribute| {
+        let own = ["doc", "table", "allow", "expect"];
+        let mut names = attribute.path().get_ident().into_iter();
+        names.any(|name| own.iter().all(|own| name != own))
+    };
+    attributes.iter().filter(is_other).collect()
 }
 
 /// Lints that are expected count as allowed: the generated code need not cause them.

@@ -1,8 +1,9 @@
-//! The grammar of `index(ByEmail, row_key = "email_{email}", unique)` and of `copy(ManagerOf)`.
+//! The grammar of `index(ByEmail, row_key = "email_{email}", unique, derive(Serialize))` and of
+//! `copy(ManagerOf)`.
 
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
-use syn::{Ident, LitStr, Path, Token};
+use syn::{Ident, LitStr, Path, Token, token};
 
 use super::item::{Item, Value};
 
@@ -11,6 +12,8 @@ use super::item::{Item, Value};
 pub(crate) struct IndexAttribute {
     /// The type of the entries, which the derive generates.
     pub(crate) ident: Ident,
+    /// The derives of that type, beside those that it has anyway.
+    pub(crate) derives: Vec<Path>,
     /// `None` where the entries are in the partition of their entity.
     pub(crate) partition_key: Option<LitStr>,
     pub(crate) row_key: LitStr,
@@ -50,7 +53,7 @@ impl IndexAttribute {
             }
         };
         let (mut partition_key, mut row_key, mut name) = (None, None, None);
-        let mut is_unique = None;
+        let (mut is_unique, mut derives) = (None, None);
         while !input.is_empty() {
             input.parse::<Token![,]>()?;
             if input.is_empty() {
@@ -58,6 +61,11 @@ impl IndexAttribute {
             }
             let word: Ident = input.parse()?;
             match word.to_string().as_str() {
+                "derive" => {
+                    if derives.replace(paths(&word, input)?).is_some() {
+                        return Err(twice(&word));
+                    }
+                }
                 "name" => text(&mut name, &word, input)?,
                 "partition_key" => text(&mut partition_key, &word, input)?,
                 "row_key" => text(&mut row_key, &word, input)?,
@@ -68,7 +76,7 @@ impl IndexAttribute {
                 }
                 other => {
                     let message = format!(
-                        "unknown option `{other}` of an index: the options are `name`, `partition_key`, `row_key` and `unique`"
+                        "unknown option `{other}` of an index: the options are `derive`, `name`, `partition_key`, `row_key` and `unique`"
                     );
                     return Err(syn::Error::new(word.span(), message));
                 }
@@ -81,6 +89,7 @@ impl IndexAttribute {
         };
         Ok(Self {
             ident,
+            derives: derives.unwrap_or_default(),
             partition_key,
             row_key,
             is_unique: is_unique.is_some(),
@@ -130,6 +139,34 @@ fn text(known: &mut Option<LitStr>, word: &Ident, input: ParseStream<'_>) -> syn
         Some(_) => Err(twice(word)),
         None => Ok(()),
     }
+}
+
+/// Parses `(Serialize, serde::Deserialize)`.
+fn paths(word: &Ident, input: ParseStream<'_>) -> syn::Result<Vec<Path>> {
+    let wrong = || {
+        let message = "`derive` takes the derives of the entries: write `derive(PartialEq, serde::Serialize)`";
+        syn::Error::new(word.span(), message)
+    };
+    if !input.peek(token::Paren) {
+        return Err(wrong());
+    }
+    let content;
+    syn::parenthesized!(content in input);
+    let paths = content.parse_terminated(Path::parse_mod_style, Token![,]);
+    let paths: Vec<_> = paths.map_err(|_| wrong())?.into_iter().collect();
+    if paths.is_empty() {
+        return Err(wrong());
+    }
+    for path in &paths {
+        let last = path.segments.last().map(|last| last.ident.to_string());
+        if let Some(last @ ("TableEntity" | "TableProperties")) = last.as_deref() {
+            let message = format!(
+                "the entries of an index are read as entities without a derive: remove `{last}`"
+            );
+            return Err(syn::Error::new_spanned(path, message));
+        }
+    }
+    Ok(paths)
 }
 
 fn twice(word: &Ident) -> syn::Error {

@@ -7,10 +7,11 @@ use syn::Ident;
 use syn::ext::IdentExt as _;
 
 use super::bounds::implementation;
+use super::derives::{carried, derives};
 use super::expand;
 use super::keys::{key_parts, key_value};
 use super::write::write_statements;
-use crate::check::Model;
+use crate::check::{Kind, Model};
 use crate::input::{IndexOf, InputField};
 use crate::name::KeyName;
 use crate::template::Template;
@@ -88,7 +89,8 @@ pub(super) fn expand_index(entity: &Model<'_>, index: &Model<'_>) -> TokenStream
     let entries = struct_of_entries(index, index_of);
     let read = expand(index, &[]);
     let entry = impl_entry(entity, index, index_of);
-    quote! { #entries #read #entry }
+    let into_entity = impl_from_entry(entity, index, index_of);
+    quote! { #entries #read #entry #into_entity }
 }
 
 fn struct_of_entries(index: &Model<'_>, index_of: &IndexOf) -> TokenStream {
@@ -110,11 +112,15 @@ fn struct_of_entries(index: &Model<'_>, index_of: &IndexOf) -> TokenStream {
     let fields = index.parts.iter().map(|part| {
         let (vis, member, ty) = (part.field.vis, part.field.member(), part.field.ty);
         let docs = part.field.docs.iter().map(ToTokens::to_token_stream);
-        quote! { #(#docs)* #vis #member: #ty }
+        let others = carried(index_of, &part.field.others, index_of.requires(&part.field));
+        quote! { #(#docs)* #(#others)* #vis #member: #ty }
     });
+    let derives = derives(index_of);
+    let others = carried(index_of, &index.others, false);
     quote! {
         #[doc = #doc]
-        #[derive(::core::clone::Clone, ::core::fmt::Debug)]
+        #[derive(#(#derives),*)]
+        #(#others)*
         #[allow(dead_code, reason = "an entry has every field of its entity")]
         #(#lints)*
         #vis struct #ident {
@@ -189,6 +195,44 @@ fn impl_entry(entity: &Model<'_>, index: &Model<'_>, index_of: &IndexOf) -> Toke
             }
         }
     }
+}
+
+/// How an entity is made of its entry, if the entry has every field of it: the ETag and the
+/// timestamp of an entry are not those of the entity.
+fn impl_from_entry(
+    entity: &Model<'_>,
+    index: &Model<'_>,
+    index_of: &IndexOf,
+) -> Option<TokenStream> {
+    let is_whole = entity.parts.iter().all(|part| {
+        let has_field = index
+            .parts
+            .iter()
+            .any(|it| it.field.ident == part.field.ident);
+        has_field && !matches!(part.kind, Kind::ETag | Kind::Timestamp)
+    });
+    if !is_whole {
+        return None;
+    }
+    let (ident, of, lints) = (&index.ident, &index_of.entity, &index.lints);
+    let entry = local("entry");
+    let fields = entity.parts.iter().map(|part| {
+        let member = part.field.member();
+        if index_of.requires(&part.field) {
+            quote! { #member: ::core::option::Option::Some(#entry.#member) }
+        } else {
+            quote! { #member: #entry.#member }
+        }
+    });
+    Some(quote! {
+        #[automatically_derived]
+        #(#lints)*
+        impl ::core::convert::From<#ident> for #of {
+            fn from(#entry: #ident) -> Self {
+                Self { #(#fields,)* }
+            }
+        }
+    })
 }
 
 impl IndexOf {

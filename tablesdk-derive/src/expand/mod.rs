@@ -10,6 +10,7 @@ mod attached;
 mod bounds;
 mod checks;
 mod columns;
+mod derives;
 mod entity;
 mod entity_type;
 mod expires;

@@ -58,7 +58,7 @@ pub struct QueryEntities<E, S = Whole<E>> {
     conditions: Conditions,
     selection: S,
     pub(crate) pages: Pages,
-    skip: Option<Skip>,
+    pub(crate) skip: Option<Skip>,
     pub(crate) left_out: LeftOut,
     entity: PhantomData<fn() -> E>,
 }

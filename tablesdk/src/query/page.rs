@@ -58,6 +58,28 @@ impl<T> Page<T> {
     pub const fn new(items: Vec<T>, next: Option<PageToken>) -> Self {
         Self { items, next }
     }
+
+    /// The page with each item converted, and with the same token: from entities to what a response
+    /// shows of them, for instance.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// # for id in ["1", "2", "3"] {
+    /// #     table.insert(&Employee::new("Sales", id, "Ada")).await?;
+    /// # }
+    /// let page = table.query::<Employee>().partition("Sales").take(2).page(None).await?;
+    /// let page = page.map(|e| format!("{} {}", e.id, e.name));
+    /// assert_eq!(page.items, ["1 Ada", "2 Ada"]);
+    /// assert!(page.next.is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn map<U>(self, convert: impl FnMut(T) -> U) -> Page<U> {
+        Page {
+            items: self.items.into_iter().map(convert).collect(),
+            next: self.next,
+        }
+    }
 }
 
 /// The position at which a page of a query starts, or a [repair](crate::index::Repair::resume_at)

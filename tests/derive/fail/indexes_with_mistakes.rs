@@ -55,6 +55,18 @@ struct BadSyntax {
 
 #[derive(Clone, Debug, TableEntity)]
 #[table(partition_key = "{department}", row_key = "e_{id:06}")]
+#[table(index(ByP, row_key = "h_{id:06}", derive))]
+#[table(index(ByQ, row_key = "i_{id:06}", derive()))]
+#[table(index(ByR, row_key = "j_{id:06}", derive = "PartialEq"))]
+#[table(index(ByS, row_key = "k_{id:06}", derive(PartialEq, tablesdk::TableEntity)))]
+#[table(index(ByT, row_key = "l_{id:06}", derive(PartialEq), derive(Eq)))]
+struct BadDerives {
+    department: String,
+    id: u32,
+}
+
+#[derive(Clone, Debug, TableEntity)]
+#[table(partition_key = "{department}", row_key = "e_{id:06}")]
 #[table(index(ByD, partition_key = "{department}", row_key = "d_{id:06}"))]
 #[table(index(ByF, partition_key = "f_{name}", row_key = "f_{id:06}"))]
 #[table(index(ByG, partition_key = "g_{name}", row_key = "{department}_{id:06}"))]

@@ -2,21 +2,25 @@
 
 use std::fmt;
 use std::future::ready;
+use std::pin::pin;
 
-use futures_util::StreamExt as _;
+use futures_core::Stream;
+use futures_util::{StreamExt as _, stream};
 use tablesdk_protocol::{ETag, EntityKey};
 
 use super::entry::{IndexEntry, has_entry};
+use super::unverified::Unverified;
 use crate::action::GetEntity;
 use crate::action::extend::extension::{Extensions, LeftOut};
 use crate::action::get_entity::find;
+use crate::action::query::paged::Skip;
 use crate::action::query_entities::QueryEntities;
 use crate::action::refusal::refused;
 use crate::entity::{EntityError, Stored, TableEntity};
 use crate::error::Error;
 use crate::patterns::order;
 use crate::pipeline::{OperationRun, Table};
-use crate::query::EntityStream;
+use crate::query::{EntityStream, Page, PageToken, Whole};
 
 impl<E: TableEntity> GetEntity<E> {
     /// Reads the entity that has this entry of an index: it can be written, and the entry cannot.
@@ -155,14 +159,105 @@ impl<I: IndexEntry> FollowEntries<I> {
     /// stream yields an error for an entry or an entity that cannot be read, and continues. Any
     /// other error ends it.
     pub fn stream(self) -> EntityStream<Stored<I::Entity>> {
-        let table = self.query.table.clone();
-        let left_out = self.query.left_out;
+        let (entries, follow) = self.into_entries();
+        EntityStream::first(None, follow.all(entries.stream()))
+    }
+
+    /// All entities at once.
+    ///
+    /// # Errors
+    ///
+    /// As [`QueryEntities::collect`](crate::action::QueryEntities::collect).
+    pub async fn collect(self) -> Result<Vec<Stored<I::Entity>>, Error> {
+        self.stream().collect_all().await
+    }
+
+    /// The entities of one [page](crate::action::QueryEntities::page) of entries, in the order of
+    /// their entries; up to eight are read at a time. The page begins at the token, or at the start
+    /// without one.
+    ///
+    /// [`take`](crate::action::QueryEntities::take) and
+    /// [`page_size`](crate::action::QueryEntities::page_size) count entries. An entity that no
+    /// longer has its entry is left out, so a page may have fewer items than were asked for, or
+    /// none, and still not be the last one: only [`next`](Page::next) says that.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/indexed.md")]
+    /// # for (id, email) in [(3, "ada@contoso.com"), (1, "alan@contoso.com"), (2, "grace@contoso.com")] {
+    /// #     table.insert(&Employee::new("Sales", id, email)).await?;
+    /// # }
+    /// let by_email = || table.query::<ByEmail>().partition("Sales").take(2).follow();
+    /// let first = by_email().page(None).await?;
+    /// let second = by_email().page(first.next).await?;
+    /// let ids = second.map(|employee| employee.id);
+    /// assert_eq!((ids.items, ids.next), (vec![2], None));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The token is that of the query of the entries, as
+    /// [`QueryEntities::page`](crate::action::QueryEntities::page) returns it.
+    ///
+    /// # Errors
+    ///
+    /// As [`QueryEntities::page`](crate::action::QueryEntities::page): when an entry or an entity
+    /// cannot be read, [`Error::next_page`] returns the token of the next page, unless
+    /// [`skip_unreadable`](crate::action::QueryEntities::skip_unreadable) leaves it out.
+    pub async fn page(
+        self,
+        token: impl Into<Option<PageToken>> + Send,
+    ) -> Result<Page<Stored<I::Entity>>, Error> {
+        let (entries, follow) = self.into_entries();
+        follow.page(entries.page(token).await?).await
+    }
+
+    /// As [`page`](Self::page), with the token as a string, as
+    /// [`QueryEntities::page_after`](crate::action::QueryEntities::page_after) takes it.
+    ///
+    /// # Errors
+    ///
+    /// As [`page`](Self::page); and [`ErrorKind::Input`](crate::ErrorKind::Input) when the string
+    /// is not a page token.
+    pub async fn page_after(self, token: Option<&str>) -> Result<Page<Stored<I::Entity>>, Error> {
+        let (entries, follow) = self.into_entries();
+        follow.page(entries.page_after(token).await?).await
+    }
+
+    /// The query of the entries, and how their entities are read.
+    fn into_entries(self) -> (QueryEntities<I, Unverified<Whole<I>>>, Follow) {
         let mut query = self.query;
+        let follow = Follow {
+            table: query.table.clone(),
+            left_out: query.left_out,
+            skip: query.skip.clone(),
+        };
         // An entry in another partition may be out of date: the entity shows whether it is hidden.
         if I::SCHEMA.is_elsewhere() {
             query.left_out = LeftOut::HIDING;
         }
-        let entities = query.unverified().stream().map(move |entry| {
+        (query.unverified(), follow)
+    }
+}
+
+/// How the entities of entries are read.
+struct Follow {
+    table: Table,
+    left_out: LeftOut,
+    skip: Option<Skip>,
+}
+
+impl Follow {
+    /// The entities that have the entries, in their order.
+    fn all<I: IndexEntry>(
+        self,
+        entries: impl Stream<Item = Result<Stored<I>, Error>> + Send,
+    ) -> impl Stream<Item = Result<Stored<I::Entity>, Error>> + Send {
+        let Self {
+            table,
+            left_out,
+            skip,
+        } = self;
+        let entities = entries.map(move |entry| {
             let table = table.clone();
             let entry = entry.map(|entry| Followed::of(&entry, left_out));
             async move {
@@ -174,17 +269,35 @@ impl<I: IndexEntry> FollowEntries<I> {
             }
         });
         let entities = entities.buffered(PARALLEL);
-        let entities = entities.filter_map(|entity| ready(entity.transpose()));
-        EntityStream::first(None, entities)
+        entities.filter_map(move |entity| {
+            ready(match (entity.transpose(), &skip) {
+                (Some(Err(error)), Some(skip)) if error.is_about_one_entity() => {
+                    skip(error);
+                    None
+                }
+                (entity, _) => entity,
+            })
+        })
     }
 
-    /// All entities at once.
-    ///
-    /// # Errors
-    ///
-    /// As [`QueryEntities::collect`](crate::action::QueryEntities::collect).
-    pub async fn collect(self) -> Result<Vec<Stored<I::Entity>>, Error> {
-        self.stream().collect_all().await
+    async fn page<I: IndexEntry>(
+        self,
+        entries: Page<Stored<I>>,
+    ) -> Result<Page<Stored<I::Entity>>, Error> {
+        let Page { items, next } = entries;
+        let mut entities = Vec::with_capacity(items.len());
+        let mut followed = pin!(self.all(stream::iter(items.into_iter().map(Ok))));
+        while let Some(entity) = followed.next().await {
+            let entity = entity.map_err(|error| {
+                if error.is_about_one_entity() {
+                    error.with_next_page(next.as_ref())
+                } else {
+                    error
+                }
+            });
+            entities.push(entity?);
+        }
+        Ok(Page::new(entities, next))
     }
 }
 

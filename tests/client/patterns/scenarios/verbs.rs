@@ -76,6 +76,7 @@ impl Verbs {
             1 => drop(batch.replace(&mut found).exactly_once().await?),
             2 => drop(batch.replace(&mut found).await?),
             3 => drop(table.replace(&mut found).await?),
+            4 => drop(table.modify(key(), change).if_match(found.etag()).await?),
             _ => drop(table.merge(&mut found).await?),
         }
         Ok(())
@@ -89,15 +90,20 @@ impl Verbs {
             let (mut from, mut to) = from.zip(to).ok_or("nobody deletes them")?;
             from.version -= amount;
             to.version += amount;
+            let left = from.version;
             tx.replace(from).merge(to);
-            Ok(())
+            Ok(left)
         });
-        let run = run.rounds(u32::MAX);
-        if is_exactly_once {
-            run.exactly_once().await?;
+        let run = run.rounds(u32::MAX).with_etags();
+        let run = if is_exactly_once {
+            run.exactly_once()
         } else {
-            run.await?;
-        }
+            run
+        };
+        let (left, written) = run.await?;
+        // Of the round that was carried out, whatever became of its response.
+        let stored = ACCOUNTS.map(|id| written.stored(Plain::key("Sales", id)).unwrap());
+        assert_eq!(stored.map(|it| Some(it?.version)), [Some(left), None]);
         Ok(())
     }
 }
@@ -117,6 +123,8 @@ impl Scenario for Verbs {
         done("replace_if any"),
         or_unknown("modify"),
         done("modify exactly once"),
+        or_unknown("modify of one version"),
+        done("modify of one version exactly once"),
         or_unknown("delete"),
         or_unknown("delete_stored"),
         or_unknown("batch"),
@@ -179,6 +187,15 @@ impl Scenario for Verbs {
             "replace_if any" => drop(table.replace_if(&changed, ETag::ANY).await?),
             "modify" => drop(table.modify(key(), change).await?),
             "modify exactly once" => drop(table.modify(key(), change).exactly_once().await?),
+            "modify of one version" => {
+                let etag = get().await?.etag().clone();
+                table.modify(key(), change).if_match(etag).await?;
+            }
+            "modify of one version exactly once" => {
+                let etag = get().await?.etag().clone();
+                let modify = table.modify(key(), change).if_match(etag);
+                modify.exactly_once().await?;
+            }
             "delete" => drop(table.delete(key()).await?),
             "delete_stored" => drop(table.delete_stored(&get().await?).await?),
             "batch" | "batch exactly once" => {
@@ -269,7 +286,7 @@ impl Scenario for Verbs {
             }
             return result;
         }
-        let (which, way) = (rng.usize(..IDS.len()), rng.u8(..5));
+        let (which, way) = (rng.usize(..IDS.len()), rng.u8(..6));
         self.counters.borrow_mut()[which].begin(1);
         let result = Self::add(table, which, way).await;
         assert_no_rival(&result, way == 0);
