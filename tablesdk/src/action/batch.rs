@@ -527,14 +527,14 @@ impl BatchResult {
     /// ```
     ///
     /// Sends nothing: it is decoded from what was sent. If another client has written the entity
-    /// since, its next conditional write fails, as that of an entity that was read.
+    /// since, its next conditional write fails, as that of an entity that was read. A field for the
+    /// [timestamp](derive@crate::TableEntity#etag-and-timestamp) is `None` where the ETags of the
+    /// backend contain no time.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Input`](crate::ErrorKind::Input) for a key that no entity can have, and
-    /// [`ErrorKind::Data`](crate::ErrorKind::Data) if the entity is not of that type, or has a
-    /// field for the [timestamp](derive@crate::TableEntity#etag-and-timestamp) and the ETags of the
-    /// backend contain no time.
+    /// [`ErrorKind::Data`](crate::ErrorKind::Data) if the entity is not of that type.
     pub fn stored<E: WritableEntity>(
         &self,
         key: impl KeyOf<E>,

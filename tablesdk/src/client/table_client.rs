@@ -847,6 +847,9 @@ impl TableClient {
     /// # }
     /// ```
     ///
+    /// The result is the value of the closure. [`with_etags`](RunTransaction::with_etags) adds the
+    /// entities that were written, with their new ETags.
+    ///
     /// Its future is `Send`, so that web handlers and
     /// [`tokio::spawn`](https://docs.rs/tokio/latest/tokio/fn.spawn.html) can run it.
     ///
