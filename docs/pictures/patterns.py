@@ -122,6 +122,32 @@ def index_over_partitions():
     return story.end()
 
 
+def unique():
+    story = Story(
+        "A unique value over partitions",
+        "The program inserts the employee jonesj. The client first writes a ticket into the partition of the employee. It then reserves the key "
+        "jonesj@contoso.com in the partition email_Sales by an entry that names the ticket. One transaction inserts the employee and deletes the "
+        "ticket. Then the entry is confirmed. A client that finds the key reserved deletes the ticket, and so makes the transaction fail.",
+        keys=104,
+        rows=188,
+    )
+    story.call("`insert(&jones)`", "4 requests, in this order")
+    story.frame("1 the ticket", [(["`empid_Sales`", "`~tablesdk.ticket.…`", "a ticket"], "box")], head=True)
+    story.gap(8)
+    story.frame("2 the key is reserved, 4 and confirmed", [(["`email_Sales`", "`jonesj@contoso.com`", "an entry"], "yellow")])
+    story.gap(8)
+    story.transaction(
+        [
+            (["`empid_Sales`", "`000223`", "the employee"], "green"),
+            (["`empid_Sales`", "`~tablesdk.ticket.…`", "deleted"], "anti"),
+        ],
+        "3 one transaction: all or nothing",
+        head=False,
+    )
+    story.note("Another client can take the key of a stopped client: it deletes", "the ticket, so that transaction 3 cannot be carried out.")
+    return story.end()
+
+
 def index_entities():
     story = Story(
         "Index entities",
@@ -489,6 +515,7 @@ FIGURES = {
     "pattern-map": pattern_map,
     "pattern-index": index,
     "pattern-index-over-partitions": index_over_partitions,
+    "pattern-unique": unique,
     "pattern-index-entities": index_entities,
     "pattern-denormalization": denormalization,
     "pattern-compound-key": compound_key,

@@ -193,6 +193,7 @@ pub mod relationships {}
 
 #[doc = include_str!("figures/pattern-index.md")]
 #[doc = include_str!("figures/pattern-index-over-partitions.md")]
+#[doc = include_str!("figures/pattern-unique.md")]
 #[doc = include_str!("indexes.md")]
 #[doc = "\n\n---\n\nBefore: [Relationships](crate::guide::relationships) · [All guides](crate::guide) · Next: [Outbox](crate::guide::outbox)"]
 pub mod indexes {}
