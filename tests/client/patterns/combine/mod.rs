@@ -1,3 +1,5 @@
 //! Patterns together with each other, and with verbs that write or read many entities.
 
 mod bulk;
+mod cells;
+mod table;
