@@ -180,6 +180,13 @@ impl<E: TableEntity> Stored<E> {
 }
 
 impl<E: WritableEntity> Stored<E> {
+    /// Notes that the value was written under another key, and as which version.
+    pub(crate) fn moved(&mut self, key: EntityKey, etag: ETag) {
+        self.key = key;
+        self.known.step_of = None;
+        self.written(etag);
+    }
+
     /// The stored key, if the value still has it.
     pub(crate) fn unchanged_key(&self) -> Result<&EntityKey, EntityError> {
         check_unchanged(&self.key, &self.value.entity_key()?)?;

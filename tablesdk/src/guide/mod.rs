@@ -28,6 +28,8 @@
 //! * [Compound key](compound_key): an entity and what belongs to it, by one query of a key range.
 //! * [Log tail](log_tail): the newest entities of a partition, by one small request.
 //! * [Archive](archive): entities that move into another table, and are never in neither.
+//! * [Changing keys](changing_keys): an entity that moves to another key, and is never under
+//!   neither.
 //! * [High volume delete](high_volume_delete): very many entities, deleted as a table or by a
 //!   query.
 //! * [Expiry](expiry): entities that expire one by one, are then hidden, and are deleted later.
@@ -138,12 +140,16 @@ pub mod log_tail {}
 
 #[doc = include_str!("figures/pattern-archive.md")]
 #[doc = include_str!("archive.md")]
-#[doc = "\n\n---\n\nBefore: [Log tail](crate::guide::log_tail) · [All guides](crate::guide) · Next: [High volume delete](crate::guide::high_volume_delete)"]
+#[doc = "\n\n---\n\nBefore: [Log tail](crate::guide::log_tail) · [All guides](crate::guide) · Next: [Changing keys](crate::guide::changing_keys)"]
 pub mod archive {}
+
+#[doc = include_str!("changing_keys.md")]
+#[doc = "\n\n---\n\nBefore: [Archive](crate::guide::archive) · [All guides](crate::guide) · Next: [High volume delete](crate::guide::high_volume_delete)"]
+pub mod changing_keys {}
 
 #[doc = include_str!("figures/pattern-high-volume-delete.md")]
 #[doc = include_str!("high_volume_delete.md")]
-#[doc = "\n\n---\n\nBefore: [Archive](crate::guide::archive) · [All guides](crate::guide) · Next: [Expiry](crate::guide::expiry)"]
+#[doc = "\n\n---\n\nBefore: [Changing keys](crate::guide::changing_keys) · [All guides](crate::guide) · Next: [Expiry](crate::guide::expiry)"]
 pub mod high_volume_delete {}
 
 #[doc = include_str!("figures/pattern-expiry.md")]

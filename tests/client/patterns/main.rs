@@ -21,6 +21,7 @@ mod index_entities;
 mod index_races;
 mod indexes;
 mod leases;
+mod move_keys;
 mod move_races;
 mod moves;
 mod names;

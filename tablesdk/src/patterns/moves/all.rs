@@ -219,8 +219,10 @@ async fn one_by_one(
         moved.requests += 1;
         let moving = Moving {
             if_match: item.if_match(),
+            content: item.body.clone(),
             inserted: item.encoded(),
             deleted: EncodedEntity::of_key(item.key.clone()),
+            removed: EncodedEntity::of_key(item.key.clone()),
         };
         let no_riders = |_: &_| Ok(Riders::NONE);
         match move_version(table, target, &moving, overwrite, &no_riders).await {

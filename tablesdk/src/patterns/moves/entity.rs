@@ -1,4 +1,5 @@
-//! `move_to`: writes an entity into another table, and then deletes it where it was.
+//! `move_to`, and the protocol of all moves: an entity is written into another table, or to another
+//! key of a partition of its own, and then deleted where it was.
 //!
 //! The entity is never in neither table: it is deleted under the ETag with which it was read, after
 //! that version was written into the target. A mover writes over what the target has only under the
@@ -7,8 +8,16 @@
 //! even an equal entity in the target is written again.
 //!
 //! A mover that finds the source changed removes its copy. Who writes an equal entity again takes
-//! over this duty: the mover that inserted it cannot remove it any more.
+//! over this duty: the mover that inserted it cannot remove it any more. It removes an equal one
+//! only if the source has another content: two movers of the entity in opposite directions could
+//! otherwise both find their source written again, and remove both.
+//!
+//! A mover that finds the source gone has moved it, or another mover of the same table has: then it
+//! is in the target. Where the key changes, another mover may have moved it to a third key, and the
+//! copy is one too many. A response does not show who deleted the source, since the network may
+//! deliver a request twice. So that delete has a marker.
 
+use bytes::Bytes;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch};
 
@@ -66,13 +75,16 @@ impl<E: WritableEntity> MoveEntity<E> {
         }
         let whole: Stored<DynamicEntity> = stored(&content, &etag).map_err(failed)?;
         let refused = |error| failed(Error::input(error));
+        let deleted = EncodedEntity::deleted(&found);
         let moving = Moving {
             inserted: EncodedEntity {
                 key: key.clone(),
                 body: write_stamped(&*whole, key, None).map_err(refused)?,
                 riders: riders(&*found, &Memory::NONE).map_err(refused)?,
             },
-            deleted: EncodedEntity::deleted(&found),
+            removed: deleted.clone(),
+            deleted,
+            content: content.clone(),
             if_match: IfMatch::ETag(found.etag().clone()),
         };
         let riders_over = |there: &CurrentEntity| {
@@ -94,18 +106,36 @@ impl<E: WritableEntity> MoveEntity<E> {
 action!(impl[E: WritableEntity] MoveEntity<E>, table.pipeline => Stored<E>);
 debug_by_fields!(MoveEntity<E> { table, target, overwrite });
 
-/// A version of an entity that is to be moved.
+/// A version of an entity that is to be moved into another table, or to another key.
 pub(super) struct Moving {
     /// The condition that it is still that version.
     pub(super) if_match: IfMatch,
+    /// Its content.
+    pub(super) content: Bytes,
     /// The entity that is written into the target.
     pub(super) inserted: EncodedEntity,
     /// The entity that is deleted at the source.
     pub(super) deleted: EncodedEntity,
+    /// The delete of what was written into the target.
+    pub(super) removed: EncodedEntity,
+}
+
+impl Moving {
+    /// Returns true if the source has a key of its own. Then another client may have moved the
+    /// entity to a third key.
+    pub(super) fn changes_key(&self) -> bool {
+        self.inserted.key != self.deleted.key
+    }
+
+    /// Returns true if an ETag of the source is that of the version.
+    pub(super) fn is_version(&self, etag: &ETag) -> bool {
+        matches!(&self.if_match, IfMatch::ETag(version) if is_same_version(version, etag))
+    }
 }
 
 /// The riders of the write over an entity of the target.
-type RidersOver<'a> = &'a (dyn Fn(&CurrentEntity) -> Result<Riders, Error> + Send + Sync);
+pub(super) type RidersOver<'a> =
+    &'a (dyn Fn(&CurrentEntity) -> Result<Riders, Error> + Send + Sync);
 
 /// Refuses to move an entity to where it is.
 pub(super) fn check_tables(table: &Table, target: &Table) -> Result<(), Error> {
@@ -137,7 +167,14 @@ pub(super) async fn move_version(
 ) -> Result<ETag, Error> {
     let (etag, before) = put(table, target, moving, overwrite, riders_over).await?;
     let kind = ChangeKind::Delete(moving.if_match.clone());
-    match write(table, kind, moving.deleted.clone(), None, is_gone).await {
+    let deleted = moving.deleted.clone();
+    let deleted = if moving.changes_key() {
+        let is_gone = |error: &Error| before.may_be_of_rival() && error.is_not_found();
+        write(table, kind, deleted, Some(KeepMarker::NOT), is_gone).await
+    } else {
+        write(table, kind, deleted, None, is_gone).await
+    };
+    match deleted {
         Ok(_) => Ok(etag),
         Err(error) => {
             // The entity was changed, or the client may not delete it. While the outcome is
@@ -145,11 +182,13 @@ pub(super) async fn move_version(
             let is_to_remove = match before {
                 Before::Nothing => true,
                 // A copy of the version that is still at the source is adopted by the next move.
-                Before::Equal => error.is_precondition_failed(),
+                Before::Equal => {
+                    error.is_precondition_failed() && !has_content(table, moving).await
+                }
                 Before::Another => false,
             };
             if is_to_remove && !error.is_outcome_unknown() {
-                remove_copy(target, moving.deleted.clone(), etag).await;
+                remove_copy(target, moving.removed.clone(), etag).await;
             }
             Err(error)
         }
@@ -166,11 +205,30 @@ enum Before {
     Another,
 }
 
+impl Before {
+    /// Returns true if another client may have moved the same version to the same place, and have
+    /// deleted it at the source.
+    const fn may_be_of_rival(self) -> bool {
+        matches!(self, Self::Equal)
+    }
+}
+
+/// Returns false if the source has another content than the version. Otherwise another mover may
+/// have written it again, which moves the copy to where the source is, and removes the source if it
+/// finds the copy changed.
+async fn has_content(table: &Table, moving: &Moving) -> bool {
+    let Ok(RawEntity { content, etag }) = read(table, &moving.deleted.key).await else {
+        return true;
+    };
+    let found = CurrentEntity::new(content, Some(etag), Some(&moving.content), true);
+    matches!(found, Ok(Some(found)) if found.equals_sent())
+}
+
 /// Deletes the copy in the target, if no other client has written it. A copy that cannot be deleted
 /// is found by the next move.
-pub(super) async fn remove_copy(target: &Table, deleted: EncodedEntity, etag: ETag) {
+pub(super) async fn remove_copy(target: &Table, removed: EncodedEntity, etag: ETag) {
     let kind = ChangeKind::Delete(IfMatch::ETag(etag));
-    drop(write(target, kind, deleted, None, |_| true).await);
+    drop(write(target, kind, removed, None, |_| true).await);
 }
 
 /// Returns true if the entity is no longer at the source: deleted by this move, or by another
@@ -183,7 +241,7 @@ fn is_gone(error: &Error) -> bool {
 }
 
 /// Returns true if the target has an entity under the key.
-fn is_there(error: &Error) -> bool {
+pub(super) fn is_there(error: &Error) -> bool {
     match error.current() {
         Some(current) => matches!(current, CurrentState::Present(_)),
         None => error.code() == Some(&ErrorCode::EntityAlreadyExists) && !error.has_details(),
@@ -208,14 +266,13 @@ async fn put(
         let error = error.with_operation(OPERATION).with_key(key);
         target.pipeline.locate(error)
     };
-    let no_etag = || failed(malformed_success("the response has no ETag"));
     let mut round = 0;
     loop {
         round += 1;
         let kind = ChangeKind::Insert;
         let inserted = moving.inserted.clone();
         let conflict = match write(target, kind, inserted, None, is_there).await? {
-            Ok(etag) => return Ok((etag.ok_or_else(no_etag)?, Before::Nothing)),
+            Ok(etag) => return Ok((with_etag(target, key, etag)?, Before::Nothing)),
             Err(error) => error,
         };
         // The target first, and then the source: see the top of this file.
@@ -225,9 +282,9 @@ async fn put(
             Err(error) if error.is_not_found() => return Err(conflict),
             Err(error) => return Err(error),
         };
-        let here = current(table, &moving.inserted).await?;
-        if !matches!(&moving.if_match, IfMatch::ETag(etag) if is_same_version(etag, here.etag())) {
-            return Err(changed(table, key));
+        let here = read(table, &moving.deleted.key).await?;
+        if !moving.is_version(&here.etag) {
+            return Err(changed(table, &moving.deleted.key));
         }
         let is_equal = there.equals_sent();
         if !overwrite && !is_equal {
@@ -248,7 +305,7 @@ async fn put(
                 } else {
                     Before::Another
                 };
-                return Ok((etag.ok_or_else(no_etag)?, before));
+                return Ok((with_etag(target, key, etag)?, before));
             }
             Err(_) if round < ROUNDS => {}
             // Not that of the condition, which a caller would take for one about the source.
@@ -258,7 +315,10 @@ async fn put(
 }
 
 /// The entity of a table, compared with what is written into the target.
-async fn current(table: &Table, inserted: &EncodedEntity) -> Result<CurrentEntity, Error> {
+pub(super) async fn current(
+    table: &Table,
+    inserted: &EncodedEntity,
+) -> Result<CurrentEntity, Error> {
     let EncodedEntity { key, body, .. } = inserted;
     let RawEntity { content, etag } = read(table, key).await?;
     let current =
@@ -270,7 +330,7 @@ async fn current(table: &Table, inserted: &EncodedEntity) -> Result<CurrentEntit
     })
 }
 
-async fn read(table: &Table, key: &EntityKey) -> Result<RawEntity, Error> {
+pub(super) async fn read(table: &Table, key: &EntityKey) -> Result<RawEntity, Error> {
     let mut run = table.pipeline.begin(OPERATION);
     let content = fetch(&mut run, Effect::ReadNow, table, key, None).await;
     run.end(content)
@@ -278,12 +338,12 @@ async fn read(table: &Table, key: &EntityKey) -> Result<RawEntity, Error> {
 }
 
 /// Sends a change, and returns the new ETag. The inner error is one that the caller expects.
-async fn write(
+pub(super) async fn write(
     table: &Table,
     kind: ChangeKind,
     entity: EncodedEntity,
     exactly_once: Option<KeepMarker>,
-    is_expected: fn(&Error) -> bool,
+    is_expected: impl Fn(&Error) -> bool,
 ) -> Result<Result<Option<ETag>, Error>, Error> {
     let change = EntityChange::new(OPERATION, table, kind, entity).await;
     let change = change.map_err(|error| table.pipeline.locate(error))?;
@@ -298,6 +358,15 @@ async fn write(
     run.end(written)
 }
 
+/// The ETag of an entity that was written.
+pub(super) fn with_etag(table: &Table, key: &EntityKey, etag: Option<ETag>) -> Result<ETag, Error> {
+    etag.ok_or_else(|| {
+        let error = malformed_success("the response has no ETag");
+        let error = error.with_operation(OPERATION).with_key(key);
+        table.pipeline.locate(error)
+    })
+}
+
 /// Returns true if two ETags are of one version. An ETag of a page may be made of the timestamp,
 /// and have another spelling than the ETag of an entity that was read alone.
 pub(crate) fn is_same_version(one: &ETag, other: &ETag) -> bool {
@@ -308,7 +377,7 @@ pub(crate) fn is_same_version(one: &ETag, other: &ETag) -> bool {
 }
 
 /// The error of an entity that is no longer the version that is to be moved.
-fn changed(table: &Table, key: &EntityKey) -> Error {
+pub(super) fn changed(table: &Table, key: &EntityKey) -> Error {
     let error = Error::service(ErrorCode::UpdateConditionNotSatisfied);
     let error = error.with_operation(OPERATION).with_key(key);
     table.pipeline.locate(error)
@@ -316,4 +385,4 @@ fn changed(table: &Table, key: &EntityKey) -> Error {
 
 pub(super) const OPERATION: &str = "move entity";
 /// How often the target is written that other clients write, too.
-const ROUNDS: u32 = 16;
+pub(super) const ROUNDS: u32 = 16;

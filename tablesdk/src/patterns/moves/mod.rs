@@ -7,10 +7,13 @@
 
 mod all;
 mod entity;
+mod key;
+mod together;
 
 pub use all::MoveAll;
 pub use entity::MoveEntity;
 pub(crate) use entity::is_same_version;
+pub use key::MoveKey;
 
 use crate::action::QueryEntities;
 use crate::client::TableClient;
@@ -61,6 +64,53 @@ impl TableClient {
     /// [`Error::table`](crate::Error::table) returns the table of the request that failed.
     pub fn move_to<E: WritableEntity>(&self, target: &Self, entity: Stored<E>) -> MoveEntity<E> {
         MoveEntity::new(self.table().clone(), target.table().clone(), entity)
+    }
+
+    /// Moves an entity to the key that its value has now, such as that of an employee who changes
+    /// the department. Returns the new ETag, which the [`Stored`] has afterwards, with the new key.
+    /// It must be the version that was read.
+    ///
+    /// Within a partition, one transaction writes the entity under the new key, and deletes it
+    /// under the former one. Between two partitions, it is first written, and then deleted: for a
+    /// moment it is under both keys, and it is never under neither. A program that ends in between
+    /// leaves it under both, and running the move again finishes it: with the same value, or with
+    /// the entity as it is read under its former key.
+    ///
+    /// All changes of the value are written, and properties that the type does not have are kept.
+    /// Entries of [indexes](derive@crate::TableEntity#index) and
+    /// [copies](derive@crate::TableEntity#copy) move with the entity. An entity whose key has not
+    /// changed is replaced.
+    ///
+    /// If another entity has the new key, the move is refused:
+    /// [`Error::current`](crate::Error::current) returns that entity, and
+    /// [`overwrite`](MoveKey::overwrite) replaces it. If two programs move an entity to different
+    /// keys, one of them fails, and its copy is removed. Two requests within a partition, four
+    /// between two.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/employees.md")]
+    /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+    /// let mut ada = table.get(Employee::key("Sales", "1")).await?.expect("she works here");
+    /// ada.department = "Legal".to_owned();
+    /// table.move_key(&mut ada).await?;
+    /// assert_eq!(ada.key().partition_key().as_str(), "Legal");
+    /// assert!(table.get(Employee::key("Sales", "1")).await?.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `UpdateConditionNotSatisfied` when the entity was written since it was read, and
+    /// `ResourceNotFound` when it no longer exists, unless the entity under the new key has the
+    /// properties of the value: then it was moved before. `EntityAlreadyExists` when another entity
+    /// has the new key, or the entry of a unique index
+    /// ([`Error::index`](crate::Error::index)). [`ErrorKind::Input`](crate::ErrorKind::Input) when
+    /// the value has no valid key, before anything is sent.
+    /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when no response shows
+    /// whether the entity was written or deleted: it is under one of the keys or under both.
+    pub fn move_key<'e, E: WritableEntity>(&self, entity: &'e mut Stored<E>) -> MoveKey<'e, E> {
+        MoveKey::new(self.table().clone(), entity)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tablesdk::outbox::{Message, Outbox, Received, Step};
-use tablesdk::{DynamicEntity, TableClient};
+use tablesdk::{DynamicEntity, TableClient, TableEntity};
 
 use super::Costs;
 
@@ -72,6 +72,50 @@ fn messages(costs: &mut Costs) {
     costs.way(way, message);
 }
 
+/// Moves employees to other keys, within their partition and to another one.
+fn move_key(costs: &mut Costs) {
+    let table = costs.table("Moved");
+    let ways = [
+        ("within a partition", "Sales", "000001"),
+        ("between two", "Legal", "000001"),
+    ];
+    for (way, department, id) in ways {
+        costs.task(
+            SECTION,
+            &format!("move an employee who was read to another key, {way}"),
+        );
+        let mut read = costs.run(table.insert(&moved("Sales", "000000"))).unwrap();
+        (read.department, read.id) = (department.to_owned(), id.to_owned());
+        costs.way("`move_key`", table.move_key(&mut read)).unwrap();
+        let read = costs.run(table.insert(&moved("Sales", "000002"))).unwrap();
+        let by_hand = async {
+            table.insert(&moved(department, "000003")).await.unwrap();
+            assert!(table.delete_stored(&read).await.unwrap());
+        };
+        costs.way("naive: `insert` and `delete_stored`", by_hand);
+    }
+}
+
+#[derive(TableEntity)]
+#[table(
+    partition_key = "{department}",
+    row_key = "{id}",
+    rename_all = "PascalCase"
+)]
+struct Moved {
+    department: String,
+    id: String,
+    last_name: String,
+}
+
+fn moved(department: &str, id: &str) -> Moved {
+    Moved {
+        department: department.to_owned(),
+        id: id.to_owned(),
+        last_name: "Jones".to_owned(),
+    }
+}
+
 /// So many employees, from that id on.
 pub(super) fn employees(first: u32, count: u32) -> impl Iterator<Item = DynamicEntity> {
     (first..first + count)
@@ -103,6 +147,7 @@ fn archive(costs: &mut Costs) {
     };
     costs.way("naive: `insert` and `delete_stored`", by_hand);
 
+    move_key(costs);
     costs.task(SECTION, "archive 100 employees");
     let table = costs.table_with("Formers", employees(1_000, 100));
     let all = table.query::<DynamicEntity>().partition("Sales");

@@ -34,6 +34,7 @@ mod expiry;
 mod faults;
 mod history;
 mod index;
+mod keys;
 mod leases;
 mod moves;
 mod network;
