@@ -9,6 +9,7 @@ use tablesdk_server::TableServer;
 use super::moves::{Plain, tables};
 use super::other_partitions::{Employee, employee, exact, none_missing};
 use super::staff::{self, Department, Staff};
+use super::unique_over_partitions;
 use crate::on_both_transports;
 
 /// The version of the entity in each department.
@@ -206,6 +207,21 @@ async fn entries_in_other_partitions_follow() {
         let found = table.query::<Employee>().values().collect().await.unwrap();
         assert_eq!(found, [jones.clone().into_inner()]);
     }
+}
+
+#[tokio::test]
+async fn an_entity_with_a_unique_value_over_partitions_stays() {
+    let server = TableServer::in_process();
+    let (table, _) = tables(&client(&server)).await;
+    let ada = unique_over_partitions::employee(1, "ada@contoso.com");
+    let mut ada = table.insert(&ada).await.unwrap();
+    let journal = server.journal();
+    journal.clear();
+    ada.id = 2;
+    let error = table.move_key(&mut ada).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Input, "{error}");
+    assert!(error.to_string().contains("ByEmail"), "{error}");
+    assert_eq!(journal.requests().count(), 0);
 }
 
 #[tokio::test]

@@ -22,6 +22,7 @@ use crate::entity::attached::Memory;
 use crate::entity::encrypted::check_not_encrypted;
 use crate::entity::{STEP_OF, Stored, WritableEntity, values_of, write_stamped, write_values};
 use crate::error::{CurrentEntity, Error};
+use crate::patterns::index::indexes::indexes_of;
 use crate::pipeline::Table;
 
 /// Moves an entity to the key that its value has now. See
@@ -59,7 +60,11 @@ impl<'e, E: WritableEntity> MoveKey<'e, E> {
         let from = entity.key().clone();
         let failed = |error: Error| error.with_operation(OPERATION).with_key(&from);
         let input = |error| failed(Error::input(error));
+        let input_of = |error: ReservedEntry| failed(Error::input(error));
         let to = entity.entity_key().map_err(input)?;
+        if to != from {
+            check_entries::<E>().map_err(input_of)?;
+        }
         // Before anything is sent, although the properties that the type does not have are unknown.
         write_stamped::<E>(entity, &to, None).map_err(input)?;
         let values = values_of::<E>(entity, &to, None).map_err(input)?;
@@ -101,6 +106,25 @@ impl<'e, E: WritableEntity> MoveKey<'e, E> {
 
 action!(impl['e, E: WritableEntity] MoveKey<'e, E>, table.pipeline => 'e, ETag);
 debug_by_fields!(MoveKey<'e, E> { table, overwrite });
+
+/// Refuses a type whose entities have entries that two of them cannot have, not even while the
+/// entity is under both keys.
+pub(super) fn check_entries<E: WritableEntity>() -> Result<(), ReservedEntry> {
+    if const { !E::FACTS.has_riders } {
+        return Ok(());
+    }
+    let mut indexes = indexes_of::<E>().into_iter();
+    match indexes.find(|index| index.is_reserved()) {
+        Some(index) => Err(ReservedEntry(index.name())),
+        None => Ok(()),
+    }
+}
+
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error(
+    "the entity cannot move to another key: the index {0} over partitions is unique, and its entry cannot pass from one key to the other; delete the entity, and insert it under the new key"
+)]
+pub(super) struct ReservedEntry(&'static str);
 
 /// The properties that a type does not have.
 type Rest = Vec<(String, Value)>;
