@@ -59,7 +59,7 @@ impl Drop for Diagnostics {
 
 /// The known word that was meant: the word itself, one that starts with it, or one that differs in
 /// few letters.
-pub(crate) fn closest(word: &str, known: &[&'static str]) -> Option<&'static str> {
+pub(crate) fn closest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     let lower = word.to_lowercase();
     let begins_so = |known: &&&str| word.len() > 2 && known.to_lowercase().starts_with(&lower);
     let same = known.iter().find(|known| **known == word);

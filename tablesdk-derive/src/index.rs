@@ -1,8 +1,8 @@
 //! The indexes of an entity. The entries of an index are a struct like the entity, with other keys:
 //! this file makes it of the entity's fields, and it is checked as if it had been written.
 //!
-//! An entry has every property of the entity, and those parts of the entity's keys that its own
-//! keys do not have.
+//! An entry has every property of the entity, or those that `only` names, and the parts of the
+//! entity's keys that its own keys do not have.
 
 use proc_macro2::Span;
 use quote::ToTokens as _;
@@ -11,8 +11,8 @@ use syn::spanned::Spanned as _;
 use syn::{GenericArgument, LitStr, PathArguments, Type};
 
 use crate::attr::{FieldAttributes, IndexAttribute, StructAttributes};
-use crate::check::{Kind, Model, check};
-use crate::diagnostics::Diagnostics;
+use crate::check::{Kind, Model, Part, check};
+use crate::diagnostics::{Diagnostics, closest};
 use crate::entity_type::check_type_name;
 use crate::input::{IndexOf, Input, InputField, Target};
 use crate::name::KeyName;
@@ -39,6 +39,7 @@ pub(crate) fn models<'a>(
     }
     let mut models = Vec::new();
     for index in &attributes.indexes {
+        check_only(entity, index, &mut diagnostics);
         match check(input_of(entity, attributes, index)) {
             Ok(model) => {
                 check_partition(entity, index, &mut diagnostics);
@@ -49,9 +50,10 @@ pub(crate) fn models<'a>(
             Err(error) => diagnostics.push(error),
         }
     }
-    if !are_told_by_row(entity, &models) {
-        check_prefixes(entity, &models, &mut diagnostics);
-        for model in &mut models {
+    let beside: Vec<_> = models.iter().filter(|model| is_beside(model)).collect();
+    if !beside.is_empty() && !are_told_by_row(entity, &beside) {
+        check_prefixes(entity, &beside, &mut diagnostics);
+        for model in models.iter_mut().filter(|model| is_beside(model)) {
             model.is_told_by_partition = true;
         }
     }
@@ -142,6 +144,54 @@ fn check_names(entity: &Model<'_>, attributes: &StructAttributes, diagnostics: &
     }
 }
 
+/// `only` names properties, each once.
+fn check_only(entity: &Model<'_>, index: &IndexAttribute, diagnostics: &mut Diagnostics) {
+    let mut known = Vec::new();
+    for only in index.only.iter().flatten() {
+        let name = only.unraw().to_string();
+        let mut parts = entity.parts.iter();
+        let part = parts.find(|part| part.field.plain_name() == name);
+        let problem = match part.map(|part| &part.kind) {
+            Some(_) if known.contains(&name) => {
+                format!("`{name}` is named twice: remove one of the two")
+            }
+            Some(
+                Kind::Property(_)
+                | Kind::KeyPart {
+                    stored: Some(_), ..
+                }
+                | Kind::Group { .. }
+                | Kind::Rest,
+            ) => {
+                known.push(name);
+                continue;
+            }
+            Some(Kind::Key(_) | Kind::KeyPart { .. }) => {
+                format!("every entry has the keys of its entity: remove `{name}` from `only`")
+            }
+            Some(Kind::Skip { .. }) => {
+                format!("`{name}` is not stored: remove it from `only`")
+            }
+            Some(Kind::ETag | Kind::Timestamp) => format!(
+                "`{name}` is no property of the entity, and an entry has its own in `Stored`: remove it from `only`"
+            ),
+            None => {
+                let fields = entity.properties().map(|(field, _)| field.plain_name());
+                let fields: Vec<_> = fields.collect();
+                let fields: Vec<_> = fields.iter().map(String::as_str).collect();
+                let entity = entity.ident.unraw();
+                match closest(&name, &fields) {
+                    Some(meant) => {
+                        format!("`{entity}` has no field `{name}`, did you mean `{meant}`?")
+                    }
+                    None => format!("`{entity}` has no field `{name}`: `only` names fields"),
+                }
+            }
+        };
+        diagnostics.error(only.span(), problem);
+    }
+}
+
 /// With fewer digits than in the key of the entity, there would be entities without an entry, and
 /// they could not be written.
 fn check_digits(entity: &Model<'_>, entries: &Model<'_>, diagnostics: &mut Diagnostics) {
@@ -162,12 +212,16 @@ fn check_digits(entity: &Model<'_>, entries: &Model<'_>, diagnostics: &mut Diagn
     };
     let of_entity = templates(entity);
     for (field, digits, span) in templates(entries) {
-        let known = of_entity.iter().find(|(known, ..)| *known == field);
-        let known = known
-            .map(|(_, known, _)| *known)
-            .filter(|known| *known > digits);
-        if let (Some(known), Some(part)) = (known, entity.parts.get(field)) {
-            let name = part.field.plain_name();
+        let Some(Part { field, .. }) = entries.parts.get(field) else {
+            continue;
+        };
+        let mut known = of_entity.iter();
+        let known = known.find_map(|(known, digits, _)| {
+            let known = entity.parts.get(*known)?;
+            (known.field.ident == field.ident).then_some(*digits)
+        });
+        if let Some(known) = known.filter(|known| *known > digits) {
+            let name = field.plain_name();
             diagnostics.error(
                 span,
                 format!("`{name}` has up to {known} digits in the key of the entity: write `{{{name}:0{known}}}`"),
@@ -199,7 +253,20 @@ fn input_of<'a>(
         .flat_map(|template| names(&template.value()).collect::<Vec<_>>())
         .collect();
     let mut required = Vec::new();
-    let fields = entity.parts.iter().map(|part| {
+    let parts_of_entry = entity.parts.iter().enumerate();
+    let parts_of_entry = parts_of_entry.filter(|(position, part)| {
+        let name = part.field.plain_name();
+        match part.kind {
+            _ if index.only.is_none() => true,
+            // They lead to the entity, and to the entry.
+            Kind::Key(_) | Kind::KeyPart { .. } => true,
+            _ if parts.contains(&name) => true,
+            // An entry is hidden as its entity is.
+            _ if entity.expires == Some(*position) => true,
+            _ => index.has(&name),
+        }
+    });
+    let fields = parts_of_entry.map(|(_, part)| {
         let field = &part.field;
         let is_in_key = parts.contains(&field.plain_name());
         let mut ty = field.ty;
@@ -247,8 +314,10 @@ fn input_of<'a>(
         index_of: Some(IndexOf {
             entity: entity.ident.clone(),
             derives: index.derives.clone(),
-            is_elsewhere: index.partition_key.is_some(),
+            is_elsewhere: index.is_elsewhere(),
             is_unique: index.is_unique,
+            is_whole: index.only.is_none(),
+            table: index.table.clone(),
             required,
         }),
         lints: entity.lints.clone(),
@@ -286,13 +355,18 @@ fn attributes_in_entry(
         }
         _ => {}
     }
+    if !index.has(&field.plain_name()) {
+        // The key has the value.
+        attributes.store = None;
+    }
     attributes
 }
 
 /// Entries that are written in another way than their entity are in other partitions.
 fn check_partition(entity: &Model<'_>, index: &IndexAttribute, diagnostics: &mut Diagnostics) {
     let of_entity = entity.keys.get(KeyName::Partition);
-    if let (Some(of_entity), Some(of_entries)) = (of_entity, &index.partition_key)
+    if let (Some(of_entity), Some(of_entries), None) =
+        (of_entity, &index.partition_key, &index.table)
         && of_entity.text == of_entries.value()
     {
         diagnostics.error(
@@ -331,16 +405,26 @@ fn check_owners(
     let (name, key) = (entity.ident.unraw(), missing.join("_"));
     diagnostics.error(
         index.row_key.span(),
-        match index.partition_key {
-            Some(_) => format!("two entities `{name}` may have an entry with the same keys: add `_{key}` to this one"),
-            None => format!("two entities `{name}` may have an entry with the same row key: add `_{key}` to it, or `unique` to the index"),
+        if index.is_elsewhere() {
+            format!("two entities `{name}` may have an entry with the same keys: add `_{key}` to this one")
+        } else {
+            format!("two entities `{name}` may have an entry with the same row key: add `_{key}` to it, or `unique` to the index")
         },
     );
 }
 
+/// Returns true if the entries are in the table of their entities.
+fn is_beside(entries: &Model<'_>) -> bool {
+    let index_of = entries.index_of.as_ref();
+    index_of.is_some_and(|index_of| index_of.table.is_none())
+}
+
 /// Returns true if entities and entries are distinguished by the texts in front of their row keys.
-fn are_told_by_row(entity: &Model<'_>, entries: &[Model<'_>]) -> bool {
-    let all: Vec<_> = [entity].into_iter().chain(entries).collect();
+fn are_told_by_row(entity: &Model<'_>, entries: &[&Model<'_>]) -> bool {
+    let all: Vec<_> = [entity]
+        .into_iter()
+        .chain(entries.iter().copied())
+        .collect();
     let mut pairs = (1..).zip(&all).flat_map(|(next, one)| {
         let others = all.iter().skip(next);
         others.map(move |other| (one, other))
@@ -361,9 +445,9 @@ fn are_told(one: &Model<'_>, other: &Model<'_>, key: KeyName) -> bool {
 
 /// Entities and entries are distinguished by the text in front of their row keys, or of their
 /// partition keys.
-fn check_prefixes(entity: &Model<'_>, entries: &[Model<'_>], diagnostics: &mut Diagnostics) {
+fn check_prefixes(entity: &Model<'_>, entries: &[&Model<'_>], diagnostics: &mut Diagnostics) {
     let mut known: Vec<(&Model<'_>, &Template)> = Vec::new();
-    for model in [entity].into_iter().chain(entries) {
+    for model in [entity].into_iter().chain(entries.iter().copied()) {
         let Some(template) = model.keys.get(KeyName::Row) else {
             continue;
         };
@@ -372,11 +456,11 @@ fn check_prefixes(entity: &Model<'_>, entries: &[Model<'_>], diagnostics: &mut D
             keys.any(|key| are_told(model, other, key))
         };
         let name = model.ident.unraw();
-        let all = [entity].into_iter().chain(entries);
+        let all = [entity].into_iter().chain(entries.iter().copied());
         let mut others = all.filter(|other| other.ident != model.ident);
         if template.literal_prefix().is_empty() && !others.all(is_told_from) {
             let example = name.to_string().to_lowercase();
-            let is_elsewhere = |model: &Model<'_>| {
+            let is_elsewhere = |model: &&Model<'_>| {
                 let index_of = model.index_of.as_ref();
                 index_of.is_some_and(|index_of| index_of.is_elsewhere)
             };

@@ -9,7 +9,7 @@ use syn::ext::IdentExt as _;
 use syn::spanned::Spanned as _;
 use syn::{Attribute, Data, DeriveInput, Fields, Generics, Ident, Meta, Path, Type, Visibility};
 
-use crate::attr::{FieldAttributes, StructAttributes};
+use crate::attr::{FieldAttributes, IndexTable, StructAttributes};
 use crate::diagnostics::Diagnostics;
 use crate::name::{KeyName, RenameRule};
 use crate::tokens::generated;
@@ -80,9 +80,13 @@ pub(crate) struct IndexOf {
     pub(crate) entity: Ident,
     /// The derives of the entries, beside those that they have anyway.
     pub(crate) derives: Vec<Path>,
-    /// True if the entries are in other partitions than their entities.
+    /// True if the entries are in other partitions than their entities, or in another table.
     pub(crate) is_elsewhere: bool,
     pub(crate) is_unique: bool,
+    /// True if an entry has every property of its entity.
+    pub(crate) is_whole: bool,
+    /// The table of the entries, where it is not that of their entities.
+    pub(crate) table: Option<IndexTable>,
     /// The fields that are an `Option` in the entity and not in the entry: without a value there is
     /// no entry.
     pub(crate) required: Vec<Ident>,

@@ -107,6 +107,17 @@ def insert_with_unique_email(table, ident, email):
     )
 
 
+def read_entries_in_another_table(table):
+    """The entries have the keys of the design guide, and of the properties the email alone."""
+    entries = list(table.query_entities("PartitionKey eq 'Hopper'"))
+    mark = {"PartitionKey": "Hopper", "TablesdkIndex": "Employee.ByName"}
+    expected = [
+        {**mark, "RowKey": "Sales_000002", "Email": "grace@contoso.com"},
+        {**mark, "RowKey": "Sales_000003"},
+    ]
+    equal([dict(entity) for entity in entries], expected)
+
+
 def write_employees(table):
     other_email = {"PartitionKey": "Sales", "RowKey": "empid_000002", "Email": "hopper@contoso.com"}
     table.update_entity(other_email, mode=UpdateMode.MERGE)
@@ -127,6 +138,8 @@ def main():
     insert_with_unique_email(table, 5, "jones@contoso.com")
     # It stops before it writes the employee.
     reserve(table, 6, "smith@contoso.com")
+    table = TableClient.from_connection_string(sys.argv[1], table_name="InTableByName")
+    read_entries_in_another_table(table)
 
 
 main()

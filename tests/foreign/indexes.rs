@@ -60,6 +60,32 @@ mod unique {
     }
 }
 
+/// The same employees, with entries in another table, which have some of the properties.
+mod in_table {
+    use tablesdk::TableEntity;
+
+    #[derive(Clone, Debug, TableEntity)]
+    #[table(
+        rename_all = "PascalCase",
+        partition_key = "{department}",
+        row_key = "{id:06}"
+    )]
+    #[table(index(
+        ByName,
+        table = "{table}ByName",
+        partition_key = "{last_name}",
+        row_key = "{department}_{id:06}",
+        only(email)
+    ))]
+    pub(super) struct Employee {
+        pub(super) department: String,
+        pub(super) id: u32,
+        pub(super) last_name: String,
+        pub(super) email: Option<String>,
+        pub(super) age: i32,
+    }
+}
+
 const EMPLOYEES: [(u32, &str, Option<&str>); 4] = [
     (1, "Lovelace", Some("ada@contoso.com")),
     (2, "Hopper", Some("grace@contoso.com")),
@@ -76,12 +102,24 @@ async fn python_reads_entries_and_a_repair_mends_what_it_writes() {
     elsewhere.create_table().await.unwrap();
     let unique = subject.service.table("Unique");
     unique.create_table().await.unwrap();
+    let with_table = subject.service.table("InTable");
+    with_table.create_table().await.unwrap();
+    let index = with_table.index_table::<in_table::ByName>();
+    index.create_table().await.unwrap();
     for (id, name, email) in EMPLOYEES {
         unique
             .insert(&with_unique_email(id, name, email))
             .await
             .unwrap();
         let employee = Employee::new(id, name, email);
+        let of_table = in_table::Employee {
+            department: employee.department.clone(),
+            id,
+            last_name: employee.last_name.clone(),
+            email: employee.email.clone(),
+            age: employee.age,
+        };
+        with_table.insert(&of_table).await.unwrap();
         table.insert(&employee).await.unwrap();
         let employee = elsewhere::Employee {
             department: employee.department,

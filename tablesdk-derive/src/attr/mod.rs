@@ -12,7 +12,7 @@ use proc_macro2::Span;
 use syn::{Attribute, Ident, LitStr, Path};
 
 pub(crate) use self::expires::{Bucket, ExpiresAttribute};
-pub(crate) use self::index::{CopyAttribute, IndexAttribute};
+pub(crate) use self::index::{CopyAttribute, IndexAttribute, IndexTable};
 pub(crate) use self::item::{Item, Position, crate_path, each, mark, once};
 
 use self::entity_type::EntityTypeAttributes;

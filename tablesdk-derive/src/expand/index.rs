@@ -11,6 +11,7 @@ use super::derives::{carried, derives};
 use super::expand;
 use super::keys::{key_parts, key_value};
 use super::write::write_statements;
+use crate::attr::IndexTable;
 use crate::check::{Kind, Model};
 use crate::input::{IndexOf, InputField};
 use crate::name::KeyName;
@@ -100,14 +101,21 @@ fn struct_of_entries(index: &Model<'_>, index_of: &IndexOf) -> TokenStream {
     let entity = index_of.entity.unraw();
     let key = |name| index.keys.get(name).map_or("", |key: &Template| &key.text);
     let (partition_key, row_key) = (key(KeyName::Partition), key(KeyName::Row));
-    let doc = if index_of.is_elsewhere {
-        format!(
-            " An entry of an index of [`{entity}`]: its properties, under keys of the form `{partition_key}` and `{row_key}`. It is written before the entity, and removed after it."
-        )
+    let properties = if index_of.is_whole {
+        "its properties"
     } else {
-        format!(
-            " An entry of an index of [`{entity}`]: its properties, under a row key of the form `{row_key}`. It is written together with the entity."
-        )
+        "its keys, and the properties that `only` names"
+    };
+    let doc = match &index_of.table {
+        Some(IndexTable { before, after }) => format!(
+            " An entry of an index of [`{entity}`]: {properties}, in the table `{before}{{table}}{after}`, under keys of the form `{partition_key}` and `{row_key}`. It is written before the entity, and removed after it."
+        ),
+        None if index_of.is_elsewhere => format!(
+            " An entry of an index of [`{entity}`]: {properties}, under keys of the form `{partition_key}` and `{row_key}`. It is written before the entity, and removed after it."
+        ),
+        None => format!(
+            " An entry of an index of [`{entity}`]: {properties}, under a row key of the form `{row_key}`. It is written together with the entity."
+        ),
     };
     let fields = index.parts.iter().map(|part| {
         let (vis, member, ty) = (part.field.vis, part.field.member(), part.field.ty);
@@ -121,7 +129,7 @@ fn struct_of_entries(index: &Model<'_>, index_of: &IndexOf) -> TokenStream {
         #[doc = #doc]
         #[derive(#(#derives),*)]
         #(#others)*
-        #[allow(dead_code, reason = "an entry has every field of its entity")]
+        #[allow(dead_code, reason = "an entry has the fields of its entity")]
         #(#lints)*
         #vis struct #ident {
             #(#fields,)*

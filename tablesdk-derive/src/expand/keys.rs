@@ -118,7 +118,10 @@ pub(super) fn key_parts(entity: &Model<'_>, index: &Model<'_>, name: KeyName) ->
         let Piece::Part { field, form } = piece else {
             return None;
         };
-        let (field, in_entity) = (&index.parts.get(*field)?.field, entity.parts.get(*field)?);
+        let field = &index.parts.get(*field)?.field;
+        // An entry need not have every field of its entity.
+        let mut of_entity = entity.parts.iter();
+        let in_entity = of_entity.find(|part| part.field.ident == field.ident)?;
         let property = match &in_entity.kind {
             Kind::KeyPart {
                 key: KeyName::Row,

@@ -9,6 +9,7 @@ use syn::ext::IdentExt as _;
 
 use super::access::{aliases, of_group, property_access, stored_type};
 use super::keys::schema_keys;
+use crate::attr::IndexTable;
 use crate::check::{Form, Kind, Model};
 use crate::input::{InputField, Target};
 use crate::name::{KeyName, RenameRule};
@@ -65,10 +66,12 @@ pub(super) fn schema(model: &Model<'_>) -> TokenStream {
     let unrenamed = unrenamed(model);
     let entry = model.index_of.as_ref();
     let entry = entry.map(|index_of| {
+        let table = index_of.table.as_ref();
+        let table = table.map(|IndexTable { before, after }| quote! { .in_table(#before, #after) });
         if index_of.is_reserved() {
-            quote! { .entry_reserved() }
+            quote! { .entry_reserved() #table }
         } else if index_of.is_elsewhere {
-            quote! { .entry_elsewhere() }
+            quote! { .entry_elsewhere() #table }
         } else {
             quote! { .entry() }
         }
@@ -82,10 +85,15 @@ pub(super) fn told_by_partition() -> TokenStream {
     quote! { .told_by_partition() }
 }
 
-/// With what the row keys of the entries of indexes begin.
+/// With what the row keys of the entries of indexes in the same table begin.
 pub(super) fn row_keys_of_entries(indexes: &[Model<'_>]) -> Option<TokenStream> {
+    let is_beside = |index: &&Model<'_>| {
+        let index_of = index.index_of.as_ref();
+        index_of.is_some_and(|index_of| index_of.table.is_none())
+    };
     let keys = indexes
         .iter()
+        .filter(is_beside)
         .filter_map(|index| index.keys.get(KeyName::Row));
     let prefixes: Vec<_> = keys.map(Template::literal_prefix).collect();
     (!prefixes.is_empty()).then(|| quote! { .row_keys_of_entries(&[#(#prefixes),*]) })

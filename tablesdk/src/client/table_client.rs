@@ -57,6 +57,11 @@ impl TableClient {
         &self.table
     }
 
+    /// The table that entities of the type are in.
+    pub(crate) fn table_of<E: TableEntity>(&self) -> Table {
+        self.table.of_schema(const { &E::SCHEMA })
+    }
+
     /// A client of the table of a URL with a shared access signature, as [`sas`](Self::sas) and the
     /// Azure portal create it. For more options, use [`SasUrl`].
     ///
@@ -337,7 +342,7 @@ impl TableClient {
     /// this type.
     #[doc(alias("get_entity", "get_entity_if_exists", "retrieve"))]
     pub fn get<E: TableEntity>(&self, key: impl KeyOf<E>) -> GetEntity<E> {
-        GetEntity::new(self.table.clone(), key.into_entity_key())
+        GetEntity::new(self.table_of::<E>(), key.into_entity_key())
     }
 
     /// Reads many entities. Without a partition or a filter it reads the whole table.
@@ -370,7 +375,7 @@ impl TableClient {
     /// [`ErrorKind::Data`](crate::ErrorKind::Data) when an entity is not of this type.
     #[doc(alias("query_entities", "list_entities"))]
     pub fn query<E: TableEntity>(&self) -> QueryEntities<E> {
-        QueryEntities::new(self.table.clone())
+        QueryEntities::new(self.table_of::<E>())
     }
 
     /// Replaces an entity if its stored version is the one that was read. Returns the new ETag,
@@ -628,7 +633,7 @@ impl TableClient {
         K: KeyOf<E>,
     {
         let keys = keys.into_iter().map(IntoEntityKey::into_entity_key);
-        GetMany::new(self.table.clone(), keys.collect())
+        GetMany::new(self.table_of::<E>(), keys.collect())
     }
 
     /// Reads an entity, changes it, and writes it if it has not changed since the read. If it has

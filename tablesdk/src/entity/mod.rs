@@ -26,6 +26,7 @@ pub(crate) mod schema;
 mod serialize;
 pub(crate) mod standalone;
 pub(crate) mod stored;
+mod table_form;
 pub(crate) mod traits;
 pub(crate) mod variant;
 pub(crate) mod variants;

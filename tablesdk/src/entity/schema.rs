@@ -10,6 +10,7 @@ use super::column_scope::ColumnScope;
 use super::encrypted::{Encryption, lookup_name};
 use super::entity_type::refuse;
 use super::key::KeyTemplate;
+use super::table_form::TableForm;
 use super::variants::Dispatch;
 
 /// The properties that a struct is stored as, keys left out.
@@ -48,6 +49,8 @@ pub struct Schema {
     pub(crate) expires: Option<&'static str>,
     /// The place of the entries of an index.
     pub(super) entry: Option<EntryPlace>,
+    /// The other table that the entities are in.
+    table: Option<TableForm>,
     /// With what the row keys of its entries in indexes begin.
     pub(super) row_keys_of_entries: &'static [&'static str],
     /// True if the partition keys of the entities begin with a text of their own.
@@ -94,6 +97,7 @@ impl Schema {
             dispatch: None,
             expires: None,
             entry: None,
+            table: None,
             row_keys_of_entries: &[],
             told_by_partition: false,
             stub: false,
@@ -190,6 +194,21 @@ impl Schema {
     pub const fn told_by_partition(mut self) -> Self {
         self.told_by_partition = true;
         self
+    }
+
+    /// The entities are in a table whose name is that of the table which a program names, between
+    /// two texts.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn in_table(mut self, before: &'static str, after: &'static str) -> Self {
+        self.table = Some(TableForm::new(before, after));
+        self
+    }
+
+    /// The other table that the entities are in; `None` where they are in the table that a program
+    /// names.
+    pub(crate) const fn table(&self) -> Option<TableForm> {
+        self.table
     }
 
     /// Returns true if the schema is that of entries in other partitions than their entities.

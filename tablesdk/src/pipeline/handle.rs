@@ -49,7 +49,7 @@ impl PipelineHandle {
     }
 
     /// The handle of the calls about a table.
-    pub(super) fn of_table(mut self, name: &Arc<str>) -> Self {
+    pub(crate) fn of_table(mut self, name: &Arc<str>) -> Self {
         self.table = Some(Arc::clone(name));
         self
     }

@@ -86,7 +86,6 @@ impl<'p> OperationRun<'p> {
     }
 
     /// The table that the operation is about.
-    #[cfg(feature = "tracing")]
     pub(crate) fn table_name(&self) -> Option<&str> {
         self.span.report.table.as_deref()
     }

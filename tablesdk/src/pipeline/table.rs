@@ -34,6 +34,20 @@ impl Table {
         }
     }
 
+    /// The table of another name, with the same options.
+    #[must_use]
+    pub(crate) fn renamed(&self, name: &str) -> Self {
+        if *self.name == *name {
+            return self.clone();
+        }
+        let name = Arc::from(name);
+        Self {
+            pipeline: self.pipeline.clone().of_table(&name),
+            name,
+            problem: self.problem.clone(),
+        }
+    }
+
     /// The same table, which is read at the primary only.
     #[must_use]
     pub(crate) fn at_primary(mut self) -> Self {

@@ -27,6 +27,7 @@ mod moves;
 mod names;
 mod objects;
 mod other_partitions;
+mod other_table;
 mod outbox;
 mod parts;
 mod reads;

@@ -7,6 +7,7 @@
 
 pub(crate) mod extension;
 pub(crate) mod ride;
+mod table_of;
 
 #[cfg(doc)]
 use {extension::Extend, ride::Layer, ride::Ride};

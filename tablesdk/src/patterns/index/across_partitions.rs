@@ -49,6 +49,7 @@ use crate::random::random_guid;
 
 /// The entries in other partitions that changes are about.
 pub(super) struct Elsewhere {
+    /// The table of the entities.
     table: TableName,
     began: Timestamp,
     entries: Vec<Pending>,
@@ -59,9 +60,12 @@ pub(super) struct Elsewhere {
 /// An entry, and what remains to be done with it.
 pub(super) struct Pending {
     pub(super) index: &'static dyn AnyIndex,
+    /// The table of the entry.
+    table: TableName,
     pub(super) key: EntityKey,
-    /// The entity that has or had it, and the position of its change.
+    /// The entity that has or had it, its table, and the position of its change.
     pub(super) entity: EntityKey,
+    pub(super) entities: TableName,
     position: usize,
     /// The content that the entry must have; `None` where the entity no longer has the entry.
     pub(super) body: Option<Bytes>,
@@ -101,17 +105,26 @@ enum Step {
 }
 
 impl Elsewhere {
-    pub(super) fn of(run: &OperationRun<'_>, table: &TableName, changes: &[EntityChange]) -> Self {
+    /// `entities` is the table of the entities that are changed.
+    pub(super) fn of(
+        run: &OperationRun<'_>,
+        entities: &TableName,
+        changes: &[EntityChange],
+    ) -> Result<Self, Error> {
         let mut entries = Vec::new();
         for (position, change) in changes.iter().enumerate() {
             let elsewhere = entries_of(change).filter(|entry| entry.index.is_elsewhere());
             for entry in elsewhere {
+                let table = entry.index.table_of(entities);
+                let table = table.map_err(|error| run.annotate(error))?;
                 let before = entry.before.as_ref();
                 let after = entry.after.as_ref();
                 let pending = |key: &EntityKey, body: Option<&Bytes>, is_gained| Pending {
                     index: entry.index,
+                    table: table.clone(),
                     key: key.clone(),
                     entity: change.key.clone(),
+                    entities: entities.clone(),
                     position,
                     body: body.cloned(),
                     is_gained,
@@ -126,19 +139,20 @@ impl Elsewhere {
                 entries.extend(lost.map(|key| pending(key, None, false)));
             }
         }
-        Self {
-            table: table.clone(),
+        Ok(Self {
+            table: entities.clone(),
             began: run.pipeline().now(),
             entries,
             tickets: Vec::new(),
-        }
+        })
     }
 
     /// Refuses two entities that would have one entry.
     pub(super) fn check(&self) -> Result<(), (usize, &Pending)> {
         for (position, entry) in self.entries.iter().enumerate() {
             let mut before = self.entries.iter().take(position);
-            if entry.body.is_some() && before.any(|it| it.body.is_some() && it.key == entry.key) {
+            let is_same = |it: &Pending| it.key == entry.key && it.table == entry.table;
+            if entry.body.is_some() && before.any(|it| it.body.is_some() && is_same(it)) {
                 return Err((entry.position, entry));
             }
         }
@@ -264,11 +278,10 @@ impl Elsewhere {
     /// Takes a step with each entry, several at a time, and with all of them to its end: it has to
     /// be known what was inserted.
     async fn each(&mut self, run: &OperationRun<'_>, step: Step) -> Result<(), Error> {
-        let handle = handle_of(run);
         let entries = mem::take(&mut self.entries);
         let tickets: Arc<[Guid]> = self.tickets.iter().map(|ticket| ticket.id).collect();
         let done = stream::iter(entries).map(|mut entry| {
-            let (handle, table) = (handle.clone(), self.table.clone());
+            let (handle, table) = (handle_of(run, &entry.table), entry.table.clone());
             let tickets = Arc::clone(&tickets);
             async move {
                 let mut run = handle.begin(OPERATION);
@@ -455,7 +468,7 @@ impl Pending {
             if self.is_unique() && entry.as_ref().is_some_and(is_of_other) {
                 return Ok(());
             }
-            let entity = read(run, table, &self.entity).await?;
+            let entity = read(run, &self.entities, &self.entity).await?;
             let wanted = entity.map_or(EntryOf::None, |entity| {
                 self.index.entry_of(&entity.content, &self.key)
             });

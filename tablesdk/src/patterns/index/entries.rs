@@ -59,7 +59,9 @@ impl EntryChange {
             return Ok(None);
         };
         let name = self.index.name();
-        let state = match read(run, table, key).await? {
+        let entries = self.index.table_of(table);
+        let entries = entries.map_err(|error| run.annotate(error))?;
+        let state = match read(run, &entries, key).await? {
             None if self.index.is_part() => EntryState::NoEntity(NoEntityError::new(name, entry)),
             None => EntryState::Missing,
             Some(found) if self.index.is_part() => {
@@ -115,7 +117,7 @@ pub(crate) enum Compared {
 }
 
 /// Deletes an entry whose entity does not exist, or does not have it. If `is_dry`, nothing is
-/// deleted.
+/// deleted. `table` is that of the entities.
 pub(crate) async fn remove_orphan(
     run: &mut OperationRun<'_>,
     table: &TableName,
@@ -124,7 +126,9 @@ pub(crate) async fn remove_orphan(
     is_dry: bool,
 ) -> Result<Compared, Error> {
     // The entry first: an entity that gains it afterwards writes it, and then it has another ETag.
-    let Some(found) = read(run, table, entry).await? else {
+    let entries = index.table_of(table);
+    let entries = entries.map_err(|error| run.annotate(error))?;
+    let Some(found) = read(run, &entries, entry).await? else {
         return Ok(Compared::Right);
     };
     let Owner::Entity(owner) = index.owner_of(&found.content) else {
@@ -150,7 +154,7 @@ pub(crate) async fn remove_orphan(
     }
     let kind = ChangeKind::Delete(IfMatch::ETag(found.etag));
     let entity = EncodedEntity::of_key(entry.clone());
-    let change = EntityChange::of(table.clone(), kind, entity);
+    let change = EntityChange::of(entries, kind, entity);
     match change.write(run, None).await {
         Ok(_) => Ok(Compared::Orphan),
         // It was written or deleted since.
@@ -179,7 +183,7 @@ async fn commit_with_entries(
     let certain = |slot: &&Slot| slot.after.is_some() || !slot.is_read_first();
     let certain = slots.iter().filter(certain).count();
     let count = commit.changes.len();
-    let mut elsewhere = Elsewhere::of(run, commit.table, commit.changes);
+    let mut elsewhere = Elsewhere::of(run, commit.table, commit.changes)?;
     if let Err((position, entry)) = elsewhere.check() {
         let label = entry.index.label();
         let row_key = entry.key.row_key().as_str().to_owned();

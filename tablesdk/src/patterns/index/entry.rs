@@ -4,13 +4,14 @@
 //! An entry is an entity of its own. Knows nothing of how entries are written.
 
 use bytes::Bytes;
-use tablesdk_protocol::EntityKey;
 use tablesdk_protocol::wire::json::{JsonEntity, read_entity};
+use tablesdk_protocol::{EntityKey, TableName};
 
 use crate::entity::{
     EntityError, EntityProblem, PropertyReader, PropertyWriter, Schema, Stored, TableEntity,
     WritableEntity, write,
 };
+use crate::error::Error;
 
 /// An entry of an index: the properties of an entity under another row key, or under two other
 /// keys. What [`#[table(index(…))]`](derive@crate::TableEntity#index) generates is one.
@@ -267,7 +268,8 @@ pub(crate) trait AnyIndex: Send + Sync {
     /// The filter for the copies among the entities of their type.
     fn marked(&self) -> Option<String>;
 
-    /// Returns true if the entries are in other partitions than their entities.
+    /// Returns true if the entries are in other partitions than their entities, or in another
+    /// table: no transaction writes both.
     fn is_elsewhere(&self) -> bool {
         self.schema().is_elsewhere()
     }
@@ -275,6 +277,19 @@ pub(crate) trait AnyIndex: Send + Sync {
     /// Returns true if an entry is reserved before its entity is written.
     fn is_reserved(&self) -> bool {
         self.is_elsewhere() && self.is_unique()
+    }
+
+    /// The table of the entries of entities in a table.
+    fn table_of(&self, entities: &TableName) -> Result<TableName, Error> {
+        let Some(form) = self.schema().table() else {
+            return Ok(entities.clone());
+        };
+        let entities = entities.as_str();
+        if form.named(entities).is_some() {
+            let (table, index) = (entities.to_owned(), self.name());
+            return Err(Error::input(TableOfEntries { table, index }));
+        }
+        TableName::new(form.other(entities)).map_err(Error::input)
     }
 
     /// The owner of an entity that is stored under a key of this index.
@@ -328,10 +343,30 @@ impl<E: TableEntity> AnyIndex for Index<E> {
     }
 }
 
+/// Entities would be in a table for entries.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error(
+    "a table with the name {table} is for entries of the index {index}: entities are in a table with another name"
+)]
+struct TableOfEntries {
+    table: String,
+    index: &'static str,
+}
+
 /// Returns true if the stored entity has the entry with that key.
 pub(crate) fn has_entry<E>(entity: &Stored<E>, entry: &EntityKey) -> bool {
     let entries = entity.memory().get::<EntryKeys>();
     entries.is_some_and(|entries| entries.iter().any(|key| key == entry))
+}
+
+/// Returns true if the stored entity has the entry with that key in the index. Indexes in other
+/// tables may have entries with the same key.
+pub(super) fn has_entry_in<I: IndexEntry>(entity: &Stored<I::Entity>, entry: &EntityKey) -> bool {
+    let entries = entity.memory().get::<EntryKeys>();
+    entries.is_some_and(|entries| {
+        let mut entries = entries.by_index();
+        entries.any(|(index, key)| index.name() == I::SCHEMA.entity() && key == entry)
+    })
 }
 
 /// The keys of the entries that a stored entity has, each with the position of its index.

@@ -8,7 +8,7 @@ use futures_core::Stream;
 use futures_util::{StreamExt as _, stream};
 use tablesdk_protocol::{ETag, EntityKey};
 
-use super::entry::{IndexEntry, has_entry};
+use super::entry::{IndexEntry, has_entry_in};
 use super::unverified::Unverified;
 use crate::action::GetEntity;
 use crate::action::extend::extension::{Extensions, LeftOut};
@@ -340,8 +340,8 @@ impl Followed {
             } = self;
             let key =
                 entity.map_err(|error| run.annotate(Error::entity(error)).with_key(&entry))?;
-            let entity = read::<I::Entity>(run, table, &key, left_out).await?;
-            if let Some(entity) = entity.filter(|entity| has_entry(entity, &entry)) {
+            let entity = entity_of::<I>(run, table, &key, left_out).await?;
+            if let Some(entity) = entity.filter(|entity| has_entry_in::<I>(entity, &entry)) {
                 return Ok(Some(entity));
             }
             // Another entity may have got the entry since it was read.
@@ -352,6 +352,23 @@ impl Followed {
         }
         Ok(None)
     }
+}
+
+/// The entity of an entry in a table. The operation is about the table of the entry.
+async fn entity_of<I: IndexEntry>(
+    run: &mut OperationRun<'_>,
+    entries: &Table,
+    key: &EntityKey,
+    left_out: LeftOut,
+) -> Result<Option<Stored<I::Entity>>, Error> {
+    if const { I::SCHEMA.table().is_none() } {
+        return read(run, entries, key, left_out).await;
+    }
+    let mut table = entries.belongs_to(const { &I::SCHEMA });
+    table.pipeline.deadline = run.deadline().remaining();
+    let mut run = table.pipeline.begin(OPERATION);
+    let entity = read(&mut run, &table, key, left_out).await;
+    run.end(entity)
 }
 
 async fn read<E: TableEntity>(

@@ -19,6 +19,7 @@ mod read;
 mod repair;
 mod reservation;
 pub(crate) mod rider;
+mod table;
 mod taken;
 mod ticket;
 mod unique;

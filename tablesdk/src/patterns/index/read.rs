@@ -1,5 +1,6 @@
 //! Reads of entries and of the entities that have them: any entity, as it is stored.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -48,8 +49,23 @@ impl DatedEntity {
     }
 }
 
-/// An entity; `None` where it does not exist.
+/// An entity; `None` where it does not exist. Its table need not be the one that the operation is
+/// about.
 pub(super) async fn read(
+    run: &mut OperationRun<'_>,
+    table: &TableName,
+    key: &EntityKey,
+) -> Result<Option<DatedEntity>, Error> {
+    if run.table_name() == Some(table.as_str()) {
+        return read_here(run, table, key).await;
+    }
+    let handle = handle_of(run, table);
+    let mut run = handle.begin(OPERATION);
+    let found = read_here(&mut run, table, key).await;
+    run.end(found)
+}
+
+async fn read_here(
     run: &mut OperationRun<'_>,
     table: &TableName,
     key: &EntityKey,
@@ -81,7 +97,7 @@ pub(super) async fn read_all(
     if let [key] = keys.as_slice() {
         return Ok(vec![read(run, table, key).await?]);
     }
-    let handle = handle_of(run);
+    let handle = handle_of(run, table);
     let found = stream::iter(keys).map(|key| {
         let (handle, table) = (handle.clone(), table.clone());
         async move {
@@ -93,9 +109,12 @@ pub(super) async fn read_all(
     found.buffered(CONCURRENCY).try_collect().await
 }
 
-/// For requests that are sent beside each other, until the deadline of the operation.
-pub(super) fn handle_of(run: &OperationRun<'_>) -> PipelineHandle {
+/// For requests to a table that are sent beside each other, until the deadline of the operation.
+pub(super) fn handle_of(run: &OperationRun<'_>, table: &TableName) -> PipelineHandle {
     let mut handle = run.pipeline().clone();
+    if run.table_name() != Some(table.as_str()) {
+        handle = handle.of_table(&Arc::from(table.as_str()));
+    }
     handle.deadline = run.deadline().remaining();
     handle
 }

@@ -255,15 +255,15 @@ impl<'a, E: WritableEntity> Repair<'a, E> {
         let compare = |found| mend::<E>(&table, &name, is_dry, found);
         self.pass(&mut report, ENTITIES, entities, compare).await?;
         for index in indexes {
+            let entries = table.of_schema(index.schema());
             let mut query =
-                QueryEntities::<DynamicEntity>::of_schema(table.clone(), index.schema());
+                QueryEntities::<DynamicEntity>::of_schema(entries.clone(), index.schema());
             if let Some(copies) = index.marked() {
                 query = query.odata(&copies);
             }
-            let entries = of_partition(query, partition.as_ref());
-            let compare = |found| orphan(&table, &name, index, is_dry, found);
-            self.pass(&mut report, index.name(), entries, compare)
-                .await?;
+            let query = of_partition(query, partition.as_ref());
+            let compare = |found| orphan(&entries, &name, index, is_dry, found);
+            self.pass(&mut report, index.name(), query, compare).await?;
         }
         if has_tickets {
             let query = QueryEntities::<DynamicEntity>::new(table.clone());
@@ -499,16 +499,16 @@ async fn compare(
     Ok(report)
 }
 
-/// Deletes an entry that no entity has.
+/// Deletes an entry that no entity has. `name` is the table of the entities.
 async fn orphan(
-    table: &Table,
+    entries: &Table,
     name: &TableName,
     index: &'static dyn AnyIndex,
     is_dry: bool,
     found: Result<Stored<DynamicEntity>, Error>,
 ) -> Result<RepairReport, Error> {
     let entry = found?;
-    let mut run = table.pipeline.begin(OPERATION);
+    let mut run = entries.pipeline.begin(OPERATION);
     let compared = remove_orphan(&mut run, name, index, entry.key(), is_dry).await;
     let mut report = RepairReport {
         entries: 1,

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use tablesdk_protocol::EntityKey;
 use tablesdk_protocol::wire::json::read_entity;
 
-use super::entry::{IndexEntry, has_entry};
+use super::entry::{IndexEntry, has_entry_in};
 use super::ticket::ticket_in;
 use crate::action::extend::extension::{Extend, Extensions, LeftOut};
 use crate::action::get_entity::find;
@@ -45,8 +45,9 @@ impl<I: IndexEntry> Extend for Reservations<I> {
             let owner = entry.and_then(|entry| entry.key_of_entity());
             let owner = owner.map_err(|error| run.annotate(Error::entity(error)).with_key(key))?;
             let extensions = Extensions::of::<I::Entity>(LeftOut::NONE);
-            let found = Box::pin(find::<I::Entity>(run, table, &owner, None, &extensions)).await?;
-            Ok(found.is_some_and(|(entity, _)| has_entry(&entity, key)))
+            let table = table.belongs_to(const { &I::SCHEMA });
+            let found = Box::pin(find::<I::Entity>(run, &table, &owner, None, &extensions)).await?;
+            Ok(found.is_some_and(|(entity, _)| has_entry_in::<I>(&entity, key)))
         }))
     }
 }

@@ -60,11 +60,11 @@ impl Pending {
         };
         match self.index.owner_of(&found.content) {
             Owner::Entity(owner) if owner == self.entity => {
-                self.stop_writer(run, table, &owner, &found).await?;
+                self.stop_writer(run, &owner, &found).await?;
                 self.before = Before::Present(found.etag);
             }
             Owner::Entity(owner) if is_kept => {
-                match has_entry(run, table, self.index, owner, &self.key).await? {
+                match has_entry(run, &self.entities, self.index, owner, &self.key).await? {
                     Some(_) => event::entry_of_other(run, self.index.name()),
                     None => self.is_gained = true,
                 }
@@ -101,7 +101,7 @@ impl Pending {
                 Err(error) => return Err(error),
             };
             let claim = match read(run, table, &self.key).await? {
-                Some(found) => self.claim(run, table, tickets, found, round).await?,
+                Some(found) => self.claim(run, tickets, found, round).await?,
                 None => Claim::Pending,
             };
             match claim {
@@ -154,7 +154,6 @@ impl Pending {
     async fn claim(
         &self,
         run: &mut OperationRun<'_>,
-        table: &TableName,
         tickets: &[Guid],
         found: DatedEntity,
         round: u32,
@@ -167,9 +166,9 @@ impl Pending {
             return Ok(Claim::Taken(self.key.clone()));
         };
         for is_stopped in [false, true] {
-            let has = has_entry(run, table, self.index, owner.clone(), &self.key).await?;
+            let has = has_entry(run, &self.entities, self.index, owner.clone(), &self.key).await?;
             if has.is_some() && owner == self.entity {
-                self.stop_writer(run, table, &owner, &found).await?;
+                self.stop_writer(run, &owner, &found).await?;
                 return Ok(Claim::Held(found.etag));
             }
             if let Some(owner) = has {
@@ -181,7 +180,7 @@ impl Pending {
                     if round <= PATIENCE && !tickets.contains(&ticket) {
                         return Ok(Claim::Pending);
                     }
-                    stop(run, table, owner.partition_key(), &ticket).await?;
+                    stop(run, &self.entities, owner.partition_key(), &ticket).await?;
                 }
                 _ => break,
             }
@@ -193,12 +192,11 @@ impl Pending {
     async fn stop_writer(
         &self,
         run: &mut OperationRun<'_>,
-        table: &TableName,
         owner: &EntityKey,
         found: &DatedEntity,
     ) -> Result<(), Error> {
         match ticket_in(&found.content) {
-            Some(ticket) => stop(run, table, owner.partition_key(), &ticket).await,
+            Some(ticket) => stop(run, &self.entities, owner.partition_key(), &ticket).await,
             None => Ok(()),
         }
     }

@@ -25,6 +25,43 @@ struct OfCompany {
     email: String,
 }
 
+/// An employee with reviews, of which the entries have all or none.
+#[derive(Clone, TableEntity)]
+#[table(rename_all = "PascalCase")]
+#[table(partition_key = "{department}", row_key = "empid_{id:06}")]
+#[table(index(WholeByEmail, row_key = "email_{email}", unique))]
+struct WithWhole {
+    department: String,
+    id: u32,
+    email: String,
+    last_name: String,
+    review: String,
+}
+
+#[derive(Clone, TableEntity)]
+#[table(rename_all = "PascalCase")]
+#[table(partition_key = "{department}", row_key = "empid_{id:06}")]
+#[table(index(PartByEmail, row_key = "email_{email}", unique, only(last_name)))]
+struct WithPart {
+    department: String,
+    id: u32,
+    email: String,
+    last_name: String,
+    review: String,
+}
+
+#[derive(Clone, TableEntity)]
+#[table(rename_all = "PascalCase")]
+#[table(partition_key = "{department}", row_key = "empid_{id:06}")]
+#[table(index(KeysByEmail, row_key = "email_{email}", unique, only()))]
+struct WithKeys {
+    department: String,
+    id: u32,
+    email: String,
+    last_name: String,
+    review: String,
+}
+
 /// The employees with the same last name, by hand.
 #[derive(Clone, TableEntity)]
 #[table(rename_all = "PascalCase")]
@@ -79,6 +116,47 @@ fn indexes(costs: &mut Costs, table: &TableClient) {
     let query = table.query::<Employee>().partition("Sales");
     let scan = query.filter(|e| e.email.eq(email)).collect();
     costs.read("naive: a filter", 1, scan);
+    entries_with_less(costs);
+}
+
+/// Inserts employees with a review of 4 KiB, and reads their entries.
+macro_rules! entries {
+    ($costs:ident, $way:literal, $entity:ident, $index:ident) => {{
+        let employee = |id: u32| $entity {
+            department: "Sales".into(),
+            id,
+            email: format!("{id:03}@contoso.com"),
+            last_name: last_name(id).into(),
+            review: "a".repeat(4096),
+        };
+        let table = $costs.table(stringify!($entity));
+        let ways = async {
+            for id in 0..10 {
+                table.insert(&employee(id)).await.unwrap();
+            }
+            let entries = table.query::<$index>().partition("Sales");
+            entries.collect().await
+        };
+        $costs.read($way, 10, ways);
+    }};
+}
+
+fn entries_with_less(costs: &mut Costs) {
+    let task = "insert 10 employees with a review of 4 KiB, and list their entries";
+    costs.task("Intra-partition secondary index", task);
+    entries!(
+        costs,
+        "entries with all properties",
+        WithWhole,
+        WholeByEmail
+    );
+    entries!(
+        costs,
+        "entries with `only(last_name)`",
+        WithPart,
+        PartByEmail
+    );
+    entries!(costs, "entries with `only()`", WithKeys, KeysByEmail);
 }
 
 fn indexes_elsewhere(costs: &mut Costs) {
