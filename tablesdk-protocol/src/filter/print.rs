@@ -4,7 +4,7 @@
 //! percent-encoding for the URL is not done here. Deliberately knows nothing of the limits of the
 //! parser: a tree of any depth prints, without recursion.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::slice;
 
 use super::{Comparison, ComparisonOperator, Filter, PropertyComparison};
@@ -135,12 +135,19 @@ impl fmt::Display for Literal<'_> {
         match &self.0 {
             ValueRef::Binary(bytes) => {
                 f.write_str("X'")?;
-                for byte in bytes.iter() {
-                    for half in [byte >> 4, byte & 0xF] {
-                        // There is one: a half has 4 bits.
-                        let digit = char::from_digit(half.into(), 16).unwrap_or_default();
-                        f.write_char(digit)?;
+                // A value has up to 64 KiB: the formatter is called once for many digits.
+                let digit = |half| match half {
+                    0..=9 => b'0' + half,
+                    _ => b'a' - 10 + half,
+                };
+                let mut digits = [0; 128];
+                for piece in bytes.chunks(digits.len() / 2) {
+                    let (pairs, _) = digits.as_chunks_mut();
+                    for (pair, byte) in pairs.iter_mut().zip(piece) {
+                        *pair = [digit(byte >> 4), digit(byte & 0xF)];
                     }
+                    let printed = digits.get(..2 * piece.len()).unwrap_or_default();
+                    f.write_str(str::from_utf8(printed).map_err(|_| fmt::Error)?)?;
                 }
                 f.write_str("'")
             }
