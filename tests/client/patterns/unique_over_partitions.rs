@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use harness::Subject;
 use tablesdk::{DynamicEntity, ErrorCode, Guid, TableClient, TableEntity, Value};
 
 use super::on_both_transports;
@@ -114,6 +115,64 @@ pub(crate) async fn leave_reservation(table: &TableClient, id: i64, email: &str)
         .insert(&entry)
         .await
         .expect("no other employee has it");
+}
+
+/// An index in the partition beside one in others: both keys begin with a text.
+#[derive(Clone, Debug, TableEntity)]
+#[table(partition_key = "dept_{department}", row_key = "empid_{id:06}")]
+#[table(index(InDepartment, row_key = "name_{name}.{id:06}"))]
+#[table(index(
+    NameOfCompany,
+    partition_key = "name_{department}",
+    row_key = "{name}",
+    unique
+))]
+struct Named {
+    department: String,
+    id: u32,
+    name: String,
+}
+
+#[tokio::test]
+async fn queries_tell_entities_and_entries_apart_by_the_beginnings_of_their_keys() {
+    let subject = Subject::in_process();
+    let table = subject.table().await;
+    let filter = |explanation: tablesdk::query::Explanation| {
+        explanation.filter().map(str::to_owned).unwrap_or_default()
+    };
+    let of_all = table.query::<Employee>().explain().unwrap();
+    assert_eq!(
+        filter(of_all),
+        "PartitionKey ge 'empid_' and PartitionKey lt 'empid`'"
+    );
+    let sales = table
+        .query::<Employee>()
+        .partition(Employee::partition("Sales"));
+    assert_eq!(
+        filter(sales.explain().unwrap()),
+        "PartitionKey eq 'empid_Sales'"
+    );
+    let named = table.query::<Named>().explain().unwrap();
+    let expected = "RowKey ge 'empid_' and RowKey lt 'empid`' and PartitionKey ge 'dept_' and PartitionKey lt 'dept`'";
+    assert_eq!(filter(named), expected);
+    let name = |id, name: &str| Named {
+        department: "Sales".into(),
+        id,
+        name: name.to_owned(),
+    };
+    // Its row key is that of an employee.
+    table.insert(&name(1, "empid_000002")).await.unwrap();
+    assert_eq!(table.query::<Named>().count().await.unwrap(), 1);
+    assert_eq!(table.query::<InDepartment>().count().await.unwrap(), 1);
+    let entries = table.query::<NameOfCompany>().unverified();
+    assert_eq!(entries.count().await.unwrap(), 1);
+    let found = table
+        .get(NameOfCompany::key("Sales", "empid_000002"))
+        .await
+        .unwrap();
+    assert_eq!(found.unwrap().id, 1);
+    assert!(table.repair::<Named>().await.unwrap().is_right());
+    assert_eq!(table.query::<Named>().count().await.unwrap(), 1);
 }
 
 on_both_transports! {
@@ -228,6 +287,18 @@ on_both_transports! {
         let mut other = table.get::<Employee>(conflict.other.clone()).await.unwrap().unwrap();
         other.email = None;
         table.replace(&mut other).await.unwrap();
+        exact(&table).await;
+    }
+
+    async fn one_of_many_clients_gets_a_value(subject: Subject) {
+        let table = subject.table().await;
+        let inserts = (1..=8).map(|id| {
+            let table = table.clone();
+            async move { table.insert(&employee(id, "jones")).await }
+        });
+        let results = futures::future::join_all(inserts).await;
+        let inserted = results.iter().filter(|result| result.is_ok()).count();
+        assert_eq!(inserted, 1, "{results:?}");
         exact(&table).await;
     }
 

@@ -66,7 +66,7 @@ pub struct RepairReport {
     pub orphaned: u64,
     /// The number of entries in other partitions that no entity has, and that were written in the
     /// last hour: their entity may be written in a moment. A repair leaves them as they are, and a
-    /// later one deletes them.
+    /// later one deletes them. Entries of a unique index are deleted at once.
     pub recent: u64,
     /// Entities that do not have their entry in a unique index, because another entity has it. A
     /// repair leaves them as they are: which of the two is to change is for the program to decide.
