@@ -1,6 +1,11 @@
 //! An index with entries in another table: what its entries are at any time, and after a repair,
 //! whatever clients do with either table.
 
+#![allow(
+    clippy::duplicated_attributes,
+    reason = "two indexes of a struct have the same row keys"
+)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
