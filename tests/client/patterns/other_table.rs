@@ -1,7 +1,7 @@
 //! An index with entries in another table: what its entries are at any time, and after a repair,
 //! whatever clients do with either table.
 
-#![allow(
+#![expect(
     clippy::duplicated_attributes,
     reason = "two indexes of a struct have the same row keys"
 )]
