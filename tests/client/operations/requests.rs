@@ -1,13 +1,10 @@
-//! The client's requests, byte for byte, as they arrive by TCP at a server that records them.
+//! The client's requests, byte for byte, as a mock server receives them.
 
-use bytes::Bytes;
-use harness::proxy::{Proxy, Reply, SentRequest, service_response};
-use harness::tcp::TornServer;
-use http::Response;
+use harness::proxy::SERVICE_HEADERS;
 use tablesdk::transport::Backend;
 use tablesdk::{ETag, RetryPolicy, SharedKey, TableClient, TableServiceClient};
-use tablesdk_server::TableServer;
-use tablesdk_server::testing::Op;
+use wiremock::matchers::{any, method};
+use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use crate::Employee;
 
@@ -15,59 +12,36 @@ fn key() -> SharedKey {
     SharedKey::new("acct", "c2VjcmV0").unwrap()
 }
 
-/// A server that gives this response, with its requests, and a client of it.
-struct Recorded {
-    proxy: Proxy,
-    table: TableClient,
-    _listening: TornServer,
-}
-
-async fn responding(response: Response<Bytes>, backend: Backend) -> Recorded {
-    // No request gets through to this server.
-    let proxy = Proxy::new(TableServer::in_process().transport());
-    proxy.choose(move |op| {
-        Reply::Respond(match op {
-            Op::QueryEntities | Op::QueryEntity => empty_page(),
-            _ => response.clone(),
-        })
-    });
-    let listening = TornServer::start(proxy.clone()).await.unwrap();
-    let endpoint = format!("http://{}/acct", listening.address());
-    let service = TableServiceClient::builder(endpoint)
+/// A mock server that gives this response, and a client of it.
+async fn responding(response: ResponseTemplate, backend: Backend) -> (MockServer, TableClient) {
+    let server = MockServer::start().await;
+    let query = ResponseTemplate::new(200).set_body_string(r#"{"value":[]}"#);
+    let mock = Mock::given(method("GET")).respond_with(query);
+    mock.with_priority(9).mount(&server).await;
+    let mock = Mock::given(any()).respond_with(response);
+    mock.with_priority(10).mount(&server).await;
+    let service = TableServiceClient::builder(format!("{}/acct", server.uri()))
         .credential(key())
         .backend(backend)
         .retry(RetryPolicy::none())
         .build();
-    Recorded {
-        proxy,
-        table: service.unwrap().table("People"),
-        _listening: listening,
-    }
+    (server, service.unwrap().table("People"))
 }
 
-fn empty_page() -> Response<Bytes> {
-    let page = Bytes::from_static(br#"{"value":[]}"#);
-    Response::new(page)
-}
-
-fn no_content() -> Response<Bytes> {
+fn no_content() -> ResponseTemplate {
     let etag = "W/\"datetime'2024-03-15T10%3A20%3A30.5Z'\"";
-    let response = service_response(204).header("ETag", etag);
-    response.body(Bytes::new()).unwrap()
-}
-
-fn refused() -> Response<Bytes> {
-    let response = Response::builder().status(403);
-    response.body(Bytes::new()).unwrap()
+    ResponseTemplate::new(204)
+        .append_headers(SERVICE_HEADERS)
+        .insert_header("ETag", etag)
 }
 
 /// Asserts method, path with query, the headers that differ between operations, and the body, of
 /// the only request. The others are as in every request, and the signature is for the method and
 /// the path that were sent.
 async fn assert_sent(backend: Backend, expected: &str, operation: impl AsyncFnOnce(TableClient)) {
-    let recorded = responding(no_content(), backend).await;
-    operation(recorded.table).await;
-    let requests = recorded.proxy.sent();
+    let (server, table) = responding(no_content(), backend).await;
+    operation(table).await;
+    let requests = server.received_requests().await.unwrap();
     let [request] = requests.as_slice() else {
         panic!("{requests:?}")
     };
@@ -77,12 +51,13 @@ async fn assert_sent(backend: Backend, expected: &str, operation: impl AsyncFnOn
     assert_eq!(header("dataserviceversion"), Some("3.0"));
     assert_eq!(header("x-ms-version"), Some("2019-02-02"));
     let content_type = header("content-type").unwrap_or_default();
-    let (path, date) = (path(request), header("x-ms-date").unwrap());
+    let (path, date) = (request.url.path(), header("x-ms-date").unwrap());
     let signed = format!("{}\n\n{content_type}\n{date}\n/acct{path}", request.method);
     let signature = format!("SharedKey acct:{}", key().sign(&signed).expose());
     assert_eq!(header("authorization"), Some(signature.as_str()));
 
-    let mut sent = format!("{} {}\n", request.method, request.url);
+    let query = request.url.query().map(|query| format!("?{query}"));
+    let mut sent = format!("{} {path}{}\n", request.method, query.unwrap_or_default());
     for name in ["content-type", "if-match", "prefer", "x-http-method"] {
         if let Some(value) = header(name) {
             sent += &format!("{name}: {value}\n");
@@ -91,11 +66,7 @@ async fn assert_sent(backend: Backend, expected: &str, operation: impl AsyncFnOn
     assert_eq!(sent + body(request), expected);
 }
 
-fn path(request: &SentRequest) -> &str {
-    request.url.split('?').next().unwrap()
-}
-
-fn body(request: &SentRequest) -> &str {
+fn body(request: &Request) -> &str {
     std::str::from_utf8(&request.body).unwrap()
 }
 
@@ -156,10 +127,10 @@ async fn each_operation_sends_its_own_request() {
 
 #[tokio::test]
 async fn a_batch_to_cosmos_db_has_merges_as_post() {
-    let recorded = responding(no_content(), Backend::Cosmos).await;
-    let batch = recorded.table.batch("O'Hare & co").upsert_merge(&ada());
+    let (server, table) = responding(no_content(), Backend::Cosmos).await;
+    let batch = table.batch("O'Hare & co").upsert_merge(&ada());
     batch.await.unwrap_err();
-    let requests = recorded.proxy.sent();
+    let requests = server.received_requests().await.unwrap();
     assert!(!requests[0].headers.contains_key("x-http-method"));
     let body = body(&requests[0]).to_ascii_lowercase();
     assert!(body.contains("\r\n\r\npost http"), "{body}");
@@ -168,7 +139,7 @@ async fn a_batch_to_cosmos_db_has_merges_as_post() {
 
 #[tokio::test]
 async fn the_debug_output_of_an_action_has_no_values() {
-    let Recorded { table, .. } = responding(no_content(), Backend::Storage).await;
+    let (_server, table) = responding(no_content(), Backend::Storage).await;
     let text = format!(
         "{:?} {:?}",
         table.insert(&ada()),
@@ -181,15 +152,15 @@ async fn the_debug_output_of_an_action_has_no_values() {
 /// The batch is in `tests/wire/stored_forms/marker.http`.
 #[tokio::test]
 async fn exactly_once_cancels_by_its_marker() {
-    let recorded = responding(refused(), Backend::Storage).await;
-    let insert = recorded.table.insert(&Employee::ada()).exactly_once();
+    let (server, table) = responding(ResponseTemplate::new(403), Backend::Storage).await;
+    let insert = table.insert(&Employee::ada()).exactly_once();
     insert.await.unwrap_err();
-    let requests = recorded.proxy.sent();
+    let requests = server.received_requests().await.unwrap();
     // The response is a proxy's: the client tries to cancel by the marker, and reads the entity.
     let [_, marker, read] = requests.as_slice() else {
         panic!("{requests:?}")
     };
-    let sent = (path(marker), read.method.as_str());
+    let sent = (marker.url.path(), read.method.as_str());
     assert_eq!(sent, ("/acct/People()", "GET"));
     let marker = body(marker);
     let start = r#"{"PartitionKey":"Sales","RowKey":"~tablesdk.once."#;
