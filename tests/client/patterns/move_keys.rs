@@ -1,7 +1,8 @@
 //! Moves to another key: what is written, what stays, and what is sent.
 
+use futures::stream;
 use harness::client;
-use harness::company::indexed::{ByEmail, Employee as Indexed, checked};
+use harness::company::indexed::{ByEmail, Employee as Indexed, checked, rows};
 use tablesdk::action::CurrentState;
 use tablesdk::{DynamicEntity, ErrorCode, ErrorKind, TableClient};
 use tablesdk_server::TableServer;
@@ -177,6 +178,106 @@ on_both_transports! {
         assert_eq!((error.is_conflict(), error.index()), (true, Some("ByEmail")), "{error}");
         assert_eq!(checked(&table).await.len(), 2);
         assert!(table.get(Indexed::key("Sales", 1)).await.unwrap().is_some());
+    }
+
+    async fn a_query_is_moved_to_another_partition_in_batches(subject: Subject) {
+        let (table, _) = tables(&subject.service).await;
+        let entities = || (0..250).map(|id| {
+            DynamicEntity::new("Sales", format!("{id:03}")).with("version", i64::from(id)).with("Badge", 7)
+        });
+        assert!(table.bulk().insert(stream::iter(entities())).await.unwrap().is_success());
+        let late = || table.query::<Plain>().filter(|e| e.version.ge(50)).select(|e| e.id);
+        let to_legal = |e: &mut Plain| e.department = "Legal".into();
+        let dry = late().move_keys(to_legal).dry_run().await.unwrap();
+        assert_eq!((dry.progress().read, dry.progress().requests), (200, 0));
+        let mut moved = 0;
+        let run = late().move_keys(to_legal).concurrency(1).progress(|it| moved = it.written);
+        let report = run.await.unwrap();
+        assert!(report.is_success(), "{report:?}");
+        // Batches of 99 inserts, and batches of as many deletes.
+        assert_eq!((report.progress().written, report.progress().requests), (200, 6));
+        assert_eq!(moved, 200);
+        let legal = table.query::<DynamicEntity>().partition("Legal").values().collect().await.unwrap();
+        let expected: Vec<_> = entities().skip(50).collect();
+        assert_eq!(legal.len(), 200);
+        assert!(legal.iter().zip(&expected).all(|(found, expected)| {
+            found.row_key() == expected.row_key() && found.properties() == expected.properties()
+        }));
+        let again = table.query::<Plain>().move_keys(to_legal).await.unwrap();
+        assert_eq!((again.progress().written, again.progress().skipped), (50, 200));
+        assert_eq!(table.query::<Plain>().partition("Legal").count().await.unwrap(), 250);
+        assert_eq!(table.query::<DynamicEntity>().count().await.unwrap(), 250, "no marker is left");
+    }
+
+    async fn a_query_moves_each_entity_once_although_it_finds_it_again(subject: Subject) {
+        let (table, _) = tables(&subject.service).await;
+        let entities = (0..250).map(|id| Plain::new(&format!("{id:03}"), id));
+        assert!(table.bulk().insert(stream::iter(entities)).await.unwrap().is_success());
+        let sales = table.query::<Plain>().partition("Sales").page_size(20);
+        let run = sales.move_keys(|e| e.id.insert(0, 'x')).concurrency(1);
+        let report = run.await.unwrap();
+        // A transaction has at most 50 entities; fewer where the run waits for the next page.
+        let progress = report.progress();
+        assert_eq!((progress.written, progress.read, progress.skipped), (250, 250, 0));
+        assert!(progress.requests >= 5, "{progress:?}");
+        let found = table.query::<Plain>().values().collect().await.unwrap();
+        assert_eq!(found.len(), 250);
+        assert!(found.iter().all(|e| e.id == format!("x{:03}", e.version)));
+    }
+
+    async fn what_cannot_be_moved_stays_and_is_reported(subject: Subject) {
+        let (table, _) = tables(&subject.service).await;
+        for id in 0..120 {
+            table.insert(&Plain::new(&format!("{id:03}"), id)).await.unwrap();
+        }
+        let there = |id: i64, version| Plain { department: "Legal".into(), ..Plain::new(&format!("{id:03}"), version) };
+        // As a run leaves it that ended in between, and entities of others.
+        for id in 10..20 {
+            table.insert(&there(id, id)).await.unwrap();
+        }
+        for id in [3, 110] {
+            table.insert(&there(id, -1)).await.unwrap();
+        }
+        let sales = || table.query::<Plain>().partition("Sales");
+        let to_legal = |e: &mut Plain| {
+            e.department = "Legal".into();
+            if e.version == 50 {
+                e.id = "5/0".into();
+            }
+        };
+        let report = sales().move_keys(to_legal).await.unwrap();
+        assert_eq!((report.progress().written, report.progress().failed), (117, 3), "{report:?}");
+        let mut failed: Vec<_> = report.failures().iter().map(|it| {
+            (it.key().unwrap().row_key().as_str(), it.error().kind(), it.is_outcome_unknown())
+        }).collect();
+        failed.sort_unstable_by_key(|it| it.0);
+        let service = ErrorKind::Service;
+        assert_eq!(failed, [("003", service, false), ("050", ErrorKind::Input, false), ("110", service, false)]);
+        assert!(report.failures().iter().all(|it| it.key().unwrap().partition_key().as_str() == "Sales"));
+        assert_eq!(sales().count().await.unwrap(), 3);
+        let report = sales().move_keys(|e| e.department = "Legal".into()).overwrite().await.unwrap();
+        assert_eq!((report.progress().written, report.progress().failed), (3, 0));
+        let legal = table.query::<Plain>().values().collect().await.unwrap();
+        assert!(legal.len() == 120 && legal.iter().all(|e| e.id == format!("{:03}", e.version)));
+    }
+
+    async fn entities_of_a_query_move_with_their_entries(subject: Subject) {
+        let (table, _) = tables(&subject.service).await;
+        for id in 1..=60 {
+            let email = format!("{id}@contoso.com");
+            table.insert(&Indexed::new(id, "Jones", Some(&email))).await.unwrap();
+        }
+        let sales = || table.query::<Indexed>().partition("Sales");
+        let report = sales().move_keys(|e| e.id += 100).await.unwrap();
+        assert_eq!(report.progress().written, 60, "{report:?}");
+        let found = checked(&table).await;
+        assert!(found.len() == 60 && found.iter().all(|e| e.id > 100));
+        let report = sales().move_keys(|e| e.department = "Legal".into()).await.unwrap();
+        assert_eq!(report.progress().written, 60, "{report:?}");
+        assert_eq!(rows(&table).await.len(), 0);
+        let entries = table.query::<ByEmail>().partition("Legal").count().await.unwrap();
+        assert_eq!(entries, 60);
+        assert!(table.repair::<Indexed>().await.unwrap().is_right());
     }
 
     async fn a_key_that_breaks_a_rule_is_refused_before_anything_is_sent(subject: Subject) {

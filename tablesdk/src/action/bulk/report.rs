@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tablesdk_protocol::EntityKey;
 
@@ -38,6 +39,9 @@ pub struct BulkProgress {
     pub missing: u64,
     /// To be deleted or moved only if unchanged, but changed. They stay.
     pub changed: u64,
+    /// Found with the key that the run would give them, and left as they are. They are not in
+    /// [`read`](Self::read).
+    pub skipped: u64,
     /// Failed.
     pub failed: u64,
     /// Requests that were sent: batches, and single changes after a batch was rejected. An entity
@@ -278,6 +282,8 @@ pub(crate) struct ReportBuilder {
     /// Indexes that were read and are not done: packed, in flight, or failed in a way that a retry
     /// may mend.
     pending: BTreeSet<u64>,
+    /// How many entities the input has left out.
+    skipped: Arc<AtomicU64>,
 }
 
 impl ReportBuilder {
@@ -290,7 +296,13 @@ impl ReportBuilder {
             },
             failures: Vec::new(),
             pending: BTreeSet::new(),
+            skipped: Arc::default(),
         }
+    }
+
+    /// Adds the counter of the entities that the input leaves out.
+    pub(crate) fn counting(self, skipped: Arc<AtomicU64>) -> Self {
+        Self { skipped, ..self }
     }
 
     pub(crate) fn read(&mut self, index: u64) {
@@ -331,6 +343,7 @@ impl ReportBuilder {
     /// The counts, when everything before `next` was read.
     pub(crate) fn progress(&mut self, next: u64) -> &BulkProgress {
         self.progress.resume_at = self.pending.first().copied().unwrap_or(next);
+        self.progress.skipped = self.skipped.load(Ordering::Relaxed);
         &self.progress
     }
 

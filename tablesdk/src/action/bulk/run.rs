@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::task::Poll;
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _, empty};
@@ -32,6 +33,8 @@ pub(crate) struct BulkRun<'a> {
     pub(crate) max_failures: usize,
     /// The index of the input to begin at.
     pub(crate) first: u64,
+    /// How many entities the input has left out.
+    pub(crate) skipped: Arc<AtomicU64>,
     pub(crate) progress: Box<dyn FnMut(&BulkProgress) + Send + 'a>,
 }
 
@@ -55,6 +58,7 @@ impl<'a> BulkRun<'a> {
             buffer: 10_000,
             max_failures: 1_000,
             first: 0,
+            skipped: Arc::default(),
             progress: Box::new(|_| {}),
         }
     }
@@ -100,7 +104,7 @@ impl<'a> BulkRun<'a> {
             return self.count().await;
         }
         let (verb, first, concurrency) = (self.verb, self.first, self.concurrency);
-        let mut report = ReportBuilder::new(first);
+        let mut report = ReportBuilder::new(first).counting(Arc::clone(&self.skipped));
         let sizes = Sizes::new(self.table.clone(), verb);
         let mut packer = Packer::new(sizes, self.batch_size, self.buffer, BUFFER_BYTES);
         let mut in_flight = FuturesUnordered::new();
@@ -196,7 +200,7 @@ impl<'a> BulkRun<'a> {
     }
 
     async fn count(mut self) -> Result<BulkReport, BulkError> {
-        let mut report = ReportBuilder::new(0);
+        let mut report = ReportBuilder::new(0).counting(Arc::clone(&self.skipped));
         let mut count = 0;
         loop {
             match self.inputs.next().await {

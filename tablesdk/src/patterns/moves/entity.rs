@@ -127,6 +127,11 @@ impl Moving {
         self.inserted.key != self.deleted.key
     }
 
+    /// Returns true if both keys are in one partition.
+    pub(super) fn is_within(&self) -> bool {
+        self.inserted.key.partition_key() == self.deleted.key.partition_key()
+    }
+
     /// Returns true if an ETag of the source is that of the version.
     pub(super) fn is_version(&self, etag: &ETag) -> bool {
         matches!(&self.if_match, IfMatch::ETag(version) if is_same_version(version, etag))

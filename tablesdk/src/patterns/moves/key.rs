@@ -93,7 +93,7 @@ impl<'e, E: WritableEntity> MoveKey<'e, E> {
             let moving = moving::<E>(&found, content, rest, entity, &to).map_err(failed)?;
             let body = moving.inserted.body.clone();
             let riders_over = |there: &CurrentEntity| riders_over::<E>(there, &body);
-            if to.partition_key() == from.partition_key() {
+            if moving.is_within() {
                 move_together(&table, &moving, overwrite, &riders_over).await?
             } else {
                 move_version(&table, &table, &moving, overwrite, &riders_over).await?

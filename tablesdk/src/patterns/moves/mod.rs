@@ -1,19 +1,22 @@
-//! Moves of entities into another table, which may be in another account: one by one, and all that
-//! a query finds.
+//! Moves of entities into another table, which may be in another account, and to other keys: one by
+//! one, and all that a query finds.
 //!
-//! [`TableClient::move_to`] moves one entity, and [`QueryEntities::move_to`] moves many, several
-//! batches at a time. An entity is never in neither table. [The guide to
-//! archives](crate::guide::archive) shows when to use it.
+//! [`TableClient::move_to`] and [`TableClient::move_key`] move one entity;
+//! [`QueryEntities::move_to`] and [`QueryEntities::move_keys`] move many, several batches at a time.
+//! An entity is never in neither place. The guides to [archives](crate::guide::archive) and
+//! [keys](crate::guide::changing_keys) show when to use them.
 
 mod all;
 mod entity;
 mod key;
+mod keys;
 mod together;
 
 pub use all::MoveAll;
 pub use entity::MoveEntity;
 pub(crate) use entity::is_same_version;
 pub use key::MoveKey;
+pub use keys::MoveKeys;
 
 use crate::action::QueryEntities;
 use crate::client::TableClient;
@@ -159,5 +162,51 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     pub fn move_to<'a>(self, target: &TableClient) -> MoveAll<'a> {
         const { check_not_encrypted::<E>() }
         MoveAll::new(self, target.table().clone())
+    }
+
+    /// Moves the entities that the query finds to the keys that a closure gives them, in batches,
+    /// several at a time: how a table gets new keys. An entity that was changed since the query
+    /// found it stays, and is counted as [changed](crate::action::BulkProgress::changed).
+    ///
+    /// Each entity is moved as [`TableClient::move_key`] moves one: with all its properties, its
+    /// entries of [indexes](derive@crate::TableEntity#index) and its
+    /// [copies](derive@crate::TableEntity#copy), and never under neither key. The closure may
+    /// change other properties, too. An entity whose key it does not change is left as it is, and
+    /// counted as [skipped](crate::action::BulkProgress::skipped).
+    ///
+    /// The query may find an entity again that the run has moved further on in the order of keys:
+    /// the closure is not called for it. The run keeps the keys of these entities in memory.
+    ///
+    /// After an error or the end of the program, some entities are under both keys, and the same
+    /// run can be started again, if the closure leaves the key of an entity that was moved as it
+    /// is.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/employees.md")]
+    /// # for id in ["1", "2", "3"] {
+    /// #     table.insert(&Employee::new("Sales", id, "Ada")).await?;
+    /// # }
+    /// let all = || table.query::<Employee>();
+    /// let report = all().move_keys(|e| e.department = "Legal".to_owned()).concurrency(4).await?;
+    /// assert_eq!((report.progress().written, report.progress().skipped), (3, 0));
+    ///
+    /// let again = all().move_keys(|e| e.department = "Legal".to_owned()).dry_run().await?;
+    /// assert_eq!((again.progress().read, again.progress().skipped), (0, 3));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`BulkError`](crate::action::BulkError) when the query fails, or when the run ends early. An
+    /// entity whose new key is not valid, or is that of another entity, is a
+    /// [failure](crate::action::BulkReport::failures) under its former key;
+    /// [`overwrite`](MoveKeys::overwrite) replaces the other entity.
+    pub fn move_keys<'a>(self, change: impl FnMut(&mut E) + Send + 'a) -> MoveKeys<'a>
+    where
+        E: WritableEntity,
+    {
+        const { check_not_encrypted::<E>() }
+        MoveKeys::new(self, change)
     }
 }

@@ -35,6 +35,10 @@ fn is_indexed(name: &str) -> bool {
     name.starts_with("indexed")
 }
 
+fn is_all(name: &str) -> bool {
+    name.contains("all ")
+}
+
 /// The key to which a write moves the entity `1.0` of `Sales`.
 fn target(name: &str) -> (&'static str, u32) {
     if name.contains("within") {
@@ -74,8 +78,11 @@ impl Scenario for Keys {
         done("between"),
         done("between, where it is"),
         done("between, over another"),
+        done("all within"),
+        done("all between"),
         done("indexed within"),
         done("indexed between"),
+        done("indexed, all between"),
     ];
     const STEPS: u32 = 60;
 
@@ -84,6 +91,14 @@ impl Scenario for Keys {
         match before {
             Before::Write(name) if is_indexed(name) => {
                 table.insert(&employee("Sales", 1, "Jones")).await.unwrap();
+                if is_all(name) {
+                    table.insert(&employee("Sales", 2, "Smith")).await.unwrap();
+                }
+            }
+            Before::Write(name) if is_all(name) => {
+                for which in 0..IDS.len() {
+                    table.insert(&plain("Sales", which, 0, 7)).await.unwrap();
+                }
             }
             Before::Write(name) => {
                 table.insert(&plain("Sales", 0, 0, 7)).await.unwrap();
@@ -113,6 +128,26 @@ impl Scenario for Keys {
 
     async fn write(&self, table: &mut TableClient, name: &str) -> Outcome {
         let (department, number) = target(name);
+        if is_all(name) {
+            let report = if is_indexed(name) {
+                let sales = table.query::<Employee>().partition("Sales");
+                sales.move_keys(|e| e.department = "Legal".into()).await
+            } else {
+                let sales = table.query::<Plain>().partition("Sales");
+                let moved = sales.move_keys(|e| {
+                    e.department = department.to_owned();
+                    e.id.truncate(2);
+                    e.id += &number.to_string();
+                });
+                moved.await
+            };
+            let report = match report {
+                Ok(report) => report,
+                Err(error) => return Err(error.error().expect("a request failed").into()),
+            };
+            let first = report.failures().first();
+            return first.map_or(Ok(()), |failure| Err(failure.error().into()));
+        }
         if is_indexed(name) {
             if let Some(mut found) = table.get(Employee::key("Sales", 1)).await? {
                 found.department = department.to_owned();
@@ -134,6 +169,16 @@ impl Scenario for Keys {
 
     async fn is_done(&self, table: &mut TableClient, name: &str) -> Option<bool> {
         let (department, number) = target(name);
+        if is_all(name) {
+            let is_done = if is_indexed(name) {
+                indexed(table).await == [("Legal".to_owned(), 1), ("Legal".to_owned(), 2)]
+            } else {
+                let moved = (0..IDS.len()).map(|which| plain(department, which, number, 7));
+                found(table).await == moved.collect::<Vec<_>>()
+            };
+            // One that failed may have moved some of them.
+            return is_done.then_some(true);
+        }
         Some(if is_indexed(name) {
             indexed(table).await == [(department.to_owned(), 1 + number)]
         } else {
@@ -147,7 +192,8 @@ impl Scenario for Keys {
             return none_missing(table).await;
         }
         let (least, ids) = match self.before {
-            Before::Write(_) => ([7; 3], &IDS[..1]),
+            Before::Write(name) if !is_all(name) => ([7; 3], &IDS[..1]),
+            Before::Write(_) => ([7; 3], &IDS[..]),
             Before::History => (*self.latest.borrow(), &IDS[..]),
         };
         let found = found(table).await;
@@ -194,7 +240,17 @@ impl Scenario for Keys {
             found.version += 1;
             version = Some(found.version);
         }
-        match rng.u8(..4) {
+        match rng.u8(..5) {
+            4 => {
+                // The failures of single entities are those of rivals or of faults.
+                let department = rng.choice(DEPARTMENTS).expect("there are three");
+                let all = table.query::<Plain>();
+                drop(
+                    all.move_keys(|e| e.department = department.to_owned())
+                        .await,
+                );
+                return Ok(());
+            }
             0 => drop(table.replace(&mut found).await?),
             1 => {
                 found.id = format!("{}.{}", IDS[which], rng.u32(..3));
