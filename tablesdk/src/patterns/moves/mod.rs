@@ -1,9 +1,9 @@
 //! Moves of entities into another table, which may be in another account, and to other keys: one by
 //! one, and all that a query finds.
 //!
-//! [`TableClient::move_to`] and [`TableClient::move_key`] move one entity;
-//! [`QueryEntities::move_to`] and [`QueryEntities::move_keys`] move many, several batches at a time.
-//! An entity is never in neither place. The guides to [archives](crate::guide::archive) and
+//! [`TableClient::move_to`] and [`TableClient::move_key`] move one entity, and
+//! [`QueryEntities::move_to`] and [`QueryEntities::move_keys`] move many, several batches at a
+//! time. An entity is never in neither place. The guides to [archives](crate::guide::archive) and
 //! [keys](crate::guide::changing_keys) show when to use them.
 
 mod all;
