@@ -334,4 +334,19 @@ on_both_transports! {
         assert!(error.is_conflict() && error.index().is_none(), "{error}");
         assert_eq!(rows(&table).await, before, "nothing was written");
     }
+
+    async fn bulk_runs_leave_room_for_the_ticket(subject: Subject) {
+        let table = subject.table().await;
+        let all = (0..150).map(|id| employee(id, &format!("{id}@contoso.com")));
+        let report = table.bulk().insert(futures::stream::iter(all)).await.unwrap();
+        assert_eq!((report.progress().written, report.progress().requests), (150, 2), "{report:?}");
+        exact(&table).await;
+
+        // What keeps its entry needs none.
+        let stored = table.query::<Employee>().collect().await.unwrap();
+        let kept = stored.into_iter().map(|mut it| { it.age += 1; it });
+        let report = table.bulk().replace(futures::stream::iter(kept)).await.unwrap();
+        assert_eq!((report.progress().written, report.progress().requests), (150, 2), "{report:?}");
+        exact(&table).await;
+    }
 }

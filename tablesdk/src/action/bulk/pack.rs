@@ -86,6 +86,8 @@ struct Open {
     shared: Keys,
     /// The number of changes in the request.
     changes: usize,
+    /// True if the riders of some changes have added one to the request.
+    has_added: bool,
     bytes: usize,
     /// The size of the request: exact, or an upper bound.
     size: usize,
@@ -142,6 +144,7 @@ impl<M: Measure> Packer<M> {
                 keys: Keys::new(),
                 shared: Keys::new(),
                 changes: 0,
+                has_added: false,
                 bytes: 0,
                 size: frame,
                 is_exact: true,
@@ -158,6 +161,10 @@ impl<M: Measure> Packer<M> {
             if place == Place::Shared {
                 open.shared.insert(key);
             }
+        }
+        if !open.has_added && item.riders.add_change() {
+            open.has_added = true;
+            open.changes += 1;
         }
         open.items.push(item);
         open.bytes += bytes;
@@ -176,7 +183,8 @@ impl<M: Measure> Packer<M> {
         let Some(open) = self.open.get_mut(item.key.partition_key()) else {
             return true;
         };
-        let mut changes = open.changes;
+        let is_added = !open.has_added && item.riders.add_change();
+        let mut changes = open.changes + usize::from(is_added);
         for (key, place) in keys {
             if !open.keys.contains(&key) {
                 changes += usize::from(place != Place::Other);

@@ -27,6 +27,11 @@ pub(crate) trait Ride: Any + Send + Sync + fmt::Debug {
     /// Shows each entity that the rider also writes.
     fn also_writes(&self, _see: &mut dyn FnMut(AlsoWritten<'_>)) {}
 
+    /// Returns true if the request has one change more, however many of its changes require that.
+    fn adds_change(&self) -> bool {
+        false
+    }
+
     /// Returns true if a batch is committed for the rider alone.
     fn is_committed_alone(&self) -> bool {
         false
@@ -139,6 +144,12 @@ impl Riders {
     /// Shows each entity that the riders also write.
     pub(crate) fn also_written(&self, mut see: impl FnMut(AlsoWritten<'_>)) {
         self.iter().for_each(|rider| rider.also_writes(&mut see));
+    }
+
+    /// Returns true if the request has one change more than its changes and what is
+    /// [also written](Self::also_written).
+    pub(crate) fn add_change(&self) -> bool {
+        self.iter().any(Ride::adds_change)
     }
 
     /// Returns true if a rider writes the entity with that key, and no other change may.

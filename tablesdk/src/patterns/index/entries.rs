@@ -27,7 +27,6 @@ use crate::action::extend::ride::{Commit, ETags, Layer, Next};
 use crate::action::refusal::refused;
 use crate::action::write::change::{ChangeKind, EntityChange};
 use crate::action::write::encoded::EncodedEntity;
-use crate::action::write::keep_marker::KeepMarker;
 use crate::error::Error;
 use crate::patterns::order;
 use crate::pipeline::OperationRun;
@@ -190,10 +189,10 @@ async fn commit_with_entries(
         let error = run.annotate(Error::input(EntryProblem::Twice { label, row_key }));
         return Err(error.with_batch_index(position));
     }
-    let with_entries = count + certain + usize::from(elsewhere.needs_ticket());
-    check_count(run, count, with_entries, commit.exactly_once)?;
+    let tickets = usize::from(elsewhere.needs_ticket());
+    check_count(run, commit, tickets, certain)?;
     if elsewhere.is_empty() {
-        return together(run, commit, slots, next).await;
+        return together(run, commit, None, slots, next).await;
     }
     let mut round = 0;
     loop {
@@ -202,7 +201,7 @@ async fn commit_with_entries(
         let slots = slots_of(commit.changes)?;
         let ticket = elsewhere.ticket();
         let has_ticket = ticket.is_some();
-        let error = match with_ticket(run, commit, ticket, slots, next).await {
+        let error = match together(run, commit, ticket, slots, next).await {
             Ok(etags) => {
                 elsewhere.complete(run).await;
                 return Ok(etags);
@@ -235,42 +234,17 @@ async fn commit_with_entries(
     }
 }
 
-/// Writes the entities together with the delete of the ticket.
-async fn with_ticket(
-    run: &mut OperationRun<'_>,
-    commit: Commit<'_>,
-    ticket: Option<EntityChange>,
-    slots: Vec<Slot>,
-    next: Next<'_>,
-) -> Result<ETags, Error> {
-    let Some(ticket) = ticket else {
-        return together(run, commit, slots, next).await;
-    };
-    let count = commit.changes.len();
-    let mut changes = commit.changes.to_vec();
-    changes.push(ticket);
-    let commit = Commit {
-        changes: &changes,
-        ..commit
-    };
-    let mut etags = together(run, commit, slots, next).await?;
-    etags.truncate(count);
-    Ok(etags)
-}
-
-/// Writes the entities and their entries in the same partition, in one transaction.
+/// Writes the entities and their entries in the same partition, in one transaction with the delete
+/// of the ticket. The index in an error of the ticket is that after the entities.
 async fn together(
     run: &mut OperationRun<'_>,
     commit: Commit<'_>,
+    ticket: Option<EntityChange>,
     mut slots: Vec<Slot>,
     next: Next<'_>,
 ) -> Result<ETags, Error> {
-    let Commit {
-        table,
-        changes,
-        exactly_once,
-        ..
-    } = commit;
+    let Commit { table, changes, .. } = commit;
+    let tickets = usize::from(ticket.is_some());
     let read_first = slots.iter_mut().filter(|slot| slot.is_read_first());
     let read_first: Vec<&mut Slot> = read_first.collect();
     let keys = read_first.iter().map(|slot| slot.key.clone()).collect();
@@ -285,6 +259,7 @@ async fn together(
     loop {
         round += 1;
         let mut all = changes.to_vec();
+        all.extend(ticket.clone());
         let mut written = Vec::new();
         for (position, slot) in slots.iter().enumerate() {
             if let Some(change) = slot.change(table) {
@@ -292,7 +267,7 @@ async fn together(
                 all.push(change);
             }
         }
-        check_count(run, changes.len(), all.len(), exactly_once)?;
+        check_count(run, commit, tickets, written.len())?;
         let with_entries = Commit {
             changes: &all,
             ..commit
@@ -305,7 +280,8 @@ async fn together(
             Err(error) => error,
         };
         let of_entry = error.batch_index().and_then(|index| {
-            let position = written.get(index.checked_sub(changes.len())?)?;
+            let first = changes.len() + tickets;
+            let position = written.get(index.checked_sub(first)?)?;
             slots.get_mut(*position)
         });
         let Some(slot) = of_entry else {
@@ -338,19 +314,28 @@ async fn together(
     }
 }
 
+/// Refuses more changes than a transaction has.
 fn check_count(
     run: &OperationRun<'_>,
-    changes: usize,
-    with_entries: usize,
-    exactly_once: Option<KeepMarker>,
+    commit: Commit<'_>,
+    tickets: usize,
+    entries: usize,
 ) -> Result<(), Error> {
-    let max = BATCH_CHANGES_MAX - usize::from(exactly_once.is_some());
+    let changes = commit.changes.len();
+    let max = BATCH_CHANGES_MAX - usize::from(commit.exactly_once.is_some());
+    let with_entries = changes + entries + tickets;
     if with_entries <= max {
         return Ok(());
     }
+    let with = if tickets == 0 {
+        "the entries of their indexes and their copies"
+    } else {
+        "the entries of their indexes, their copies, and the ticket of a unique index in other partitions"
+    };
     let problem = EntryProblem::Count {
         changes,
         with_entries,
+        with,
         max,
     };
     Err(run.annotate(Error::input(problem)))
@@ -540,11 +525,12 @@ fn is_changed(changes: &[EntityChange], entity: &EntityKey) -> bool {
 #[derive(Clone, Debug, thiserror::Error)]
 enum EntryProblem {
     #[error(
-        "a batch has at most {max} changes, and these {changes} are {with_entries} with the entries of their indexes and their copies"
+        "a batch has at most {max} changes, and these {changes} are {with_entries} with {with}"
     )]
     Count {
         changes: usize,
         with_entries: usize,
+        with: &'static str,
         max: usize,
     },
     #[error(

@@ -97,6 +97,14 @@ impl Ride for EntryRider {
         Some(self.layer)
     }
 
+    /// That of the ticket.
+    fn adds_change(&self) -> bool {
+        self.iter().any(|entry| {
+            let after = entry.after.as_ref().map(|after| &after.key);
+            entry.index.is_reserved() && after.is_some() && after != entry.before.as_ref()
+        })
+    }
+
     fn also_writes(&self, see: &mut dyn FnMut(AlsoWritten<'_>)) {
         for entry in self.iter() {
             let place = match entry.index {
