@@ -135,7 +135,7 @@ impl Scenario for Keys {
             } else {
                 let sales = table.query::<Plain>().partition("Sales");
                 let moved = sales.move_keys(|e| {
-                    e.department = department.to_owned();
+                    e.department = department.into();
                     e.id.truncate(2);
                     e.id += &number.to_string();
                 });
@@ -150,14 +150,14 @@ impl Scenario for Keys {
         }
         if is_indexed(name) {
             if let Some(mut found) = table.get(Employee::key("Sales", 1)).await? {
-                found.department = department.to_owned();
+                found.department = department.into();
                 found.id += number;
                 table.move_key(&mut found).await?;
             }
             return Ok(());
         }
         if let Some(mut found) = table.get(Plain::key("Sales", "1.0")).await? {
-            found.department = department.to_owned();
+            found.department = department.into();
             found.id = format!("1.{number}");
             let run = table.move_key(&mut found);
             let over = name.ends_with("another");
@@ -245,10 +245,7 @@ impl Scenario for Keys {
                 // The failures of single entities are those of rivals or of faults.
                 let department = rng.choice(DEPARTMENTS).expect("there are three");
                 let all = table.query::<Plain>();
-                drop(
-                    all.move_keys(|e| e.department = department.to_owned())
-                        .await,
-                );
+                drop(all.move_keys(|e| e.department = department.into()).await);
                 return Ok(());
             }
             0 => drop(table.replace(&mut found).await?),
@@ -257,7 +254,7 @@ impl Scenario for Keys {
                 table.move_key(&mut found).await?;
             }
             _ => {
-                found.department = rng.choice(DEPARTMENTS).expect("there are three").to_owned();
+                found.department = rng.choice(DEPARTMENTS).expect("there are three").into();
                 table.move_key(&mut found).await?;
             }
         }
