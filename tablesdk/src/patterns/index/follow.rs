@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::ready;
+use std::marker::PhantomData;
 use std::pin::pin;
 
 use futures_core::Stream;
@@ -146,15 +147,19 @@ debug_by_fields!(UnverifiedEntry<I> { get });
 /// Reads the entities that have the entries of an index which a query finds. See
 /// [`QueryEntities::follow`](crate::action::QueryEntities::follow).
 #[must_use = "a query does nothing until it is read"]
-pub struct FollowEntries<I> {
-    query: QueryEntities<I>,
+pub struct FollowEntries<I, Q = QueryEntities<I>> {
+    pub(super) query: Q,
+    entry: PhantomData<fn() -> I>,
+}
+
+impl<I, Q> FollowEntries<I, Q> {
+    pub(super) const fn new(query: Q) -> Self {
+        let entry = PhantomData;
+        Self { query, entry }
+    }
 }
 
 impl<I: IndexEntry> FollowEntries<I> {
-    pub(crate) const fn new(query: QueryEntities<I>) -> Self {
-        Self { query }
-    }
-
     /// The entities as a stream, in the order of their entries; up to eight are read at a time. The
     /// stream yields an error for an entry or an entity that cannot be read, and continues. Any
     /// other error ends it.
@@ -226,7 +231,22 @@ impl<I: IndexEntry> FollowEntries<I> {
     /// The query of the entries, and how their entities are read.
     fn into_entries(self) -> (QueryEntities<I, Unverified<Whole<I>>>, Follow) {
         let mut query = self.query;
-        let follow = Follow {
+        let follow = Follow::of(&mut query);
+        (query.unverified(), follow)
+    }
+}
+
+/// How the entities of entries are read.
+pub(super) struct Follow {
+    table: Table,
+    left_out: LeftOut,
+    skip: Option<Skip>,
+}
+
+impl Follow {
+    /// Reads the entities that a query of entries finds. The query then finds all of these.
+    pub(super) fn of<I: IndexEntry>(query: &mut QueryEntities<I>) -> Self {
+        let follow = Self {
             table: query.table.clone(),
             left_out: query.left_out,
             skip: query.skip.clone(),
@@ -235,20 +255,11 @@ impl<I: IndexEntry> FollowEntries<I> {
         if I::SCHEMA.is_elsewhere() {
             query.left_out = LeftOut::HIDING;
         }
-        (query.unverified(), follow)
+        follow
     }
-}
 
-/// How the entities of entries are read.
-struct Follow {
-    table: Table,
-    left_out: LeftOut,
-    skip: Option<Skip>,
-}
-
-impl Follow {
     /// The entities that have the entries, in their order.
-    fn all<I: IndexEntry>(
+    pub(super) fn all<I: IndexEntry>(
         self,
         entries: impl Stream<Item = Result<Stored<I>, Error>> + Send,
     ) -> impl Stream<Item = Result<Stored<I::Entity>, Error>> + Send {
@@ -280,7 +291,7 @@ impl Follow {
         })
     }
 
-    async fn page<I: IndexEntry>(
+    pub(super) async fn page<I: IndexEntry>(
         self,
         entries: Page<Stored<I>>,
     ) -> Result<Page<Stored<I::Entity>>, Error> {
@@ -301,7 +312,7 @@ impl Follow {
     }
 }
 
-impl<I> fmt::Debug for FollowEntries<I> {
+impl<I, Q> fmt::Debug for FollowEntries<I, Q> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FollowEntries").finish_non_exhaustive()
     }

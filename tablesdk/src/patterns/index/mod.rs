@@ -14,6 +14,7 @@ pub(crate) mod entry;
 mod event;
 mod follow;
 pub(crate) mod indexes;
+mod parallel;
 mod part;
 mod read;
 mod repair;

@@ -2,4 +2,5 @@
 
 mod bulk;
 mod cells;
+mod entries;
 mod table;
