@@ -18,7 +18,7 @@ use super::write::encoded::EncodedEntity;
 use super::write::keep_marker::KeepMarker;
 use super::write::own_copies::{Next, OwnCopies, unchanged};
 use super::write::unmodelled::{left_as_is, unmodelled};
-use crate::entity::{EntityError, Stored, WritableEntity};
+use crate::entity::{EntityError, Stored, WritableEntity, is_same_version};
 use crate::error::{ClosureError, CurrentState, Error};
 use crate::pipeline::{Effect, OperationRun, Table};
 
@@ -263,7 +263,8 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
     }
 
     fn is_other_version(&self, found: &RawEntity) -> bool {
-        self.version().is_some_and(|etag| found.etag != *etag)
+        self.version()
+            .is_some_and(|etag| !is_same_version(&found.etag, etag))
     }
 
     /// Returns true if the error shows that another client has written the entity since it was

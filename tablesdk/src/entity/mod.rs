@@ -58,7 +58,7 @@ pub(crate) use json::JsonField;
 pub(crate) use properties::Properties;
 pub(crate) use property::PropertyValue;
 pub(crate) use reader::{key_text, value_of};
-pub(crate) use stored::{Stored, check_unchanged, read_key};
+pub(crate) use stored::{Stored, check_unchanged, is_same_version, read_key};
 pub(crate) use traits::{TableEntity, WritableEntity};
 pub(crate) use variant::{EntityVariant, VariantAccess};
 pub(crate) use variants::VariantRows;

@@ -194,6 +194,15 @@ impl<E: WritableEntity> Stored<E> {
     }
 }
 
+/// Returns true if two ETags are of one version. An ETag of a page may be made of the timestamp,
+/// and have another spelling than the ETag of an entity that was read alone.
+pub(crate) fn is_same_version(one: &ETag, other: &ETag) -> bool {
+    one == other
+        || one
+            .timestamp()
+            .is_some_and(|at| other.timestamp() == Some(at))
+}
+
 /// Refuses a value with another key than that of the stored entity.
 pub(crate) fn check_unchanged(stored: &EntityKey, now: &EntityKey) -> Result<(), EntityError> {
     let (stored, value, part) = if now.partition_key() != stored.partition_key() {

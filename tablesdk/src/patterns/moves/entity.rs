@@ -30,7 +30,7 @@ use crate::action::write::keep_marker::KeepMarker;
 use crate::action::write::response::malformed_success;
 use crate::entity::attached::Memory;
 use crate::entity::encrypted::check_not_encrypted;
-use crate::entity::{DynamicEntity, Stored, WritableEntity, write_stamped};
+use crate::entity::{DynamicEntity, Stored, WritableEntity, is_same_version, write_stamped};
 use crate::error::{CurrentEntity, CurrentState, Error};
 use crate::pipeline::{Effect, Table};
 
@@ -370,15 +370,6 @@ pub(super) fn with_etag(table: &Table, key: &EntityKey, etag: Option<ETag>) -> R
         let error = error.with_operation(OPERATION).with_key(key);
         table.pipeline.locate(error)
     })
-}
-
-/// Returns true if two ETags are of one version. An ETag of a page may be made of the timestamp,
-/// and have another spelling than the ETag of an entity that was read alone.
-pub(crate) fn is_same_version(one: &ETag, other: &ETag) -> bool {
-    one == other
-        || one
-            .timestamp()
-            .is_some_and(|at| other.timestamp() == Some(at))
 }
 
 /// The error of an entity that is no longer the version that is to be moved.

@@ -9,9 +9,7 @@ use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::wire::json::{EntityCursor, read_entity};
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, Value};
 
-use super::entity::{
-    Moving, OPERATION, changed, is_same_version, move_version, read, with_etag, write,
-};
+use super::entity::{Moving, OPERATION, changed, move_version, read, with_etag, write};
 use super::together::move_together;
 use crate::action::extend::ride::Riders;
 use crate::action::get_entity::{RawEntity, stored};
@@ -20,7 +18,9 @@ use crate::action::write::encoded::{EncodedEntity, riders};
 use crate::action::write::unmodelled::{left_as_is, unmodelled};
 use crate::entity::attached::Memory;
 use crate::entity::encrypted::check_not_encrypted;
-use crate::entity::{STEP_OF, Stored, WritableEntity, values_of, write_stamped, write_values};
+use crate::entity::{
+    STEP_OF, Stored, WritableEntity, is_same_version, values_of, write_stamped, write_values,
+};
 use crate::error::{CurrentEntity, Error};
 use crate::patterns::index::indexes::indexes_of;
 use crate::pipeline::Table;
@@ -88,7 +88,10 @@ impl<'e, E: WritableEntity> MoveKey<'e, E> {
             });
             let kind = ChangeKind::Update(Mode::Replace, Some(IfMatch::ETag(etag)));
             let written = write(&table, kind, encoded.map_err(input)?, None, |_| false).await?;
-            written.and_then(|etag| with_etag(&table, &to, etag))?
+            let etag = written.and_then(|etag| with_etag(&table, &to, etag))?;
+            // It keeps the stamp of a step.
+            entity.written(etag.clone());
+            return Ok(etag);
         } else {
             let moving = moving::<E>(&found, content, rest, entity, &to).map_err(failed)?;
             let body = moving.inserted.body.clone();

@@ -14,7 +14,6 @@ mod together;
 
 pub use all::MoveAll;
 pub use entity::MoveEntity;
-pub(crate) use entity::is_same_version;
 pub use key::MoveKey;
 pub use keys::MoveKeys;
 

@@ -20,8 +20,8 @@ use crate::action::write::change::{ChangeKind, EntityChange};
 use crate::action::write::commit::send_together;
 use crate::action::write::encoded::EncodedEntity;
 use crate::action::write::response::malformed_success;
+use crate::entity::is_same_version;
 use crate::error::{CurrentState, Error};
-use crate::patterns::moves::is_same_version;
 use crate::pipeline::{OperationRun, Table};
 
 /// A table that wide entities are written into.

@@ -348,7 +348,13 @@ async fn an_entity_that_is_read_and_replaced_is_still_that_of_its_step() {
     };
     let key = Kept::key("Titles", "Sales");
     drop(titles.modify(key, change).await.unwrap());
-    let found = get().await;
-    assert_eq!(found.rest.read::<String>("Title").unwrap(), "d");
-    assert_eq!(found.rest.get("TablesdkStepOf"), stamp.as_ref());
+    let mut kept = get().await;
+    assert_eq!(kept.rest.read::<String>("Title").unwrap(), "d");
+    assert_eq!(kept.rest.get("TablesdkStepOf"), stamp.as_ref());
+    // To the key that it has.
+    for name in ["e", "f"] {
+        kept.rest.set("Title", name);
+        titles.move_key(&mut kept).await.unwrap();
+        assert_eq!(get().await.rest.get("TablesdkStepOf"), stamp.as_ref());
+    }
 }
