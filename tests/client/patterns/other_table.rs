@@ -7,6 +7,7 @@
 )]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use harness::proxy::{Proxy, Reply, refusal};
@@ -508,4 +509,48 @@ async fn a_value_in_another_table_has_one_owner_whatever_request_is_the_last() {
             .unwrap();
         assert_eq!(found.id, stored[0].id, "after {requests} requests");
     }
+}
+
+/// Its entry has a key that an entity of the other table may have, too.
+#[derive(Clone, Debug, PartialEq, TableEntity)]
+#[table(partition_key = "{department}", row_key = "{id}")]
+#[table(index(
+    ByTitle,
+    table = "{table}ByTitle",
+    partition_key = "{department}",
+    row_key = "{title}_{id}"
+))]
+struct Role {
+    department: String,
+    id: u32,
+    title: String,
+}
+
+#[tokio::test]
+async fn a_transaction_checks_what_it_has_read_under_the_key_of_an_entry_in_another_table() {
+    let server = TableServer::in_process();
+    let table = client(&server).table("Company");
+    for table in [&table, &table.index_table::<ByTitle>()] {
+        table.create_table().await.unwrap();
+    }
+    let plan = || DynamicEntity::new("Sales", "Lead_1");
+    table.insert(&plan()).await.unwrap();
+    let rounds = AtomicU32::new(0);
+    let hire = table.transaction("Sales", async |tx| {
+        let round = rounds.fetch_add(1, Ordering::Relaxed);
+        let found = tx.get::<DynamicEntity>(("Sales", "Lead_1")).await?;
+        found.ok_or("there is a plan")?;
+        if round == 0 {
+            let changed = plan().with("Is", "changed");
+            table.upsert_replace(&changed).await?;
+        }
+        tx.insert(&Role {
+            department: "Sales".to_owned(),
+            id: 1,
+            title: "Lead".to_owned(),
+        });
+        Ok(())
+    });
+    hire.await.unwrap();
+    assert_eq!(rounds.into_inner(), 2, "it was changed in the first one");
 }

@@ -157,7 +157,7 @@ impl<M: Measure> Packer<M> {
             open.size += self.measure.exact(&item);
         }
         for (key, place) in keys() {
-            open.changes += usize::from(open.keys.insert(key) && place != Place::Other);
+            open.changes += usize::from(open.keys.insert(key) && place.is_in_request());
             if place == Place::Shared {
                 open.shared.insert(key);
             }
@@ -187,7 +187,7 @@ impl<M: Measure> Packer<M> {
         let mut changes = open.changes + usize::from(is_added);
         for (key, place) in keys {
             if !open.keys.contains(&key) {
-                changes += usize::from(place != Place::Other);
+                changes += usize::from(place.is_in_request());
             } else if place != Place::Shared || !open.shared.contains(&key) {
                 return false;
             }

@@ -14,7 +14,7 @@ use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch, PartitionKey};
 
 use super::pack::{Item, Measure, Packer};
 use super::report::{BulkFailure, Outcome};
-use crate::action::extend::ride::{Place, Riders};
+use crate::action::extend::ride::Riders;
 use crate::action::write::change::ChangeKind;
 use crate::action::write::encoded::EncodedEntity;
 use crate::action::{Batch, DeleteEntity, InsertEntity, Write};
@@ -368,13 +368,13 @@ impl Measure for Sizes {
         let partition = item.key.partition_key().clone();
         let items = std::slice::from_ref(item);
         let change = batch(&self.table, self.verb, partition, items).body_bytes() - self.frame;
-        change + self.also_written(&item.riders)
+        change + self.also_written(item)
     }
 
     fn at_most(&self, item: &Item) -> usize {
         let if_match = item.if_match.as_ref().map_or(1, |it| it.as_str().len());
         let change = self.change(&item.key, item.body.len()) + if_match;
-        change + self.also_written(&item.riders)
+        change + self.also_written(item)
     }
 }
 
@@ -386,13 +386,16 @@ impl Sizes {
     }
 
     /// An upper bound of the size of what goes along with a change in its request.
-    fn also_written(&self, riders: &Riders) -> usize {
+    fn also_written(&self, item: &Item) -> usize {
         let mut size = 0;
-        riders.also_written(|it| {
-            if it.place != Place::Other {
+        item.riders.also_written(|it| {
+            if it.place.is_in_request() {
                 size += self.change(it.key, it.bytes) + MAX_ETAG_BYTES;
             }
         });
+        if item.riders.add_change() {
+            size += self.change(&item.key, 0) + MAX_ADDED_BYTES;
+        }
         size
     }
 }
@@ -404,5 +407,7 @@ pub(crate) const MAX_REJECTIONS: usize = 3;
 const MAX_HEAD_BYTES: usize = 1024;
 /// An upper bound for the condition of what goes along with a change.
 const MAX_ETAG_BYTES: usize = 256;
+/// An upper bound for the rest of the row key and for the condition of an added change.
+const MAX_ADDED_BYTES: usize = 1024;
 /// A quote in a key is doubled, and both are percent-encoded.
 const MAX_BYTES_PER_KEY_BYTE: usize = 6;

@@ -82,6 +82,15 @@ pub(crate) enum Place {
     Shared,
     /// Another one, before or after that of the change.
     Other,
+    /// Another one, of another table.
+    OtherTable,
+}
+
+impl Place {
+    /// Returns true if the entity is written by the request of the change.
+    pub(crate) const fn is_in_request(self) -> bool {
+        matches!(self, Self::Same | Self::Shared)
+    }
 }
 
 /// The riders of a change or of a batch: none for most.
@@ -155,7 +164,10 @@ impl Riders {
     /// Returns true if a rider writes the entity with that key, and no other change may.
     pub(crate) fn also_write(&self, key: &EntityKey) -> bool {
         let mut is_written = false;
-        self.also_written(|it| is_written |= it.place != Place::Shared && it.key == key);
+        self.also_written(|it| {
+            let is_alone = matches!(it.place, Place::Same | Place::Other);
+            is_written |= is_alone && it.key == key;
+        });
         is_written
     }
 

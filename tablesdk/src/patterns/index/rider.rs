@@ -110,6 +110,7 @@ impl Ride for EntryRider {
             let place = match entry.index {
                 // A part goes into an entity that also changes without it.
                 index if index.is_part() => Place::Shared,
+                index if index.schema().table().is_some() => Place::OtherTable,
                 index if index.is_elsewhere() => Place::Other,
                 _ => Place::Same,
             };

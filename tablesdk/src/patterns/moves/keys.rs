@@ -320,7 +320,7 @@ async fn delete(table: &Table, copied: Vec<Copied>, moved: &mut BatchOutcome) {
             let mut more = 1;
             deleted
                 .riders
-                .also_written(|it| more += usize::from(it.place != Place::Other));
+                .also_written(|it| more += usize::from(it.place.is_in_request()));
             let fits = batch.is_empty() || changes + more < BATCH_CHANGES_MAX;
             if fits && *deleted.key.partition_key() == partition {
                 changes += more;

@@ -7,7 +7,7 @@ use tablesdk::{DynamicEntity, ErrorKind, Stored, TableClient, TableEntity};
 use tablesdk_server::TableServer;
 
 use super::super::staff::{self, Department, Staff, department};
-use super::super::{on_both_transports, other_partitions};
+use super::super::{on_both_transports, other_partitions, unique_over_partitions};
 
 fn employees(ids: impl IntoIterator<Item = u32>) -> Vec<Employee> {
     let of_id = |id| Employee::new(id, "Jones", Some(&format!("{id}@contoso.com")));
@@ -240,6 +240,32 @@ async fn entries_count_for_the_size_of_a_batch() {
     // Each is 80,000 bytes as text, twice. None was refused and sent again.
     assert_eq!(journal.requests().count(), 2);
     assert!(table.repair::<Book>().await.unwrap().is_right());
+}
+
+/// The ticket of a batch is one of its 100 changes.
+#[tokio::test]
+async fn entities_with_a_unique_value_over_partitions_fill_batches() {
+    let server = TableServer::in_process();
+    let table = harness::client(&server).table("Company");
+    table.create_table().await.unwrap();
+    let email = |id| format!("{id}@contoso.com");
+    let all = (0..150).map(|id| unique_over_partitions::employee(id, &email(id)));
+    let report = table.bulk().insert(stream::iter(all)).await.unwrap();
+    assert!(report.is_success(), "{:?}", report.failures());
+    assert_eq!(report.progress().requests, 2);
+    unique_over_partitions::exact(&table).await;
+
+    // One of them is taken. The others are written.
+    let mut more: Vec<_> = (150..180)
+        .map(|id| unique_over_partitions::employee(id, &email(id)))
+        .collect();
+    more[7].email = Some(email(3));
+    let report = table.bulk().insert(stream::iter(&more)).await.unwrap();
+    assert_eq!(failures(&report), [(7, "EntityAlreadyExists".to_owned())]);
+    assert_eq!(report.failures()[0].error().index(), Some("ByEmail"));
+    unique_over_partitions::exact(&table).await;
+    let found = table.query::<unique_over_partitions::Employee>();
+    assert_eq!(found.count().await.unwrap(), 179);
 }
 
 /// `batch_size(1)` sends each entity alone: with entries, that is a batch.
