@@ -54,7 +54,7 @@ on_both_transports! {
         assert_eq!(ids(&rest.items), [1]);
 
         let mut employee = entries().follow().collect().await.unwrap().remove(0);
-        employee.last_name = "Smith".to_owned();
+        employee.last_name = "Smith".into();
         table.replace(&mut employee).await.unwrap();
     }
 

@@ -1,6 +1,4 @@
 //! Patterns together with each other, and with verbs that write or read many entities.
 
 mod bulk;
-mod cells;
 mod entries;
-mod table;

@@ -3,6 +3,7 @@
 
 use std::fmt::Debug;
 use std::sync::LazyLock;
+use std::time::SystemTime;
 
 use futures::{TryStreamExt as _, stream};
 use tablesdk::chunked::Chunked;
@@ -14,10 +15,11 @@ use tablesdk::outbox::Step;
 use tablesdk::{Stored, TableClient, TableEntity, Timestamp, WritableEntity};
 use tablesdk_server::TableServer;
 
-use super::super::expiry::hours;
-
 /// An instant that is not over during a test.
-static UNTIL: LazyLock<Timestamp> = LazyLock::new(|| hours(1));
+static UNTIL: LazyLock<Timestamp> = LazyLock::new(|| {
+    let now = Timestamp::try_from(SystemTime::now()).unwrap();
+    Timestamp::from_unix_ticks(now.unix_ticks() + 36_000_000_000).unwrap()
+});
 
 /// A type with one pattern, of whose entities each has a name.
 trait Pattern: WritableEntity + Clone + Debug + PartialEq + Send + Sync {
