@@ -47,6 +47,22 @@ use crate::error::Error;
 use crate::pipeline::OperationRun;
 use crate::random::random_guid;
 
+/// Deletes an entity in that version. Returns false if it was written or deleted since.
+pub(super) async fn delete_version(
+    run: &mut OperationRun<'_>,
+    table: &TableName,
+    key: &EntityKey,
+    etag: &ETag,
+) -> Result<bool, Error> {
+    let kind = ChangeKind::Delete(IfMatch::ETag(etag.clone()));
+    let change = EntityChange::of(table.clone(), kind, EncodedEntity::of_key(key.clone()));
+    match change.write(run, None).await {
+        Ok(_) => Ok(true),
+        Err(error) if error.is_not_found() || error.is_precondition_failed() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 /// The entries in other partitions that changes are about.
 pub(super) struct Elsewhere {
     /// The table of the entities.

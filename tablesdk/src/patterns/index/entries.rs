@@ -15,7 +15,7 @@ use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, TableName};
 
-use super::across_partitions::Elsewhere;
+use super::across_partitions::{Elsewhere, delete_version};
 use super::entry::{AnyIndex, Entry, EntryOf, Owner};
 use super::event;
 use super::part::{NoEntityError, is_merged, joined, replaced};
@@ -151,15 +151,12 @@ pub(crate) async fn remove_orphan(
             return Ok(Compared::Right);
         }
     }
-    let kind = ChangeKind::Delete(IfMatch::ETag(found.etag));
-    let entity = EncodedEntity::of_key(entry.clone());
-    let change = EntityChange::of(entries, kind, entity);
-    match change.write(run, None).await {
-        Ok(_) => Ok(Compared::Orphan),
-        // It was written or deleted since.
-        Err(error) if error.is_not_found() || error.is_precondition_failed() => Ok(Compared::Right),
-        Err(error) => Err(error),
-    }
+    let is_deleted = delete_version(run, &entries, entry, &found.etag).await?;
+    Ok(if is_deleted {
+        Compared::Orphan
+    } else {
+        Compared::Right
+    })
 }
 
 /// Writes the entries of the entities together with them.

@@ -13,6 +13,7 @@ use tablesdk_protocol::continuation::EntityContinuation;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{EntityKey, IfMatch, PartitionKey, TableName};
 
+use super::across_partitions::delete_version;
 use super::entries::{Compared, EntryState, remove_orphan};
 use super::entry::AnyIndex;
 use super::indexes::indexes_of;
@@ -543,14 +544,8 @@ async fn remove_ticket(
     let ticket = found?;
     if !is_dry {
         let mut run = table.pipeline.begin(OPERATION);
-        let kind = ChangeKind::Delete(IfMatch::ETag(ticket.etag().clone()));
-        let entity = EncodedEntity::of_key(ticket.key().clone());
-        let change = EntityChange::of(name.clone(), kind, entity);
-        let deleted = match change.write(&mut run, None).await {
-            // It was used.
-            Err(error) if error.is_not_found() || error.is_precondition_failed() => Ok(()),
-            deleted => deleted.map(drop),
-        };
+        // It may have been used since.
+        let deleted = delete_version(&mut run, name, ticket.key(), ticket.etag()).await;
         run.end(deleted)?;
     }
     Ok(RepairReport::default())

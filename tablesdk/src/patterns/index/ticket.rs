@@ -10,6 +10,7 @@ use bytes::Bytes;
 use tablesdk_protocol::wire::json::read_entity;
 use tablesdk_protocol::{ETag, EntityKey, Guid, IfMatch, PartitionKey, TableName, Value};
 
+use super::across_partitions::delete_version;
 use super::part::values_in;
 use super::read::read;
 use crate::action::write::change::{ChangeKind, EntityChange};
@@ -79,11 +80,7 @@ impl Ticket {
         if self.is_withdrawn {
             return Ok(false);
         }
-        let deleted = match self.used(table).write(run, None).await {
-            Ok(_) => true,
-            Err(error) if error.is_not_found() || error.is_precondition_failed() => false,
-            Err(error) => return Err(error),
-        };
+        let deleted = delete_version(run, table, &self.key, &self.etag).await?;
         self.is_withdrawn = true;
         Ok(deleted)
     }
