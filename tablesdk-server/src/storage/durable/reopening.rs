@@ -221,7 +221,7 @@ mod tests {
         }
         // Shortages so brief that the cause of the store's stop remains unknown.
         let storage = DurableStorage::open(directory, Durability::Sync).unwrap();
-        let end = written + 700;
+        let end = written + 200;
         let mut held = Vec::new();
         while written < end {
             if held.is_empty() {

@@ -111,7 +111,8 @@ impl<E: Employee> Scenario for Elsewhere<E> {
         or_unknown("bulk replace"),
         done("bulk delete"),
     ];
-    const HISTORIES: u64 = 3;
+    const EVERY: u64 = 2;
+    const HISTORIES: u64 = 2;
     const EPOCHS: u32 = 3;
     const PAUSE: Duration = Duration::from_millis(500);
     // What a client cannot complete is left to a repair, so no client gives up.

@@ -47,6 +47,7 @@ impl Scenario for Sessions {
         or_unknown("remove visits"),
         uncertain("insert over"),
     ];
+    const EVERY: u64 = 2;
     const PAUSE: Duration = Duration::from_secs(30);
 
     async fn new(server: &TableServer, before: Before) -> Self {

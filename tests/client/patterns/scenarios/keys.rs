@@ -84,6 +84,7 @@ impl Scenario for Keys {
         done("indexed between"),
         done("indexed, all between"),
     ];
+    const EVERY: u64 = 2;
     const STEPS: u32 = 60;
 
     async fn new(server: &TableServer, before: Before) -> Self {

@@ -112,7 +112,7 @@ pub(crate) trait Scenario: Sized {
     async fn settle(&self, server: &TableServer, client: &mut Self::Client);
 
     /// How many histories a test runs, unless the environment says more.
-    const HISTORIES: u64 = 6;
+    const HISTORIES: u64 = 3;
 
     /// How many clients take steps at the same time.
     const CLIENTS: u64 = 4;

@@ -186,7 +186,7 @@ impl Scenario for Transactions {
     ];
     const STEPS: u32 = 12;
     const PAUSE: Duration = Duration::from_secs(2);
-    const EVERY: u64 = 5;
+    const EVERY: u64 = 7;
     const LATE: Duration = Duration::from_secs(20 * 60);
 
     async fn new(server: &TableServer, _: Before) -> Self {

@@ -32,7 +32,8 @@ impl Scenario for Unique {
         or_unknown("batch"),
         or_unknown("exactly once"),
     ];
-    const HISTORIES: u64 = 3;
+    const EVERY: u64 = 2;
+    const HISTORIES: u64 = 2;
 
     fn retry() -> RetryPolicy {
         patient()

@@ -111,9 +111,9 @@ impl Scenario for Reports {
         done("delete"),
         done("delete large"),
     ];
-    const HISTORIES: u64 = 3;
+    const HISTORIES: u64 = 2;
     const STEPS: u32 = 20;
-    const EVERY: u64 = 5;
+    const EVERY: u64 = 7;
 
     async fn new(server: &TableServer, before: Before) -> Self {
         let service = harness::client(server);
