@@ -130,6 +130,13 @@ check sessions \
     '1 removed, more: false' \
     '2 are stored'
 
+check log_files \
+    '10 entities' \
+    '60 lines of 2 objects' \
+    '2024-03-15 12:03:30' \
+    '5 entities' \
+    '10 objects are too new'
+
 check managed_identity \
     'stand-ins for the account and its identity' \
     'The last runs of daily-report:' \
@@ -168,6 +175,22 @@ check outbox \
     'mail 2: you are Sales and service now' \
     '1 handled, 0 waiting' \
     '0 set aside after 10 attempts'
+
+check totals \
+    'Sales: 10 employees, 500110 in salaries' \
+    'true' \
+    '{"Sales"} differ' \
+    'Sales: 11 employees, 550209 in salaries'
+
+check cached_settings \
+    '1 query' \
+    'green' \
+    'green for a minute' \
+    'red then'
+
+check blocking \
+    'Grace is number 2' \
+    'Edsger'
 
 check bulk_load \
     'Wrote 20000 entities in 200 requests' \

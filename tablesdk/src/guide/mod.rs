@@ -49,6 +49,7 @@
 //!   the whole table.
 //! * [Outbox](outbox): changes in several partitions and messages, which follow a transaction for
 //!   certain.
+//! * [Derived data](derived_data): totals, views, caches and files that follow the entities.
 //! * [Encryption](encryption): properties that neither the service nor its operators can read.
 //! * [Stored forms](stored_forms): what the client stores beside the entities of a program, for
 //!   programs in other languages and for operators.
@@ -206,8 +207,13 @@ pub mod indexes {}
 
 #[doc = include_str!("figures/outbox.md")]
 #[doc = include_str!("outbox.md")]
-#[doc = "\n\n---\n\nBefore: [Indexes](crate::guide::indexes) · [All guides](crate::guide) · Next: [Encryption](crate::guide::encryption)"]
+#[doc = "\n\n---\n\nBefore: [Indexes](crate::guide::indexes) · [All guides](crate::guide) · Next: [Derived data](crate::guide::derived_data)"]
 pub mod outbox {}
+
+#[doc(alias("cache", "materialized view", "summary", "aggregate"))]
+#[doc = include_str!("derived_data.md")]
+#[doc = "\n\n---\n\nBefore: [Outbox](crate::guide::outbox) · [All guides](crate::guide) · Next: [Encryption](crate::guide::encryption)"]
+pub mod derived_data {}
 
 // Its programs need the feature, and links lead to the page in any case.
 #[cfg_attr(feature = "encryption", doc = include_str!("encryption.md"))]
@@ -215,7 +221,7 @@ pub mod outbox {}
     not(feature = "encryption"),
     doc = "Properties that only clients with a key can read. The documentation with the feature `encryption` contains the guide."
 )]
-#[doc = "\n\n---\n\nBefore: [Outbox](crate::guide::outbox) · [All guides](crate::guide) · Next: [Stored forms](crate::guide::stored_forms)"]
+#[doc = "\n\n---\n\nBefore: [Derived data](crate::guide::derived_data) · [All guides](crate::guide) · Next: [Stored forms](crate::guide::stored_forms)"]
 pub mod encryption {}
 
 #[doc = include_str!("stored_forms.md")]
