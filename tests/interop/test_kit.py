@@ -176,7 +176,7 @@ def test_responses_and_accepted_bodies_fit_the_description(kit):
     assert [kept["id"] for kept in kit.call("GET", "/snapshots")[1]] == [snapshot["id"]]
     assert kit.call("POST", f"/snapshots/{snapshot['id']}/restore")[0] == 204
     assert kit.call("DELETE", f"/snapshots/{snapshot['id']}")[0] == 204
-    for path in ["/clock", "/dump", "/entities", "/lints", "/openapi.json", "/requests", "/requests/after/0"]:
+    for path in ["/clock", "/cost", "/dump", "/entities", "/lints", "/openapi.json", "/requests", "/requests/after/0"]:
         assert kit.call("GET", path)[0] == 200
     assert kit.call("DELETE", "/requests")[0] == 204
     assert kit.call("POST", "/reset")[0] == 204
@@ -220,6 +220,11 @@ def test_recorded_requests_and_lints_fit_the_description(kit):
     seen = {request["operation"] for request in requests}
     assert seen >= {None, "Batch", "CreateTable", "InsertOrMergeEntity", "QueryEntities", "QueryEntity"}
     assert {None, 404, 500} <= {request["status"] for request in requests}
+    _, cost = kit.call("GET", "/cost")
+    assert cost["transactions"] + cost["unbilled"] == len(requests)
+    assert cost["bytesIn"] == sum(request["bytesIn"] for request in requests)
+    # The one that was reset, the error of the server, and the one that was not authenticated.
+    assert (cost["batches"], cost["unbilled"]) == (1, 3)
     _, lints = kit.call("GET", "/lints")
     assert "Scan" in {lint["kind"] for lint in lints}
 

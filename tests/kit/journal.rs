@@ -9,7 +9,7 @@ use tablesdk::{
     Timestamp,
 };
 use tablesdk_server::TableServer;
-use tablesdk_server::testing::{AccessClass, Fault, LintKind, Op};
+use tablesdk_server::testing::{AccessClass, Cost, Fault, LintKind, Op, RecordedRequest};
 
 use crate::{Employee, Subject, eager, over_http_and_in_process};
 
@@ -80,6 +80,44 @@ over_http_and_in_process! {
         table.query::<Employee>().partition("Sales").collect().await.unwrap();
         journal.assert_no_scans();
         assert_eq!(journal.requests().access(AccessClass::Partition).count(), 1);
+    }
+
+    async fn the_cost_counts_each_request_in_its_class(subject: Subject) {
+        let journal = subject.server.journal();
+        let table = subject.table(RetryPolicy::none()).await;
+        table.insert(&Employee::ada()).await.unwrap();
+        table.insert(&Employee::ada()).await.unwrap_err();
+        let batch = table.batch("Sales").insert(&Employee::new("2", "Grace", 50));
+        batch.insert(&Employee::new("3", "Alan", 40)).await.unwrap();
+        table.get::<Employee>(Employee::key("Sales", "1")).await.unwrap();
+        assert!(table.get::<Employee>(Employee::key("Sales", "9")).await.unwrap().is_none());
+        let pages = table.query::<Employee>().partition("Sales").page_size(1);
+        assert_eq!(pages.collect().await.unwrap().len(), 3);
+        table.delete(Employee::key("Sales", "1")).await.unwrap();
+        assert!(table.table_exists().await.unwrap());
+        let throttled = subject.server.faults().on(Op::InsertEntity);
+        throttled.times(1).inject(Fault::error(ErrorCode::ServerBusy));
+        table.insert(&Employee::ada()).await.unwrap_err();
+        let lost = subject.server.faults().on(Op::InsertEntity);
+        lost.times(1).inject(Fault::reset());
+        table.insert(&Employee::ada()).await.unwrap_err();
+
+        let requests = journal.requests();
+        let cost = requests.cost();
+        // The table is a write, too, and the insert that was refused.
+        assert_eq!((cost.writes, cost.batches, cost.deletes), (3, 1, 1), "{requests}");
+        // A key that is not there is a read, and the end of a query that was not known before.
+        assert_eq!((cost.queries, cost.lists, cost.unbilled), (3, 0, 2), "{requests}");
+        assert_eq!(cost.reads, 3, "{requests}");
+        assert_eq!(cost.transactions() + cost.unbilled, requests.count() as u64);
+        let sum = |bytes: fn(&RecordedRequest) -> usize| requests.iter().map(bytes).sum::<usize>();
+        assert_eq!(cost.bytes_in, sum(|it| it.bytes_in) as u64);
+        assert_eq!(cost.bytes_out, sum(|it| it.bytes_out) as u64);
+        let by_request = requests.iter().map(|it| requests.clone().filter(|one| one == it).cost());
+        assert_eq!(by_request.sum::<Cost>(), cost);
+        let shown = cost.to_string();
+        assert!(shown.contains("transactions           11\n"), "{shown}");
+        assert_eq!(shown.lines().count(), 10);
     }
 }
 

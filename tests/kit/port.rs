@@ -207,8 +207,16 @@ async fn requests_and_lints_are_shown() {
     assert_eq!(lints[0]["example"], requests[2]["number"]);
     let advice = lints[0]["advice"].as_str().unwrap();
     assert!(advice.starts_with("Restrict the query to a partition"));
+    let cost = kit.get("cost").await;
+    let counts = ["transactions", "writes", "queries", "deletes", "unbilled"];
+    assert_eq!(
+        counts.map(|count| cost[count].as_u64().unwrap()),
+        [3, 2, 1, 0, 0]
+    );
+    assert_eq!(cost["bytesOut"], requests[2]["bytesOut"]);
     kit.call("DELETE requests", "").await;
     assert_eq!(kit.get("requests").await, json!([]));
+    assert_eq!(kit.get("cost").await["transactions"], 0);
 }
 
 #[tokio::test]

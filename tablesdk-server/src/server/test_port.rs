@@ -19,7 +19,7 @@ use tokio::sync::Mutex as AsyncMutex;
 use crate::service::Service;
 use crate::storage::{Checkpoint, StorageError};
 use crate::testing::json::{
-    LintForm, Object, RequestForm, RuleForm, ThrottleForm, cut, named, seconds,
+    CostForm, LintForm, Object, RequestForm, RuleForm, ThrottleForm, cut, named, seconds,
 };
 use crate::testing::{InjectedFault, Journal, RecordedRequest, VirtualClock};
 
@@ -143,6 +143,7 @@ impl TestPort {
                 self.journal.clear();
                 Ok(done())
             }
+            ("GET", ["cost"]) => Ok(json_of(&CostForm::from(self.journal.requests().cost()))),
             ("GET", ["lints"]) => {
                 let lints = self.journal.lints().into_iter();
                 Ok(json_of(&lints.map(LintForm::from).collect::<Vec<_>>()))
@@ -289,7 +290,9 @@ fn operations(segments: &[&str]) -> &'static [(&'static str, Takes)] {
 
     match segments {
         ["clock" | "entities"] => &[("GET", Nothing), ("POST", Body)],
-        ["dump" | "lints" | "openapi.json"] | ["requests", "after", _] => &[("GET", Nothing)],
+        ["cost" | "dump" | "lints" | "openapi.json"] | ["requests", "after", _] => {
+            &[("GET", Nothing)]
+        }
         ["faults"] => &[("DELETE", Nothing), ("GET", Nothing), ("POST", Body)],
         ["faults", _] | ["requests"] => &[("DELETE", Nothing), ("GET", Nothing)],
         ["reset"] | ["snapshots", _, "restore"] => &[("POST", Nothing)],

@@ -1,4 +1,4 @@
-//! The forms of faults, requests and lints in JSON, for tests in other languages.
+//! The forms of faults, requests, costs and lints in JSON, for tests in other languages.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,7 +11,7 @@ use tablesdk_protocol::filter::AccessClass;
 use tablesdk_protocol::{ErrorCode, Timestamp};
 
 use super::faults::{Faults, InjectedFault};
-use super::{Fault, FaultRule, Lint, Op, RecordedRequest, Throttle};
+use super::{Cost, Fault, FaultRule, Lint, Op, RecordedRequest, Throttle};
 
 /// A rule: which requests, and what happens to them.
 #[derive(Debug, Deserialize)]
@@ -470,6 +470,39 @@ impl From<RecordedRequest> for RequestForm {
             bytes_in: request.bytes_in,
             bytes_out: request.bytes_out,
             fault,
+        }
+    }
+}
+
+/// The cost of recorded requests.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CostForm {
+    transactions: u64,
+    batches: u64,
+    writes: u64,
+    deletes: u64,
+    reads: u64,
+    queries: u64,
+    lists: u64,
+    unbilled: u64,
+    bytes_in: u64,
+    bytes_out: u64,
+}
+
+impl From<Cost> for CostForm {
+    fn from(cost: Cost) -> Self {
+        Self {
+            transactions: cost.transactions(),
+            batches: cost.batches,
+            writes: cost.writes,
+            deletes: cost.deletes,
+            reads: cost.reads,
+            queries: cost.queries,
+            lists: cost.lists,
+            unbilled: cost.unbilled,
+            bytes_in: cost.bytes_in,
+            bytes_out: cost.bytes_out,
         }
     }
 }

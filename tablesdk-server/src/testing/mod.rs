@@ -7,6 +7,7 @@
 //! uses nothing of it pays nothing for it.
 
 mod clock;
+mod cost;
 mod draw;
 mod fault;
 mod faults;
@@ -21,6 +22,7 @@ mod throttle;
 
 pub(crate) use clock::ClockMark;
 pub use clock::VirtualClock;
+pub use cost::Cost;
 pub use fault::Fault;
 pub(crate) use fault::{Application, Reaction};
 pub(crate) use faults::Cleared;
