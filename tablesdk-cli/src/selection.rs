@@ -5,7 +5,7 @@ use clap::builder::NonEmptyStringValueParser;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use tablesdk::action::QueryEntities;
-use tablesdk::query::AccessClass;
+use tablesdk::query::{AccessClass, Explanation};
 use tablesdk::{DynamicEntity, Error, TableClient};
 
 use crate::error::{AnyError, UsageError};
@@ -178,12 +178,18 @@ impl Selection {
 }
 
 /// Says how the service finds the entities. A scan is refused, unless the arguments allow it.
-pub(crate) fn note_access(access: AccessClass, may_scan: bool) -> Result<(), AnyError> {
+pub(crate) fn note_access(explanation: &Explanation, may_scan: bool) -> Result<(), AnyError> {
+    let access = explanation.access();
     if access == AccessClass::Scan && !may_scan {
         let problem = "the query looks at the whole table: name a --partition, or use --scan";
         return Err(UsageError(problem.into()).into());
     }
-    note(&format!("access: {access}, {}", cost(access)));
+    let requests = explanation.requests();
+    let requests = match explanation.more_requests() {
+        Some(more) => format!("{requests} request, and {more}"),
+        None => format!("{requests} request"),
+    };
+    note(&format!("access: {access}, {}; {requests}", cost(access)));
     Ok(())
 }
 

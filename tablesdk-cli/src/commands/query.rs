@@ -137,7 +137,7 @@ impl Extent {
         let token = self.resume.as_deref().map(str::parse::<PageToken>);
         let token = token.transpose().map_err(|error| UsageError(error.into()));
         let mut token = token?;
-        note_access(asked.access()?, self.scan)?;
+        note_access(&asked.explain()?, self.scan)?;
         let printer = output.printer();
         if self.count {
             let count = asked.selection.query(&asked.table).count().await?;

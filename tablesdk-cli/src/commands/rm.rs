@@ -147,7 +147,7 @@ impl OfQuery {
         guard: &mut Guard,
         report: &mut Report,
     ) -> Result<(), AnyError> {
-        note_access(selection.query(table).explain()?.access(), self.scan)?;
+        note_access(&selection.query(table).explain()?, self.scan)?;
         guard.check_table(table, selection.partition()).await?;
         let found = find(table, selection, guard).await?;
         if self.dry_run {

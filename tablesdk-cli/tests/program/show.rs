@@ -91,6 +91,8 @@ async fn a_query_prints_the_entities_of_its_conditions() {
             errors.starts_with(&format!("access: {access}, ")),
             "{errors}"
         );
+        let more = errors.contains("; 1 request, and one for each further page\n");
+        assert_eq!(more, access != "point", "{errors}");
         let notes = errors.lines().count();
         assert_eq!(notes, if expected.is_empty() { 2 } else { 1 }, "{errors}");
     }

@@ -9,8 +9,9 @@ use std::hash::{BuildHasher as _, RandomState};
 
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
 use tablesdk_protocol::operation::update_entity::Mode;
-use tablesdk_protocol::{ETag, EntityKey, IfMatch, PartitionKey};
+use tablesdk_protocol::{ETag, EntityKey, IfMatch, PartitionKey, TableName};
 
+use super::extend::count::RequestCount;
 use super::extend::ride::{Commit, ETags, Riders};
 use super::get_entity::RawEntity;
 use super::patch::{self, PatchProperties};
@@ -25,7 +26,9 @@ use crate::entity::standalone::{check_no_entry, check_standalone};
 use crate::entity::variants::ColumnOwner;
 use crate::entity::{EntityError, Standalone, Stored, TableEntity, WritableEntity};
 use crate::error::{CurrentState, Error};
+use crate::filter::AccessClass;
 use crate::pipeline::{OperationRun, Table};
+use crate::query::Explanation;
 
 /// Changes of entities in one partition that are carried out together or not at all. See
 /// [`TableClient::batch`](crate::TableClient::batch).
@@ -99,9 +102,15 @@ type Written<'e> = Box<dyn FnOnce(ETag) + Send + 'e>;
 
 impl<'e> Batch<'e> {
     /// As [`new`](Self::new), with what goes along with all changes.
-    pub(crate) fn with_riders(table: Table, partition: PartitionKey, riders: Riders) -> Self {
+    pub(crate) fn with_riders(
+        table: Table,
+        partition: PartitionKey,
+        riders: Riders,
+        exactly_once: Option<KeepMarker>,
+    ) -> Self {
         Self {
             riders,
+            exactly_once,
             ..Self::new(table, Ok(partition))
         }
     }
@@ -290,6 +299,78 @@ impl<'e> Batch<'e> {
         self.add(kind, key.map(EncodedEntity::of_key), None)
     }
 
+    /// Returns the number of requests and changes of the batch, with those of indexes, copies,
+    /// steps and encryption, if it meets neither another client nor an error. Nothing is sent.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// let (ada, grace) = (Employee::new("Sales", "1", "Ada"), Employee::new("Sales", "2", "Grace"));
+    /// let batch = table.batch("Sales").insert(&ada).insert(&grace).exactly_once();
+    /// let explanation = batch.explain()?;
+    /// // The marker of `exactly_once` is a change, and is deleted by a request of its own.
+    /// assert_eq!((explanation.requests(), explanation.changes()), (2, 3));
+    /// batch.await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) when the batch would be refused before
+    /// anything is sent, because of the number, the keys or the size of its own changes.
+    pub fn explain(&self) -> Result<Explanation, Error> {
+        let explained = self.explained();
+        explained.map_err(|error| {
+            let error = error.with_batch_size(self.added);
+            self.table.pipeline.locate(error)
+        })
+    }
+
+    fn explained(&self) -> Result<Explanation, Error> {
+        let name = self.table.checked_name(OPERATION)?;
+        let partition = self.partition.as_ref();
+        let partition = partition.map_err(Error::for_another_caller)?;
+        if let Some(refused) = &self.refused_change {
+            return Err(refused.for_another_caller());
+        }
+        check_len(self.items.len(), &self.riders, self.exactly_once)?;
+        let changes = self.own_changes(&name);
+        let commit = Commit {
+            table: &name,
+            partition,
+            changes: &changes,
+            riders: &self.riders,
+            exactly_once: self.exactly_once,
+        };
+        let count = RequestCount::of(&self.table, commit);
+        let sent: Vec<_> = changes.iter().map(|it| it.change.clone()).collect();
+        let request = self.table.pipeline.encode_batch(&sent);
+        let owners = self.items.iter().filter_map(|item| item.owner);
+        let checked = owners
+            .filter(|owner| owner.type_property().is_some())
+            .count();
+        Ok(Explanation {
+            method: "POST",
+            url: request.uri().to_string(),
+            filter: None,
+            access: AccessClass::Point,
+            advice: None,
+            is_ordered: true,
+            requests: count.requests + checked,
+            more: count.more,
+            changes: Some(count.changes),
+        })
+    }
+
+    /// The changes of the program, without what goes along with them.
+    fn own_changes(&self, name: &TableName) -> Vec<EntityChange> {
+        let changes = self.items.iter().map(|item| {
+            let (kind, entity) = (item.kind.clone(), item.entity.clone());
+            EntityChange::of(name.clone(), kind, entity)
+        });
+        changes.collect()
+    }
+
     async fn run(self) -> Result<BatchResult, Error> {
         let size = self.added;
         let result = self.carried_out().await;
@@ -300,16 +381,7 @@ impl<'e> Batch<'e> {
         let (table, exactly_once) = (self.table.clone(), self.exactly_once);
         let name = table.checked_name(OPERATION)?;
         let (partition, items, riders) = self.into_items()?;
-        let count = items.len();
-        let problem = match count {
-            0 if riders.are_committed_alone() => None,
-            BATCH_CHANGES_MAX if exactly_once.is_some() => Some(BatchProblem::MarkerExceeds),
-            1..=BATCH_CHANGES_MAX => None,
-            _ => Some(BatchProblem::Count { count }),
-        };
-        if let Some(problem) = problem {
-            return Err(refused(OPERATION, problem));
-        }
+        check_len(items.len(), &riders, exactly_once)?;
         let mut run = table.pipeline.begin(OPERATION);
         let owners = items.iter().enumerate();
         let owners = owners.filter_map(|(index, item)| Some((index, item.owner?)));
@@ -381,13 +453,8 @@ impl<'e> Batch<'e> {
     /// The size of the request with the changes so far.
     pub(crate) fn body_bytes(&self) -> usize {
         let name = self.table.checked_name(OPERATION);
-        let changes = name.iter().flat_map(|name| {
-            self.items.iter().map(|item| {
-                let (kind, entity) = (item.kind.clone(), item.entity.clone());
-                EntityChange::of(name.clone(), kind, entity).change
-            })
-        });
-        let changes: Vec<_> = changes.collect();
+        let changes = name.iter().flat_map(|name| self.own_changes(name));
+        let changes: Vec<_> = changes.map(|change| change.change).collect();
         self.table.pipeline.encode_batch(&changes).body().len()
     }
 
@@ -557,6 +624,17 @@ impl BatchResult {
         let decoded = decoded.map_err(|error| error.with_operation(OPERATION).with_key(&key));
         decoded.map(Some)
     }
+}
+
+/// Refuses a batch of too few or too many changes.
+fn check_len(count: usize, riders: &Riders, exactly_once: Option<KeepMarker>) -> Result<(), Error> {
+    let problem = match count {
+        0 if riders.are_committed_alone() => return Ok(()),
+        BATCH_CHANGES_MAX if exactly_once.is_some() => BatchProblem::MarkerExceeds,
+        1..=BATCH_CHANGES_MAX => return Ok(()),
+        _ => BatchProblem::Count { count },
+    };
+    Err(refused(OPERATION, problem))
 }
 
 /// Reads the types of the entities that are patched, and makes each patch conditional on the

@@ -312,9 +312,9 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         self
     }
 
-    /// Returns the first request that the query would send, how the service would find the
-    /// entities, and which [index](Explanation::index) would answer the query instead. Nothing is
-    /// sent.
+    /// Returns the first request that the query would send, the number of requests, how the service
+    /// would find the entities, and which [index](Explanation::index) would answer the query
+    /// instead. Nothing is sent.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -334,12 +334,28 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     /// The errors that running the query reports before anything is sent. A
     /// [scan](AccessClass::Scan) is not an error here, even where the client denies scans.
     pub fn explain(&self) -> Result<Explanation, Error> {
-        let explained = self.explained();
+        self.explain_parts(&[])
+    }
+
+    /// Explains the query in these parts, or as a whole if there are none.
+    pub(crate) fn explain_parts(
+        &self,
+        parts: &[Result<Tree, Error>],
+    ) -> Result<Explanation, Error> {
+        let explained = self.explained(parts);
         explained.map_err(|error| self.table.pipeline.locate(error))
     }
 
-    fn explained(&self) -> Result<Explanation, Error> {
-        let request = self.whole_request()?;
+    fn explained(&self, parts: &[Result<Tree, Error>]) -> Result<Explanation, Error> {
+        let mut request = self.whole_request()?;
+        for part in parts {
+            part.as_ref()
+                .map_err(|error| refused(OPERATION, error.why()))?;
+        }
+        if let Some(Ok(part)) = parts.first() {
+            let own = request.filter.take();
+            request.filter = Some(own.into_iter().fold(part.clone(), Tree::and));
+        }
         let extensions = self.extensions();
         let (access, advice) = (
             request.access(),
@@ -348,12 +364,17 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         let pipeline = &self.table.pipeline;
         let point = request.point().filter(|_| !extensions.can_hide());
         let request = request.shaped(&self.table, &extensions)?;
-        let http = match point {
-            Some(key) => request.for_entity(&key, &pipeline.endpoint),
+        let http = match &point {
+            Some(key) => request.for_entity(key, &pipeline.endpoint),
             None => request.for_page(self.pages.top(self.pages.take), None, pipeline)?,
         };
+        // At most one entity has a key.
+        let more = (access != AccessClass::Point).then_some(MORE_PAGES);
         Ok(Explanation {
             method: "GET",
+            requests: parts.len().max(1),
+            more,
+            changes: None,
             url: http.uri().to_string(),
             filter: request.filter(),
             access,
@@ -727,6 +748,9 @@ impl fmt::Display for ScanError {
 }
 
 impl std::error::Error for ScanError {}
+
+/// The rule for the requests of a query after the first.
+const MORE_PAGES: &str = "one for each further page";
 
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("more than one entity satisfies the query")]

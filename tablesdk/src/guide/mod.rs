@@ -19,6 +19,8 @@
 //!   error contains, and which requests the client retries.
 //! * [Messages of errors](error_messages): what an error says, which names operations have, and the
 //!   messages of real failures.
+//! * [What does it cost](costs): how requests become a bill, a program that counts its own, and how
+//!   to make it cheaper.
 //! * [Choosing a pattern](choosing): from what a program needs to the pattern, its cost and its
 //!   alternative.
 //! * [Patterns](patterns): the page for each section of the table design guide, and what each way
@@ -111,11 +113,16 @@ pub mod concurrency {}
 pub mod errors_and_retries {}
 
 #[doc = include_str!("error_messages.md")]
-#[doc = "\n\n---\n\nBefore: [Errors and retries](crate::guide::errors_and_retries) · [All guides](crate::guide) · Next: [Choosing a pattern](crate::guide::choosing)"]
+#[doc = "\n\n---\n\nBefore: [Errors and retries](crate::guide::errors_and_retries) · [All guides](crate::guide) · Next: [What does it cost](crate::guide::costs)"]
 pub mod error_messages {}
 
+#[doc(alias("billing", "price"))]
+#[doc = include_str!("costs.md")]
+#[doc = "\n\n---\n\nBefore: [Messages of errors](crate::guide::error_messages) · [All guides](crate::guide) · Next: [Choosing a pattern](crate::guide::choosing)"]
+pub mod costs {}
+
 #[doc = include_str!("choosing.md")]
-#[doc = "\n\n---\n\nBefore: [Messages of errors](crate::guide::error_messages) · [All guides](crate::guide) · Next: [Patterns](crate::guide::patterns)"]
+#[doc = "\n\n---\n\nBefore: [What does it cost](crate::guide::costs) · [All guides](crate::guide) · Next: [Patterns](crate::guide::patterns)"]
 pub mod choosing {}
 
 #[doc = include_str!("figures/pattern-denormalization.md")]

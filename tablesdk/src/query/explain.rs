@@ -1,11 +1,11 @@
-//! Explanations of queries, for people to read. They contain nothing secret.
+//! Explanations of queries and batches, for people to read. They contain nothing secret.
 
 use std::fmt;
 
 use crate::filter::AccessClass;
 
-/// The first request of a query, and the way in which the service finds its entities. `Display`
-/// writes a line for each fact.
+/// The requests of a query or of a [batch](crate::action::Batch::explain) before they are sent, and
+/// the way in which the service finds the entities. `Display` writes a line for each fact.
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -14,6 +14,8 @@ use crate::filter::AccessClass;
 /// assert!(explanation.url().contains("/Employees()?$filter="));
 /// assert_eq!(explanation.filter(), Some("PartitionKey eq 'Sales' and Name eq 'Ada'"));
 /// assert_eq!(explanation.access().as_str(), "partition");
+/// assert_eq!(explanation.requests(), 1);
+/// assert_eq!(explanation.more_requests(), Some("one for each further page"));
 /// # Ok(())
 /// # }
 /// ```
@@ -26,10 +28,39 @@ pub struct Explanation {
     pub(crate) advice: Option<Advice>,
     /// True if the entities come in the order of their keys.
     pub(crate) is_ordered: bool,
+    pub(crate) requests: usize,
+    pub(crate) more: Option<&'static str>,
+    /// The changes of a batch; `None` of a query.
+    pub(crate) changes: Option<usize>,
 }
 
 impl Explanation {
-    /// The URL of the first request, without a credential.
+    /// The number of requests, each of which is a [transaction of the
+    /// bill](crate::guide::costs). With [`more_requests`](Self::more_requests), it is the least
+    /// number. Retries, and requests that another client's writes or earlier failures require, are
+    /// not among them.
+    pub const fn requests(&self) -> usize {
+        self.requests
+    }
+
+    /// The rule for the requests beyond [`requests`](Self::requests). `None` if there are none: the
+    /// number is exact.
+    pub const fn more_requests(&self) -> Option<&str> {
+        self.more
+    }
+
+    /// The number of changes in the request of a batch, of which there may be 100: those of the
+    /// program, entries of indexes and copies in the same partition, steps of the outbox, and the
+    /// marker of `exactly_once`. 0 of a query.
+    pub const fn changes(&self) -> usize {
+        match self.changes {
+            Some(changes) => changes,
+            None => 0,
+        }
+    }
+
+    /// The URL of the first request, without a credential. Of a batch, that of the request with the
+    /// changes.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -39,7 +70,8 @@ impl Explanation {
         self.filter.as_deref()
     }
 
-    /// The class of the access, which determines the cost.
+    /// The class of the access, which determines the cost. A batch finds its entities by their
+    /// keys: [`Point`](AccessClass::Point).
     pub const fn access(&self) -> AccessClass {
         self.access
     }
@@ -60,15 +92,26 @@ impl fmt::Display for Explanation {
             access,
             advice,
             is_ordered,
+            requests,
+            more,
+            changes,
         } = self;
-        writeln!(f, "access: {access}")?;
-        let filter = filter.as_deref().unwrap_or("none");
-        writeln!(f, "filter: {filter}")?;
+        if let Some(changes) = changes {
+            writeln!(f, "changes: {changes}")?;
+        } else {
+            writeln!(f, "access: {access}")?;
+            let filter = filter.as_deref().unwrap_or("none");
+            writeln!(f, "filter: {filter}")?;
+        }
         if let Some(advice) = advice {
             writeln!(f, "{}: {advice}", advice.noun)?;
         }
         if !is_ordered {
             writeln!(f, "order: none between partitions")?;
+        }
+        match more {
+            Some(more) => writeln!(f, "requests: at least {requests}, and {more}")?,
+            None => writeln!(f, "requests: {requests}")?,
         }
         write!(f, "request: {method} {url}")
     }

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use tablesdk_protocol::{ETag, EntityKey, PartitionKey, TableName};
 
+use super::count::RequestCount;
 use crate::action::write::change::EntityChange;
 use crate::action::write::keep_marker::KeepMarker;
 use crate::entity::attached::Attach;
@@ -34,6 +35,11 @@ pub(crate) trait Ride: Any + Send + Sync + fmt::Debug {
 
     /// Returns true if a batch is committed for the rider alone.
     fn is_committed_alone(&self) -> bool {
+        false
+    }
+
+    /// Returns true if a request comes before that of the change, which all changes share.
+    fn reads_first(&self, _table: &Table) -> bool {
         false
     }
 
@@ -239,6 +245,8 @@ pub(crate) struct Layer {
     /// The place among the layers: the least is the outermost one.
     pub(crate) order: u8,
     pub(crate) commit: CommitBy,
+    /// Adds the requests and changes that `commit` adds.
+    pub(crate) count: CountBy,
 }
 
 /// The function of a layer.
@@ -247,6 +255,9 @@ pub(crate) type CommitBy = for<'r, 'p> fn(
     Commit<'r>,
     Next<'r>,
 ) -> BoxFuture<'r, Result<ETags, Error>>;
+
+/// The function that counts the requests of a layer.
+pub(crate) type CountBy = fn(Commit<'_>, &mut RequestCount);
 
 /// Changes of one partition that are committed together.
 #[derive(Clone, Copy, Debug)]

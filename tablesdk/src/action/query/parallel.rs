@@ -17,7 +17,7 @@ use crate::action::refusal::refused;
 use crate::entity::key::{PartitionOf, RowRange};
 use crate::entity::{DynamicEntity, Stored, TableEntity};
 use crate::error::{ClosureError, Error};
-use crate::query::{EntityStream, IntoFilter, Resolve, Selection, Values, Whole};
+use crate::query::{EntityStream, Explanation, IntoFilter, Resolve, Selection, Values, Whole};
 
 /// A query that is read in several parts at a time, in the order `O` of its items. See
 /// [`QueryEntities::partitions`], [`QueryEntities::partition_ranges`] and
@@ -180,6 +180,29 @@ impl<E: TableEntity, S: Selection<E>, O> ParallelQuery<E, S, O> {
             return Err(refused(OPERATION, problem));
         }
         Ok(())
+    }
+
+    /// Returns the first request of the first part, and the number of requests: at least one for
+    /// each part. Nothing is sent.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/employees.md")]
+    /// let query = table.query::<Employee>().partitions(["Sales", "Legal"]).merged();
+    /// assert_eq!(query.explain()?.requests(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`QueryEntities::explain`]. A query without parts sends nothing:
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input).
+    pub fn explain(&self) -> Result<Explanation, Error> {
+        if self.parts.is_empty() {
+            let error = refused(OPERATION, "a query without parts sends nothing");
+            return Err(self.query.table.pipeline.locate(error));
+        }
+        self.query.explain_parts(&self.parts)
     }
 
     /// How many parts are read at a time; 8 by default. Must not be 0.

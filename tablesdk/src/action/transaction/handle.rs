@@ -21,6 +21,7 @@ use crate::entity::key::{IntoEntityKey, KeyOf, check_standalone_key};
 use crate::entity::standalone::{check_no_entry, check_verified};
 use crate::entity::{Standalone, Stored, TableEntity, WritableEntity};
 use crate::error::Error;
+use crate::query::Explanation;
 
 /// A round of a transaction, as its closure sees it: it reads entities and collects changes. See
 /// [`TableClient::transaction`](crate::TableClient::transaction).
@@ -235,6 +236,32 @@ impl Transaction {
         let kind = ChangeKind::Update(mode, Some(if_match));
         let encoded = EncodedEntity::replaced(kind.operation(), entity);
         self.push(kind, encoded)
+    }
+
+    /// Returns the number of requests and changes of the commit, as
+    /// [`Batch::explain`](Batch::explain), with the changes of the closure so far. An entity that
+    /// was only read is one change more, and its read was a request already.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/employees.md")]
+    /// let hire = table.transaction("Sales", async |tx| {
+    ///     tx.insert(&Employee::new("Sales", "1", "Ada"));
+    ///     Ok(tx.explain()?.requests())
+    /// });
+    /// assert_eq!(hire.await?, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::explain`](Batch::explain). Without a change, nothing would be sent:
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input).
+    pub fn explain(&self) -> Result<Explanation, Error> {
+        match &*self.changes.batch() {
+            Some(batch) => batch.explain(),
+            None => Err(refused(OPERATION, Ended)),
+        }
     }
 
     fn push(&self, kind: ChangeKind, entity: Result<EncodedEntity, Error>) -> &Self {

@@ -220,7 +220,8 @@ impl<'a, T: Send + 'a, O: Send + 'a> RunTransaction<'a, T, O> {
         run: &mut OperationRun<'_>,
         partition: &PartitionKey,
     ) -> Result<(T, (Vec<EntityChange>, Riders), Vec<Read>), Error> {
-        let batch = Batch::with_riders(self.table.clone(), partition.clone(), self.riders.clone());
+        let (table, riders) = (self.table.clone(), self.riders.clone());
+        let batch = Batch::with_riders(table, partition.clone(), riders, self.exactly_once);
         let (transaction, changes, requests) = Transaction::new(partition.clone(), batch);
         let mut reads = Vec::new();
         let mut unread = None;

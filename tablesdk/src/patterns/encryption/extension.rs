@@ -146,6 +146,12 @@ impl Ride for EncryptionRider {
         Box::new(self.clone())
     }
 
+    /// The keys, when they are too old. Stored keys are few: they are one page.
+    fn reads_first(&self, table: &Table) -> bool {
+        let keyring = keyring(table, self.schema);
+        self.cipher.is_none() && keyring.is_ok_and(|keyring| keyring.is_old())
+    }
+
     fn transform<'r>(
         &'r mut self,
         table: &'r Table,

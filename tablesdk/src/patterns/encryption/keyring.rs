@@ -53,6 +53,12 @@ struct LoadedKeys {
     fetched_at: Option<Timestamp>,
 }
 
+impl LoadedKeys {
+    fn is_old(&self, now: Timestamp) -> bool {
+        now.abs_diff(self.loaded_at) >= MAX_AGE
+    }
+}
+
 /// Where keys are loaded from.
 pub(crate) trait KeySource: Send + Sync {
     fn now(&self) -> Timestamp;
@@ -178,8 +184,14 @@ impl Keyring {
         let Some(source) = &self.inner.source else {
             return Ok(());
         };
-        let is_old = |state: &LoadedKeys| source.now().abs_diff(state.loaded_at) >= MAX_AGE;
-        self.load(is_old).await
+        let now = source.now();
+        self.load(|state| state.is_old(now)).await
+    }
+
+    /// Returns true if the next write loads the keys again.
+    pub(crate) fn is_old(&self) -> bool {
+        let source = self.inner.source.as_ref();
+        source.is_some_and(|source| self.inner.with_state(|state| state.is_old(source.now())))
     }
 
     /// Loads keys that other clients have made since.
@@ -231,7 +243,7 @@ impl Inner {
         let (known, loaded_at) = self.with_state(|state| {
             // What is too old is unwrapped again, so that a key that the provider has withdrawn is
             // no longer used.
-            if now.abs_diff(state.loaded_at) >= MAX_AGE {
+            if state.is_old(now) {
                 (Vec::new(), now)
             } else {
                 (state.keys.all.clone(), state.loaded_at)

@@ -38,6 +38,7 @@ use super::read::{CONCURRENCY, DatedEntity, GRACE, WRITE_ID, handle_of, read};
 use super::rider::entries_of;
 use super::taken::TakenEntry;
 use super::ticket::Ticket;
+use crate::action::extend::count::RequestCount;
 use crate::action::refusal::refused;
 use crate::action::write::change::{ChangeKind, EntityChange};
 use crate::action::write::encoded::EncodedEntity;
@@ -518,6 +519,30 @@ impl Pending {
                 done => return done,
             }
         }
+    }
+}
+
+/// Counts the requests of entries in other partitions: one before the entity is written and one
+/// after it for each, and those of one ticket.
+pub(super) fn count_elsewhere(changes: &[EntityChange], count: &mut RequestCount) {
+    let mut needs_ticket = false;
+    for change in changes {
+        let is_insert = matches!(change.change, Change::Insert(_));
+        for entry in entries_of(change).filter(|entry| entry.index.is_elsewhere()) {
+            let before = entry.before.as_ref();
+            let after = entry.after.as_ref().map(|after| &after.key);
+            let is_gained = after.is_some() && before != after;
+            needs_ticket |= is_gained && entry.index.is_reserved();
+            // A gained entry is written once more only if it is confirmed, or of an insert.
+            let is_completed = !is_gained || is_insert || entry.index.is_reserved();
+            count.requests += usize::from(after.is_some()) * (1 + usize::from(is_completed));
+            let is_lost = before.is_some() && before != after;
+            count.requests += usize::from(is_lost) * 2;
+        }
+    }
+    if needs_ticket {
+        count.requests += 1;
+        count.changes += 1;
     }
 }
 

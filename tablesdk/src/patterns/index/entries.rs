@@ -15,7 +15,7 @@ use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, TableName};
 
-use super::across_partitions::{Elsewhere, delete_version};
+use super::across_partitions::{Elsewhere, count_elsewhere, delete_version};
 use super::entry::{AnyIndex, Entry, EntryOf, Owner};
 use super::event;
 use super::part::{NoEntityError, is_merged, joined, replaced};
@@ -23,6 +23,7 @@ use super::read::{DatedEntity, read, read_all};
 use super::rider::{EntryChange, EntryRider, entries_of};
 use super::taken::TakenEntry;
 use super::ticket::{stop, ticket_in};
+use crate::action::extend::count::RequestCount;
 use crate::action::extend::ride::{Commit, ETags, Layer, Next};
 use crate::action::refusal::refused;
 use crate::action::write::change::{ChangeKind, EntityChange};
@@ -163,7 +164,17 @@ pub(crate) async fn remove_orphan(
 pub(super) static LAYER: Layer = Layer {
     order: order::INDEX,
     commit: |run, commit, next| Box::pin(commit_with_entries(run, commit, next)),
+    count: count_entries,
 };
+
+/// Counts the requests of the entries, if the stored ones are those of the entities.
+fn count_entries(commit: Commit<'_>, count: &mut RequestCount) {
+    // What is refused here is refused again when it is sent.
+    let slots = slots_of(commit.changes).unwrap_or_default();
+    count.changes += slots.len();
+    count.requests += slots.iter().filter(|slot| slot.is_read_first()).count();
+    count_elsewhere(commit.changes, count);
+}
 
 /// Carries out changes together with the entries of their entities, and returns the new ETags of
 /// the entities. An error is that of the entity whose entry it is about. An

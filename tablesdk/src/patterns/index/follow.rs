@@ -21,7 +21,7 @@ use crate::entity::{EntityError, Stored, TableEntity};
 use crate::error::Error;
 use crate::patterns::order;
 use crate::pipeline::{OperationRun, Table};
-use crate::query::{EntityStream, Page, PageToken, Whole};
+use crate::query::{EntityStream, Explanation, Page, PageToken, Whole};
 
 impl<E: TableEntity> GetEntity<E> {
     /// Reads the entity that has this entry of an index: it can be written, and the entry cannot.
@@ -160,6 +160,18 @@ impl<I, Q> FollowEntries<I, Q> {
 }
 
 impl<I: IndexEntry> FollowEntries<I> {
+    /// As [`QueryEntities::explain`], with the requests for the entities.
+    ///
+    /// # Errors
+    ///
+    /// As [`QueryEntities::explain`].
+    pub fn explain(&self) -> Result<Explanation, Error> {
+        Ok(Explanation {
+            more: Some("one for each further page, and one for each entity"),
+            ..self.query.explain()?
+        })
+    }
+
     /// The entities as a stream, in the order of their entries; up to eight are read at a time. The
     /// stream yields an error for an entry or an entity that cannot be read, and continues. Any
     /// other error ends it.

@@ -25,6 +25,14 @@ use crate::pipeline::OperationRun;
 pub(super) static LAYER: Layer = Layer {
     order: order::OUTBOX,
     commit: |run, commit, next| Box::pin(commit_steps(run, commit, next)),
+    count: |commit, count| {
+        if let Some(steps) = commit.riders.find::<Steps>() {
+            // The head is read, the pointer is written; the head is one of the changes.
+            count.requests += 2;
+            count.changes += 1 + steps.prepared.len();
+            steps.count_follow_up(count);
+        }
+    },
 };
 
 /// The changes and the steps that are committed together.

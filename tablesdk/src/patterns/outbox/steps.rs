@@ -7,8 +7,10 @@ use futures_util::future::BoxFuture;
 use tablesdk_protocol::PartitionKey;
 
 use super::commit::LAYER;
+use super::entry::Kind;
 use super::step::{Prepared, Step};
 use super::work::apply_now;
+use crate::action::extend::count::RequestCount;
 use crate::action::extend::ride::{Layer, Ride, Riders};
 use crate::error::Error;
 use crate::pipeline::{Deadline, Table};
@@ -58,6 +60,39 @@ impl Steps {
         Self::of(riders).is_later = true;
     }
 
+    /// Counts the requests that apply the steps, if the outbox has no others.
+    pub(super) fn count_follow_up(&self, count: &mut RequestCount) {
+        if self.is_later {
+            return;
+        }
+        // The outbox is read as one page.
+        count.requests += 1;
+        let (mut in_log, mut has_rest) = (false, false);
+        for step in &self.prepared {
+            match step.kind {
+                Kind::Merge | Kind::Replace => {
+                    // The entity is read, then written.
+                    count.requests += 2;
+                    in_log = true;
+                }
+                Kind::Delete => {
+                    // Those before it are removed from the log. The entity is read, and the step
+                    // becomes a grave.
+                    count.requests += usize::from(in_log) + 2;
+                    count.more = Some(DELETES);
+                    (in_log, has_rest) = (false, true);
+                }
+                Kind::Message | Kind::Unknown => {
+                    // Left to workers, with those after it.
+                    has_rest = true;
+                    break;
+                }
+            }
+        }
+        // The applied ones are removed from the log, and the pointer with the last of them.
+        count.requests += usize::from(in_log) + usize::from(!has_rest);
+    }
+
     fn of(riders: &mut Riders) -> &mut Self {
         riders.find_or_add(|| Self {
             prepared: Vec::new(),
@@ -93,6 +128,9 @@ impl Ride for Steps {
         Some((by.apply)(&self.pointer, table, partition, deadline))
     }
 }
+
+/// The rule for the further requests of delete steps.
+const DELETES: &str = "one for each entity that a step deletes";
 
 impl fmt::Debug for Steps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

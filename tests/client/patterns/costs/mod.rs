@@ -6,6 +6,7 @@
 mod encryption;
 mod eventually;
 mod expiry;
+mod explained;
 mod large_values;
 mod leases;
 mod patterns;
