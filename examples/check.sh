@@ -173,7 +173,8 @@ check outbox \
     'Sales and service' \
     '1 waiting' \
     'mail 2: you are Sales and service now' \
-    '1 handled, 0 waiting' \
+    'mail 4: you are Sales worldwide now' \
+    '0 waiting' \
     '0 set aside after 10 attempts'
 
 check totals \

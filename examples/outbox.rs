@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use tablesdk::outbox::{Message, Outbox, Received, Step};
 use tablesdk::{TableClient, TableEntity};
 use tablesdk_examples::{connect, unique_name};
+use tokio::sync::{mpsc, oneshot};
 
 #[derive(Debug, Clone, TableEntity)]
 #[table(
@@ -79,17 +80,24 @@ async fn tour(company: &TableClient, titles: &TableClient) -> Result<(), Box<dyn
     let waiting = Outbox::new(company).drain().await?.waiting;
     println!("   {waiting} waiting");
 
-    println!("\n3. The worker:");
-    let outbox = Outbox::new(company).on(async |renamed: Received<Renamed>| {
-        println!(
-            "   mail {}: you are {} now",
-            renamed.number(),
-            renamed.title
-        );
-        Ok(())
+    println!("\n3. A worker runs, and is woken by the next commit:");
+    let (mailed, mut mails) = mpsc::unbounded_channel();
+    let outbox = Outbox::new(company).on(move |renamed: Received<Renamed>| {
+        let mailed = mailed.clone();
+        async move {
+            let (number, title) = (renamed.number(), &renamed.title);
+            mailed.send(format!("mail {number}: you are {title} now"))?;
+            Ok(())
+        }
     });
-    let report = outbox.drain().await?;
-    println!("   {} handled, {} waiting", report.applied, report.waiting);
+    let (stop, stopped) = oneshot::channel::<()>();
+    let worker = tokio::spawn(outbox.clone().run(stopped));
+    println!("   {}", mails.recv().await.ok_or("the first message")?);
+    rename(company, titles, "Sales worldwide").await?;
+    println!("   {}", mails.recv().await.ok_or("the second message")?);
+    drop(stop);
+    let report = worker.await??;
+    println!("   {} waiting", report.waiting);
     let poisoned = outbox.poisoned().await?;
     println!("   {} set aside after 10 attempts", poisoned.len());
     Ok(())

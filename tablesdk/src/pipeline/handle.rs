@@ -48,6 +48,11 @@ impl PipelineHandle {
         }
     }
 
+    /// The number of the client, which no other client has while this one lives.
+    pub(crate) fn client_id(&self) -> usize {
+        Arc::as_ptr(&self.pipeline).addr()
+    }
+
     /// The handle of the calls about a table.
     pub(crate) fn of_table(mut self, name: &Arc<str>) -> Self {
         self.table = Some(Arc::clone(name));

@@ -21,6 +21,23 @@ pub(super) fn step_left(table: &Table, step: Option<u64>, error: &Error) {
     let _ = (table, step, error);
 }
 
+/// A worker could not look at the outbox, and waits.
+pub(super) fn worker_waits(table: &Table, error: &Error) {
+    #[cfg(feature = "tracing")]
+    tracing::warn!(
+        target: crate::pipeline::event::TARGET,
+        operation = error.operation(),
+        table = table.name(),
+        status = error.status().map(|status| status.as_u16()),
+        code = error.code().map(tablesdk_protocol::ErrorCode::as_str),
+        reason = error.reason(),
+        request_id = error.request_id(),
+        "a worker could not look at the outbox, and tries again"
+    );
+    #[cfg(not(feature = "tracing"))]
+    let _ = (table, error);
+}
+
 /// A worker has no function for a message.
 pub(super) fn no_handler(operation: &'static str, table: &Table, message: &str) {
     #[cfg(feature = "tracing")]

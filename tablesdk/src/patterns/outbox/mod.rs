@@ -1,7 +1,7 @@
 //! The outbox: steps in other partitions and messages, which follow a transaction for certain.
 //!
 //! The entries of the outbox are committed together with the changes of the program, in their
-//! partition, and numbered by its head. The writer or a worker ([`Outbox::drain`](Outbox::drain))
+//! partition, and numbered by its head. The writer or a worker ([`Outbox::run`](Outbox::run))
 //! applies them in that order. A pointer, written before the commit, leads workers to the
 //! partition.
 //!
@@ -10,6 +10,7 @@
 
 mod apply;
 mod batch;
+mod bell;
 mod commit;
 mod drain;
 mod entry;
@@ -20,6 +21,7 @@ mod message;
 mod pointers;
 mod poisoned;
 mod report;
+mod run;
 mod step;
 mod steps;
 mod view;

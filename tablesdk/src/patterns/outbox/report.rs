@@ -8,7 +8,8 @@ use std::sync::Arc;
 use super::entry::Entry;
 use crate::error::ClosureError;
 
-/// The result of [`Outbox::drain`](crate::outbox::Outbox::drain).
+/// The result of [`Outbox::drain`](crate::outbox::Outbox::drain), or the sum of those of
+/// [`Outbox::run`](crate::outbox::Outbox::run), in which `waiting` is that of the last look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DrainReport {

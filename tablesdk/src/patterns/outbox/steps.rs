@@ -6,6 +6,7 @@ use std::fmt;
 use futures_util::future::BoxFuture;
 use tablesdk_protocol::PartitionKey;
 
+use super::bell::ring;
 use super::commit::LAYER;
 use super::entry::Kind;
 use super::step::{Prepared, Step};
@@ -33,6 +34,8 @@ pub(super) struct Steps {
 struct By {
     layer: &'static Layer,
     apply: Apply,
+    /// Wakes the workers of this client.
+    ring: fn(&Table, &PartitionKey),
 }
 
 type Apply = for<'r> fn(&'r str, &'r Table, &'r PartitionKey, Deadline) -> BoxFuture<'r, ()>;
@@ -50,6 +53,7 @@ impl Steps {
                 apply: |pointer, table, partition, deadline| {
                     Box::pin(apply_now(pointer, table, partition, deadline))
                 },
+                ring,
             });
         }
         Ok(())
@@ -117,14 +121,18 @@ impl Ride for Steps {
     }
 
     /// Applies the steps, as far as this client can until the deadline of the transaction. The rest
-    /// is left to workers.
+    /// is left to workers, and those of this client are woken.
     fn follow_up<'r>(
         &'r self,
         table: &'r Table,
         partition: &'r PartitionKey,
         deadline: Deadline,
     ) -> Option<BoxFuture<'r, ()>> {
-        let by = self.by.filter(|_| !self.is_later)?;
+        let by = self.by?;
+        if self.is_later {
+            (by.ring)(table, partition);
+            return None;
+        }
         Some((by.apply)(&self.pointer, table, partition, deadline))
     }
 }

@@ -9,6 +9,7 @@ use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
 use tablesdk_protocol::{ETag, IfMatch, PartitionKey, TableName};
 
 use super::apply::{Basis, IN_FLIGHT, apply, sweep};
+use super::bell::ring;
 use super::entry::{ATTEMPTS, ERROR, ERROR_MAX, Entry, Kind, MESSAGE, StepState, delete, send};
 use super::event;
 use super::head::{Head, pointer_key};
@@ -78,8 +79,11 @@ pub(super) async fn apply_now(
         let error = Error::timeout("the deadline of the transaction has passed".to_owned());
         Err(table.pipeline.locate(error).with_operation(OPERATION))
     });
-    if let Err(error) = result {
-        event::step_left(table, None, &error);
+    match result {
+        // Messages, and steps behind them.
+        Ok(view) if !view.log.is_empty() => ring(table, partition),
+        Ok(_) => {}
+        Err(error) => event::step_left(table, None, &error),
     }
 }
 

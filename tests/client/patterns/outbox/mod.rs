@@ -3,6 +3,7 @@
 mod effects;
 mod messages;
 mod poisoned;
+mod run;
 mod workers;
 mod writers;
 

@@ -1,0 +1,144 @@
+//! `Outbox::run`: a worker with its loop, its pauses and its end.
+
+use std::collections::BTreeSet;
+use std::pin::pin;
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use tablesdk_protocol::PartitionKey;
+use tokio::time::{Instant, sleep_until};
+
+use super::bell::Bell;
+use super::drain::Outbox;
+use super::event;
+use super::report::DrainReport;
+use crate::error::{Error, ErrorKind};
+use crate::random::random_id;
+
+impl Outbox {
+    /// Applies steps until `shutdown` is ready, and returns the sum of the reports.
+    ///
+    /// * A commit of this client, with steps for a worker, wakes it at once: it then looks at that
+    ///   partition, which takes one small query. The client is the service client that both tables
+    ///   come from, and its clones.
+    /// * Steps that other clients commit, and those that are tried again, are found when it looks
+    ///   at all partitions by 16 small queries: after one second, and then after twice the time of
+    ///   before, up to 30 seconds, while there is nothing to do. Each pause is shortened by up to
+    ///   half at random, so that workers that start together do not stay together.
+    /// * After an error of the service it waits in the same way, up to a minute, and goes on.
+    /// * After `shutdown`, it finishes the look that it has begun: a handler is not interrupted, and needs a
+    ///   time limit of its own. If the future is dropped instead, another worker begins the step
+    ///   again.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/employees.md")]
+    /// use tablesdk::outbox::{Outbox, Step};
+    ///
+    /// let names = service.table("Names");
+    /// # names.create_table().await?;
+    /// let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    /// // In a server, `shutdown` is often `tokio::signal::ctrl_c()`.
+    /// let worker = tokio::spawn(Outbox::new(&table).run(stopped));
+    ///
+    /// let ada = Employee::new("Sales", "1", "Ada");
+    /// let by_name = Step::upsert_replace(&names, &Employee::new("Ada", "Sales 1", "Ada"));
+    /// table.batch("Sales").insert(&ada).step(by_name).leave_steps().await?;
+    ///
+    /// # while !names.query::<Employee>().partition("Ada").exists().await? {
+    /// #     tokio::task::yield_now().await;
+    /// # }
+    /// drop(stop);
+    /// assert_eq!(worker.await??.applied, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Input`] and [`ErrorKind::Configuration`], which no pause mends, such as a name
+    /// that no table can have. Other errors are logged as a warning: the table may be created later,
+    /// and a key may be replaced.
+    pub async fn run<S: Future + Send>(self, shutdown: S) -> Result<DrainReport, Error> {
+        let mut shutdown = pin!(shutdown);
+        let bell = Bell::hang(&self.table);
+        let mut sum = DrainReport::default();
+        let mut pause = FIRST_PAUSE;
+        let mut woken = None;
+        let mut next_look = Instant::now();
+        loop {
+            let looks_at_all = woken.is_none();
+            let passed = self.pass(woken.take(), &mut sum).await;
+            match passed {
+                Ok(has_applied) if looks_at_all => {
+                    pause = if has_applied { FIRST_PAUSE } else { pause };
+                    next_look = Instant::now() + shortened(pause);
+                    pause = (pause * 2).min(IDLE_PAUSE_MAX);
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    if matches!(error.kind(), ErrorKind::Input | ErrorKind::Configuration) {
+                        return Err(error);
+                    }
+                    event::worker_waits(&self.table, &error);
+                    next_look = Instant::now() + shortened(pause);
+                    pause = (pause * 2).min(ERROR_PAUSE_MAX);
+                    // A service that fails is not asked sooner because of new work.
+                    match select(shutdown.as_mut(), pin!(sleep_until(next_look))).await {
+                        Either::Left(_) => return Ok(sum),
+                        Either::Right(_) => continue,
+                    }
+                }
+            }
+            let waiting = async {
+                // At the time of a look at all partitions, none is looked at alone.
+                match select(pin!(sleep_until(next_look)), pin!(bell.partitions())).await {
+                    Either::Left(_) => None,
+                    Either::Right((partitions, _)) => Some(partitions),
+                }
+            };
+            match select(shutdown.as_mut(), pin!(waiting)).await {
+                Either::Left(_) => return Ok(sum),
+                Either::Right((partitions, _)) => woken = partitions,
+            }
+        }
+    }
+
+    /// Applies what can be applied in these partitions, or in all. Returns true if there was
+    /// something.
+    async fn pass(
+        &self,
+        partitions: Option<BTreeSet<PartitionKey>>,
+        sum: &mut DrainReport,
+    ) -> Result<bool, Error> {
+        let before = sum.applied;
+        sum.waiting = 0;
+        match partitions {
+            None => add(sum, self.drain().await?),
+            Some(partitions) => {
+                for partition in partitions {
+                    add(sum, self.drain().partition(partition.as_str()).await?);
+                }
+            }
+        }
+        Ok(sum.applied > before)
+    }
+}
+
+fn add(sum: &mut DrainReport, report: DrainReport) {
+    sum.applied += report.applied;
+    sum.waiting += report.waiting;
+    sum.failed += report.failed;
+    sum.set_aside += report.set_aside;
+    sum.missing_tables.extend(report.missing_tables);
+}
+
+/// The pause, or up to half of it less.
+fn shortened(pause: Duration) -> Duration {
+    let half = pause / 2;
+    let millis = u64::try_from(half.as_millis()).unwrap_or(u64::MAX).max(1);
+    half + Duration::from_millis(random_id() % millis)
+}
+
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const IDLE_PAUSE_MAX: Duration = Duration::from_secs(30);
+const ERROR_PAUSE_MAX: Duration = Duration::from_secs(60);
