@@ -85,7 +85,7 @@ pub struct Batch<'e> {
     refused_change: Option<Error>,
     /// The riders of the batch as a whole.
     riders: Riders,
-    exactly_once: Option<KeepMarker>,
+    pub(crate) exactly_once: Option<KeepMarker>,
 }
 
 struct Item<'e> {

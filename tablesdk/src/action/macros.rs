@@ -117,6 +117,38 @@ macro_rules! bulk_options {
                 self.$run.progress = Box::new(report);
                 self
             }
+
+            /// The maximum number of entities a second. The run starts batches no faster: after a
+            /// batch, the next one starts when the entities of the first would be sent at this
+            /// rate. No batch has more entities than a second allows. Entries of indexes and
+            /// copies count. No limit by default; must not be 0.
+            ///
+            /// While the service is busy (503 `ServerBusy`, 500 `OperationTimedOut`, and 429 of
+            /// Cosmos DB), the rate is halved, at most once a second and at most to a 64th of the
+            /// maximum, and what is sent again counts. It rises by a 20th of the maximum for each
+            /// second without such a response.
+            /// See [the guide](crate::guide::batches_and_bulk#smooth-the-traffic).
+            pub const fn max_rate(mut self, entities: u32) -> Self {
+                self.$run.max_rate.of_run = Some(entities);
+                self
+            }
+
+            /// As [`max_rate`](Self::max_rate), for each partition by itself. The storage service
+            /// has a target of 2,000 entities of 1 KiB a second and partition. Both limits may be
+            /// set.
+            pub const fn max_rate_per_partition(mut self, entities: u32) -> Self {
+                self.$run.max_rate.of_partition = Some(entities);
+                self
+            }
+
+            /// The number of the failure that ends the run: the 1,000th by default. With 0 or 1,
+            /// the first failure ends it. After that failure, the run reads and sends nothing more.
+            /// The results of the batches that were in flight are still in the report. This limit
+            /// and the [concurrency](Self::concurrency) therefore bound the size of the report.
+            pub const fn max_failures(mut self, failures: usize) -> Self {
+                self.$run.max_failures = failures;
+                self
+            }
         }
     };
 }

@@ -82,6 +82,7 @@ pub use crate::pipeline::OperationReport;
 pub use batch::{Batch, BatchResult};
 pub use bulk::{
     Bulk, BulkEntity, BulkError, BulkFailure, BulkProgress, BulkReport, BulkStandalone, DeleteAll,
+    ModifyAll,
 };
 pub use create_table::CreateTable;
 pub use delete_entity::DeleteEntity;

@@ -9,15 +9,15 @@ use futures_util::TryStreamExt as _;
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 
-use super::DeleteAll;
 use super::extend::extension::{Extensions, LeftOut};
 use super::query::conditions::{Condition, Conditions};
 use super::query::paged::{PagedQuery, Skip};
 use super::query::request::{OPERATION, QueryRequest};
 use super::refusal::refused;
+use super::{DeleteAll, ModifyAll};
 use crate::entity::key::{PartitionOf, RowRange};
 use crate::entity::standalone::{check_standalone, check_verified};
-use crate::entity::{DynamicEntity, Schema, Stored, TableEntity};
+use crate::entity::{DynamicEntity, Schema, Stored, TableEntity, WritableEntity};
 use crate::error::{ClosureError, Error};
 use crate::filter::{AccessClass, FilterError};
 use crate::pipeline::Table;
@@ -93,6 +93,21 @@ impl<E: TableEntity> QueryEntities<E> {
         match schema.own_rows() {
             Some(own) => this.and(Condition::Type, Ok(own)),
             None => this,
+        }
+    }
+
+    /// A query of the entities with that condition, whatever their type.
+    pub(crate) fn of_conditions(table: Table, condition: Tree) -> Self {
+        let mut conditions = Conditions::new();
+        conditions.add(Condition::Partition, Ok(condition));
+        Self {
+            table,
+            conditions,
+            selection: Whole::new(),
+            pages: Pages::default(),
+            skip: None,
+            left_out: LeftOut::NONE,
+            entity: PhantomData,
         }
     }
 
@@ -448,8 +463,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     }
 
     fn whole_request(&self) -> Result<QueryRequest, Error> {
-        let refuse = |error: &Error| refused(OPERATION, error.why());
-        self.request(self.conditions.tree().map_err(refuse)?)
+        self.request(self.conditions()?)
     }
 
     fn request(&self, filter: Option<Tree>) -> Result<QueryRequest, Error> {
@@ -579,6 +593,68 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
             }
             .stream()
         })
+    }
+
+    /// All conditions of the query.
+    pub(crate) fn conditions(&self) -> Result<Option<Tree>, Error> {
+        let refuse = |error: &Error| refused(OPERATION, error.why());
+        self.conditions.tree().map_err(refuse)
+    }
+
+    /// Changes the entities that the query finds with a closure, and writes them in batches, several
+    /// at a time. Each is written under the ETag with which it was read. If another client has
+    /// changed it since, it alone is read again, with the conditions of the query, and the closure
+    /// is called anew on its new value.
+    ///
+    /// An entity that the closure leaves as it is is not written, and is counted as
+    /// [skipped](super::BulkProgress::skipped). One that was changed so that the query no longer
+    /// finds it is counted as [changed](super::BulkProgress::changed), one that was deleted as
+    /// [missing](super::BulkProgress::missing). Properties that the type does not have are kept;
+    /// entries of [indexes](derive@crate::TableEntity#index) and
+    /// [copies](derive@crate::TableEntity#copy) are written with their entities. The closure must
+    /// not change the key: [`move_keys`](Self::move_keys) does.
+    ///
+    /// The closure never gets the result of its own call. Where a response was lost, and where an
+    /// entity that was refused is as this run would have written it, the outcome is unknown: the
+    /// entity is a [failure](super::BulkReport::failures) whose
+    /// [outcome is unknown](super::BulkFailure::is_outcome_unknown), and stays as it is.
+    /// [`exactly_once`](ModifyAll::exactly_once) makes the outcome known.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// # for id in ["1", "2", "3"] {
+    /// #     table.insert(&Employee::new("Sales", id, "Ada")).await?;
+    /// # }
+    /// let rename = |e: &mut Employee| {
+    ///     e.name = "Ada Lovelace".to_owned();
+    ///     Ok(())
+    /// };
+    /// let sales = || table.query::<Employee>().partition("Sales");
+    /// assert_eq!(sales().modify_all(rename).dry_run().await?.progress().read, 3);
+    ///
+    /// let report = sales().modify_all(rename).await?;
+    /// // One page is read, and one batch is written.
+    /// assert_eq!((report.progress().written, report.progress().requests), (3, 1));
+    /// assert_eq!(sales().modify_all(rename).await?.progress().skipped, 3);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`BulkError`](super::BulkError) when the query fails, or when the run ends early. An entity
+    /// for which the closure returns an error, or which cannot be read or written, is a
+    /// [failure](super::BulkReport::failures). So is one that other clients change 16 times while
+    /// the run wants to write it, with `UpdateConditionNotSatisfied`.
+    #[doc(alias("update_where", "update_all", "update_many", "bulk_update"))]
+    pub fn modify_all<'a>(
+        self,
+        change: impl FnMut(&mut E) -> Result<(), ClosureError> + Send + 'a,
+    ) -> ModifyAll<'a>
+    where
+        E: WritableEntity,
+    {
+        ModifyAll::new(self, change)
     }
 
     fn at_most(mut self, count: usize) -> Self {

@@ -85,6 +85,11 @@ impl Error {
             || self.has_status(StatusCode::TOO_MANY_REQUESTS)
     }
 
+    /// The service has more to do than it can: it throttles the client, or did not finish in time.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.is_throttled() || self.code() == Some(&ErrorCode::OperationTimedOut)
+    }
+
     /// The time limit was reached before the service responded.
     pub fn is_timeout(&self) -> bool {
         matches!(self.0.source, Source::Timeout(_))

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
+use tokio::time::sleep;
 
 use super::attempt::Effect;
 use super::operation_run::OperationRun;
@@ -32,6 +33,8 @@ pub(crate) struct PipelineHandle {
     pub(crate) retry: Option<RetryPolicy>,
     /// Instead of the deadline of either policy.
     pub(crate) deadline: Option<Duration>,
+    /// Called for each response that says that the service is busy.
+    pub(crate) on_busy: Option<Arc<dyn Fn() + Send + Sync>>,
     /// True if all reads belong to a write, or must show earlier writes.
     pub(super) reads_now: bool,
 }
@@ -44,6 +47,7 @@ impl PipelineHandle {
             extra: None,
             retry: None,
             deadline: None,
+            on_busy: None,
             reads_now: false,
         }
     }
@@ -99,6 +103,12 @@ impl PipelineHandle {
         paged: &PagedOperation,
     ) -> OperationRun<'_> {
         OperationRun::new(self, paged.resume(|| self.span(operation)))
+    }
+
+    /// Waits a random time before the n-th new round of a read-modify-write loop whose rounds are
+    /// operations of their own.
+    pub(crate) async fn pause_before_round(&self, round: u32) {
+        sleep(self.policy().pause_before_round(round)).await;
     }
 
     fn span(&self, operation: &'static str) -> OperationSpan {

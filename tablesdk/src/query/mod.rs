@@ -41,7 +41,7 @@ pub(crate) use resolve::Resolve;
 pub use select::Selection;
 pub(crate) use select::column;
 pub(crate) use select::{SelectionError, Whole, list};
-pub(crate) use selections::{Keyed, Keys, Presence, Values};
+pub(crate) use selections::{Keyed, Keys, Presence, ReadBy, Values};
 pub(crate) use set_column::SetColumn;
 pub use stream::EntityStream;
 pub(crate) use stream::Pages;

@@ -46,6 +46,23 @@ impl<E> Selection<E> for Keys {
     }
 }
 
+/// Whole entities, each read by a function, which gets the list of its properties, too.
+pub(crate) struct ReadBy<T>(pub(crate) fn(&mut EntityCursor<'_, '_>) -> Result<T, SelectionError>);
+
+impl<E, T: Send + 'static> Selection<E> for ReadBy<T> {
+    type Item = T;
+
+    const LISTS: bool = true;
+
+    fn names(&self) -> Option<Vec<String>> {
+        None
+    }
+
+    fn read(&self, entity: &mut EntityCursor<'_, '_>) -> Result<T, SelectionError> {
+        (self.0)(entity)
+    }
+}
+
 /// The values of a selection of stored entities.
 #[derive(Clone, Copy, Debug)]
 pub struct Values<S>(S);
@@ -104,5 +121,6 @@ impl<E, S: Selection<E>> Selection<E> for Keyed<S> {
 
 impl<S> sealed::Sealed for Keyed<S> {}
 impl<S> sealed::Sealed for Values<S> {}
+impl<T> sealed::Sealed for ReadBy<T> {}
 impl sealed::Sealed for Keys {}
 impl sealed::Sealed for Presence {}

@@ -55,7 +55,7 @@ on_both_transports! {
         let table = subject.table().await;
         let rows = || (0..450).map(|id| row(["a", "b", "c"][id % 3], &id.to_string(), 1));
         let mut told = Vec::new();
-        let run = table.bulk().insert(stream::iter(rows())).progress(|progress| told.push(*progress));
+        let run = table.bulk().insert(stream::iter(rows())).progress(|progress| told.push(progress.clone()));
         let report = run.await.unwrap();
         assert!(report.is_success());
         let BulkProgress { read, written, failed, requests, resume_at, .. } = *report.progress();
@@ -184,7 +184,7 @@ async fn concurrent_changes_do_not_fail_delete_all() {
         };
         let (report, ()) = futures::join!(delete.into_future(), meddle);
         let report = report.unwrap();
-        let progress = *report.progress();
+        let progress = report.progress();
         assert!(report.is_success(), "{report:?}");
         let left = table.query::<DynamicEntity>().count().await.unwrap();
         let all = page.items.len() as u64;

@@ -18,6 +18,7 @@ mod fakes;
 mod hints;
 mod in_process;
 mod modify;
+mod modify_all;
 mod paging;
 mod queries;
 mod reading_and_changing;

@@ -3,7 +3,10 @@
 
 pub(crate) mod delete_all;
 pub(crate) mod input;
+pub(crate) mod modify_all;
 pub(crate) mod pack;
+pub(crate) mod position;
+pub(crate) mod rate;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod send;
@@ -11,6 +14,7 @@ pub(crate) mod send;
 pub use delete_all::DeleteAll;
 pub use input::{BulkEntity, BulkStandalone};
 use input::{BulkInput, BulkKey, BulkStored};
+pub use modify_all::ModifyAll;
 pub use report::{BulkError, BulkFailure, BulkProgress, BulkReport};
 pub(crate) use send::{delete_unchanged, is_missing};
 
@@ -205,15 +209,6 @@ impl<const HAS_INPUT: bool> Bulk<'_, HAS_INPUT> {
     /// between more partitions than fit, the batches are smaller.
     pub const fn buffer(mut self, entities: usize) -> Self {
         self.0.buffer = entities;
-        self
-    }
-
-    /// The number of the failure that ends the run: the 1,000th by default. With 0 or 1, the first
-    /// failure ends it. After that failure, the run reads and sends nothing more. The results of
-    /// the batches that were in flight are still in the report. This limit and the
-    /// [concurrency](Self::concurrency) therefore bound the size of the report.
-    pub const fn max_failures(mut self, failures: usize) -> Self {
-        self.0.max_failures = failures;
         self
     }
 

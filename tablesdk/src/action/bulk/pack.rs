@@ -43,6 +43,21 @@ pub(crate) struct Packed {
     pub(crate) keys: Keys,
 }
 
+impl Packed {
+    pub(crate) fn partition(&self) -> Option<&PartitionKey> {
+        self.items.first().map(|item| item.key.partition_key())
+    }
+
+    /// The number of entities that it writes, with what goes along with them.
+    pub(crate) fn entities(&self) -> usize {
+        let mut entities = self.items.len();
+        for item in &self.items {
+            item.riders.also_written(|_| entities += 1);
+        }
+        entities
+    }
+}
+
 /// The size of the request of a batch, in bytes.
 pub(crate) trait Measure {
     /// The largest size.

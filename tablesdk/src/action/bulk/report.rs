@@ -1,6 +1,6 @@
 //! The result of a bulk run: counts, the single failures, and the index to resume at.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
@@ -8,8 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tablesdk_protocol::EntityKey;
 
+use super::position::Position;
 use super::send::BatchOutcome;
 use crate::error::{Error, find_cause, push_causes};
+use crate::query::PageToken;
 
 /// The progress of a bulk run. Every count is a number of entities.
 ///
@@ -27,7 +29,7 @@ use crate::error::{Error, find_cause, push_causes};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BulkProgress {
     /// Read from the input so far.
@@ -37,10 +39,12 @@ pub struct BulkProgress {
     /// To be deleted or moved, but not found: deleted by another program, never there, or deleted
     /// by an attempt of this run whose response was lost.
     pub missing: u64,
-    /// To be deleted or moved only if unchanged, but changed. They stay.
+    /// To be deleted or moved only if unchanged, but changed. They stay. To be
+    /// [modified](super::ModifyAll), but changed so that the query no longer finds them, or that
+    /// the closure leaves them as they are.
     pub changed: u64,
-    /// Found with the key that the run would give them, and left as they are. They are not in
-    /// [`read`](Self::read).
+    /// Found with the key that the run would give them, or left by the closure as they are, and
+    /// not written. They are not in [`read`](Self::read).
     pub skipped: u64,
     /// Failed.
     pub failed: u64,
@@ -51,6 +55,10 @@ pub struct BulkProgress {
     /// Everything in the input before this index is done: written, or itself rejected. A run that
     /// begins here continues this run. See [`Bulk::resume_at`](super::Bulk::resume_at).
     pub resume_at: u64,
+    /// Of a [`ModifyAll`](super::ModifyAll): every entity that the query finds before this position
+    /// is done. A run that [resumes](super::ModifyAll::resume_at) here continues this run. `None`
+    /// when the query has no more entities, and for other runs.
+    pub resume_token: Option<PageToken>,
 }
 
 /// The result of a bulk run that reached the end of its input.
@@ -280,8 +288,9 @@ pub(crate) struct ReportBuilder {
     progress: BulkProgress,
     failures: Vec<BulkFailure>,
     /// Indexes that were read and are not done: packed, in flight, or failed in a way that a retry
-    /// may mend.
-    pending: BTreeSet<u64>,
+    /// may mend. Each with the key that the query found before it, where the position counts.
+    pending: BTreeMap<u64, Option<Arc<EntityKey>>>,
+    position: Option<Position>,
     /// How many entities the input has left out.
     skipped: Arc<AtomicU64>,
 }
@@ -295,7 +304,8 @@ impl ReportBuilder {
                 ..BulkProgress::default()
             },
             failures: Vec::new(),
-            pending: BTreeSet::new(),
+            pending: BTreeMap::new(),
+            position: None,
             skipped: Arc::default(),
         }
     }
@@ -305,9 +315,15 @@ impl ReportBuilder {
         Self { skipped, ..self }
     }
 
+    /// Adds the position in the query that is the input.
+    pub(crate) fn at(self, position: Option<Position>) -> Self {
+        Self { position, ..self }
+    }
+
     pub(crate) fn read(&mut self, index: u64) {
         self.progress.read += 1;
-        self.pending.insert(index);
+        let before = self.position.as_ref().and_then(Position::before);
+        self.pending.insert(index, before);
     }
 
     pub(crate) fn outcome(&mut self, index: u64, outcome: Outcome) {
@@ -342,13 +358,21 @@ impl ReportBuilder {
 
     /// The counts, when everything before `next` was read.
     pub(crate) fn progress(&mut self, next: u64) -> &BulkProgress {
-        self.progress.resume_at = self.pending.first().copied().unwrap_or(next);
+        let first = self.pending.first_key_value();
+        self.progress.resume_at = first.map_or(next, |(index, _)| *index);
+        self.progress.resume_token = self.position.as_ref().and_then(|position| match first {
+            Some((_, before)) => Some(position.token(before.as_deref())),
+            None => position.now(),
+        });
         self.progress.skipped = self.skipped.load(Ordering::Relaxed);
         &self.progress
     }
 
-    pub(crate) fn failures(&self) -> &[BulkFailure] {
-        &self.failures
+    /// Why the run ends, if that many entities have failed.
+    pub(crate) fn too_many(&self, max_failures: usize) -> Option<Cause> {
+        let last = self.failures.last();
+        let last = last.filter(|_| self.failures.len() >= max_failures);
+        last.map(|failure| Cause::Failures(Arc::clone(&failure.error)))
     }
 
     pub(crate) fn finish(mut self, next: u64) -> BulkReport {

@@ -1,17 +1,21 @@
 //! The loop of a bulk run: reads the input, packs batches, and sends several at a time.
 
 use std::fmt;
-use std::future::poll_fn;
-use std::pin::Pin;
+use std::future::{pending, poll_fn};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::task::Poll;
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _, empty};
+use tablesdk_protocol::PartitionKey;
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
+use tokio::time::{Instant, sleep_until};
 
 use super::input::{Input, Inputs, SourceError};
-use super::pack::{Item, Keys, Packer};
+use super::pack::{Item, Keys, Packed, Packer};
+use super::position::Position;
+use super::rate::{MaxRate, Pace};
 use super::report::{BulkError, BulkFailure, BulkProgress, BulkReport};
 use super::report::{Cause, Outcome, ReportBuilder};
 use super::send::{BatchOutcome, Sizes, Verb, send};
@@ -24,13 +28,17 @@ pub(crate) struct BulkRun<'a> {
     verb: Verb,
     inputs: Inputs<'a>,
     /// Sends a batch instead of [`send`].
-    send: Option<SendBatch>,
+    send: Option<SendBatch<'a>>,
     /// Counts the input, and sends nothing.
     pub(crate) dry_run: bool,
     pub(crate) concurrency: usize,
     pub(crate) batch_size: usize,
     pub(crate) buffer: usize,
     pub(crate) max_failures: usize,
+    pub(crate) max_rate: MaxRate,
+    /// The position in the query that is the input, where a run can be resumed there. The
+    /// partitions of such an input follow each other.
+    pub(crate) position: Option<Position>,
     /// The index of the input to begin at.
     pub(crate) first: u64,
     /// How many entities the input has left out.
@@ -40,9 +48,9 @@ pub(crate) struct BulkRun<'a> {
 
 /// Sends a batch. Known only to a run that needs it, so that a program without such a run does not
 /// contain it.
-pub(crate) type SendBatch = Box<dyn Fn(Vec<Item>) -> SentBatch + Send>;
+pub(crate) type SendBatch<'a> = Box<dyn Fn(Table, Vec<Item>) -> SentBatch<'a> + Send + 'a>;
 
-pub(crate) type SentBatch = Pin<Box<dyn Future<Output = BatchOutcome> + Send>>;
+pub(crate) type SentBatch<'a> = Pin<Box<dyn Future<Output = BatchOutcome> + Send + 'a>>;
 
 impl<'a> BulkRun<'a> {
     /// A run with an empty input.
@@ -57,6 +65,8 @@ impl<'a> BulkRun<'a> {
             batch_size: BATCH_CHANGES_MAX,
             buffer: 10_000,
             max_failures: 1_000,
+            max_rate: MaxRate::default(),
+            position: None,
             first: 0,
             skipped: Arc::default(),
             progress: Box::new(|_| {}),
@@ -71,8 +81,9 @@ impl<'a> BulkRun<'a> {
         }
     }
 
-    /// As [`with_input`](Self::with_input), with another way to send a batch.
-    pub(crate) fn with_sender(self, verb: Verb, inputs: Inputs<'a>, send: SendBatch) -> Self {
+    /// As [`with_input`](Self::with_input), with another way to send a batch to the table of the
+    /// run.
+    pub(crate) fn with_sender(self, verb: Verb, inputs: Inputs<'a>, send: SendBatch<'a>) -> Self {
         Self {
             send: Some(send),
             ..self.with_input(verb, inputs)
@@ -85,6 +96,9 @@ impl<'a> BulkRun<'a> {
         let rejected = |problem: String| locate(Error::input(problem).with_operation(OPERATION));
         let error = match self {
             Self { concurrency: 0, .. } => rejected("the concurrency must not be 0".to_owned()),
+            Self { max_rate, .. } if max_rate.entities_max() == 0 => {
+                rejected("the maximum rate must not be 0".to_owned())
+            }
             Self { buffer: 0, .. } => rejected("the buffer must not be 0".to_owned()),
             Self { batch_size, .. } if !(1..=BATCH_CHANGES_MAX).contains(batch_size) => rejected(
                 format!("a batch size of {batch_size} is not from 1 to {BATCH_CHANGES_MAX}"),
@@ -104,33 +118,40 @@ impl<'a> BulkRun<'a> {
             return self.count().await;
         }
         let (verb, first, concurrency) = (self.verb, self.first, self.concurrency);
-        let mut report = ReportBuilder::new(first).counting(Arc::clone(&self.skipped));
+        let mut report = self.report_from(first);
         let sizes = Sizes::new(self.table.clone(), verb);
-        let mut packer = Packer::new(sizes, self.batch_size, self.buffer, BUFFER_BYTES);
+        let batch_size = self.batch_size.min(self.max_rate.entities_max());
+        let mut packer = Packer::new(sizes, batch_size, self.buffer, BUFFER_BYTES);
+        let mut turns = Turns {
+            pace: (!self.max_rate.is_none()).then(|| Pace::new(self.max_rate)),
+            batches: Vec::new(),
+        };
+        let mut partition = None;
         let mut in_flight = FuturesUnordered::new();
         let mut next = 0;
         let mut has_ended = false;
         let (mut cause, mut source_error) = (None, None);
         loop {
-            while cause.is_none() && in_flight.len() < concurrency {
+            while cause.is_none() && in_flight.len() + turns.batches.len() < concurrency {
                 let Some(batch) = packer.take() else {
                     break;
                 };
+                turns.batches.push(batch);
+            }
+            while let Some(batch) = turns.take() {
+                let table = paced(&self.table, turns.pace.as_ref(), &batch);
                 let sent = match &self.send {
-                    Some(send) => send(batch.items),
-                    None => Box::pin(send(
-                        self.table.clone(),
-                        verb,
-                        batch.items,
-                        self.batch_size > 1,
-                    )),
+                    Some(send) => send(table, batch.items),
+                    None => Box::pin(send(table, verb, batch.items, self.batch_size > 1)),
                 };
                 in_flight.push(Box::pin(async move { (sent.await, batch.keys) }));
             }
             let reads = cause.is_none() && !has_ended && packer.closed() < concurrency;
-            if in_flight.is_empty() && !reads {
+            if in_flight.is_empty() && turns.batches.is_empty() && !reads {
                 break;
             }
+            let mut turn = pin!(turns.wait());
+            let is_idle = in_flight.is_empty() && turns.batches.is_empty();
             let event = poll_fn(|cx| {
                 if let Poll::Ready(Some((outcome, keys))) = in_flight.poll_next_unpin(cx) {
                     return Poll::Ready(Event::Sent(outcome, keys));
@@ -139,13 +160,13 @@ impl<'a> BulkRun<'a> {
                     match self.inputs.poll_next_unpin(cx) {
                         Poll::Ready(input) => return Poll::Ready(Event::Read(input)),
                         // No batch is in flight and the input pauses: what is packed is sent.
-                        Poll::Pending if in_flight.is_empty() && packer.close_oldest() => {
+                        Poll::Pending if is_idle && packer.close_oldest() => {
                             return Poll::Ready(Event::Idle);
                         }
                         Poll::Pending => {}
                     }
                 }
-                Poll::Pending
+                turn.as_mut().poll(cx).map(|()| Event::Idle)
             });
             match event.await {
                 Event::Idle => {}
@@ -159,19 +180,22 @@ impl<'a> BulkRun<'a> {
                 Event::Read(Some(Ok(input))) => {
                     report.read(next);
                     match transformed(&self.table, self.verb, input).await {
-                        Ok((entity, if_match)) => packer.push(Item {
-                            index: next,
-                            key: entity.key,
-                            body: entity.body,
-                            if_match,
-                            riders: entity.riders,
-                        }),
-                        Err(error) => report.failed(BulkFailure {
-                            index: next,
-                            key: error.key().cloned(),
-                            error: Arc::new(self.table.pipeline.locate(error)),
-                            is_rejected: true,
-                        }),
+                        Ok((entity, if_match)) => {
+                            let other = |it: &PartitionKey| it != entity.key.partition_key();
+                            if self.position.is_some() && partition.as_ref().is_none_or(other) {
+                                // No more entities of the partition before follow.
+                                while packer.close_oldest() {}
+                                partition = Some(entity.key.partition_key().clone());
+                            }
+                            packer.push(Item {
+                                index: next,
+                                key: entity.key,
+                                body: entity.body,
+                                if_match,
+                                riders: entity.riders,
+                            });
+                        }
+                        Err(error) => report.failed(self.rejected(next, error)),
                     }
                     next += 1;
                 }
@@ -182,14 +206,12 @@ impl<'a> BulkRun<'a> {
                     while packer.close_oldest() {}
                 }
             }
-            if cause.is_none() && report.failures().len() >= self.max_failures {
-                let last = report.failures().last();
-                cause = last.map(|failure| Cause::Failures(Arc::clone(&failure.error)));
-            }
+            cause = cause.or_else(|| report.too_many(self.max_failures));
             if cause.is_some() {
                 // The input is not read any more. A query that waits for its next page may hold a
                 // permit that a batch needs.
                 self.inputs = empty().boxed();
+                turns.batches.clear();
             }
         }
         let report = report.finish(next.max(first));
@@ -199,14 +221,35 @@ impl<'a> BulkRun<'a> {
         }
     }
 
+    fn report_from(&self, first: u64) -> ReportBuilder {
+        let report = ReportBuilder::new(first).counting(Arc::clone(&self.skipped));
+        report.at(self.position.clone())
+    }
+
+    /// The failure of an entity of the input.
+    fn rejected(&self, index: u64, error: Error) -> BulkFailure {
+        BulkFailure {
+            index,
+            key: error.key().cloned(),
+            error: Arc::new(self.table.pipeline.locate(error)),
+            is_rejected: true,
+        }
+    }
+
     async fn count(mut self) -> Result<BulkReport, BulkError> {
-        let mut report = ReportBuilder::new(0).counting(Arc::clone(&self.skipped));
+        let mut report = self.report_from(0);
         let mut count = 0;
         loop {
             match self.inputs.next().await {
-                Some(Ok(_)) => {
+                Some(Ok(input)) => {
                     report.read(count);
-                    report.outcome(count, Outcome::Found);
+                    match input {
+                        Ok(_) => report.outcome(count, Outcome::Found),
+                        Err(error) => report.failed(self.rejected(count, error)),
+                    }
+                    if let Some(cause) = report.too_many(self.max_failures) {
+                        return Err(BulkError::new(report.finish(count + 1), cause));
+                    }
                     count += 1;
                     if count % COUNTED_PER_PROGRESS == 0 {
                         (self.progress)(report.progress(count));
@@ -239,6 +282,53 @@ async fn transformed(table: &Table, verb: Verb, input: Input) -> Input {
     let transformed = entity.transformed(table).await;
     let transformed = transformed.map_err(|error| error.with_operation(verb.operation()))?;
     Ok((transformed, if_match))
+}
+
+/// The table of a batch, whose requests report to the pace that the service is busy.
+fn paced(table: &Table, pace: Option<&Pace>, batch: &Packed) -> Table {
+    let mut table = table.clone();
+    if let (Some(pace), Some(partition)) = (pace, batch.partition()) {
+        let (pace, partition) = (pace.clone(), partition.clone());
+        let entities = batch.entities();
+        table.pipeline.on_busy = Some(Arc::new(move || pace.busy(&partition, entities)));
+    }
+    table
+}
+
+/// Batches that wait for their turn, in order.
+#[derive(Default)]
+struct Turns {
+    pace: Option<Pace>,
+    batches: Vec<Packed>,
+}
+
+impl Turns {
+    /// The turn of a batch; `None` if it does not wait.
+    fn of(&self, batch: &Packed) -> Option<Instant> {
+        Some(self.pace.as_ref()?.turn(batch.partition()?))
+    }
+
+    /// Takes a batch whose turn it is.
+    fn take(&mut self) -> Option<Packed> {
+        let is_due = |batch| self.of(batch).is_none_or(|turn| turn <= Instant::now());
+        let index = self.batches.iter().position(is_due)?;
+        let batch = self.batches.remove(index);
+        if let (Some(pace), Some(partition)) = (&self.pace, batch.partition()) {
+            pace.start(partition, batch.entities());
+        }
+        Some(batch)
+    }
+
+    /// Waits for the next turn, if there is one.
+    fn wait(&self) -> impl Future<Output = ()> + use<> {
+        let next = self.batches.iter().filter_map(|batch| self.of(batch)).min();
+        async move {
+            match next {
+                Some(next) => sleep_until(next).await,
+                None => pending().await,
+            }
+        }
+    }
 }
 
 /// The next event of a run.

@@ -180,7 +180,12 @@ async fn one_by_one(
 }
 
 /// Sends one change. Returns `false` if there is nothing to delete.
-async fn send_one(table: &Table, verb: Verb, item: &Item, batches: bool) -> Result<bool, Error> {
+pub(crate) async fn send_one(
+    table: &Table,
+    verb: Verb,
+    item: &Item,
+    batches: bool,
+) -> Result<bool, Error> {
     let table = table.clone();
     match verb {
         Verb::Delete => {
@@ -323,7 +328,7 @@ fn is_fatal(error: &Error) -> bool {
 
 /// Returns true if the credential allows the operation, but perhaps not for an entity with this
 /// key.
-fn is_out_of_range(error: &Error) -> bool {
+pub(crate) fn is_out_of_range(error: &Error) -> bool {
     error.is_denied() && error.code() == Some(&ErrorCode::AuthorizationFailure)
 }
 

@@ -21,6 +21,8 @@ pub(crate) enum Condition {
     Selection,
     Filter,
     OData,
+    /// The position at which a run resumes.
+    Resume,
 }
 
 /// The conditions of a query, or the first error of them.

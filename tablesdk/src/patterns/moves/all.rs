@@ -107,9 +107,10 @@ impl MoveAll<'_> {
         })?;
         let found = find(table.clone(), bulk.dry_run);
         bulk.table = with_options(bulk.table, &table);
-        let target = bulk.table.clone();
-        let send = Box::new(move |items| -> SentBatch {
-            Box::pin(move_batch(table.clone(), target.clone(), items, overwrite))
+        let send = Box::new(move |target: Table, items| -> SentBatch<'_> {
+            let mut table = table.clone();
+            table.pipeline.on_busy.clone_from(&target.pipeline.on_busy);
+            Box::pin(move_batch(table, target, items, overwrite))
         });
         bulk.with_sender(Verb::Insert, found, send).run().await
     }

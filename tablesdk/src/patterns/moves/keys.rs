@@ -84,13 +84,14 @@ impl<'a> MoveKeys<'a> {
     async fn run(self) -> Result<BulkReport, BulkError> {
         let Self {
             table,
-            bulk,
+            mut bulk,
             find,
             overwrite,
         } = self;
         let found = find(table.clone(), Arc::clone(&bulk.skipped));
-        let send = Box::new(move |items| -> SentBatch {
-            Box::pin(move_batch(table.clone(), items, overwrite))
+        bulk.table = table;
+        let send = Box::new(move |table, items| -> SentBatch<'a> {
+            Box::pin(move_batch(table, items, overwrite))
         });
         bulk.with_sender(Verb::Insert, found, send).run().await
     }

@@ -51,7 +51,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use harness::client_with;
-use tablesdk::action::Bulk;
+use tablesdk::action::{BulkError, BulkReport};
 use tablesdk::transport::Transport;
 use tablesdk::{Error, ErrorKind, RetryPolicy, TableServiceClient};
 use tablesdk_server::TableServer;
@@ -245,7 +245,9 @@ impl From<Error> for Failure {
 }
 
 /// The first failure of a bulk run, as that of a write.
-pub(crate) async fn all_of(run: Bulk<'_>) -> Outcome {
+pub(crate) async fn all_of(
+    run: impl IntoFuture<Output = Result<BulkReport, BulkError>>,
+) -> Outcome {
     let report = match run.await {
         Ok(report) => report,
         Err(error) if error.report().failures().is_empty() => {

@@ -9,7 +9,7 @@ use tablesdk_server::TableServer;
 
 use super::super::moves::Plain;
 use super::history::patient;
-use super::{Before, Failure, Outcome, Scenario, Write, done, or_unknown};
+use super::{Before, Failure, Outcome, Scenario, Write, all_of, done, or_unknown};
 
 /// The counters, and the transfers between two accounts, as the clients know them.
 #[derive(Default)]
@@ -82,6 +82,29 @@ impl Verbs {
         Ok(())
     }
 
+    /// Adds one to a counter that a query finds. Returns how many it has changed.
+    async fn add_to_all(
+        table: &TableClient,
+        which: usize,
+        is_exactly_once: bool,
+    ) -> Result<u64, Failure> {
+        let found = table.query::<Plain>().partition("Sales");
+        let found = found.filter(|it| it.id.eq(IDS[which]) & it.version.ge(0));
+        let run = found.modify_all(|found| {
+            found.version += 1;
+            Ok(())
+        });
+        let run = if is_exactly_once {
+            run.exactly_once()
+        } else {
+            run
+        };
+        let mut written = 0;
+        let run = run.progress(|progress| written = progress.written);
+        all_of(run).await?;
+        Ok(written)
+    }
+
     /// Moves an amount from one account to the other, whose sum is zero.
     async fn transfer(table: &TableClient, amount: i64, is_exactly_once: bool) -> Outcome {
         let run = table.transaction("Sales", async |tx| {
@@ -131,6 +154,8 @@ impl Scenario for Verbs {
         done("batch exactly once"),
         or_unknown("transaction"),
         done("transaction exactly once"),
+        or_unknown("modify_all"),
+        done("modify_all exactly once"),
     ];
     const CLIENTS: u64 = 12;
 
@@ -206,6 +231,18 @@ impl Scenario for Verbs {
                     batch.exactly_once().await?;
                 }
             }
+            "modify_all" | "modify_all exactly once" => {
+                let found = table.query::<Plain>().filter(|it| it.id.lt("9"));
+                let run = found.modify_all(|found| {
+                    found.version += 7;
+                    Ok(())
+                });
+                if name == "modify_all" {
+                    all_of(run).await?;
+                } else {
+                    all_of(run.exactly_once()).await?;
+                }
+            }
             _ => {
                 let run = table.transaction("Sales", async |tx| {
                     let mut found = tx.get(key()).await?.ok_or("inserted")?;
@@ -229,6 +266,15 @@ impl Scenario for Verbs {
         Some(match name {
             "insert" | "insert exactly once" => new.is_some(),
             "delete" | "delete_stored" => one.is_none(),
+            "modify_all" | "modify_all exactly once" => {
+                let found = table.query::<Plain>().filter(|it| it.id.lt("9"));
+                let found = found.collect().await.unwrap();
+                // Never twice, and as one transaction.
+                let is_done = found[0].version == 7;
+                let expected = if is_done { 7 } else { 0 };
+                assert!(found.iter().all(|it| it.version == expected), "{found:?}");
+                is_done
+            }
             "batch" | "batch exactly once" => new.is_some() && is_changed,
             _ => is_changed,
         })
@@ -286,7 +332,28 @@ impl Scenario for Verbs {
             }
             return result;
         }
-        let (which, way) = (rng.usize(..IDS.len()), rng.u8(..6));
+        let (which, way) = (rng.usize(..IDS.len()), rng.u8(..8));
+        if way >= 6 {
+            let is_exactly_once = way == 6;
+            self.counters.borrow_mut()[which].begin(1);
+            let result = Self::add_to_all(table, which, is_exactly_once).await;
+            let counter = &mut self.counters.borrow_mut()[which];
+            match &result {
+                // A network that exchanges responses hides the counter.
+                Ok(0) if is_exactly_once => counter.unknown -= 1,
+                Ok(0) => {}
+                Ok(_) => {
+                    counter.end(1, &Ok(()), is_exactly_once);
+                    if !is_exactly_once {
+                        // A network that delivers it twice, beside a rival.
+                        counter.begin(1);
+                    }
+                }
+                Err(error) if is_exactly_once && !error.is_outcome_unknown => counter.unknown -= 1,
+                Err(_) => {}
+            }
+            return result.map(drop);
+        }
         self.counters.borrow_mut()[which].begin(1);
         let result = Self::add(table, which, way).await;
         assert_no_rival(&result, way == 0);
