@@ -200,3 +200,108 @@ async fn changes_of_rejected_batches_do_not_count() {
     }
     assert_eq!(kinds(&journal), []);
 }
+
+#[tokio::test]
+async fn a_filter_that_no_entity_can_match_is_found_and_explained() {
+    let (_subject, table, journal) = start().await;
+    let of_partition = || table.query::<Employee>().partition("Sales");
+    let found = of_partition().filter(|e| e.id.ge("9") & e.id.lt("10"));
+    let explanation = found.explain().unwrap();
+    assert_eq!(explanation.contradiction(), Some("RowKey"));
+    let line = "result: none, since the bounds of RowKey exclude each other";
+    assert!(explanation.to_string().contains(line), "{explanation}");
+    assert!(found.collect().await.unwrap().is_empty());
+    assert_eq!(kinds(&journal), [LintKind::ContradictoryFilter]);
+    let text = journal.lints()[0].to_string();
+    assert!(text.contains("RowKey ge '9' and RowKey lt '10'"), "{text}");
+
+    journal.clear();
+    let found = of_partition().filter(|e| e.id.ge("10") & e.id.lt("9"));
+    assert_eq!(found.explain().unwrap().contradiction(), None);
+    assert!(found.collect().await.unwrap().is_empty(), "by chance");
+    assert_eq!(kinds(&journal), []);
+}
+
+#[tokio::test]
+async fn writes_that_are_refused_because_of_others_are_found() {
+    for refusals in [9, 10] {
+        let (_subject, table, journal) = start().await;
+        let ada = table.insert(&Employee::ada()).await.unwrap();
+        let mut current = ada.clone();
+        for age in 0..refusals {
+            current.age = age;
+            table.replace(&mut current).await.unwrap();
+            // Another client has the entity as it was.
+            let mut stale = ada.clone();
+            stale.age = 99;
+            let batch = table.batch("Sales").replace(&mut stale);
+            let refused = batch
+                .insert(&Employee::new(&format!("new {age}"), "Alan", 41))
+                .await;
+            assert!(refused.unwrap_err().is_precondition_failed());
+        }
+        let expected = if refusals < 10 {
+            vec![]
+        } else {
+            vec![LintKind::Contention]
+        };
+        assert_eq!(kinds(&journal), expected, "{refusals}");
+        if let [lint] = &journal.lints()[..] {
+            assert_eq!(lint.requests, 10);
+        }
+    }
+}
+
+#[tokio::test]
+async fn conflicts_of_different_entities_and_few_of_many_writes_are_no_contention() {
+    let (_subject, table, journal) = start().await;
+    let mut ada = table.insert(&Employee::ada()).await.unwrap();
+    for id in 2..30 {
+        let other = Employee::new(&id.to_string(), "Alan", 41);
+        table.insert(&other).await.unwrap();
+        assert!(table.insert(&other).await.unwrap_err().is_conflict());
+    }
+    assert_eq!(kinds(&journal), []);
+    for age in 0..100 {
+        ada.age = age;
+        table.replace(&mut ada).await.unwrap();
+    }
+    for _ in 0..10 {
+        let refused = table.insert(&Employee::ada()).await;
+        assert!(refused.unwrap_err().is_conflict());
+    }
+    let found = kinds(&journal);
+    assert!(!found.contains(&LintKind::Contention), "{found:?}");
+}
+
+#[tokio::test]
+async fn keys_that_grow_are_found_in_one_partition_and_among_the_partition_keys() {
+    type Entity = fn(usize) -> Employee;
+    // A partition for each day, and its entities in any order.
+    let of_days: Entity = |at| employee(format!("2024-03-{:02}", at / 12), at * 37 % 150);
+    let of_days_back: Entity = |at| employee(format!("2024-03-{:02}", 30 - at / 12), at * 37 % 150);
+    let of_few_days: Entity = |at| employee(format!("2024-03-{:02}", at / 40), at * 37 % 200);
+    // One partition grows at its end, and the others are written anywhere.
+    let of_one: Entity = |at| match at % 3 {
+        0 => scattered(at),
+        _ => employee("Log", at),
+    };
+    for (case, of, is_expected) in [
+        ("days", of_days, true),
+        ("days, backwards", of_days_back, true),
+        ("few days", of_few_days, false),
+        ("one partition", of_one, true),
+    ] {
+        let (_subject, table, journal) = start().await;
+        for index in 0..180 {
+            let inserted = table.upsert_replace(&of(index)).await;
+            inserted.unwrap();
+        }
+        let found = kinds(&journal);
+        assert_eq!(
+            found.contains(&LintKind::LogData),
+            is_expected,
+            "{case}: {found:?}"
+        );
+    }
+}

@@ -14,6 +14,7 @@ use std::ops;
 use crate::types::Value;
 
 mod access_class;
+mod contradiction;
 mod error;
 mod lexer;
 mod parser;

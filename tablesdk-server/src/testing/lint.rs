@@ -5,9 +5,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use tablesdk_protocol::filter::AccessClass;
+use tablesdk_protocol::filter::{AccessClass, Filter};
+use tablesdk_protocol::{EntityKey, ErrorCode};
 
-use super::{Journal, Op, RecordedRequest, RecordedRequests};
+use super::{Journal, Op, RecordedRequest};
 
 /// An observation about the design of a table, from the requests to it; returned by
 /// [`Journal::lints`].
@@ -36,6 +37,9 @@ pub enum LintKind {
     /// Queries have a filter that Azure Table storage refuses, and that the flavor of the server
     /// accepts.
     RefusedFilter,
+    /// Queries have a filter whose bounds exclude each other: no entity can match it. See
+    /// [`Filter::contradiction`].
+    ContradictoryFilter,
     /// Queries within partitions examine at least 100 entities, of which they return less than a
     /// tenth.
     OverWideRead,
@@ -43,8 +47,14 @@ pub enum LintKind {
     NoProjection,
     /// At least 80 % of 100 written entities or more are in one partition.
     HotPartition,
+    /// At least 10 writes of one entity were refused with 412 `UpdateConditionNotSatisfied` or 409
+    /// `EntityAlreadyExists`, and at least a tenth of all writes of it: clients contend for it. A
+    /// batch counts for each of its entities.
+    Contention,
     /// At least 100 inserted entities have ever greater keys, or ever smaller ones: the
-    /// prepend/append anti-pattern. `InsertOrMerge` and `InsertOrReplace` count as inserts.
+    /// prepend/append anti-pattern. That is so for all keys of a table, for the partition keys if
+    /// there are at least 10, whatever the row keys, and for the row keys of each partition or of
+    /// one with at least 100 inserts. `InsertOrMerge` and `InsertOrReplace` count as inserts.
     PrependAppend,
     /// The same, and no entity is read by its key, changed or deleted: the log data anti-pattern.
     LogData,
@@ -56,9 +66,11 @@ impl LintKind {
         match self {
             Self::Scan => "queries read the whole table, or a range of its partitions",
             Self::RefusedFilter => "queries have a filter that Azure Table storage refuses",
+            Self::ContradictoryFilter => "queries have a filter that no entity can match",
             Self::OverWideRead => "queries examine many entities and return few of them",
             Self::NoProjection => "reads return large entities with all their properties",
             Self::HotPartition => "writes go to one partition",
+            Self::Contention => "writes of one entity are refused, since others have written it",
             Self::PrependAppend => "inserts have ever greater or ever smaller keys",
             Self::LogData => "inserts are appended, and no entity is read by its key or changed",
         }
@@ -75,6 +87,9 @@ impl LintKind {
                 "Compare each property with a literal, and not with another property or `null`. An integer beyond 32 bits has the suffix \
                  `L`. `PartitionKey`, `RowKey` and `Timestamp` are no conditions by themselves."
             }
+            Self::ContradictoryFilter => {
+                "The bounds of a property exclude each other. Strings are in the order of their characters, in which '10' is before '9':                  pad numbers in keys with zeros, and see that the lower bound is the smaller one."
+            }
             Self::OverWideRead => {
                 "Put the property of the condition into the row key (compound key pattern), or keep a copy of each entity under a row \
                  key that contains it (intra-partition secondary index pattern)."
@@ -86,6 +101,9 @@ impl LintKind {
             Self::HotPartition => {
                 "A partition is served by one server, which throttles at 2,000 entities per second. Spread the writes over several \
                  partition keys, for instance by a hash of the row key: `Shard` of the Rust client, read with `merged`."
+            }
+            Self::Contention => {
+                "Each refused write is read and sent again. Spread what is counted over several entities (`Counter` of the Rust client),                  keep what changes often in an entity of its own, make transactions smaller, or let one client at a time write (a lease)."
             }
             Self::PrependAppend => {
                 "All writes meet at the end of a range, on one server. Begin the partition key with something that varies, such as a \
@@ -113,14 +131,14 @@ impl fmt::Display for Lint {
 }
 
 impl Journal {
-    /// Hints about the design of each table, from the requests so far. Requests that failed do not
-    /// count.
+    /// Hints about the design of each table, from the requests so far. Requests that failed count
+    /// for [`LintKind::Contention`] only.
     ///
     /// The result is a hint, not a proof: a test has few entities, and its keys may differ from
     /// those in production.
     pub fn lints(&self) -> Vec<Lint> {
         let mut tables: BTreeMap<_, Vec<RecordedRequest>> = BTreeMap::new();
-        for request in succeeded(self.requests()) {
+        for request in self.requests() {
             if let Some(table) = &request.table {
                 let table = (request.account.clone(), table.to_ascii_lowercase());
                 tables.entry(table).or_default().push(request);
@@ -131,11 +149,21 @@ impl Journal {
     }
 }
 
-fn succeeded(requests: RecordedRequests) -> RecordedRequests {
-    requests.filter(|request| {
-        // The status of a batch that was rejected because of a change is that of a success.
-        request.status.is_some_and(|status| status < 300) && request.error_code.is_none()
-    })
+fn is_success(request: &RecordedRequest) -> bool {
+    // The status of a batch that was rejected because of a change is that of a success.
+    request.status.is_some_and(|status| status < 300) && request.error_code.is_none()
+}
+
+/// Returns true if a write was refused because of the state of an entity.
+fn is_of_rival(request: &RecordedRequest) -> bool {
+    let code = request.error_code.as_ref();
+    let is_of_state = code.is_some_and(|code| {
+        matches!(
+            code,
+            ErrorCode::UpdateConditionNotSatisfied | ErrorCode::EntityAlreadyExists
+        )
+    });
+    is_of_state && request.op.is_some_and(is_entity_write)
 }
 
 /// The lints of the requests to one table.
@@ -152,10 +180,8 @@ fn lints_of_table(requests: &[RecordedRequest]) -> Vec<Lint> {
         }
     };
     let those = |condition: &dyn Fn(&RecordedRequest) -> bool| -> Vec<_> {
-        requests
-            .iter()
-            .filter(|request| condition(request))
-            .collect()
+        let succeeded = requests.iter().filter(|request| is_success(request));
+        succeeded.filter(|request| condition(request)).collect()
     };
 
     add(LintKind::Scan, &those(&RecordedRequest::is_scan));
@@ -164,6 +190,12 @@ fn lints_of_table(requests: &[RecordedRequest]) -> Vec<Lint> {
         query.is_some_and(|query| query.filter_refusal.is_some())
     };
     add(LintKind::RefusedFilter, &those(&is_refused));
+    let is_contradictory = |request: &RecordedRequest| {
+        let filter = request.query.as_ref().and_then(|it| it.filter.as_ref());
+        let filter = filter.and_then(|text| text.parse().ok());
+        filter.is_some_and(|filter: Filter| filter.contradiction().is_some())
+    };
+    add(LintKind::ContradictoryFilter, &those(&is_contradictory));
     let is_over_wide = |request: &RecordedRequest| {
         let few = u64::try_from(request.entities_returned).is_ok_and(|returned| {
             request.entities_examined >= MANY && returned * 10 < request.entities_examined
@@ -196,6 +228,8 @@ fn lints_of_table(requests: &[RecordedRequest]) -> Vec<Lint> {
     if written >= MANY_ENTITIES && written_by(&hottest) * 5 >= written * 4 {
         add(LintKind::HotPartition, &hottest);
     }
+
+    add(LintKind::Contention, &contended(requests));
 
     let inserts = those(&is_insert);
     if written_by(&inserts) >= MANY_ENTITIES && is_monotonic(&inserts) {
@@ -240,8 +274,31 @@ fn is_insert(request: &RecordedRequest) -> bool {
         })
 }
 
-/// Returns true if keys only become greater, or only smaller: all of them, or those of each
-/// partition.
+/// The refused writes of the entity that clients contend for most.
+fn contended(requests: &[RecordedRequest]) -> Vec<&RecordedRequest> {
+    let mut entities: BTreeMap<&EntityKey, (Vec<&RecordedRequest>, usize)> = BTreeMap::new();
+    for request in requests {
+        let is_refused = is_of_rival(request);
+        if !is_refused && !is_success(request) {
+            continue;
+        }
+        for entity in request.entities.iter().filter(|it| it.op.is_write()) {
+            let (refused, writes) = entities.entry(&entity.key).or_default();
+            *writes += 1;
+            if is_refused {
+                refused.push(request);
+            }
+        }
+    }
+    let contended = entities.into_values().filter(|(refused, writes)| {
+        refused.len() >= MANY_REFUSALS && refused.len() * 10 >= *writes
+    });
+    let most = contended.max_by_key(|(refused, _)| refused.len());
+    most.map(|(refused, _)| refused).unwrap_or_default()
+}
+
+/// Returns true if keys only become greater, or only smaller: all of them, the partition keys, or
+/// the row keys of each partition or of one with many.
 fn is_monotonic(inserts: &[&RecordedRequest]) -> bool {
     let entities = || inserts.iter().flat_map(|request| &request.entities);
     let keys = || {
@@ -252,24 +309,32 @@ fn is_monotonic(inserts: &[&RecordedRequest]) -> bool {
             )
         })
     };
-    let mut last: BTreeMap<&str, &str> = BTreeMap::new();
-    let [mut rises, mut falls] = [true; 2];
+    let mut rows: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (partition_key, row_key) in keys() {
-        if let Some(before) = last.insert(partition_key, row_key) {
-            rises &= before < row_key;
-            falls &= before > row_key;
-        }
+        rows.entry(partition_key).or_default().push(row_key);
     }
+    let partitions = || keys().map(|(partition_key, _)| partition_key);
+    let rises = |rows: &Vec<&str>| rows.is_sorted_by(|a, b| a < b);
+    let falls = |rows: &Vec<&str>| rows.is_sorted_by(|a, b| a > b);
     // With a partition for each entity, the order within partitions says nothing.
-    let within = last.len() * 10 <= keys().count();
+    let within = rows.len() * 10 <= keys().count();
     keys().is_sorted_by(|a, b| a < b)
         || keys().is_sorted_by(|a, b| a > b)
-        || within && (rises || falls)
+        || rows.len() >= MANY_PARTITIONS
+            && (partitions().is_sorted() || partitions().is_sorted_by(|a, b| a >= b))
+        || within && (rows.values().all(rises) || rows.values().all(falls))
+        || rows
+            .values()
+            .any(|rows| rows.len() >= MANY_ENTITIES && (rises(rows) || falls(rows)))
 }
 
 /// From how many examined entities on a query is called wide.
 const MANY: u64 = 100;
 /// From how many entities on a table is looked at.
 const MANY_ENTITIES: usize = 100;
+/// From how many partitions on their order says something.
+const MANY_PARTITIONS: usize = 10;
+/// From how many refused writes on clients contend for an entity.
+const MANY_REFUSALS: usize = 10;
 /// From which size on an entity is called large.
 const LARGE_BYTES: usize = 4096;

@@ -355,6 +355,7 @@ impl<'e> Batch<'e> {
             filter: None,
             access: AccessClass::Point,
             advice: None,
+            contradiction: None,
             is_ordered: true,
             requests: count.requests + checked,
             more: count.more,

@@ -376,6 +376,8 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
             request.access(),
             Extensions::all::<E>().advise(request.filter.as_ref()),
         );
+        let contradiction = request.filter.as_ref().and_then(Tree::contradiction);
+        let contradiction = contradiction.map(str::to_owned);
         let pipeline = &self.table.pipeline;
         let point = request.point().filter(|_| !extensions.can_hide());
         let request = request.shaped(&self.table, &extensions)?;
@@ -394,6 +396,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
             filter: request.filter(),
             access,
             advice,
+            contradiction,
             is_ordered: pipeline.orders_partitions() || access != AccessClass::Scan,
         })
     }

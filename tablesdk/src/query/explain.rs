@@ -32,6 +32,7 @@ pub struct Explanation {
     pub(crate) more: Option<&'static str>,
     /// The changes of a batch; `None` of a query.
     pub(crate) changes: Option<usize>,
+    pub(crate) contradiction: Option<String>,
 }
 
 impl Explanation {
@@ -81,6 +82,21 @@ impl Explanation {
     pub const fn is_ordered(&self) -> bool {
         self.is_ordered
     }
+
+    /// The property whose bounds in the filter exclude each other: the query finds nothing, whatever
+    /// is stored. `None` where it may find something.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// // Strings are in the order of their characters, in which '10' is before '9'.
+    /// let query = table.query::<Employee>().filter(|e| e.id.ge("9") & e.id.lt("10"));
+    /// assert_eq!(query.explain()?.contradiction(), Some("RowKey"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn contradiction(&self) -> Option<&str> {
+        self.contradiction.as_deref()
+    }
 }
 
 impl fmt::Display for Explanation {
@@ -95,6 +111,7 @@ impl fmt::Display for Explanation {
             requests,
             more,
             changes,
+            contradiction,
         } = self;
         if let Some(changes) = changes {
             writeln!(f, "changes: {changes}")?;
@@ -105,6 +122,12 @@ impl fmt::Display for Explanation {
         }
         if let Some(advice) = advice {
             writeln!(f, "{}: {advice}", advice.noun)?;
+        }
+        if let Some(property) = contradiction {
+            writeln!(
+                f,
+                "result: none, since the bounds of {property} exclude each other"
+            )?;
         }
         if !is_ordered {
             writeln!(f, "order: none between partitions")?;
