@@ -140,8 +140,7 @@ impl<'a> ModifyAll<'a> {
     /// # Errors
     ///
     /// [`ErrorKind::Input`](crate::ErrorKind::Input) when the token is that of another query, or
-    /// of a page. On Cosmos DB, there is a position only in a single partition, since others have
-    /// no order.
+    /// of a page, and on Cosmos DB, which returns entities in no order.
     pub fn resume_at(mut self, position: PageToken) -> Self {
         self.resume_at = Some(position);
         self
@@ -174,7 +173,8 @@ impl<'a> ModifyAll<'a> {
             let error = Arc::new(table.pipeline.locate(error));
             BulkError::new(ReportBuilder::new(0).finish(0), Cause::Error(error))
         })?;
-        bulk.position = started.position;
+        // A dry run does nothing that is done.
+        bulk.position = started.position.filter(|_| !bulk.dry_run);
         let bulk = bulk.with_sender(Verb::Replace, started.inputs, started.send);
         bulk.run().await
     }
@@ -238,7 +238,8 @@ async fn start<'a, E: WritableEntity, S: Selection<E>>(
     let prints: Vec<_> = prints.map(|it| it ^ fingerprint([OPERATION])).collect();
     let conditions = query.conditions()?;
     let is_of_partition = AccessClass::partition(conditions.as_ref()).is_some();
-    let is_ordered = is_of_partition || query.table.pipeline.orders_partitions();
+    // SERVICE: Cosmos DB returns some queries of a partition in no order, too.
+    let is_ordered = query.table.pipeline.orders_partitions();
     let start = match resume_at {
         None => None,
         Some(_) if !is_ordered => return Err(refused(OPERATION, NoOrder)),
@@ -573,7 +574,7 @@ fn failed(sent: &mut BatchOutcome, item: &Item, error: Error) -> Result<(), Erro
 
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error(
-    "a run over several partitions has no position here: this backend returns partitions in no order; resume a query of a single partition, or begin again"
+    "a run cannot be resumed at a position here: this backend returns entities in no order; begin again"
 )]
 struct NoOrder;
 

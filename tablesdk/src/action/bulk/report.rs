@@ -55,9 +55,10 @@ pub struct BulkProgress {
     /// Everything in the input before this index is done: written, or itself rejected. A run that
     /// begins here continues this run. See [`Bulk::resume_at`](super::Bulk::resume_at).
     pub resume_at: u64,
-    /// Of a [`ModifyAll`](super::ModifyAll): every entity that the query finds before this position
-    /// is done. A run that [resumes](super::ModifyAll::resume_at) here continues this run. `None`
-    /// when the query has no more entities, and for other runs.
+    /// The position in the query of a [`ModifyAll`](super::ModifyAll): every entity that the query
+    /// finds before it is done. A run that [resumes](super::ModifyAll::resume_at) here continues
+    /// this run. `None` when the query has no more entities, for other runs, and on Cosmos DB,
+    /// which has no order.
     pub resume_token: Option<PageToken>,
 }
 

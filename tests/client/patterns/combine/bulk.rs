@@ -55,6 +55,28 @@ on_both_transports! {
         assert_eq!(table.query::<DynamicEntity>().count().await.unwrap(), 0);
     }
 
+    async fn a_closure_changes_entities_with_their_entries(subject: Subject) {
+        let table = subject.table().await;
+        let _ = insert(&table, &employees(0..70)).await;
+        let all = || table.query::<Employee>().partition("Sales");
+        let report = all().modify_all(|e| {
+            e.email = match e.id {
+                // The entry is that of another entity, which is in the same batch.
+                3 => Some("5@contoso.com".to_owned()),
+                id if id % 2 == 0 => None,
+                _ => e.email.take(),
+            };
+            Ok(())
+        });
+        let report = report.await.unwrap();
+        assert_eq!(failures(&report), [(2, "EntityAlreadyExists".to_owned())]);
+        assert_eq!(report.failures()[0].error().index(), Some("ByEmail"));
+        // The index counts what is written: 0, 2, and then the entity that is refused.
+        assert_eq!((report.progress().written, report.progress().skipped), (35, 34));
+        let found = indexed::checked(&table).await;
+        assert_eq!(found.iter().filter(|it| it.email.is_none()).count(), 35);
+    }
+
     async fn a_taken_entry_is_the_failure_of_its_entity(subject: Subject) {
         let table = subject.table().await;
         table.insert(&employees([100])[0]).await.unwrap();

@@ -254,3 +254,27 @@ async fn limits_are_those_of_the_encrypted_value() {
         r#"property "Name": it has 65490 bytes, and an encrypted property holds at most 65489"#;
     assert!(error.to_string().ends_with(reason), "{error}");
 }
+
+#[tokio::test]
+async fn modify_all_decrypts_for_the_closure_and_encrypts_what_it_changes() {
+    let (_server, table, raw) = start().await;
+    insert(&table, 1..=3).await;
+    let before = stored(&raw, "2").await;
+    let run = with_email(&table).modify_all(|patient| {
+        assert_eq!(patient.name, "Ada Lovelace");
+        if patient.id != "1" {
+            patient.born = Some(1816);
+        }
+        Ok(())
+    });
+    let report = run.await.unwrap();
+    let progress = report.progress();
+    assert_eq!(
+        (progress.written, progress.skipped, progress.requests),
+        (2, 1, 1)
+    );
+    assert_eq!(get(&table, "2").await.born, Some(1816));
+    assert_eq!(get(&table, "1").await.born, Some(1815));
+    let after = stored(&raw, "2").await;
+    assert_ne!(binary(&before, "Name"), binary(&after, "Name"), "anew");
+}
