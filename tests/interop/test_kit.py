@@ -77,8 +77,15 @@ WRONG_CLOCKS = [
     {"kind": "set", "time": 7},
     {"kind": "stop"},
 ]
-THROTTLES = [{}, {"perPartition": 2000, "perAccount": 2**32 - 1}]
-WRONG_THROTTLES = [{"perPartition": -1}, {"perAccount": 2**32}, {"perTable": 1}]
+THROTTLES = [{}, {"perPartition": 2000, "perAccount": 2**32 - 1}, {"perRange": 5000}]
+WRONG_THROTTLES = [{"perPartition": -1}, {"perAccount": 2**32}, {"perRange": 1.5}, {"perTable": 1}]
+PARTITIONS = [{"kind": kind, "partitionKey": "m"} for kind in ["split", "move", "merge"]]
+WRONG_PARTITIONS = [
+    {"kind": "split"},
+    {"kind": "quake", "partitionKey": "m"},
+    {"kind": "merge", "partitionKey": 7},
+    {"kind": "move", "partitionKey": "m", "seconds": 1},
+]
 ENTITY = '{"table":"Orders","entity":{"PartitionKey":"ada","RowKey":"1","Cents":250}}'
 
 
@@ -170,6 +177,10 @@ def test_responses_and_accepted_bodies_fit_the_description(kit):
     for rates in THROTTLES:
         assert kit.call("PUT", "/throttle", rates)[0] == 204
         assert kit.call("GET", "/throttle") == (200, rates)
+    assert len(kit.call("GET", "/partitions/Orders")[1]) == 1
+    for change, ranges in zip(PARTITIONS, [2, 2, 1]):
+        status, found = kit.call("POST", "/partitions/Orders", change)
+        assert (status, len(found)) == (200, ranges)
     assert kit.call("DELETE", "/faults")[0] == 204
     assert kit.call("POST", "/entities", ENTITY)[0] == 204
     _, snapshot = kit.call("POST", "/snapshots")
@@ -185,6 +196,7 @@ def test_responses_and_accepted_bodies_fit_the_description(kit):
 
 def test_refused_bodies_do_not_fit_the_description(kit):
     wrong = [("POST", "/faults", WRONG_RULES), ("POST", "/clock", WRONG_CLOCKS), ("PUT", "/throttle", WRONG_THROTTLES)]
+    wrong.append(("POST", "/partitions/Orders", WRONG_PARTITIONS))
     for method, path, bodies in wrong:
         for body in [None, 7, [], *bodies]:
             assert kit.call(method, path, "null" if body is None else body)[0] == 400, body

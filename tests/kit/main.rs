@@ -7,8 +7,10 @@ mod faults;
 mod flavors;
 mod journal;
 mod lints;
+mod partitions;
 mod port;
 mod state;
+mod storages;
 mod test_table;
 
 use std::time::Duration;
@@ -26,8 +28,13 @@ pub(crate) struct Subject {
 
 impl Subject {
     async fn over_http() -> Self {
+        Self::of(TableServer::start().await.expect("a port is free"))
+    }
+
+    /// A server whose clients reach it over HTTP.
+    pub(crate) const fn of(server: TableServer) -> Self {
         Self {
-            server: TableServer::start().await.expect("a port is free"),
+            server,
             is_over_http: true,
         }
     }

@@ -117,6 +117,36 @@ impl<'f> Scan<'f> {
         Self { filter, ranges }
     }
 
+    /// Leaves out what begins with a partition key. Returns where that begins, if it is anything.
+    pub(crate) fn end_before(
+        &mut self,
+        table: TableId,
+        partition_key: &str,
+    ) -> Result<Option<Position>, StorageError> {
+        let end = key_codec::partition_start(table, partition_key);
+        let Some(cut) = self.ranges.iter().position(|range| range.end > end) else {
+            return Ok(None);
+        };
+        let mut rest = self.ranges.split_off(cut);
+        if let Some(range) = rest.front_mut()
+            && range.start < end
+        {
+            let start = std::mem::replace(&mut range.start, end.clone());
+            let row_keys = range.row_keys.clone();
+            self.ranges.push_back(StoredRange {
+                start,
+                end,
+                row_keys,
+            });
+        }
+        let filter = None;
+        Scan {
+            filter,
+            ranges: rest,
+        }
+        .position()
+    }
+
     /// Names the entities that are read next, if so many are wanted.
     pub(crate) fn announce(&self, view: &View, entities_max: usize) {
         // Points are read together. Of other ranges, the first is read, and the next ones when they

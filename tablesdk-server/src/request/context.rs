@@ -54,6 +54,8 @@ pub(crate) struct Context {
     pub(crate) flavor: Flavor,
     /// The form of an error's body.
     error_format: ErrorFormat,
+    /// The partition key before which the page of a query ends, as a test demands.
+    pub(crate) page_end: Option<Arc<str>>,
     /// True if the protocol version of the request cannot be read.
     has_malformed_version: bool,
     /// True if the request is a GET.
@@ -115,6 +117,7 @@ impl Context {
             cors: Cors::default(),
             cors_rules: OnceLock::new(),
             entity_counts: None,
+            page_end: None,
             flavor: Flavor::default(),
             error_format: ErrorFormat::of(options, headers),
             has_malformed_version: version.is_none() && headers.contains_key(X_MS_VERSION),

@@ -41,7 +41,7 @@ use crate::http::{ConnectionShared, exceeds_limit, serve, stopped, to_origin_for
 use crate::request::connection::{Broken, Connection};
 use crate::request::handler::Handler;
 use crate::service::{Options, Service};
-use crate::testing::{Faults, Journal, VirtualClock};
+use crate::testing::{Faults, Journal, Partitions, VirtualClock};
 use crate::time::time_limit::Timer;
 
 /// A table server in this process, with a listening socket or without one.
@@ -162,6 +162,20 @@ impl TableServer {
     /// dropped.
     pub fn journal(&self) -> Journal {
         self.service.kit().journal()
+    }
+
+    /// The partition map of a table of the first account: its ranges, which a test splits, merges
+    /// and moves. The table need not exist yet. The server has no map, and ends no page because of
+    /// one, until this is called.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::InvalidInput`] if the name is not a valid table name;
+    /// [`io::ErrorKind::Unsupported`] with the flavor
+    /// [`CosmosDb`](crate::testing::Flavor::CosmosDb), which has no ranges of keys.
+    pub fn partitions(&self, table: &str) -> io::Result<Partitions> {
+        let (faults, flavor) = (self.service.kit().faults(), self.service.flavor());
+        Partitions::new(faults, &self.clock, flavor, self.account.account(), table)
     }
 
     /// The address the server listens on, `None` without a socket.

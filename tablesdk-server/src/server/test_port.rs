@@ -6,6 +6,7 @@
 //! [`TableServer`](crate::TableServer::reset), and waits for the requests in flight.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -19,9 +20,9 @@ use tokio::sync::Mutex as AsyncMutex;
 use crate::service::Service;
 use crate::storage::{Checkpoint, StorageError};
 use crate::testing::json::{
-    CostForm, LintForm, Object, RequestForm, RuleForm, ThrottleForm, cut, named, seconds,
+    CostForm, LintForm, Object, RangeForm, RequestForm, RuleForm, ThrottleForm, cut, named, seconds,
 };
-use crate::testing::{InjectedFault, Journal, RecordedRequest, VirtualClock};
+use crate::testing::{InjectedFault, Journal, Partitions, RecordedRequest, VirtualClock};
 
 /// The access to a server for the test of another program.
 pub(super) struct TestPort {
@@ -131,6 +132,14 @@ impl TestPort {
                 self.service.kit().faults().throttle(throttle.into());
                 Ok(done())
             }
+            ("GET", ["partitions", table]) => Ok(ranges(&self.partitions(table)?)),
+            ("POST", ["partitions", table]) => {
+                let change: PartitionsForm = read(body)?;
+                let partitions = self.partitions(table)?;
+                let changed = change.apply_to(&partitions);
+                changed.map_err(|error| refused(error.to_string()))?;
+                Ok(ranges(&partitions))
+            }
             ("GET", ["requests"]) => Ok(json_of_requests(self.journal.requests())),
             ("GET", ["requests", "after", number]) => {
                 let after = number.parse().map_err(|_| {
@@ -222,6 +231,15 @@ impl TestPort {
         self.with(add).map(created).map_err(refused)
     }
 
+    fn partitions(&self, table: &str) -> Result<Partitions, (StatusCode, String)> {
+        let (faults, flavor) = (self.service.kit().faults(), self.service.flavor());
+        let partitions = Partitions::new(faults, &self.clock, flavor, &self.account, table);
+        partitions.map_err(|error| match error.kind() {
+            io::ErrorKind::Unsupported => (StatusCode::CONFLICT, error.to_string()),
+            _ => refused(error.to_string()),
+        })
+    }
+
     /// Removes a rule of this port, or of a test in the server's own process. Returns whether there
     /// was one.
     fn remove_fault(&self, id: u64) -> bool {
@@ -278,6 +296,37 @@ enum ClockForm {
     },
 }
 
+/// A change of a partition map.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", tag = "kind")]
+enum PartitionsForm {
+    #[serde(rename_all = "camelCase")]
+    Merge {
+        #[serde(deserialize_with = "named::partition_key")]
+        partition_key: String,
+    },
+    #[serde(rename_all = "camelCase")]
+    Move {
+        #[serde(deserialize_with = "named::partition_key")]
+        partition_key: String,
+    },
+    #[serde(rename_all = "camelCase")]
+    Split {
+        #[serde(deserialize_with = "named::partition_key")]
+        partition_key: String,
+    },
+}
+
+impl PartitionsForm {
+    fn apply_to(self, partitions: &Partitions) -> io::Result<()> {
+        match self {
+            Self::Merge { partition_key } => partitions.merge_at(partition_key),
+            Self::Move { partition_key } => partitions.move_range(partition_key),
+            Self::Split { partition_key } => partitions.split_at(partition_key),
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Takes {
     Body,
@@ -289,7 +338,7 @@ fn operations(segments: &[&str]) -> &'static [(&'static str, Takes)] {
     use Takes::{Body, Nothing};
 
     match segments {
-        ["clock" | "entities"] => &[("GET", Nothing), ("POST", Body)],
+        ["clock" | "entities"] | ["partitions", _] => &[("GET", Nothing), ("POST", Body)],
         ["cost" | "dump" | "lints" | "openapi.json"] | ["requests", "after", _] => {
             &[("GET", Nothing)]
         }
@@ -387,6 +436,11 @@ fn created(id: u64) -> Response<Bytes> {
     let mut response = json_of(&json!({ "id": id }));
     *response.status_mut() = StatusCode::CREATED;
     response
+}
+
+fn ranges(partitions: &Partitions) -> Response<Bytes> {
+    let ranges = partitions.ranges().into_iter().map(RangeForm::from);
+    json_of(&ranges.collect::<Vec<_>>())
 }
 
 fn json_of_requests(requests: impl IntoIterator<Item = RecordedRequest>) -> Response<Bytes> {

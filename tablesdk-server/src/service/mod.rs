@@ -163,6 +163,7 @@ impl Service {
             return false;
         }
         self.kit.drop_held();
+        self.kit.faults().clear_partitions();
         let is_reset = self.engine.reset();
         clean_up::resume(&self.engine, self.timer);
         is_reset

@@ -4,10 +4,12 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tablesdk_protocol::Timestamp;
+use tablesdk_protocol::{ErrorCode, Timestamp};
 use tokio::sync::watch;
 
 use super::json::RuleInForce;
+use super::partition_map::{Availability, PartitionMap, PartitionMaps};
+use super::place::{Place, table_of};
 use super::request::RequestInfo;
 use super::rule::{FaultRule, Rule};
 use super::throttle::{Throttle, Throttling};
@@ -53,6 +55,7 @@ struct FaultState {
     rules: Vec<(u64, Rule)>,
     added: u64,
     throttling: Option<Throttling>,
+    partitions: PartitionMaps,
     /// Dropped when the rules are cleared.
     in_force: watch::Sender<()>,
 }
@@ -103,7 +106,8 @@ impl Faults {
     }
 
     /// Removes all rules and the throttle, and ends the waits of requests that faults have hit: a
-    /// [`Fault::no_response`] ends with a reset of the connection, and a delay at once.
+    /// [`Fault::no_response`] ends with a reset of the connection, and a delay at once. The
+    /// [partition maps](crate::TableServer::partitions) remain.
     pub fn clear(&self) {
         self.change(|state| {
             state.rules.clear();
@@ -156,7 +160,8 @@ impl Faults {
         let result = change(&mut state);
         // Their senders of hits are dropped, too: who waits for more hits need not wait any longer.
         state.rules.retain(|(_, rule)| !rule.is_used_up());
-        let is_active = !state.rules.is_empty() || state.throttling.is_some();
+        let is_active =
+            !state.rules.is_empty() || state.throttling.is_some() || !state.partitions.is_empty();
         self.0.is_active.store(is_active, Ordering::SeqCst);
         result
     }
@@ -169,6 +174,7 @@ impl Faults {
     pub(super) fn fault(
         &self,
         request: &RequestInfo,
+        place: Option<&Place>,
         flavor: Flavor,
         now: Timestamp,
     ) -> Option<(Option<u64>, Fault, Cleared)> {
@@ -178,20 +184,68 @@ impl Faults {
                 rules.find_map(|(id, rule)| Some((Some(*id), rule.fault(request, flavor)?)));
             let (rule, fault) = match found {
                 Some(found) => found,
-                None => {
-                    let admitted = state.throttling.as_mut()?.admit(request, now);
-                    (None, admitted.err()?.fault(flavor))
-                }
+                None => (None, state.refusal(request, place, flavor, now)?),
             };
             Some((rule, fault, Cleared(state.in_force.subscribe())))
         })
     }
 
-    /// Counts the entities of a response against the throttle.
-    pub(super) fn returned(&self, request: &RequestInfo, entities: usize, now: Timestamp) {
-        if let Some(throttling) = &mut self.lock().throttling {
-            throttling.returned(request, entities, now);
+    /// Counts the entities of a response against the throttle, and those of its range.
+    pub(super) fn returned(
+        &self,
+        request: &RequestInfo,
+        place: Option<&Place>,
+        entities: usize,
+        now: Timestamp,
+    ) {
+        let state = &mut *self.lock();
+        let mut range = None;
+        if let Some(place) = place
+            && let Some(map) = state.partitions.get_mut(place)
+        {
+            let served = map.range(&place.partition_key);
+            if request.query.is_some() {
+                served.entities += count(entities);
+            }
+            range = Some((place, &*served.start));
         }
+        if let Some(throttling) = &mut state.throttling {
+            throttling.returned(request, range, entities, now);
+        }
+    }
+
+    /// The partition key before which the page of a query ends, because its range does.
+    pub(super) fn page_end(
+        &self,
+        request: &RequestInfo,
+        place: Option<&Place>,
+    ) -> Option<Arc<str>> {
+        let place = place.filter(|_| request.query.is_some())?;
+        let state = &mut *self.lock();
+        let map = state.partitions.get_mut(place)?;
+        map.end_of(&place.partition_key).map(Into::into)
+    }
+
+    /// Changes the partition map of a table.
+    pub(super) fn change_partitions<T>(
+        &self,
+        table: &(String, String),
+        change: impl FnOnce(&mut PartitionMap) -> T,
+    ) -> T {
+        self.change(|state| change(state.partitions.map(table)))
+    }
+
+    /// Lets the partition map of a new table begin again.
+    pub(super) fn table_created(&self, request: &RequestInfo) {
+        if let Some(table) = &request.table {
+            let table = table_of(&request.account, table);
+            self.change(|state| state.partitions.table_created(&table));
+        }
+    }
+
+    /// Removes the partition maps of all tables.
+    pub(crate) fn clear_partitions(&self) {
+        self.change(|state| state.partitions.clear());
     }
 
     fn lock(&self) -> MutexGuard<'_, FaultState> {
@@ -199,6 +253,53 @@ impl Faults {
         // whole then.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl FaultState {
+    /// The refusal by the server of the range, or by the throttle.
+    fn refusal(
+        &mut self,
+        request: &RequestInfo,
+        place: Option<&Place>,
+        flavor: Flavor,
+        now: Timestamp,
+    ) -> Option<Fault> {
+        let throttling = self.throttling.as_mut();
+        let limits_ranges = throttling
+            .as_ref()
+            .is_some_and(|it| it.limits_ranges(flavor));
+        let mut map = place.and_then(|place| {
+            let map = if limits_ranges {
+                self.partitions.map(&place.table)
+            } else {
+                self.partitions.get_mut(place)?
+            };
+            Some((place, map))
+        });
+        if let Some((place, map)) = &mut map {
+            let range = map.range(&place.partition_key);
+            range.requests += 1;
+            range.entities += count(request.entities.len());
+            match range.availability(now) {
+                Availability::Served => {}
+                Availability::Busy => return Some(Fault::error(ErrorCode::ServerBusy)),
+                Availability::Gone => return Some(Fault::reset()),
+            }
+        }
+        let range = map
+            .as_mut()
+            .map(|(place, map)| (*place, &*map.range(&place.partition_key).start));
+        let refused = throttling?.admit(request, range, now).err();
+        if let Some((place, map)) = map.filter(|_| limits_ranges) {
+            let is_exceeded = refused.is_some_and(|refused| refused.is_by_range);
+            map.loaded(&place.partition_key, now, is_exceeded);
+        }
+        Some(refused?.fault(flavor))
+    }
+}
+
+fn count(entities: usize) -> u64 {
+    u64::try_from(entities).unwrap_or(u64::MAX)
 }
 
 impl fmt::Debug for Faults {

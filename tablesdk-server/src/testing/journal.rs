@@ -195,7 +195,7 @@ pub struct RecordedRequest {
     /// The fault that was injected.
     pub fault: Option<Fault>,
     /// The [id](super::InjectedFault::id) of the rule of the fault. `None` without a fault, and for
-    /// one of the [throttle](super::Throttle).
+    /// one of the [throttle](super::Throttle) or of a [range](super::Partitions) that moves.
     pub rule: Option<u64>,
 }
 

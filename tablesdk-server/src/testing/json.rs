@@ -11,7 +11,7 @@ use tablesdk_protocol::filter::AccessClass;
 use tablesdk_protocol::{ErrorCode, Timestamp};
 
 use super::faults::{Faults, InjectedFault};
-use super::{Cost, Fault, FaultRule, Lint, Op, RecordedRequest, Throttle};
+use super::{Cost, Fault, FaultRule, Lint, Op, PartitionRange, RecordedRequest, Throttle};
 
 /// A rule: which requests, and what happens to them.
 #[derive(Debug, Deserialize)]
@@ -313,6 +313,7 @@ pub(crate) mod named {
         operations "operations" "a list of names of operations";
         partition_key "partitionKey" "a string";
         per_account "perAccount" "an integer from 0 to 4294967295";
+        per_range "perRange" "an integer from 0 to 4294967295";
         per_partition "perPartition" "an integer from 0 to 4294967295";
         probability "probability" "a number from 0 to 1";
         retry_after_seconds "retryAfterSeconds" "a number of seconds";
@@ -360,6 +361,12 @@ pub(crate) struct ThrottleForm {
         skip_serializing_if = "Option::is_none"
     )]
     per_account: Option<u32>,
+    #[serde(
+        default,
+        deserialize_with = "named::per_range",
+        skip_serializing_if = "Option::is_none"
+    )]
+    per_range: Option<u32>,
 }
 
 impl From<Throttle> for ThrottleForm {
@@ -367,6 +374,7 @@ impl From<Throttle> for ThrottleForm {
         Self {
             per_partition: throttle.per_partition,
             per_account: throttle.per_account,
+            per_range: throttle.per_range,
         }
     }
 }
@@ -380,7 +388,33 @@ impl From<ThrottleForm> for Throttle {
         if let Some(rate) = form.per_account {
             throttle = throttle.per_account(rate);
         }
+        if let Some(rate) = form.per_range {
+            throttle = throttle.per_range(rate);
+        }
         throttle
+    }
+}
+
+/// A range of a partition map.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RangeForm {
+    start: String,
+    end: Option<String>,
+    requests: u64,
+    entities: u64,
+    is_available: bool,
+}
+
+impl From<PartitionRange> for RangeForm {
+    fn from(range: PartitionRange) -> Self {
+        Self {
+            start: range.start,
+            end: range.end,
+            requests: range.requests,
+            entities: range.entities,
+            is_available: range.is_available,
+        }
     }
 }
 

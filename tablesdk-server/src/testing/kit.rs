@@ -12,8 +12,9 @@ use tokio::sync::watch;
 use super::fault::{Application, Reaction};
 use super::faults::Cleared;
 use super::journal::Recording;
+use super::place::Place;
 use super::request::RequestInfo;
-use super::{Fault, Faults, Journal, RecordedRequest};
+use super::{Fault, Faults, Journal, Op, RecordedRequest};
 use crate::flavor::Flavor;
 use crate::request::context::Context;
 use crate::request::entity_counts::EntityCounts;
@@ -70,18 +71,22 @@ impl TestKit {
         let info = RequestInfo::new(context.account(), operation);
         let mut recorded = RecordedRequest::new(&info, context);
         recorded.bytes_in = bytes_in;
-        let fault = self.faults.fault(&info, context.flavor, context.now);
+        let place = Place::of(&info, operation);
+        let (flavor, now) = (context.flavor, context.now);
+        let fault = self.faults.fault(&info, place.as_ref(), flavor, now);
         let fault = fault.map(|(rule, fault, cleared)| {
             recorded.rule = rule;
             recorded.fault = Some(fault.clone());
             (fault, cleared)
         });
+        context.page_end = self.faults.page_end(&info, place.as_ref());
         // In memory of its own: the future of a request is copied, with or without it.
         Some(Box::new(Observed {
             kit: Arc::clone(self),
             info,
+            place,
             fault,
-            flavor: context.flavor,
+            flavor,
             counts,
             in_flight: InFlight(in_flight),
             has_response: true,
@@ -152,6 +157,7 @@ impl TestKit {
 pub(crate) struct Observed {
     kit: Arc<TestKit>,
     info: RequestInfo,
+    place: Option<Place>,
     /// The fault to inject, and the end of its waits.
     fault: Option<(Fault, Cleared)>,
     flavor: Flavor,
@@ -215,7 +221,12 @@ impl Observed {
     pub(crate) fn responded(mut self, response: &mut Response<Bytes>, now: Timestamp) {
         let returned = self.counts.all_returned();
         if self.kit.faults.is_active() {
-            self.kit.faults.returned(&self.info, returned, now);
+            let is_success = response.status().is_success();
+            if self.info.op == Some(Op::CreateTable) && is_success {
+                self.kit.faults.table_created(&self.info);
+            }
+            let place = self.place.as_ref();
+            self.kit.faults.returned(&self.info, place, returned, now);
         }
         if let Some(mut recorded) = self.recorded.take() {
             recorded.entities_returned = returned;

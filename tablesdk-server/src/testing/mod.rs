@@ -1,10 +1,11 @@
-//! The test kit of a server: faults, a journal of the requests, a clock that a test moves, and
-//! snapshots.
+//! The test kit of a server: faults, a journal of the requests, a clock that a test moves,
+//! partition maps, and snapshots.
 //!
 //! Everything starts at a [`TableServer`](crate::TableServer):
-//! [`faults`](crate::TableServer::faults), [`journal`](crate::TableServer::journal) and
-//! [`clock`](crate::TableServer::clock). It works in process and over HTTP alike. A server that
-//! uses nothing of it pays nothing for it.
+//! [`faults`](crate::TableServer::faults), [`journal`](crate::TableServer::journal),
+//! [`clock`](crate::TableServer::clock) and [`partitions`](crate::TableServer::partitions). It
+//! works in process and over HTTP alike, and with each storage. A server that uses nothing of it
+//! pays nothing for it.
 
 mod clock;
 mod cost;
@@ -16,6 +17,9 @@ pub(crate) mod json;
 mod kit;
 mod lint;
 mod op;
+mod partition_map;
+mod partitions;
+mod place;
 mod request;
 mod rule;
 mod throttle;
@@ -31,6 +35,7 @@ pub use journal::{Journal, RecordedRequest, RecordedRequests};
 pub(crate) use kit::{Detached, InFlight, Observed, TestKit};
 pub use lint::{Lint, LintKind};
 pub use op::{Op, UnknownOpError};
+pub use partitions::{PartitionRange, Partitions};
 pub use request::{RequestedEntity, RequestedQuery};
 pub use rule::FaultRule;
 pub use throttle::Throttle;

@@ -329,7 +329,7 @@ fn any_fault(request: &RequestInfo, flavor: Flavor, draw: impl Fn(&'static str) 
     let delay = Duration::from_millis(100).mul_f64(draw("delay"));
     let is_write = request.op.is_none_or(Op::is_write);
     let mut faults = vec![
-        Throttled { after: delay }.fault(flavor),
+        Throttled::wait(delay).fault(flavor),
         Fault::error(ErrorCode::InternalError),
         Fault::reset(),
         Fault::lost_response(),

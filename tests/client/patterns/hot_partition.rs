@@ -416,9 +416,15 @@ async fn random_reads_beside_writers() {
 }
 
 /// How many entities the server accepts within that many seconds of its clock, without retries, of
-/// appends that exceed its rates.
+/// appends that exceed its rates. The table has been divided: each shard has a range of its own.
 async fn accepted<const N: u32>(seconds: u32) -> usize {
     let (subject, table, faults) = Subject::with_table(RetryPolicy::none()).await;
+    let partitions = subject.server().partitions(table.name()).unwrap();
+    let width = (N - 1).to_string().len();
+    for shard in 0..N {
+        let border = format!("{HOUR}_{shard:0width$}");
+        partitions.split_at(border).unwrap();
+    }
     let clock = subject.server().clock();
     clock.freeze();
     faults.throttle(Throttle::documented());

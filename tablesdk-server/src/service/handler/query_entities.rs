@@ -36,18 +36,23 @@ pub(super) async fn handle(
     context.reserve_response(slice_bytes).await?;
     let entities_max = request.top.unwrap_or(usize::MAX).min(paging.entities_max);
     let opened = open(engine, context, |view| {
-        let scan = Scan::new(&Query {
-            table: view.require_table(context.account(), &request.table)?,
+        let table = view.require_table(context.account(), &request.table)?;
+        let mut scan = Scan::new(&Query {
+            table,
             filter: request.filter.as_ref(),
             from: start.position.as_ref(),
             within: &within,
         });
+        let rest = match &context.page_end {
+            Some(end) => scan.end_before(table, end)?,
+            None => None,
+        };
         if entities_max > 0 {
             scan.announce(view, entities_max);
         }
-        Ok::<_, Failure>(scan)
+        Ok::<_, Failure>((scan, rest))
     });
-    let (mut scan, view) = opened.await?;
+    let ((mut scan, rest), view) = opened.await?;
     let select = request.select.as_deref();
     let format = entity_format(context, request.level, &request.table, select);
     let mut page = Page::new(&format, paging, request.top);
@@ -85,6 +90,9 @@ pub(super) async fn handle(
                 page.continuation = scan.position()?.as_ref().map(continuation_at);
                 break;
             }
+        }
+        if page.continuation.is_none() {
+            page.continuation = rest.as_ref().map(at_border);
         }
     }
     if let Some(counts) = &context.entity_counts {
@@ -125,11 +133,10 @@ impl<'a> Page<'a> {
                 None => self.partition_key = Some(head.partition_key.to_owned()),
                 Some(partition_key) if partition_key == head.partition_key => {}
                 Some(_) => {
-                    // SERVICE: at the border of a range partition, the token names no row.
-                    self.continuation = Some(EntityContinuation {
-                        next_partition_key: encode_token(head.partition_key),
-                        next_row_key: None,
-                    });
+                    self.continuation = Some(at_border(&Position {
+                        partition_key: head.partition_key.to_owned(),
+                        row_key: String::new(),
+                    }));
                     return Ok(ControlFlow::Break(()));
                 }
             }
@@ -217,6 +224,19 @@ impl Start {
 
 fn continuation_at(position: &Position) -> EntityContinuation {
     continuation(&position.partition_key, &position.row_key)
+}
+
+/// The token of a page that starts in another range of partitions.
+fn at_border(position: &Position) -> EntityContinuation {
+    let Position {
+        partition_key,
+        row_key,
+    } = position;
+    EntityContinuation {
+        next_partition_key: encode_token(partition_key),
+        // SERVICE: at the border of a range partition, the token names no row.
+        next_row_key: (!row_key.is_empty()).then(|| encode_token(row_key)),
+    }
 }
 
 /// The token of a page that starts with that key.
