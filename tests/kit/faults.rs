@@ -23,32 +23,62 @@ async fn throttled(table: &TableClient, count: u32) -> Vec<u32> {
     throttled
 }
 
+/// Each fault: the error of its client, the stored entities and the journal.
+pub(crate) async fn decide_whether_the_request_is_carried_out(subject: &Subject) {
+    let table = subject.table(RetryPolicy::none()).await;
+    let journal = subject.server.journal();
+    let timed_out = Fault::error(ErrorCode::OperationTimedOut).applied();
+    // The code of an error that is definitive, and the statuses that the journal has.
+    for (fault, code, is_stored, statuses) in [
+        (
+            Fault::error(ErrorCode::ServerBusy),
+            Some(ErrorCode::ServerBusy),
+            false,
+            vec![Some(503)],
+        ),
+        (timed_out, None, true, vec![Some(204), Some(500)]),
+        (Fault::reset(), None, false, vec![None]),
+        (Fault::lost_response(), None, true, vec![Some(204)]),
+        (Fault::truncated_response(10), None, true, vec![Some(204)]),
+        (
+            Fault::duplicate(),
+            Some(ErrorCode::EntityAlreadyExists),
+            true,
+            vec![Some(204), Some(409)],
+        ),
+    ] {
+        journal.clear();
+        let rule = subject
+            .server
+            .faults()
+            .on(Op::InsertEntity)
+            .inject(fault.clone());
+        let error = table.insert(&Employee::ada()).await.unwrap_err();
+        assert_eq!(
+            (rule.hits(), error.is_outcome_unknown()),
+            (1, code.is_none()),
+            "{fault}: {error:?}"
+        );
+        assert!(
+            code.is_none() || error.code() == code.as_ref(),
+            "{fault}: {error:?}"
+        );
+        assert_eq!(
+            error.is_throttled(),
+            code == Some(ErrorCode::ServerBusy),
+            "{fault}"
+        );
+        assert_eq!(subject.has_ada().await, is_stored, "{fault}");
+        let inserts = journal.requests().op(Op::InsertEntity);
+        let found: Vec<_> = inserts.iter().map(|request| request.status).collect();
+        assert_eq!(found, statuses, "{fault}");
+        table.delete(Employee::key("Sales", "1")).await.unwrap();
+    }
+}
+
 over_http_and_in_process! {
     async fn a_fault_decides_whether_the_request_is_carried_out(subject: Subject) {
-        let table = subject.table(RetryPolicy::none()).await;
-        let journal = subject.server.journal();
-        let timed_out = Fault::error(ErrorCode::OperationTimedOut).applied();
-        // The code of an error that is definitive, and the statuses that the journal has.
-        for (fault, code, is_stored, statuses) in [
-            (Fault::error(ErrorCode::ServerBusy), Some(ErrorCode::ServerBusy), false, vec![Some(503)]),
-            (timed_out, None, true, vec![Some(204), Some(500)]),
-            (Fault::reset(), None, false, vec![None]),
-            (Fault::lost_response(), None, true, vec![Some(204)]),
-            (Fault::truncated_response(10), None, true, vec![Some(204)]),
-            (Fault::duplicate(), Some(ErrorCode::EntityAlreadyExists), true, vec![Some(204), Some(409)]),
-        ] {
-            journal.clear();
-            let rule = subject.server.faults().on(Op::InsertEntity).inject(fault.clone());
-            let error = table.insert(&Employee::ada()).await.unwrap_err();
-            assert_eq!((rule.hits(), error.is_outcome_unknown()), (1, code.is_none()), "{fault}: {error:?}");
-            assert!(code.is_none() || error.code() == code.as_ref(), "{fault}: {error:?}");
-            assert_eq!(error.is_throttled(), code == Some(ErrorCode::ServerBusy), "{fault}");
-            assert_eq!(subject.has_ada().await, is_stored, "{fault}");
-            let inserts = journal.requests().op(Op::InsertEntity);
-            let found: Vec<_> = inserts.iter().map(|request| request.status).collect();
-            assert_eq!(found, statuses, "{fault}");
-            table.delete(Employee::key("Sales", "1")).await.unwrap();
-        }
+        decide_whether_the_request_is_carried_out(&subject).await;
     }
 
     async fn a_truncated_page_is_read_again(subject: Subject) {

@@ -43,7 +43,8 @@ impl TableServer {
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::Unsupported`] for a server with a data directory, which has backups.
+    /// [`io::ErrorKind::Unsupported`] for a server with a data directory, which has backups, or
+    /// over PostgreSQL.
     pub fn snapshot(&self) -> io::Result<ServerSnapshot> {
         let checkpoint = self.service.engine().checkpoint();
         let snapshot = checkpoint.map(|checkpoint| ServerSnapshot {
@@ -62,7 +63,7 @@ impl TableServer {
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::Unsupported`] for a server with a data directory;
+    /// [`io::ErrorKind::Unsupported`] for a server with a data directory or over PostgreSQL;
     /// [`io::ErrorKind::InvalidInput`] if only one of the two servers has the flavor
     /// [`CosmosDb`](crate::testing::Flavor::CosmosDb), which stores entities in another form.
     pub fn restore(&self, snapshot: &ServerSnapshot) -> io::Result<()> {
@@ -78,12 +79,13 @@ impl TableServer {
     /// Deletes all tables and settings. Timestamps begin again with the time of the clock, even if
     /// it was set back.
     ///
-    /// Requests that [faults](Self::faults) hold back are dropped, and have no effect. The faults,
-    /// journals and the clock stay as they are.
+    /// Requests that [faults](Self::faults) hold back are dropped, and have no effect. The
+    /// [partition maps](Self::partitions) are removed with their tables. The faults, journals and
+    /// the clock stay as they are.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::Unsupported`] for a server with a data directory.
+    /// [`io::ErrorKind::Unsupported`] for a server with a data directory or over PostgreSQL.
     pub fn reset(&self) -> io::Result<()> {
         let is_reset = self.service.reset();
         is_reset.then_some(()).ok_or_else(in_memory_only)
@@ -102,7 +104,8 @@ impl TableServer {
     ///
     /// # Errors
     ///
-    /// When a data directory cannot be read.
+    /// When a data directory cannot be read, or the tables are in a PostgreSQL database, which
+    /// servers share.
     pub fn dump(&self) -> io::Result<String> {
         let text = self.service.dump(self.account.account());
         text.map_err(io::Error::other)
@@ -113,7 +116,8 @@ impl TableServer {
     ///
     /// # Errors
     ///
-    /// When a data directory cannot be read.
+    /// When a data directory cannot be read, or the tables are in a PostgreSQL database, which
+    /// servers share.
     pub fn save(&self) -> io::Result<Vec<u8>> {
         let lines = self.service.save(self.account.account());
         lines.map_err(io::Error::other)
@@ -135,6 +139,7 @@ impl TableServer {
 }
 
 fn in_memory_only() -> io::Error {
-    let message = "only a server in memory has snapshots: one with a data directory has backups";
+    let message = "only a server in memory has snapshots: one with a data directory has backups, \
+                   and one over PostgreSQL the tools of the database";
     io::Error::new(io::ErrorKind::Unsupported, message)
 }
