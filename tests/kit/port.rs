@@ -546,3 +546,51 @@ async fn a_server_without_the_kit_has_no_such_path() {
     let url = format!("http://{}/test/dump", server.admin_addr().unwrap());
     assert_eq!(reqwest::get(url).await.unwrap().status(), 404);
 }
+
+#[tokio::test]
+async fn a_partition_map_is_changed_and_shown() {
+    let (kit, table) = Kit::start().await;
+    kit.expect(200, "POST clock", json!({ "kind": "freeze" }))
+        .await;
+    let range = |start: &str, end: Option<&str>, requests: u64, is_available: bool| {
+        json!({
+            "start": start, "end": end, "requests": requests, "entities": requests,
+            "isAvailable": is_available,
+        })
+    };
+    assert_eq!(
+        kit.get("partitions/People").await,
+        json!([range("", None, 0, true)])
+    );
+    let change = |kind: &str, key: &str| json!({ "kind": kind, "partitionKey": key });
+    kit.expect(200, "POST partitions/People", change("split", "M"))
+        .await;
+    table.upsert_replace(&Employee::ada()).await.unwrap();
+    let moved = kit.call("POST partitions/people", change("move", "Sales"));
+    let ranges = json!([range("", Some("M"), 0, true), range("M", None, 1, false)]);
+    assert_eq!(moved.await, (200, ranges));
+    let error = table.upsert_replace(&Employee::ada()).await.unwrap_err();
+    assert!(error.is_throttled(), "{error}");
+    let merged = kit.expect(200, "POST partitions/People", change("merge", "M"));
+    assert_eq!(merged.await, json!([range("", None, 0, false)]));
+    for (path, body, part) in [
+        ("partitions/People", change("split", ""), "first range"),
+        ("partitions/People", change("merge", "M"), "\"M\""),
+        ("partitions/People", change("quake", "M"), "quake"),
+        (
+            "partitions/People",
+            json!({ "kind": "move" }),
+            "partitionKey",
+        ),
+        ("partitions/7", change("split", "M"), "7"),
+    ] {
+        let refused = kit.expect(400, &format!("POST {path}"), &body).await;
+        let error = refused["error"].as_str().unwrap().to_owned();
+        assert!(error.contains(part), "{body}: {error}");
+    }
+    kit.expect(204, "POST reset", "").await;
+    assert_eq!(
+        kit.get("partitions/People").await,
+        json!([range("", None, 0, true)])
+    );
+}

@@ -63,7 +63,7 @@ pub(super) struct Range {
     load: Load,
 }
 
-/// What a server does with the requests to a range.
+/// The state of a range, for requests to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Availability {
     Served,
