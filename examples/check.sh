@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-unset AZURE_STORAGE_ACCOUNT AZURE_STORAGE_CONNECTION_STRING
+unset AZURE_STORAGE_ACCOUNT AZURE_STORAGE_CONNECTION_STRING AZURE_KEY_VAULT_KEY
 target=${CARGO_TARGET_DIR:-target}
 cargo build --locked --quiet --workspace --examples
 
@@ -129,6 +129,10 @@ check sessions \
     'her sessions: new phone, desk' \
     '1 removed, more: false' \
     '2 are stored'
+
+check key_vault \
+    'a stand-in for the vault' \
+    'AB 12 34 56 C'
 
 check log_files \
     '10 entities' \

@@ -53,6 +53,13 @@ impl TableClient {
         Self::of(self.table.clone().at_primary())
     }
 
+    /// A client of the same table for entities of a pattern, which are stored as they are.
+    pub(crate) fn for_pattern(&self) -> Self {
+        let mut table = self.table.clone();
+        table.pipeline.extra = None;
+        Self::of(table)
+    }
+
     pub(crate) const fn table(&self) -> &Table {
         &self.table
     }

@@ -3,6 +3,7 @@
 //! them.
 
 use std::any::{Any, TypeId};
+use std::sync::OnceLock;
 use std::{fmt, iter};
 
 use super::{Schema, TableEntity};
@@ -112,6 +113,22 @@ impl fmt::Debug for Extensions<'_> {
         f.debug_struct("Extensions").finish_non_exhaustive()
     }
 }
+
+/// Adds a pattern that takes part in reads and writes of entities without a schema, from now on: it
+/// decides by the client that runs them.
+#[cfg(feature = "encryption")]
+pub(crate) fn extend_dynamic(by: fn(&mut Extensions<'_>)) {
+    OF_DYNAMIC.get_or_init(|| by);
+}
+
+/// Adds the pattern of entities without a schema.
+pub(super) fn dynamic(extensions: &mut Extensions<'_>) {
+    if let Some(by) = OF_DYNAMIC.get() {
+        by(extensions);
+    }
+}
+
+static OF_DYNAMIC: OnceLock<fn(&mut Extensions<'_>)> = OnceLock::new();
 
 /// How a value became the one that is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

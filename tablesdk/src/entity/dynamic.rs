@@ -7,6 +7,7 @@ use tablesdk_protocol::filter::Filter as Tree;
 use tablesdk_protocol::wire::json::{RawProperty, read_entity_by};
 use tablesdk_protocol::{ETag, EntityKey, KeyKind, ShortString, Timestamp};
 
+use super::attached::{self, Extensions, Facts};
 use super::encrypted::check_convertible;
 use super::standalone::Standalone;
 use super::{
@@ -213,6 +214,7 @@ impl TableEntity for DynamicEntity {
     type Columns = DynamicColumns;
 
     const SCHEMA: Schema = Schema::new("DynamicEntity", &[]);
+    const FACTS: Facts = Facts::PLAIN.extended();
 
     fn columns() -> DynamicColumns {
         Self::columns_of(ColumnScope::ROOT)
@@ -220,6 +222,10 @@ impl TableEntity for DynamicEntity {
 
     fn read(reader: &mut PropertyReader<'_, '_>) -> Result<Self, EntityError> {
         Self::read_with(reader, Properties::push)
+    }
+
+    fn extensions(extensions: &mut Extensions<'_>) {
+        attached::dynamic(extensions);
     }
 
     fn written_as(&mut self, etag: &ETag) {

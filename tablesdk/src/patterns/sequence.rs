@@ -80,7 +80,7 @@ impl Sequence {
     pub fn new(table: &TableClient, key: impl IntoEntityKey) -> Self {
         Self {
             source: Arc::new(Source {
-                table: table.clone(),
+                table: table.for_pattern(),
                 key: key.into_entity_key(),
                 queue: Mutex::new(Queue {
                     numbers: 0..0,

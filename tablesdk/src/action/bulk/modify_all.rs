@@ -494,7 +494,7 @@ impl<E: WritableEntity> Modifying<'_, E> {
             }
             let changed = match self.changed(read) {
                 Ok(Some((entity, if_match))) => {
-                    let transformed = entity.transformed(table).await;
+                    let transformed = entity.transformed(table, true).await;
                     transformed.map(|entity| (entity, if_match))
                 }
                 Ok(None) => break Outcome::Changed,

@@ -10,6 +10,7 @@ use std::task::Poll;
 use futures_util::stream::{FuturesUnordered, StreamExt as _, empty};
 use tablesdk_protocol::PartitionKey;
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
+use tablesdk_protocol::operation::update_entity::Mode;
 use tokio::time::{Instant, sleep_until};
 
 use super::input::{Input, Inputs, SourceError};
@@ -279,7 +280,8 @@ impl fmt::Debug for BulkRun<'_> {
 /// Encrypts an entity, once for all batches that it may become a part of.
 async fn transformed(table: &Table, verb: Verb, input: Input) -> Input {
     let (entity, if_match) = input?;
-    let transformed = entity.transformed(table).await;
+    let is_whole = !matches!(verb, Verb::Upsert(Mode::Merge));
+    let transformed = entity.transformed(table, is_whole).await;
     let transformed = transformed.map_err(|error| error.with_operation(verb.operation()))?;
     Ok((transformed, if_match))
 }

@@ -44,12 +44,13 @@ pub(crate) trait Ride: Any + Send + Sync + fmt::Debug {
     }
 
     /// Makes what is sent of the content of the change, once. `None` where the content is sent as
-    /// it is.
+    /// it is. Content that is not whole is merged into the stored entity.
     fn transform<'r>(
         &'r mut self,
         _table: &'r Table,
         _key: &'r EntityKey,
         _content: &'r Bytes,
+        _is_whole: bool,
     ) -> Option<BoxFuture<'r, Result<Bytes, Error>>> {
         None
     }
@@ -183,9 +184,10 @@ impl Riders {
         table: &Table,
         key: &EntityKey,
         mut content: Bytes,
+        is_whole: bool,
     ) -> Result<Bytes, Error> {
         for rider in &mut self.0 {
-            let transformed = match rider.transform(table, key, &content) {
+            let transformed = match rider.transform(table, key, &content, is_whole) {
                 Some(transformed) => Some(transformed.await?),
                 None => None,
             };

@@ -33,6 +33,11 @@ impl ChangeKind {
         }
     }
 
+    /// Returns true if the entity has no other content after the change.
+    pub(crate) const fn is_whole(&self) -> bool {
+        !matches!(self, Self::Update(Mode::Merge, _))
+    }
+
     /// Refuses an ETag that cannot be sent.
     pub(crate) fn check(&self, operation: &'static str, key: &EntityKey) -> Result<(), Error> {
         match self {

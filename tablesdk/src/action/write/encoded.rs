@@ -120,9 +120,16 @@ impl EncodedEntity {
         Self::with_content_of(stored, body)
     }
 
-    /// The entity with the content that is sent.
-    pub(crate) async fn transformed(mut self, table: &Table) -> Result<Self, Error> {
-        let transformed = self.riders.transform(table, &self.key, self.body).await;
+    /// The entity with the content that is sent: all of it, or a part that is merged.
+    pub(crate) async fn transformed(
+        mut self,
+        table: &Table,
+        is_whole: bool,
+    ) -> Result<Self, Error> {
+        let riders = &mut self.riders;
+        let transformed = riders
+            .transform(table, &self.key, self.body, is_whole)
+            .await;
         self.body = transformed.map_err(|error| error.with_key(&self.key))?;
         Ok(self)
     }
@@ -151,7 +158,7 @@ impl EntityChange {
     ) -> Result<Self, Error> {
         kind.check(operation, &entity.key)?;
         let name = table.checked_name(operation)?;
-        let transformed = entity.transformed(table).await;
+        let transformed = entity.transformed(table, kind.is_whole()).await;
         let transformed = transformed.map_err(|error| error.with_operation(operation))?;
         Ok(Self::of(name, kind, transformed))
     }

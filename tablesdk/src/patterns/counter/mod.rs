@@ -106,7 +106,7 @@ impl Counter {
     pub fn new(table: &TableClient, key: impl IntoEntityKey) -> Self {
         let client = Client {
             // Amounts that were counted are read.
-            table: table.at_primary(),
+            table: table.at_primary().for_pattern(),
             key: key.into_entity_key(),
             next: Mutex::new(None),
             session: tokio::sync::Mutex::new(Session {

@@ -1,5 +1,6 @@
 //! The encrypted properties of an entity, in the body of a request and in a response.
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -8,10 +9,11 @@ use tablesdk_protocol::wire::json::{EntityWriter, JsonEntity, RawProperty, read_
 use tablesdk_protocol::{EntityKey, Guid, KeyKind, Value, ValueRef};
 
 use super::envelope::{
-    Cell, DataKey, EncryptionProblem, decrypt, encrypt, is_lookup, key_id, lookup,
+    Cell, DataKey, EncryptionProblem, LOOKUP_BYTES, decrypt, encrypt, is_lookup, key_id, lookup,
 };
 use super::keyring::Keys;
-use crate::entity::encrypted::EncryptedName;
+use super::marked::Marked;
+use super::older::{self, OlderEntity, Unreadable};
 use crate::entity::{EntityError, EntityProblem, Schema, write_values};
 
 /// Encrypts and decrypts the properties of the entities of one type in one table, with the keys
@@ -20,37 +22,36 @@ pub(crate) struct Cipher {
     keys: Arc<Keys>,
     /// In lower case.
     table: String,
-    names: Vec<EncryptedName>,
+    marked: Marked,
+    /// The entities of a response that older SDKs encrypted; `None` for a keyring that does not
+    /// read them.
+    older: Option<OlderEntities>,
 }
 
+/// Entities that older SDKs encrypted, by their metadata.
+pub(super) type OlderEntities = HashMap<String, Result<OlderEntity, Unreadable>>;
+
 impl Cipher {
-    pub(crate) fn new(keys: Arc<Keys>, table: &str, schema: &Schema) -> Self {
+    pub(super) fn new(keys: Arc<Keys>, table: &str, marked: Marked, reads_older: bool) -> Self {
         Self {
             keys,
             table: table.to_ascii_lowercase(),
-            names: schema.encrypted_names(),
+            marked,
+            older: reads_older.then(OlderEntities::new),
         }
     }
 
-    /// The same with keys that were loaded since.
-    pub(crate) fn with_keys(self, keys: Arc<Keys>) -> Self {
-        Self { keys, ..self }
+    /// The same with keys that were loaded since, and those of entities of older SDKs.
+    pub(super) fn with_keys(self, keys: Arc<Keys>, older: Option<OlderEntities>) -> Self {
+        Self {
+            keys,
+            older,
+            ..self
+        }
     }
 
-    fn named(&self, name: &str) -> Option<&EncryptedName> {
-        self.names.iter().find(|encrypted| encrypted.name == name)
-    }
-
-    fn is_lookup(&self, name: &str) -> bool {
-        let mut lookups = self.names.iter().filter_map(|name| name.lookup.as_deref());
-        lookups.any(|lookup| lookup == name)
-    }
-
-    /// The name of the property whose equal values a property shows.
-    pub(super) fn name_of_lookup(&self, lookup: &str) -> Option<&str> {
-        let mut names = self.names.iter();
-        let name = names.find(|name| name.lookup.as_deref() == Some(lookup))?;
-        Some(&name.name)
+    pub(super) const fn marked(&self) -> &Marked {
+        &self.marked
     }
 
     pub(super) fn keys(&self) -> impl Iterator<Item = &DataKey> {
@@ -72,27 +73,43 @@ impl Cipher {
             let reason = error.to_string();
             EntityProblem::Unreadable { reason }
         })?;
+        let keys = (key.partition_key().as_str(), key.row_key().as_str());
         let mut values = Vec::new();
+        let mut lookups = Vec::new();
         for property in plain.properties() {
             let name = property.name();
             let Some(value) = property.to_value()? else {
                 continue;
             };
-            let Some(encrypted) = self.named(name) else {
+            if self.is_older(name) {
+                return Err(EncryptionProblem::OlderIsReadOnly.of(name));
+            }
+            if !self.marked.has(keys, name) {
                 // What was read of the entity before is written anew.
-                if !self.is_lookup(name) {
+                if self.marked.name_of_lookup(name).is_none() {
                     values.push((name.to_owned(), value));
                 }
                 continue;
-            };
+            }
             let value = value.as_ref();
-            let cell = self.cell(key.partition_key().as_str(), key.row_key().as_str(), name);
+            let cell = self.cell(keys, name);
             let current = self.keys.current();
             let envelope = encrypt(current, cell, &value).map_err(|problem| problem.of(name))?;
             values.push((name.to_owned(), Value::Binary(envelope)));
-            if let Some(name_of_lookup) = &encrypted.lookup {
-                let lookup = lookup(current, &self.table, name, &value);
-                values.push((name_of_lookup.clone(), Value::Binary(lookup.to_vec())));
+            let new_lookup = || lookup(current, &self.table, name, &value).to_vec();
+            if let Some(lookup) = self.marked.lookup(name) {
+                values.push((lookup.to_owned(), Value::Binary(new_lookup())));
+            } else if let Some(lookup) = self.marked.unknown_lookup(name)
+                && plain.property(&lookup).is_some()
+            {
+                lookups.push((lookup, Value::Binary(new_lookup())));
+            }
+        }
+        // A second property that was read would be that of another value.
+        for (name, lookup) in lookups {
+            match values.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, value)) if is_lookup_value(value) => *value = lookup,
+                _ => {}
             }
         }
         write_values(key, &values)
@@ -100,10 +117,14 @@ impl Cipher {
 
     /// The ids of the keys of an entity's properties.
     pub(crate) fn key_ids(&self, entity: &JsonEntity<'_>, ids: &mut Vec<Guid>) {
-        for encrypted in &self.names {
-            let property = entity.property(&encrypted.name);
-            let value = property.and_then(|property| property.to_value().ok()?);
-            if let Some(Value::Binary(envelope)) = value
+        for property in entity.properties() {
+            // A resolver needs keys, which the response may not contain.
+            let is_marked = match &self.marked {
+                Marked::ByType(_) => self.marked.has(("", ""), property.name()),
+                Marked::ByResolver(_) => true,
+            };
+            if is_marked
+                && let Ok(Some(Value::Binary(envelope))) = property.to_value()
                 && let Ok(id) = key_id(&envelope)
                 && !ids.contains(&id)
             {
@@ -122,7 +143,7 @@ impl Cipher {
         partition: Option<&str>,
     ) -> Result<Bytes, EntityError> {
         let text = |kind: KeyKind| entity.text(kind.property()).ok().flatten();
-        let (partition_key, row_key) = match key {
+        let keys = match key {
             Some(key) => (key.partition_key().as_str(), key.row_key().as_str()),
             None => {
                 let partition = text(KeyKind::PartitionKey).or(partition);
@@ -132,6 +153,7 @@ impl Cipher {
                 )
             }
         };
+        let older = self.older_of(entity, keys)?;
         let mut json = EntityWriter::new();
         if let Some(etag) = entity.etag() {
             json.property("odata.etag", &ValueRef::String(etag.as_str().into()));
@@ -144,31 +166,32 @@ impl Cipher {
                 }
                 continue;
             }
-            if self.is_lookup(name) {
+            if self.marked.name_of_lookup(name).is_some() || self.is_older(name) {
                 continue;
             }
             let Some(value) = member.to_value_ref()? else {
                 continue;
             };
-            let Some(encrypted) = self.named(name) else {
+            let older = older.as_ref().filter(|(_, names)| names.contains(name));
+            if !self.marked.has(keys, name) {
+                if older.is_some() {
+                    return Err(EncryptionProblem::OlderIsNotMarked.of(name));
+                }
                 json.property(name, &value);
                 continue;
-            };
-            let cell = self.cell(partition_key, row_key, name);
-            let (value, key) = self
-                .open_value(cell, &value)
-                .map_err(|problem| problem.of(name))?;
-            if let Some(lookup) = &encrypted.lookup {
+            }
+            let (value, key) = self.open_value(entity, keys, name, &value, older)?;
+            if let Some(lookup) = self.marked.lookup(name) {
                 let found = entity.property(lookup).map(RawProperty::to_value);
                 let found = found.transpose()?.flatten();
-                let is_right = found.is_none_or(|found| match found {
-                    Value::Binary(bytes) => {
+                let is_right = found.is_none_or(|found| match (found, key) {
+                    (Value::Binary(bytes), Some(key)) => {
                         is_lookup(key, &self.table, name, &value.as_ref(), &bytes)
                     }
                     _ => false,
                 });
                 if !is_right {
-                    let lookup = lookup.clone();
+                    let lookup = lookup.to_owned();
                     return Err(EncryptionProblem::OtherLookup { lookup }.of(name));
                 }
             }
@@ -177,23 +200,80 @@ impl Cipher {
         Ok(json.finish())
     }
 
-    fn open_value(
+    /// The key of an entity that an older SDK encrypted, and the names of its properties.
+    fn older_of(
         &self,
-        cell: Cell<'_>,
-        value: &ValueRef<'_>,
-    ) -> Result<(Value, &DataKey), EncryptionProblem> {
-        let ValueRef::Binary(envelope) = value else {
-            return Err(EncryptionProblem::Plain);
+        entity: &JsonEntity<'_>,
+        keys: (&str, &str),
+    ) -> Result<Option<(&OlderEntity, BTreeSet<String>)>, EntityError> {
+        let (Some(known), Some(metadata)) = (&self.older, older::metadata(entity)) else {
+            return Ok(None);
         };
-        let id = key_id(envelope)?;
-        let key = self
-            .keys
-            .find(id)
-            .ok_or(EncryptionProblem::UnknownKey { id })?;
-        Ok((decrypt(key, cell, envelope)?, key))
+        let open = || {
+            let Ok(Some(Value::String(metadata))) = metadata.to_value() else {
+                return Err(Unreadable);
+            };
+            let names = entity.property(older::NAMES).map(RawProperty::to_value);
+            let Some(Ok(Some(Value::Binary(names)))) = names else {
+                return Err(Unreadable);
+            };
+            let Some(older) = known.get(&metadata) else {
+                return Ok(None);
+            };
+            let older = older.as_ref().map_err(|unreadable| *unreadable)?;
+            Ok(Some((older, older.names(keys, &names)?)))
+        };
+        match open() {
+            Ok(Some(older)) => Ok(Some(older)),
+            Ok(None) => Err(EncryptionProblem::OlderIsUnread.of(older::METADATA)),
+            Err(Unreadable) => Err(EncryptionProblem::Older.of(older::METADATA)),
+        }
     }
 
-    fn cell<'c>(&'c self, partition_key: &'c str, row_key: &'c str, property: &'c str) -> Cell<'c> {
+    /// The value of a property, and the key that encrypted it in our form.
+    fn open_value(
+        &self,
+        entity: &JsonEntity<'_>,
+        keys: (&str, &str),
+        name: &str,
+        value: &ValueRef<'_>,
+        older: Option<&(&OlderEntity, BTreeSet<String>)>,
+    ) -> Result<(Value, Option<&DataKey>), EntityError> {
+        let ValueRef::Binary(envelope) = value else {
+            return Err(EncryptionProblem::Plain.of(name));
+        };
+        let id = key_id(envelope);
+        let known = id.as_ref().ok().and_then(|id| self.keys.find(*id));
+        match (known, older, id) {
+            // It was written anew, and the names of the older SDK are still there.
+            (Some(key), ..) => {
+                let value = decrypt(key, self.cell(keys, name), envelope);
+                let value = value.map_err(|problem| problem.of(name))?;
+                Ok((value, Some(key)))
+            }
+            (None, Some((older, _)), _) => {
+                let text = older.value(keys, name, envelope);
+                let text = text.map_err(|_| EncryptionProblem::Older.of(older::METADATA))?;
+                Ok((Value::String(text), None))
+            }
+            (None, None, _) if self.older.is_none() && older::metadata(entity).is_some() => {
+                Err(EncryptionProblem::OlderIsOff.of(name))
+            }
+            (None, None, Ok(id)) => Err(EncryptionProblem::UnknownKey { id }.of(name)),
+            (None, None, Err(problem)) => Err(problem.of(name)),
+        }
+    }
+
+    /// Returns true if the property describes an entity of an older SDK.
+    fn is_older(&self, name: &str) -> bool {
+        self.older.is_some() && [older::METADATA, older::NAMES].contains(&name)
+    }
+
+    fn cell<'c>(
+        &'c self,
+        (partition_key, row_key): (&'c str, &'c str),
+        property: &'c str,
+    ) -> Cell<'c> {
         Cell {
             table: &self.table,
             partition_key,
@@ -201,6 +281,11 @@ impl Cipher {
             property,
         }
     }
+}
+
+/// Returns true if the value may be that of a second property.
+fn is_lookup_value(value: &Value) -> bool {
+    matches!(value, Value::Binary(bytes) if bytes.len() == LOOKUP_BYTES)
 }
 
 impl Schema {

@@ -301,6 +301,24 @@ pub(super) enum EncryptionProblem {
     OtherLookup { lookup: String },
     #[error("it has {bytes} bytes, and an encrypted property holds at most {VALUE_BYTES_MAX}")]
     TooLarge { bytes: usize },
+    /// Everything that can be wrong with an entity of an older SDK: nothing authenticates it, and
+    /// an error that said more would tell who writes the table how near a guess is.
+    #[error(
+        "the entity cannot be read as an older SDK encrypted it: it was changed, or the keyring does not have its key"
+    )]
+    Older,
+    #[error(
+        "an older SDK encrypted it: give the keyring the key of that SDK with `also_older_sdks`"
+    )]
+    OlderIsOff,
+    #[error("an older SDK encrypted the entity: read it to decrypt it")]
+    OlderIsUnread,
+    #[error(
+        "an older SDK encrypted it: mark its field `#[table(encrypt)]`, or let the resolver of the keyring return true for it"
+    )]
+    OlderIsNotMarked,
+    #[error("it describes an entity of an older SDK, and such entities are only read")]
+    OlderIsReadOnly,
 }
 
 const VERSION: u8 = 1;
@@ -309,7 +327,7 @@ const ALGORITHM: u8 = 1;
 const HEADER_BYTES: usize = 2 + 16;
 const NONCE_BYTES: usize = 12;
 const TAG_BYTES: usize = 16;
-const LOOKUP_BYTES: usize = 32;
+pub(super) const LOOKUP_BYTES: usize = 32;
 /// The number of bytes of an envelope beside the value and its type.
 const OVERHEAD: usize = HEADER_BYTES + NONCE_BYTES + TAG_BYTES;
 /// The type takes one byte.

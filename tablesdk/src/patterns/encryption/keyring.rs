@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use tablesdk_protocol::{Guid, Timestamp};
 
-use super::LocalKey;
 use super::envelope::DataKey;
+use super::{KeyProvider, LocalKey, extension};
 use crate::error::Error;
 use crate::shared_call::SharedCall;
 
@@ -34,7 +34,14 @@ use crate::shared_call::SharedCall;
 #[derive(Clone)]
 pub struct Keyring {
     inner: Arc<Inner>,
+    /// Unwraps the keys of entities that older SDKs encrypted.
+    older: Option<Arc<dyn KeyProvider>>,
+    /// Decides for entities without a type.
+    resolver: Option<Arc<Resolver>>,
 }
+
+/// Returns true if the property with that partition key, row key and name is encrypted.
+pub(super) type Resolver = dyn Fn(&str, &str, &str) -> bool + Send + Sync;
 
 struct Inner {
     state: RwLock<LoadedKeys>,
@@ -124,6 +131,8 @@ impl Keyring {
                 others: Vec::new(),
                 loading: SharedCall::new(),
             }),
+            older: None,
+            resolver: None,
         }
     }
 
@@ -140,7 +149,72 @@ impl Keyring {
         if let Some(inner) = Arc::get_mut(&mut keyring.inner) {
             inner.others = others;
         }
+        keyring.older = self.older;
+        keyring.resolver = self.resolver;
         keyring
+    }
+
+    /// Also reads entities that Microsoft's older SDKs for .NET, Python and Java encrypted, with the
+    /// keys of that provider: a [`LocalKey`] or several with the names and secrets of the symmetric
+    /// keys (`A256KW`), or a provider of the program, such as one for an RSA key in a vault. It
+    /// replaces the provider of an earlier call.
+    ///
+    /// They are only read: a write replaces such an entity in the form of this crate, and a merge or
+    /// a patch of one is refused. See [the
+    /// guide](crate::guide::encryption#entities-of-older-sdks) for the requests and for what is not
+    /// detected.
+    ///
+    /// ```
+    /// use tablesdk::encryption::{Keyring, LocalKey};
+    ///
+    /// # let (new, old) = ([7; 32], [8; 32]);
+    /// let keyring = Keyring::new(LocalKey::new("2024-01", new))
+    ///     .also_older_sdks(LocalKey::new("https://contoso.vault.azure.net/keys/old/1", old));
+    /// ```
+    #[must_use]
+    pub fn also_older_sdks(mut self, provider: impl KeyProvider) -> Self {
+        self.older = Some(Arc::new(provider));
+        self
+    }
+
+    /// Encrypts properties of entities without a type, [`DynamicEntity`](crate::DynamicEntity), for
+    /// which the closure returns true. It gets the partition key, the row key and the name of the
+    /// property. It must return the same for the same property in all clients and versions of the
+    /// program. Entities of other types are not affected.
+    ///
+    /// Without a resolver, a `DynamicEntity` is stored and read as it is.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/encrypted.md")]
+    /// use tablesdk::DynamicEntity;
+    ///
+    /// let keyring = Keyring::new(LocalKey::new("2024-01", [7; 32]))
+    ///     .resolver(|_partition_key, _row_key, name| name == "InsuranceNumber");
+    /// let dynamic = service.table("Employees").with_encryption(keyring);
+    /// let ada = DynamicEntity::new("Sales", "1").with("InsuranceNumber", "AB 12 34 56 C");
+    /// dynamic.insert(&ada).await?;
+    ///
+    /// let read = dynamic.get::<DynamicEntity>(("Sales", "1")).await?.expect("it exists");
+    /// assert_eq!(read.properties().read::<String>("InsuranceNumber")?, "AB 12 34 56 C");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn resolver(
+        mut self,
+        is_encrypted: impl Fn(&str, &str, &str) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.resolver = Some(Arc::new(is_encrypted));
+        extension::encrypt_dynamic();
+        self
+    }
+
+    pub(super) fn older(&self) -> Option<&dyn KeyProvider> {
+        self.older.as_deref()
+    }
+
+    pub(super) fn resolver_of_dynamic(&self) -> Option<&Arc<Resolver>> {
+        self.resolver.as_ref()
     }
 
     /// Makes a new key, which encrypts from an hour and a half later on: until then, all clients

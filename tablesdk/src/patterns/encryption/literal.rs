@@ -39,7 +39,7 @@ impl Cipher {
     }
 
     fn lookup(&self, comparison: &Comparison, keys: &[&DataKey]) -> Option<Filter> {
-        let property = self.name_of_lookup(&comparison.property)?;
+        let property = self.marked().name_of_lookup(&comparison.property)?;
         let Value::Binary(encrypted) = &comparison.literal else {
             return None;
         };

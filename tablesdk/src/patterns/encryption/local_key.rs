@@ -1,5 +1,6 @@
 //! A key that the program has in memory.
 
+use std::error::Error as StdError;
 use std::fmt;
 use std::future::ready;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use aes_gcm::{Aes256Gcm, KeyInit as _};
 use zeroize::Zeroizing;
 
 use super::envelope::{DataKey, Secret, derive};
-use super::{ContentKey, KeyProvider, ProviderFuture, WrappedKey};
+use super::{ContentKey, KeyProvider, ProviderFuture, WrappedKey, older};
 
 /// A secret of 32 bytes with a name, from a file, a variable of the environment or a secret store.
 /// It encrypts values itself, see [`Keyring::new`](super::Keyring::new), or other keys.
@@ -48,6 +49,17 @@ impl LocalKey {
     fn cipher(&self) -> Aes256Gcm {
         Aes256Gcm::new((&*derive(&self.secret, &[b"tablesdk.wrap.1"])).into())
     }
+
+    /// The key of an entity that an older SDK encrypted with the secret itself.
+    fn unwrap_of_older_sdk(
+        &self,
+        wrapped: &WrappedKey,
+    ) -> Result<ContentKey, Box<dyn StdError + Send + Sync>> {
+        if wrapped.algorithm() != Some("A256KW") || wrapped.key_id() != &*self.name {
+            return Err(wrapped.refusal());
+        }
+        older::unwrap(&self.secret, wrapped.as_bytes()).map_err(|_| wrapped.refusal())
+    }
 }
 
 impl KeyProvider for LocalKey {
@@ -66,6 +78,9 @@ impl KeyProvider for LocalKey {
     }
 
     fn unwrap<'a>(&'a self, wrapped: &'a WrappedKey) -> ProviderFuture<'a, ContentKey> {
+        if wrapped.algorithm().is_some() {
+            return Box::pin(ready(self.unwrap_of_older_sdk(wrapped)));
+        }
         let key = wrapped.as_bytes().split_first_chunk::<12>();
         let key = key.and_then(|(nonce, bytes)| {
             let key = self.cipher().decrypt(&(*nonce).into(), bytes).ok()?;
@@ -97,6 +112,7 @@ impl KeyProvider for Vec<LocalKey> {
     fn unwrap<'a>(&'a self, wrapped: &'a WrappedKey) -> ProviderFuture<'a, ContentKey> {
         match self.iter().find(|key| key.key_id() == wrapped.key_id()) {
             Some(key) => key.unwrap(wrapped),
+            None if wrapped.algorithm().is_some() => Box::pin(ready(Err(wrapped.refusal()))),
             None => {
                 let error = format!("there is no key {:?}", wrapped.key_id());
                 Box::pin(ready(Err(error.into())))

@@ -21,6 +21,10 @@ mod literal;
 #[cfg(feature = "encryption")]
 mod local_key;
 #[cfg(feature = "encryption")]
+mod marked;
+#[cfg(feature = "encryption")]
+mod older;
+#[cfg(feature = "encryption")]
 mod provider;
 #[cfg(feature = "encryption")]
 mod stored_keys;
@@ -37,8 +41,20 @@ pub use provider::{ContentKey, KeyProvider, ProviderFuture, WrappedKey};
 #[cfg(feature = "encryption")]
 #[doc(hidden)]
 pub use extension::encrypts;
+#[cfg(feature = "encryption")]
+pub(crate) use marked::check_not_resolved;
 
 /// The derive refuses encrypted properties without the feature.
 #[cfg(not(feature = "encryption"))]
 #[doc(hidden)]
 pub const fn encrypts(_: &mut crate::entity::attached::Extensions<'_>) {}
+
+/// No client has a keyring without the feature.
+#[cfg(not(feature = "encryption"))]
+#[expect(clippy::unnecessary_wraps, reason = "with the feature, it is an error")]
+pub(crate) const fn check_not_resolved(
+    _: &crate::entity::Schema,
+    _: &crate::pipeline::Table,
+) -> Result<(), crate::error::Error> {
+    Ok(())
+}

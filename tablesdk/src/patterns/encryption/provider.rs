@@ -115,6 +115,8 @@ impl fmt::Debug for ContentKey {
 pub struct WrappedKey {
     pub(crate) key_id: String,
     pub(crate) bytes: Vec<u8>,
+    /// That of an older SDK.
+    pub(crate) algorithm: Option<String>,
 }
 
 impl WrappedKey {
@@ -128,7 +130,26 @@ impl WrappedKey {
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
+
+    /// The algorithm by which an [older SDK](super::Keyring::also_older_sdks) has wrapped the key,
+    /// as the entity has it: `A256KW`, `RSA-OAEP` (with SHA-1), or `RSA` for the same; `None` for a
+    /// key that this provider has wrapped.
+    pub fn algorithm(&self) -> Option<&str> {
+        self.algorithm.as_deref()
+    }
+
+    /// The error of a provider whose key did not wrap this one. For an entity of an older SDK it
+    /// becomes the error of a value that was changed. Any other error of a provider, such as that
+    /// of a vault that does not respond, is [`ErrorKind::Credential`](crate::ErrorKind::Credential).
+    pub fn refusal(&self) -> Box<dyn StdError + Send + Sync> {
+        Box::new(OtherKey)
+    }
 }
+
+/// A provider's key did not wrap a key.
+#[derive(Debug, thiserror::Error)]
+#[error("the key was not wrapped by a key of the provider")]
+pub(super) struct OtherKey;
 
 impl fmt::Debug for WrappedKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

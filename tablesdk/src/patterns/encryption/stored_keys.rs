@@ -192,6 +192,7 @@ impl StoredKeys {
         let wrapped = WrappedKey {
             key_id: read(&self.table, row, WRAPPED_BY)?,
             bytes: read(&self.table, row, WRAPPED)?,
+            algorithm: None,
         };
         let key = self.provider.unwrap(&wrapped).await;
         let key = key.map_err(Error::credential)?;

@@ -58,9 +58,10 @@ impl AcquireLease {
         key: Result<EntityKey, EntityError>,
         duration: Duration,
     ) -> Self {
+        let client = client.for_pattern();
         Self {
             table: client.table().clone(),
-            client: client.clone(),
+            client,
             key,
             duration,
             holder: String::new(),

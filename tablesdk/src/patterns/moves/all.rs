@@ -2,10 +2,11 @@
 //! which is followed by its deletes.
 
 use std::collections::HashMap;
+use std::future::ready;
 use std::mem::take;
 use std::sync::Arc;
 
-use futures_util::{StreamExt as _, TryStreamExt as _};
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tablesdk_protocol::{ETag, IfMatch};
 
 use super::entity::{Moving, OPERATION, check_tables, move_version, remove_copy, with_options};
@@ -22,6 +23,7 @@ use crate::action::write::encoded::EncodedEntity;
 use crate::entity::standalone::check_standalone;
 use crate::entity::{DynamicEntity, Stored, TableEntity, write_stamped};
 use crate::error::CurrentState;
+use crate::patterns::encryption::check_not_resolved;
 use crate::pipeline::Table;
 use crate::query::{Keys, Resolve, Selection};
 
@@ -63,10 +65,16 @@ impl MoveAll<'_> {
         target: Table,
     ) -> Self {
         const { check_standalone::<E>() }
+        let table = query.table.clone();
         Self {
-            table: query.table.clone(),
-            bulk: BulkRun::new(target),
-            find: Box::new(|table, only_keys| {
+            bulk: BulkRun::new(target.clone()),
+            table,
+            find: Box::new(move |table, only_keys| {
+                let of_target = check_not_resolved(const { &E::SCHEMA }, &target);
+                if let Err(error) = check_not_resolved(const { &E::SCHEMA }, &table).and(of_target)
+                {
+                    return stream::once(ready(Err(error.into()))).boxed();
+                }
                 query.table = table.at_primary();
                 if only_keys {
                     let keys = query.map_selection(|_| Keys { with_etag: false });

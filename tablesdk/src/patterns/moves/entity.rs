@@ -32,6 +32,7 @@ use crate::entity::attached::Memory;
 use crate::entity::encrypted::check_not_encrypted;
 use crate::entity::{DynamicEntity, Stored, WritableEntity, is_same_version, write_stamped};
 use crate::error::{CurrentEntity, CurrentState, Error};
+use crate::patterns::encryption::check_not_resolved;
 use crate::pipeline::{Effect, Table};
 
 /// Moves an entity into another table. See [`TableClient::move_to`](crate::TableClient::move_to).
@@ -64,6 +65,8 @@ impl<E: WritableEntity> MoveEntity<E> {
     async fn run(self) -> Result<Stored<E>, Error> {
         let (table, target) = (self.table, self.target);
         check_tables(&table, &target)?;
+        check_not_resolved(const { &E::SCHEMA }, &table)?;
+        check_not_resolved(const { &E::SCHEMA }, &target)?;
         let target = with_options(target, &table);
         let key = self.entity.key();
         // What is stored, with the properties that the type does not have.

@@ -22,6 +22,7 @@ use crate::entity::{
     STEP_OF, Stored, WritableEntity, is_same_version, values_of, write_stamped, write_values,
 };
 use crate::error::{CurrentEntity, Error};
+use crate::patterns::encryption::check_not_resolved;
 use crate::patterns::index::indexes::indexes_of;
 use crate::pipeline::Table;
 
@@ -62,6 +63,7 @@ impl<'e, E: WritableEntity> MoveKey<'e, E> {
         let input = |error| failed(Error::input(error));
         let input_of = |error: ReservedEntry| failed(Error::input(error));
         let to = entity.entity_key().map_err(input)?;
+        check_not_resolved(const { &E::SCHEMA }, &table).map_err(failed)?;
         if to != from {
             check_entries::<E>().map_err(input_of)?;
         }

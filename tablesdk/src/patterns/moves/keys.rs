@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use futures_util::{StreamExt as _, TryStreamExt as _};
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
 use tablesdk_protocol::{ETag, EntityKey};
 
@@ -35,6 +35,7 @@ use crate::action::write::keep_marker::KeepMarker;
 use crate::action::{Batch, BatchResult};
 use crate::entity::{DynamicEntity, Stored, WritableEntity, write_stamped};
 use crate::error::{CurrentEntity, CurrentState, Error};
+use crate::patterns::encryption::check_not_resolved;
 use crate::pipeline::Table;
 use crate::query::{Resolve, Selection};
 
@@ -61,6 +62,9 @@ impl<'a> MoveKeys<'a> {
             bulk,
             table,
             find: Box::new(|table, skipped| {
+                if let Err(error) = check_not_resolved(const { &E::SCHEMA }, &table) {
+                    return stream::once(ready(Err(error.into()))).boxed();
+                }
                 query.table = table.at_primary();
                 let mut met = HashSet::new();
                 // Whatever the query selects, all properties are moved.

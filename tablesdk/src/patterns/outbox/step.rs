@@ -19,6 +19,7 @@ use crate::entity::{
     DynamicEntity, Properties, Standalone, WritableEntity as _, values_of, write_entity,
 };
 use crate::error::Error;
+use crate::patterns::encryption::check_not_resolved;
 use crate::pipeline::Table;
 
 /// A step that follows a transaction: a change of an entity in any partition and any table of the
@@ -63,6 +64,7 @@ impl Step {
         const { check_not_encrypted::<E>() }
         let kind = if is_merge { Kind::Merge } else { Kind::Replace };
         Self::of_entity(table, kind, || {
+            check_not_resolved(const { &E::SCHEMA }, table)?;
             let key = entity.entity_key().map_err(Error::input)?;
             let values = values_of(entity, &key, None).map_err(Error::input)?;
             Ok((key, values.into_iter().collect()))

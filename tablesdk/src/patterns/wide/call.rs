@@ -10,8 +10,9 @@ use super::read::{WideContent, read_head, selected, whole};
 use super::write::{WriteFailure, Writer};
 use super::{StoredWide, intent};
 use crate::action::insert_entity::{Unreadable, Unshown};
-use crate::entity::{EntityError, check_unchanged};
+use crate::entity::{EntityError, Schema, check_unchanged};
 use crate::error::{ClosureError, Error};
+use crate::patterns::encryption::check_not_resolved;
 use crate::pipeline::{Effect, OperationRun, Table};
 use crate::query::Selection;
 
@@ -23,8 +24,13 @@ pub(super) struct Call<'t> {
 }
 
 impl<'t> Call<'t> {
-    pub(super) fn begin(table: &'t Table, operation: &'static str) -> Result<Self, Error> {
+    pub(super) fn begin(
+        schema: &Schema,
+        table: &'t Table,
+        operation: &'static str,
+    ) -> Result<Self, Error> {
         let name = table.checked_name(operation)?;
+        check_not_resolved(schema, table).map_err(|error| error.with_operation(operation))?;
         let run = table.pipeline.begin(operation);
         Ok(Self { run, table, name })
     }

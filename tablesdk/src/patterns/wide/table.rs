@@ -71,7 +71,7 @@ impl<E: WideEntity> WideTable<E> {
     pub fn insert(&self, entity: &E) -> WideAction<'static, StoredWide<E>> {
         let parts = Parts::of(entity);
         self.action("insert wide entity", move |table, operation| async move {
-            let mut call = Call::begin(&table, operation)?;
+            let mut call = Call::begin(&E::SCHEMA, &table, operation)?;
             let inserted = call.insert(parts).await;
             call.end(inserted)
         })
@@ -97,7 +97,7 @@ impl<E: WideEntity> WideTable<E> {
     pub fn get(&self, key: impl Into<Key<E>>) -> WideAction<'static, Option<StoredWide<E>>> {
         let key = key.into().checked();
         self.action("get wide entity", move |table, operation| async move {
-            let mut call = Call::begin(&table, operation)?;
+            let mut call = Call::begin(&E::SCHEMA, &table, operation)?;
             let found = call.get(key).await;
             call.end(found)
         })
@@ -128,7 +128,7 @@ impl<E: WideEntity> WideTable<E> {
         let key = key.into().checked();
         let selection = columns(E::columns());
         self.action("select wide entity", move |table, operation| async move {
-            let mut call = Call::begin(&table, operation)?;
+            let mut call = Call::begin(&E::SCHEMA, &table, operation)?;
             let found = call.select(key, &selection).await;
             call.end(found)
         })
@@ -156,7 +156,7 @@ impl<E: WideEntity> WideTable<E> {
     pub fn replace<'e>(&self, entity: &'e mut StoredWide<E>) -> WideAction<'e, ()> {
         let parts = Parts::of(&entity.value);
         self.action("replace wide entity", move |table, operation| async move {
-            let mut call = Call::begin(&table, operation)?;
+            let mut call = Call::begin(&E::SCHEMA, &table, operation)?;
             let replaced = call.replace(parts, entity).await;
             call.end(replaced)
         })
@@ -183,7 +183,7 @@ impl<E: WideEntity> WideTable<E> {
         self.action(
             "upsert_replace wide entity",
             move |table, operation| async move {
-                let mut call = Call::begin(&table, operation)?;
+                let mut call = Call::begin(&E::SCHEMA, &table, operation)?;
                 let written = call.upsert_replace(parts).await;
                 call.end(written)
             },
@@ -221,7 +221,7 @@ impl<E: WideEntity> WideTable<E> {
     ) -> WideAction<'a, StoredWide<E>> {
         let key = key.into().checked();
         self.action("modify wide entity", move |table, operation| async move {
-            let mut call = Call::begin(&table, operation)?;
+            let mut call = Call::begin(&E::SCHEMA, &table, operation)?;
             let modified = call.modify(key, change).await;
             call.end(modified)
         })
@@ -246,7 +246,7 @@ impl<E: WideEntity> WideTable<E> {
     pub fn delete(&self, key: impl Into<Key<E>>) -> WideAction<'static, bool> {
         let key = key.into().checked();
         self.action("delete wide entity", move |table, operation| async move {
-            let mut call = Call::begin(&table, operation)?;
+            let mut call = Call::begin(&E::SCHEMA, &table, operation)?;
             let deleted = call.delete(key).await;
             call.end(deleted)
         })
@@ -271,7 +271,7 @@ impl<E: WideEntity> WideTable<E> {
     pub fn delete_stored(&self, entity: &StoredWide<E>) -> WideAction<'static, bool> {
         let (key, head) = (entity.key.clone(), entity.head.clone());
         self.action("delete wide entity", move |table, operation| async move {
-            let mut call = Call::begin(&table, operation)?;
+            let mut call = Call::begin(&E::SCHEMA, &table, operation)?;
             let deleted = call.delete_version(&key, &head).await;
             call.end(deleted)
         })
@@ -338,7 +338,7 @@ impl<E: WideEntity> WideTable<E> {
     ) -> WideAction<'static, usize> {
         let partition = partition.into().into_partition_key();
         self.action("clean up siblings", move |table, operation| async move {
-            let mut call = Call::begin(&table, operation)?;
+            let mut call = Call::begin(&E::SCHEMA, &table, operation)?;
             let cleaned_up = call.clean_up(partition, older_than).await;
             call.end(cleaned_up)
         })

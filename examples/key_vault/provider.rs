@@ -1,0 +1,113 @@
+//! The provider: it knows Key Vault, and neither tables nor how values are encrypted.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use azure_core::credentials::TokenCredential;
+use azure_core::http::StatusCode;
+use azure_security_keyvault_keys::models::{
+    EncryptionAlgorithm, KeyClientWrapKeyOptions, KeyOperationParameters,
+};
+use azure_security_keyvault_keys::{KeyClient, KeyClientOptions, ResourceExt as _, ResourceId};
+use tablesdk::encryption::{ContentKey, KeyProvider, ProviderFuture, WrappedKey};
+
+pub type AnyError = Box<dyn Error + Send + Sync>;
+
+/// An RSA key in a vault.
+pub struct KeyVault {
+    client: KeyClient,
+    /// The id of the key without a version.
+    key: String,
+    name: String,
+    /// The version that wraps.
+    version: String,
+}
+
+impl KeyVault {
+    /// A key such as `https://contoso.vault.azure.net/keys/tables`. Its newest version wraps. One
+    /// request, which needs the permission to get the key.
+    pub async fn open(
+        key: &str,
+        credential: Arc<dyn TokenCredential>,
+        options: KeyClientOptions,
+    ) -> Result<Self, AnyError> {
+        let ResourceId {
+            vault_url, name, ..
+        } = key.parse()?;
+        let client = KeyClient::new(&vault_url, credential, Some(options))?;
+        let newest = client.get_key(&name, None).await?.into_model()?;
+        let version = newest
+            .resource_id()?
+            .version
+            .ok_or("the key has no version")?;
+        Ok(Self {
+            client,
+            key: format!("{vault_url}/keys/{name}"),
+            name,
+            version,
+        })
+    }
+}
+
+impl KeyProvider for KeyVault {
+    fn key_id(&self) -> String {
+        format!("{}/{}", self.key, self.version)
+    }
+
+    fn wrap<'a>(&'a self, key: &'a ContentKey) -> ProviderFuture<'a, Vec<u8>> {
+        Box::pin(async move {
+            let parameters = KeyOperationParameters {
+                algorithm: Some(EncryptionAlgorithm::RsaOaep256),
+                value: Some(key.as_bytes().to_vec()),
+                ..KeyOperationParameters::default()
+            };
+            let options = KeyClientWrapKeyOptions {
+                key_version: Some(self.version.clone()),
+                ..KeyClientWrapKeyOptions::default()
+            };
+            let wrapped = self
+                .client
+                .wrap_key(&self.name, parameters.try_into()?, Some(options));
+            let wrapped = wrapped.await?.into_model()?;
+            Ok(wrapped.result.ok_or("the vault returned no key")?)
+        })
+    }
+
+    fn unwrap<'a>(&'a self, wrapped: &'a WrappedKey) -> ProviderFuture<'a, ContentKey> {
+        Box::pin(async move {
+            // The id comes from a table: another program may have written one of its own.
+            let id = wrapped.key_id().strip_prefix(&self.key);
+            let version = id.and_then(|id| id.strip_prefix('/')).unwrap_or_default();
+            let is_version = version.bytes().all(|byte| byte.is_ascii_alphanumeric());
+            let algorithm = match wrapped.algorithm() {
+                None => EncryptionAlgorithm::RsaOaep256,
+                // Of the older SDKs.
+                Some("RSA-OAEP" | "RSA") => EncryptionAlgorithm::RsaOaep,
+                Some(_) => return Err(wrapped.refusal()),
+            };
+            if version.is_empty() || !is_version {
+                return Err(wrapped.refusal());
+            }
+            let parameters = KeyOperationParameters {
+                algorithm: Some(algorithm),
+                value: Some(wrapped.as_bytes().to_vec()),
+                ..KeyOperationParameters::default()
+            };
+            let key = self
+                .client
+                .unwrap_key(&self.name, version, parameters.try_into()?, None);
+            let key = match key.await {
+                Ok(key) => key.into_model()?,
+                // What this version of the key did not wrap is a bad parameter to the vault.
+                Err(error) if error.http_status() == Some(StatusCode::BadRequest) => {
+                    return Err(wrapped.refusal());
+                }
+                Err(error) => return Err(error.into()),
+            };
+            let key = key.result.ok_or("the vault returned no key")?;
+            Ok(ContentKey::new(
+                key.try_into().map_err(|_| wrapped.refusal())?,
+            ))
+        })
+    }
+}
