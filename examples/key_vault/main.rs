@@ -27,9 +27,8 @@ use std::sync::Arc;
 use azure_core::credentials::TokenCredential;
 use azure_identity::DeveloperToolsCredential;
 use azure_security_keyvault_keys::KeyClientOptions;
+use tablesdk::TableEntity;
 use tablesdk::encryption::Keyring;
-use tablesdk::{TableEntity, TableServiceClient};
-use tablesdk_server::TableServer;
 
 use crate::provider::{AnyError, KeyVault};
 
@@ -46,13 +45,9 @@ struct Employee {
 
 #[tokio::main]
 async fn main() -> Result<(), AnyError> {
-    let server = TableServer::in_process();
-    let service = match env::var("AZURE_STORAGE_CONNECTION_STRING") {
-        Ok(connection_string) => TableServiceClient::from_connection_string(&connection_string)?,
-        Err(_) => TableServiceClient::builder(server.endpoint())
-            .transport(server.transport())
-            .build()?,
-    };
+    let (service, _server) = tablesdk_examples::connect()
+        .await
+        .map_err(|error| error.to_string())?;
     let vault = if let Ok(key) = env::var("AZURE_KEY_VAULT_KEY") {
         // On Azure, a `ManagedIdentityCredential`: see the example `managed_identity`.
         let credential: Arc<dyn TokenCredential> = DeveloperToolsCredential::new(None)?;

@@ -47,6 +47,13 @@ impl KeyVault {
             version,
         })
     }
+
+    /// The version of this key in the id of a key.
+    fn version_of<'i>(&self, id: &'i str) -> Option<&'i str> {
+        let version = id.strip_prefix(&self.key)?.strip_prefix('/')?;
+        let is_version = version.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        (is_version && !version.is_empty()).then_some(version)
+    }
 }
 
 impl KeyProvider for KeyVault {
@@ -56,58 +63,62 @@ impl KeyProvider for KeyVault {
 
     fn wrap<'a>(&'a self, key: &'a ContentKey) -> ProviderFuture<'a, Vec<u8>> {
         Box::pin(async move {
-            let parameters = KeyOperationParameters {
-                algorithm: Some(EncryptionAlgorithm::RsaOaep256),
-                value: Some(key.as_bytes().to_vec()),
-                ..KeyOperationParameters::default()
-            };
-            let options = KeyClientWrapKeyOptions {
-                key_version: Some(self.version.clone()),
-                ..KeyClientWrapKeyOptions::default()
-            };
+            let parameters = parameters(EncryptionAlgorithm::RsaOaep256, key.as_bytes());
+            let options = of_version(&self.version);
             let wrapped = self
                 .client
-                .wrap_key(&self.name, parameters.try_into()?, Some(options));
-            let wrapped = wrapped.await?.into_model()?;
-            Ok(wrapped.result.ok_or("the vault returned no key")?)
+                .wrap_key(&self.name, parameters.try_into()?, Some(options))
+                .await?;
+            Ok(wrapped
+                .into_model()?
+                .result
+                .ok_or("the vault returned no key")?)
         })
     }
 
     fn unwrap<'a>(&'a self, wrapped: &'a WrappedKey) -> ProviderFuture<'a, ContentKey> {
         Box::pin(async move {
-            // The id comes from a table: another program may have written one of its own.
-            let id = wrapped.key_id().strip_prefix(&self.key);
-            let version = id.and_then(|id| id.strip_prefix('/')).unwrap_or_default();
-            let is_version = version.bytes().all(|byte| byte.is_ascii_alphanumeric());
             let algorithm = match wrapped.algorithm() {
                 None => EncryptionAlgorithm::RsaOaep256,
-                // Of the older SDKs.
                 Some("RSA-OAEP" | "RSA") => EncryptionAlgorithm::RsaOaep,
                 Some(_) => return Err(wrapped.refusal()),
             };
-            if version.is_empty() || !is_version {
-                return Err(wrapped.refusal());
-            }
-            let parameters = KeyOperationParameters {
-                algorithm: Some(algorithm),
-                value: Some(wrapped.as_bytes().to_vec()),
-                ..KeyOperationParameters::default()
-            };
-            let key = self
+            // The id comes from a table: another program may have written one of its own.
+            let version = self
+                .version_of(wrapped.key_id())
+                .ok_or_else(|| wrapped.refusal())?;
+            let parameters = parameters(algorithm, wrapped.as_bytes());
+            let key = match self
                 .client
-                .unwrap_key(&self.name, version, parameters.try_into()?, None);
-            let key = match key.await {
-                Ok(key) => key.into_model()?,
-                // What this version of the key did not wrap is a bad parameter to the vault.
+                .unwrap_key(&self.name, version, parameters.try_into()?, None)
+                .await
+            {
                 Err(error) if error.http_status() == Some(StatusCode::BadRequest) => {
                     return Err(wrapped.refusal());
                 }
-                Err(error) => return Err(error.into()),
+                key => key?
+                    .into_model()?
+                    .result
+                    .ok_or("the vault returned no key")?,
             };
-            let key = key.result.ok_or("the vault returned no key")?;
             Ok(ContentKey::new(
                 key.try_into().map_err(|_| wrapped.refusal())?,
             ))
         })
+    }
+}
+
+fn parameters(algorithm: EncryptionAlgorithm, value: &[u8]) -> KeyOperationParameters {
+    KeyOperationParameters {
+        algorithm: Some(algorithm),
+        value: Some(value.to_vec()),
+        ..KeyOperationParameters::default()
+    }
+}
+
+fn of_version(version: &str) -> KeyClientWrapKeyOptions<'_> {
+    KeyClientWrapKeyOptions {
+        key_version: Some(version.to_owned()),
+        ..KeyClientWrapKeyOptions::default()
     }
 }

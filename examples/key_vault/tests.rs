@@ -11,10 +11,7 @@ use crate::Employee;
 use crate::local::{KEY, Vault};
 
 async fn tables(server: &TableServer) -> (TableClient, TableClient) {
-    let service = TableServiceClient::builder(server.endpoint())
-        .transport(server.transport())
-        .build()
-        .unwrap();
+    let service = TableServiceClient::in_process(server);
     let (keys, table) = (service.table("Keys"), service.table("Employees"));
     keys.create_table().await.unwrap();
     table.create_table().await.unwrap();

@@ -19,7 +19,7 @@ pub(super) enum Marked {
 }
 
 impl Marked {
-    /// Those of the entities that a client reads and writes by a schema; `None` where none is
+    /// The encrypted properties of the entities that a client reads by a schema; `None` where none is
     /// encrypted.
     pub(super) fn of(schema: &Schema, table: &Table) -> Option<Self> {
         if schema.encrypts() {

@@ -68,7 +68,8 @@ pub trait KeyProvider: Send + Sync + 'static {
     /// Wraps a key with the key of [`key_id`](Self::key_id).
     fn wrap<'a>(&'a self, key: &'a ContentKey) -> ProviderFuture<'a, Vec<u8>>;
 
-    /// Unwraps a key with the key that wrapped it.
+    /// Unwraps a key with the key that wrapped it. The key of an entity of an older SDK has an
+    /// [algorithm](WrappedKey::algorithm).
     fn unwrap<'a>(&'a self, wrapped: &'a WrappedKey) -> ProviderFuture<'a, ContentKey>;
 }
 
