@@ -328,7 +328,7 @@ async fn patterns_store_their_own_entities_as_they_are() {
         .unwrap();
     assert_eq!(
         Counter::new(&tables.raw, ("counters", "visits"))
-            .get()
+            .value()
             .await
             .unwrap(),
         3
