@@ -24,10 +24,6 @@ pub(crate) struct PipelineHandle {
     /// The table that the call is about.
     table: Option<Arc<str>>,
     /// The data of a pattern for its calls, such as a keyring.
-    #[cfg_attr(
-        not(feature = "encryption"),
-        expect(dead_code, reason = "no other pattern needs it")
-    )]
     pub(crate) extra: Option<Arc<dyn Any + Send + Sync>>,
     /// Instead of the policy of the client.
     pub(crate) retry: Option<RetryPolicy>,

@@ -154,15 +154,18 @@ impl Keyring {
         keyring
     }
 
-    /// Also reads entities that Microsoft's older SDKs for .NET, Python and Java encrypted, with the
-    /// keys of that provider: a [`LocalKey`] or several with the names and secrets of the symmetric
-    /// keys (`A256KW`), or a provider of the program, such as one for an RSA key in a vault. It
-    /// replaces the provider of an earlier call.
+    /// Also reads entities that Microsoft's older SDKs for .NET, Python and Java encrypted, with
+    /// the keys of that provider: a [`LocalKey`] or several with the names and secrets of the
+    /// symmetric keys (`A256KW`), or a provider of the program, such as one for an RSA key in a
+    /// vault. It replaces the provider of an earlier call.
     ///
-    /// They are only read: a write replaces such an entity in the form of this crate, and a merge or
-    /// a patch of one is refused. See [the
-    /// guide](crate::guide::encryption#entities-of-older-sdks) for the requests and for what is not
-    /// detected.
+    /// They are only read. A replace writes the form of this crate. A merge or a patch of such an
+    /// entity is refused with [`ErrorKind::Input`](crate::ErrorKind::Input); with this option, each
+    /// merge and patch of a type with encrypted properties sends one request more, to find out. An
+    /// entity that was changed, and one whose key the provider did not wrap, is
+    /// [`ErrorKind::Data`](crate::ErrorKind::Data), and a provider that does not respond
+    /// [`ErrorKind::Credential`](crate::ErrorKind::Credential). Most changes of such an entity are
+    /// not detected: see [the guide](crate::guide::encryption#entities-of-older-sdks).
     ///
     /// ```
     /// use tablesdk::encryption::{Keyring, LocalKey};

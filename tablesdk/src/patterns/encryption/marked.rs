@@ -19,8 +19,8 @@ pub(super) enum Marked {
 }
 
 impl Marked {
-    /// The encrypted properties of the entities that a client reads by a schema; `None` where none is
-    /// encrypted.
+    /// The encrypted properties of the entities that a client reads by a schema; `None` where none
+    /// is encrypted.
     pub(super) fn of(schema: &Schema, table: &Table) -> Option<Self> {
         if schema.encrypts() {
             return Some(Self::ByType(schema.encrypted_names()));
@@ -71,8 +71,8 @@ impl Marked {
     }
 }
 
-/// Refuses to write entities in another way than the resolver of the client encrypts them for: those
-/// without a type, and those of an enum, which may have a variant without one.
+/// Refuses to write entities in another way than the resolver of the client encrypts them for:
+/// those without a type, and those of an enum, which may have a variant without one.
 pub(crate) fn check_not_resolved(schema: &Schema, table: &Table) -> Result<(), Error> {
     let is_typed = !schema.properties().is_empty() || schema.partition_key().is_some();
     let is_resolved = keyring_of(table).is_some_and(|it| it.resolver_of_dynamic().is_some());

@@ -52,7 +52,11 @@ use super::envelope::{Secret, proof};
 ///             // It comes from the table: another program may have written a URL of its own.
 ///             let version = wrapped.key_id().strip_prefix(&self.key).unwrap_or_default();
 ///             if version.is_empty() || !version.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-///                 return Err("the key was wrapped by another key".into());
+///                 return Err(wrapped.refusal());
+///             }
+///             // This provider reads no entities of older SDKs: those would be `RSA-OAEP`.
+///             if wrapped.algorithm().is_some() {
+///                 return Err(wrapped.refusal());
 ///             }
 ///             let url = format!("{}{version}/unwrapkey?api-version=7.4", self.key);
 ///             let bytes = self.http.post(url, wrapped.as_bytes().to_vec()).await?;
@@ -134,14 +138,15 @@ impl WrappedKey {
 
     /// The algorithm by which an [older SDK](super::Keyring::also_older_sdks) has wrapped the key,
     /// as the entity has it: `A256KW`, `RSA-OAEP` (with SHA-1), or `RSA` for the same; `None` for a
-    /// key that this provider has wrapped.
+    /// key that this provider has wrapped. [`KeyProvider`] has an example.
     pub fn algorithm(&self) -> Option<&str> {
         self.algorithm.as_deref()
     }
 
     /// The error of a provider whose key did not wrap this one. For an entity of an older SDK it
     /// becomes the error of a value that was changed. Any other error of a provider, such as that
-    /// of a vault that does not respond, is [`ErrorKind::Credential`](crate::ErrorKind::Credential).
+    /// of a vault that does not respond, is
+    /// [`ErrorKind::Credential`](crate::ErrorKind::Credential). [`KeyProvider`] has an example.
     pub fn refusal(&self) -> Box<dyn StdError + Send + Sync> {
         Box::new(OtherKey)
     }
