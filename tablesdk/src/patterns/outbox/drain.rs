@@ -68,8 +68,8 @@ impl Outbox {
         self
     }
 
-    /// Applies the steps that can be applied now, in the order of each partition, and returns: for a
-    /// program with a loop of its own. [`run`](Self::run) is a loop.
+    /// Applies the steps that can be applied now, in the order of each partition, and returns: for
+    /// a program with a loop of its own. [`run`](Self::run) is a loop.
     ///
     /// A step that fails is tried again by a later call: after 30 seconds, and then after twice the
     /// time of before, up to 10 minutes. The steps behind it in its partition wait. After 10

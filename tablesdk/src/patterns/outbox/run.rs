@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use tablesdk_protocol::PartitionKey;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, timeout_at};
 
 use super::bell::Bell;
 use super::drain::Outbox;
@@ -26,9 +26,9 @@ impl Outbox {
     ///   before, up to 30 seconds, while there is nothing to do. Each pause is shortened by up to
     ///   half at random, so that workers that start together do not stay together.
     /// * After an error of the service it waits in the same way, up to a minute, and goes on.
-    /// * After `shutdown`, it finishes the look that it has begun: a handler is not interrupted, and needs a
-    ///   time limit of its own. If the future is dropped instead, another worker begins the step
-    ///   again.
+    /// * After `shutdown`, it finishes the look that it has begun: a handler is not interrupted,
+    ///   and needs a time limit of its own. If the future is dropped instead, another worker begins
+    ///   the step again.
     ///
     /// ```
     #[doc = include_str!("../../docs/employees.md")]
@@ -56,8 +56,8 @@ impl Outbox {
     /// # Errors
     ///
     /// [`ErrorKind::Input`] and [`ErrorKind::Configuration`], which no pause mends, such as a name
-    /// that no table can have. Other errors are logged as a warning: the table may be created later,
-    /// and a key may be replaced.
+    /// that no table can have. Other errors are logged as a warning: the table may be created
+    /// later, and a key may be replaced.
     pub async fn run<S: Future + Send>(self, shutdown: S) -> Result<DrainReport, Error> {
         let mut shutdown = pin!(shutdown);
         let bell = Bell::hang(&self.table);
@@ -83,22 +83,19 @@ impl Outbox {
                     next_look = Instant::now() + shortened(pause);
                     pause = (pause * 2).min(ERROR_PAUSE_MAX);
                     // A service that fails is not asked sooner because of new work.
-                    match select(shutdown.as_mut(), pin!(sleep_until(next_look))).await {
-                        Either::Left(_) => return Ok(sum),
-                        Either::Right(_) => continue,
+                    if timeout_at(next_look, shutdown.as_mut()).await.is_ok() {
+                        return Ok(sum);
                     }
+                    continue;
                 }
             }
-            let waiting = async {
-                // At the time of a look at all partitions, none is looked at alone.
-                match select(pin!(sleep_until(next_look)), pin!(bell.partitions())).await {
-                    Either::Left(_) => None,
-                    Either::Right((partitions, _)) => Some(partitions),
-                }
-            };
-            match select(shutdown.as_mut(), pin!(waiting)).await {
+            let waiting = pin!(timeout_at(next_look, bell.partitions()));
+            match select(shutdown.as_mut(), waiting).await {
                 Either::Left(_) => return Ok(sum),
-                Either::Right((partitions, _)) => woken = partitions,
+                // A look at all partitions is not put off by those that ring.
+                Either::Right((rung, _)) => {
+                    woken = rung.ok().filter(|_| Instant::now() < next_look)
+                }
             }
         }
     }
