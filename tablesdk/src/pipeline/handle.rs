@@ -48,15 +48,14 @@ impl PipelineHandle {
         }
     }
 
-    /// The number of the client, which no other client has while this one lives.
-    pub(crate) fn client_id(&self) -> usize {
-        Arc::as_ptr(&self.pipeline).addr()
-    }
-
     /// The handle of the calls about a table.
     pub(crate) fn of_table(mut self, name: &Arc<str>) -> Self {
         self.table = Some(Arc::clone(name));
         self
+    }
+
+    pub(crate) fn is_same_client(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.pipeline, &other.pipeline)
     }
 
     /// Adds the endpoint and the table to an error.

@@ -59,6 +59,12 @@ impl Table {
         &self.name
     }
 
+    /// Returns true if it is the same table of the same client or of a clone of it.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let is_same_name = self.name.eq_ignore_ascii_case(&other.name);
+        is_same_name && self.pipeline.is_same_client(&other.pipeline)
+    }
+
     pub(crate) fn endpoint(&self) -> &Endpoint {
         &self.pipeline.endpoint
     }

@@ -10,12 +10,12 @@ use tablesdk_protocol::{EntityKey, IfMatch, TableName, Timestamp};
 use tokio::time::Instant;
 
 use super::entry::{Entry, Kind, Row, change, delete};
-use crate::action::get_entity;
 use crate::action::write::change::{ChangeKind, EntityChange};
 use crate::action::write::response::check_status;
+use crate::action::{CreateTable, get_entity};
 use crate::entity::DynamicEntity;
 use crate::error::Error;
-use crate::pipeline::{Effect, OperationRun, PipelineHandle, SendOptions};
+use crate::pipeline::{Effect, OperationRun, PipelineHandle, SendOptions, Table};
 
 /// No request is applied later than this time after the read of the log on which it rests. Deletes
 /// are looked at once more after it.
@@ -44,10 +44,32 @@ impl Basis {
     }
 }
 
-/// Applies a step to its entity. `removed` is the greatest number of an earlier delete step of this
-/// entity: what an even earlier step has written since is as if it were not there. `false` if the
-/// log was read too long ago.
+/// Applies a step to its entity in that account. `removed` is the greatest number of an earlier
+/// delete step of this entity: what an even earlier step has written since is as if it were not
+/// there. `false` if the log was read too long ago.
 pub(super) async fn apply(
+    account: &PipelineHandle,
+    entry: &Entry,
+    removed: Option<u64>,
+    basis: Basis,
+) -> Result<bool, Error> {
+    let once = async || {
+        let mut run = account.begin(OPERATION);
+        let applied = apply_to(&mut run, entry, removed, basis).await;
+        let applied = applied.map_err(|error| run.annotate(error));
+        run.end(applied)
+    };
+    match (once().await, entry.target()) {
+        (Err(error), Some((table, _))) if error.is_table_not_found() && entry.creates_table() => {
+            let table = Table::new(account.clone(), table.as_str().to_owned());
+            CreateTable::new(table).if_missing().await?;
+            once().await
+        }
+        (applied, _) => applied,
+    }
+}
+
+async fn apply_to(
     run: &mut OperationRun<'_>,
     entry: &Entry,
     removed: Option<u64>,
@@ -149,4 +171,5 @@ async fn write(run: &mut OperationRun<'_>, change: &EntityChange) -> Result<(), 
     check_status(&sent.response, &statuses).map_err(|error| run.annotate(error))
 }
 
+pub(super) const OPERATION: &str = "apply steps";
 const ROUNDS: u32 = 5;

@@ -1,6 +1,7 @@
 //! `Outbox::drain`: a worker, which applies the steps that writers have left.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 use futures_util::{StreamExt as _, stream};
 use tablesdk_protocol::{IfMatch, PartitionKey, TableName};
@@ -9,10 +10,10 @@ use super::entry::{Row, delete};
 use super::head::read_pointer;
 use super::pointers::read_pointers;
 use super::poisoned::{PoisonedStep, poisoned};
+use super::report::DrainReport;
 #[cfg(feature = "json")]
 use super::report::Handler;
-use super::report::{DrainReport, Handlers};
-use super::work::{Role, Worker};
+use super::work::{Role, Worker, WorkerOptions};
 use crate::action::Action;
 use crate::action::refusal::refused;
 use crate::client::TableClient;
@@ -46,7 +47,7 @@ use crate::pipeline::Table;
 #[derive(Clone, Debug)]
 pub struct Outbox {
     pub(super) table: Table,
-    handlers: Handlers,
+    pub(super) options: WorkerOptions,
 }
 
 impl Outbox {
@@ -58,13 +59,13 @@ impl Outbox {
     pub(crate) fn of(table: Table) -> Self {
         Self {
             table,
-            handlers: Handlers::default(),
+            options: WorkerOptions::default(),
         }
     }
 
     #[cfg(feature = "json")]
     pub(super) fn with_handler(mut self, name: &'static str, handler: Handler) -> Self {
-        self.handlers.set(name, handler);
+        self.options.handlers.set(name, handler);
         self
     }
 
@@ -84,7 +85,7 @@ impl Outbox {
     pub fn drain(&self) -> DrainOutbox {
         DrainOutbox {
             table: self.table.clone(),
-            handlers: self.handlers.clone(),
+            options: self.options.clone(),
             partition: None,
         }
     }
@@ -105,7 +106,7 @@ impl Outbox {
 #[must_use = "actions do nothing until awaited"]
 pub struct DrainOutbox {
     table: Table,
-    handlers: Handlers,
+    options: WorkerOptions,
     partition: Option<Result<PartitionKey, EntityError>>,
 }
 
@@ -114,6 +115,11 @@ impl DrainOutbox {
     /// from elsewhere which partition has steps, such as from a queue, so saves the search.
     pub fn partition(mut self, partition: impl IntoPartitionKey) -> Self {
         self.partition = Some(partition.into_partition_key());
+        self
+    }
+
+    pub(super) fn of(mut self, partition: PartitionKey) -> Self {
+        self.partition = Some(Ok(partition));
         self
     }
 
@@ -126,10 +132,10 @@ impl DrainOutbox {
             }
             None => read_pointers(&self.table, &name).await?,
         };
-        let (table, handlers) = (&self.table, &self.handlers);
+        let (table, options) = (&self.table, &self.options);
         let drained = partitions.into_iter().map(|(partition, pointers)| {
             let name = name.clone();
-            async move { drain(table, name, handlers, &partition, pointers).await }
+            async move { drain(table, name, options, &partition, pointers).await }
         });
         // An error of one partition does not end the others.
         let drained: Vec<_> = stream::iter(drained)
@@ -152,11 +158,14 @@ impl DrainOutbox {
 async fn drain(
     table: &Table,
     name: TableName,
-    handlers: &Handlers,
+    options: &WorkerOptions,
     partition: &PartitionKey,
     old: Vec<Row>,
 ) -> Result<DrainReport, Error> {
-    let mut worker = Worker::new(table, name.clone(), partition, Role::Worker(handlers));
+    if options.is_stopping.load(Ordering::Relaxed) {
+        return Ok(DrainReport::default());
+    }
+    let mut worker = Worker::new(table, name.clone(), partition, Role::Worker(options));
     let view = worker.work().await?;
     let is_lost = |pointer: &&Row| {
         read_pointer(pointer).is_some_and(|(id, _)| !view.has(id) && !worker.pointers.contains(id))

@@ -134,6 +134,11 @@ impl Entry {
         Some((table, key))
     }
 
+    /// Returns true if the step creates its table.
+    pub(super) fn creates_table(&self) -> bool {
+        self.row.properties().read(CREATE).unwrap_or_default()
+    }
+
     /// Returns true if both entries change the same entity. Names of tables are compared without
     /// regard to case.
     pub(super) fn meets(&self, other: &Self) -> bool {
@@ -141,7 +146,8 @@ impl Entry {
             let (table, key) = entry.target()?;
             Some((table.as_str().to_ascii_lowercase(), key))
         };
-        key(self).is_some_and(|of_this| key(other) == Some(of_this))
+        let is_same = key(self).is_some_and(|of_this| key(other) == Some(of_this));
+        is_same && self.text(ACCOUNT) == other.text(ACCOUNT)
     }
 
     /// The properties of the entity that the step writes, and its stamp.
@@ -302,10 +308,12 @@ pub(super) fn is_own(name: &str) -> bool {
     OWN.contains(&name)
 }
 
-const OWN: [&str; 11] = [
+const OWN: [&str; 13] = [
+    ACCOUNT,
     ATTEMPT,
     ATTEMPTS,
     BODY,
+    CREATE,
     ERROR,
     MESSAGE,
     PARTITION_KEY,
@@ -315,10 +323,14 @@ const OWN: [&str; 11] = [
     STEP,
     TABLE,
 ];
+/// The endpoint of the account of the entity, if it is not that of the outbox.
+pub(super) const ACCOUNT: &str = "TablesdkAccount";
 /// The id of the last attempt: its worker finds out whether it is its own.
 pub(super) const ATTEMPT: &str = "TablesdkAttempt";
 pub(super) const ATTEMPTS: &str = "TablesdkAttempts";
 pub(super) const BODY: &str = "TablesdkBody";
+/// True if the step creates its table.
+pub(super) const CREATE: &str = "TablesdkCreateTable";
 /// The error of the last attempt. It is empty during an attempt, so that an attempt which its
 /// worker does not survive is known.
 pub(super) const ERROR: &str = "TablesdkError";

@@ -21,6 +21,20 @@ pub(super) fn step_left(table: &Table, step: Option<u64>, error: &Error) {
     let _ = (table, step, error);
 }
 
+/// A worker has no client of the account whose entity a step changes.
+pub(super) fn no_account(operation: &'static str, table: &Table, account: &str) {
+    #[cfg(feature = "tracing")]
+    tracing::warn!(
+        target: crate::pipeline::event::TARGET,
+        operation,
+        table = table.name(),
+        account,
+        "a step of the outbox is for an account that this worker does not know"
+    );
+    #[cfg(not(feature = "tracing"))]
+    let _ = (operation, table, account);
+}
+
 /// A worker could not look at the outbox, and waits.
 pub(super) fn worker_waits(table: &Table, error: &Error) {
     #[cfg(feature = "tracing")]

@@ -8,9 +8,9 @@
 //! Nothing of this is contained in a program that does not call `step`, and has no
 //! [`Outbox`](Outbox).
 
+mod accounts;
 mod apply;
 mod batch;
-mod bell;
 mod commit;
 mod drain;
 mod entry;
@@ -25,6 +25,7 @@ mod run;
 mod step;
 mod steps;
 mod view;
+mod wake;
 mod work;
 
 pub use drain::{DrainOutbox, Outbox};

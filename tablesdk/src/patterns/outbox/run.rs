@@ -2,16 +2,18 @@
 
 use std::collections::BTreeSet;
 use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use tablesdk_protocol::PartitionKey;
 use tokio::time::{Instant, timeout_at};
 
-use super::bell::Bell;
 use super::drain::Outbox;
 use super::event;
 use super::report::DrainReport;
+use super::wake::Wakeable;
 use crate::error::{Error, ErrorKind};
 use crate::random::random_id;
 
@@ -26,9 +28,9 @@ impl Outbox {
     ///   before, up to 30 seconds, while there is nothing to do. Each pause is shortened by up to
     ///   half at random, so that workers that start together do not stay together.
     /// * After an error of the service it waits in the same way, up to a minute, and goes on.
-    /// * After `shutdown`, it finishes the look that it has begun: a handler is not interrupted,
-    ///   and needs a time limit of its own. If the future is dropped instead, another worker begins
-    ///   the step again.
+    /// * After `shutdown`, it finishes the step that it has begun, and begins no other one. A handler
+    ///   is not interrupted, and needs a time limit of its own. If the future is dropped instead,
+    ///   another worker begins the step again.
     ///
     /// ```
     #[doc = include_str!("../../docs/employees.md")]
@@ -60,26 +62,44 @@ impl Outbox {
     /// later, and a key may be replaced.
     pub async fn run<S: Future + Send>(self, shutdown: S) -> Result<DrainReport, Error> {
         let mut shutdown = pin!(shutdown);
-        let bell = Bell::hang(&self.table);
+        let wakeable = Wakeable::new(&self.table);
+        let mut worker = self;
+        worker.options.is_stopping = Arc::default();
         let mut sum = DrainReport::default();
         let mut pause = FIRST_PAUSE;
         let mut woken = None;
         let mut next_look = Instant::now();
         loop {
             let looks_at_all = woken.is_none();
-            let passed = self.pass(woken.take(), &mut sum).await;
+            let pass = pin!(worker.pass(woken.take()));
+            let (is_over, (report, passed)) = match select(shutdown.as_mut(), pass).await {
+                Either::Left((_, pass)) => {
+                    worker.options.is_stopping.store(true, Ordering::Relaxed);
+                    (true, pass.await)
+                }
+                Either::Right((passed, _)) => (false, passed),
+            };
+            let has_applied = report.applied > 0;
+            sum.waiting = 0;
+            add(&mut sum, report);
+            if is_over {
+                if let Err(error) = passed {
+                    event::worker_waits(&worker.table, &error);
+                }
+                return Ok(sum);
+            }
             match passed {
-                Ok(has_applied) if looks_at_all => {
+                Ok(()) if looks_at_all => {
                     pause = if has_applied { FIRST_PAUSE } else { pause };
                     next_look = Instant::now() + shortened(pause);
                     pause = (pause * 2).min(IDLE_PAUSE_MAX);
                 }
-                Ok(_) => {}
+                Ok(()) => {}
                 Err(error) => {
                     if matches!(error.kind(), ErrorKind::Input | ErrorKind::Configuration) {
                         return Err(error);
                     }
-                    event::worker_waits(&self.table, &error);
+                    event::worker_waits(&worker.table, &error);
                     next_look = Instant::now() + shortened(pause);
                     pause = (pause * 2).min(ERROR_PAUSE_MAX);
                     // A service that fails is not asked sooner because of new work.
@@ -89,35 +109,37 @@ impl Outbox {
                     continue;
                 }
             }
-            let waiting = pin!(timeout_at(next_look, bell.partitions()));
+            let waiting = pin!(timeout_at(next_look, wakeable.woken()));
             match select(shutdown.as_mut(), waiting).await {
                 Either::Left(_) => return Ok(sum),
-                // A look at all partitions is not put off by those that ring.
-                Either::Right((rung, _)) => {
-                    woken = rung.ok().filter(|_| Instant::now() < next_look)
+                // A look at all partitions is not put off by commits.
+                Either::Right((partitions, _)) => {
+                    woken = partitions.ok().filter(|_| Instant::now() < next_look);
                 }
             }
         }
     }
 
-    /// Applies what can be applied in these partitions, or in all. Returns true if there was
-    /// something.
+    /// Applies what can be applied in these partitions, or in all. The report is there beside an
+    /// error, too.
     async fn pass(
         &self,
         partitions: Option<BTreeSet<PartitionKey>>,
-        sum: &mut DrainReport,
-    ) -> Result<bool, Error> {
-        let before = sum.applied;
-        sum.waiting = 0;
-        match partitions {
-            None => add(sum, self.drain().await?),
-            Some(partitions) => {
-                for partition in partitions {
-                    add(sum, self.drain().partition(partition.as_str()).await?);
-                }
+    ) -> (DrainReport, Result<(), Error>) {
+        let mut sum = DrainReport::default();
+        let Some(partitions) = partitions else {
+            return match self.drain().await {
+                Ok(report) => (report, Ok(())),
+                Err(error) => (sum, Err(error)),
+            };
+        };
+        for partition in partitions {
+            match self.drain().of(partition).await {
+                Ok(report) => add(&mut sum, report),
+                Err(error) => return (sum, Err(error)),
             }
         }
-        Ok(sum.applied > before)
+        (sum, Ok(()))
     }
 }
 

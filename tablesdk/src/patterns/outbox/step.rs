@@ -5,9 +5,10 @@ use std::fmt;
 use tablesdk_protocol::limits::KEY_UNITS_MAX;
 use tablesdk_protocol::{Endpoint, EntityKey, TableName};
 
+use super::accounts::other_than;
 use super::entry::{
-    ATTEMPT, ATTEMPTS, ERROR, ERROR_MAX, Kind, PARTITION_KEY, POINTER, ROW_KEY, STAMP, STEP, TABLE,
-    is_own, stamp,
+    ACCOUNT, ATTEMPT, ATTEMPTS, CREATE, ERROR, ERROR_MAX, Kind, PARTITION_KEY, POINTER, ROW_KEY,
+    STAMP, STEP, TABLE, is_own, stamp,
 };
 #[cfg(feature = "json")]
 use super::entry::{BODY, MESSAGE};
@@ -20,10 +21,10 @@ use crate::entity::{
 };
 use crate::error::Error;
 use crate::patterns::encryption::check_not_resolved;
-use crate::pipeline::Table;
+use crate::pipeline::{PipelineHandle, Table};
 
-/// A step that follows a transaction: a change of an entity in any partition and any table of the
-/// account, or a message. See [`Batch::step`](crate::action::Batch::step) and [the
+/// A step that follows a transaction: a change of an entity in any partition, table or account, or a
+/// message. See [`Batch::step`](crate::action::Batch::step) and [the
 /// guide](crate::guide::outbox).
 ///
 /// There is no insert: a step may be tried several times, and an insert that fails could be its own
@@ -37,14 +38,16 @@ pub struct Step {
 #[derive(Clone)]
 pub(super) struct Prepared {
     pub(super) kind: Kind,
-    /// Where its entity is; `None` of a message, which has none.
-    endpoint: Option<Endpoint>,
+    /// The account of its entity; `None` of a message, which has none, and of the account of the
+    /// transaction.
+    pub(super) account: Option<PipelineHandle>,
     /// The properties of its entry, without those that the commit adds.
     pub(super) properties: Properties,
 }
 
 impl Step {
-    /// Inserts an entity, or replaces the existing one. The table may be any of the account.
+    /// Inserts an entity, or replaces the existing one. The table may be any, also of another
+    /// account: see [`Outbox::account`](crate::outbox::Outbox::account).
     pub fn upsert_replace<E: Standalone>(table: &TableClient, entity: &E) -> Self {
         Self::write(table.table(), false, entity)
     }
@@ -58,6 +61,45 @@ impl Step {
     pub fn delete<K: IntoEntityKey>(table: &TableClient, key: K) -> Self {
         const { check_standalone_key::<K>() }
         Self::delete_of(table.table(), key)
+    }
+
+    /// Creates the table of the entity if it does not exist when the step is applied, such as that
+    /// of a new period of a [`RollingTable`](crate::rolling::RollingTable). Otherwise such a step is
+    /// [set aside](crate::outbox::Outbox::poisoned).
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/employees.md")]
+    /// use tablesdk::Timestamp;
+    /// use tablesdk::outbox::Step;
+    /// use tablesdk::rolling::{Period, RollingTable};
+    ///
+    /// let log = RollingTable::new(&service, "HiredIn", Period::Month);
+    /// let ada = Employee::new("Sales", "1", "Ada");
+    /// let month: Timestamp = "2024-03-15T10:20:30Z".parse()?;
+    /// let step = Step::upsert_replace(&log.at(month), &ada).create_table();
+    /// table.batch("Sales").insert(&ada).step(step).await?;
+    /// assert_eq!(service.table("HiredIn202403").query::<Employee>().count().await?, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) of the transaction, for a delete step and for a
+    /// message.
+    pub fn create_table(mut self) -> Self {
+        self.prepared = self.prepared.and_then(|mut prepared| {
+            if !matches!(prepared.kind, Kind::Merge | Kind::Replace) {
+                let kind = prepared.kind.as_str();
+                return Err(refused(
+                    prepared.kind.operation(),
+                    StepProblem::NoTable { kind },
+                ));
+            }
+            prepared.properties.set(CREATE, true);
+            prepared.checked()
+        });
+        self
     }
 
     pub(crate) fn write<E: Standalone>(table: &Table, is_merge: bool, entity: &E) -> Self {
@@ -94,7 +136,8 @@ impl Step {
             properties.set(TABLE, name.as_str());
             properties.set(PARTITION_KEY, key.partition_key().as_str());
             properties.set(ROW_KEY, key.row_key().as_str());
-            let prepared = Prepared::new(kind, Some(table.endpoint().clone()), properties);
+            let account = Some(table.pipeline.clone());
+            let prepared = Prepared::new(kind, account, properties);
             prepared.map_err(|error| error.with_key(&key))
         })
     }
@@ -115,45 +158,49 @@ impl Step {
         }
     }
 
-    /// The step, if it can be stored and its entity is in that account.
-    pub(super) fn into_prepared(self, account: &Endpoint) -> Result<Prepared, Error> {
-        let prepared = self.prepared?;
-        match &prepared.endpoint {
-            Some(other) if other != account => Err(refused(
-                prepared.kind.operation(),
-                StepProblem::Account {
-                    step: other.to_string(),
-                    account: account.to_string(),
-                },
-            )),
-            _ => Ok(prepared),
-        }
+    /// The step as it is stored in an outbox of that account, if it can be stored.
+    pub(super) fn into_prepared(self, own: &Endpoint) -> Result<Prepared, Error> {
+        let mut prepared = self.prepared?;
+        let account = prepared.account.take();
+        prepared.account = account.and_then(|account| other_than(own, account));
+        let Some(account) = &prepared.account else {
+            return Ok(prepared);
+        };
+        let account = account.endpoint.as_str().to_owned();
+        prepared.properties.set(ACCOUNT, account);
+        prepared.checked()
     }
 }
 
 impl Prepared {
-    /// Refuses what could not be stored with all that the commit and workers add to it.
     fn new(
         kind: Kind,
-        endpoint: Option<Endpoint>,
+        account: Option<PipelineHandle>,
         mut properties: Properties,
     ) -> Result<Self, Error> {
         properties.set(STEP, kind.as_str());
+        let prepared = Self {
+            kind,
+            account,
+            properties,
+        };
+        prepared.checked()
+    }
+
+    /// Refuses what could not be stored with all that the commit and workers add to it.
+    fn checked(self) -> Result<Self, Error> {
         let (guid, error) = ("-".repeat(36), "-".repeat(ERROR_MAX));
         let longest = DynamicEntity::new("-".repeat(KEY_UNITS_MAX), "-".repeat(ROW_KEY_MAX))
-            .with_properties(properties.clone())
+            .with_properties(self.properties.clone())
             .with(STAMP, stamp(&guid, 0))
             .with(POINTER, guid.as_str())
             .with(ATTEMPT, guid)
             .with(ATTEMPTS, 0)
             .with(ERROR, error);
-        let key = longest.entity_key().map_err(Error::input)?;
-        write_entity(&longest, &key).map_err(Error::input)?;
-        Ok(Self {
-            kind,
-            endpoint,
-            properties,
-        })
+        let refused = |error| refused(self.kind.operation(), error);
+        let key = longest.entity_key().map_err(refused)?;
+        write_entity(&longest, &key).map_err(refused)?;
+        Ok(self)
     }
 }
 
@@ -170,8 +217,8 @@ impl fmt::Debug for Step {
 enum StepProblem {
     #[error("the property {name:?} of the entity has a name that is reserved for the outbox")]
     Reserved { name: String },
-    #[error("the step is for the account {step}, and the transaction is in {account}")]
-    Account { step: String, account: String },
+    #[error("a {kind} step does not create a table")]
+    NoTable { kind: &'static str },
 }
 
 /// More than the length of the row key of an entry.

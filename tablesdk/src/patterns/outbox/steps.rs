@@ -6,10 +6,11 @@ use std::fmt;
 use futures_util::future::BoxFuture;
 use tablesdk_protocol::PartitionKey;
 
-use super::bell::ring;
+use super::accounts::Accounts;
 use super::commit::LAYER;
 use super::entry::Kind;
 use super::step::{Prepared, Step};
+use super::wake::wake;
 use super::work::apply_now;
 use crate::action::extend::count::RequestCount;
 use crate::action::extend::ride::{Layer, Ride, Riders};
@@ -25,6 +26,8 @@ pub(super) struct Steps {
     pub(super) pointer: String,
     /// True if the steps are left to workers.
     is_later: bool,
+    /// The other accounts whose entities the steps change.
+    accounts: Accounts,
     /// Known only with a step.
     by: Option<By>,
 }
@@ -35,25 +38,29 @@ struct By {
     layer: &'static Layer,
     apply: Apply,
     /// Wakes the workers of this client.
-    ring: fn(&Table, &PartitionKey),
+    leave: fn(&Table, &PartitionKey),
 }
 
-type Apply = for<'r> fn(&'r str, &'r Table, &'r PartitionKey, Deadline) -> BoxFuture<'r, ()>;
+type Apply = for<'r> fn(&'r Steps, &'r Table, &'r PartitionKey, Deadline) -> BoxFuture<'r, ()>;
 
 impl Steps {
     /// Adds a step to what goes along with a transaction in that table.
     pub(super) fn add(riders: &mut Riders, table: &Table, step: Step) -> Result<(), Error> {
         let prepared = step.into_prepared(table.endpoint())?;
         let steps = Self::of(riders);
+        if let Some(account) = &prepared.account {
+            steps.accounts.add(account.clone());
+        }
         steps.prepared.push(prepared);
         if steps.by.is_none() {
             steps.pointer = random_guid().to_string();
             steps.by = Some(By {
                 layer: &LAYER,
-                apply: |pointer, table, partition, deadline| {
-                    Box::pin(apply_now(pointer, table, partition, deadline))
+                apply: |steps, table, partition, deadline| {
+                    let (pointer, accounts) = (&steps.pointer, &steps.accounts);
+                    Box::pin(apply_now(pointer, accounts, table, partition, deadline))
                 },
-                ring,
+                leave: wake,
             });
         }
         Ok(())
@@ -102,6 +109,7 @@ impl Steps {
             prepared: Vec::new(),
             pointer: String::new(),
             is_later: false,
+            accounts: Accounts::default(),
             by: None,
         })
     }
@@ -130,10 +138,10 @@ impl Ride for Steps {
     ) -> Option<BoxFuture<'r, ()>> {
         let by = self.by?;
         if self.is_later {
-            (by.ring)(table, partition);
+            (by.leave)(table, partition);
             return None;
         }
-        Some((by.apply)(&self.pointer, table, partition, deadline))
+        Some((by.apply)(self, table, partition, deadline))
     }
 }
 

@@ -2,19 +2,24 @@
 //! time: each request is conditional, and the pauses between attempts only save double work.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use http::StatusCode;
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
 use tablesdk_protocol::{ETag, IfMatch, PartitionKey, TableName};
 
-use super::apply::{Basis, IN_FLIGHT, apply, sweep};
-use super::bell::ring;
-use super::entry::{ATTEMPTS, ERROR, ERROR_MAX, Entry, Kind, MESSAGE, StepState, delete, send};
+use super::accounts::Accounts;
+use super::apply::{Basis, IN_FLIGHT, OPERATION, apply, sweep};
+use super::entry::{
+    ACCOUNT, ATTEMPTS, ERROR, ERROR_MAX, Entry, Kind, MESSAGE, StepState, delete, send,
+};
 use super::event;
 use super::head::{Head, pointer_key};
 use super::report::{DrainReport, Handlers};
 use super::view::{View, read};
+use super::wake::wake;
 use crate::action::write::change::EntityChange;
 use crate::error::{Error, ErrorKind};
 use crate::pipeline::{Deadline, Table};
@@ -31,21 +36,36 @@ pub(super) struct Worker<'w> {
     pub(super) pointers: BTreeSet<String>,
 }
 
+/// What a worker has from the program.
+#[derive(Clone, Debug, Default)]
+pub(super) struct WorkerOptions {
+    pub(super) handlers: Handlers,
+    pub(super) accounts: Accounts,
+    /// True when the worker begins no further step.
+    pub(super) is_stopping: Arc<AtomicBool>,
+}
+
 /// Who applies the outbox.
 #[derive(Clone, Copy)]
 pub(super) enum Role<'w> {
-    /// A worker with these functions.
-    Worker(&'w Handlers),
-    /// A writer that has just committed the steps of this pointer. It applies them, and what is
-    /// before them.
-    Writer(&'w str),
+    Worker(&'w WorkerOptions),
+    /// A writer that has just committed the steps of this pointer, and knows the accounts that they
+    /// name. It applies them, and what is before them.
+    Writer(&'w str, &'w Accounts),
 }
 
 impl<'w> Role<'w> {
     const fn handlers(self) -> Option<&'w Handlers> {
         match self {
-            Self::Worker(handlers) => Some(handlers),
-            Self::Writer(_) => None,
+            Self::Worker(options) => Some(&options.handlers),
+            Self::Writer(..) => None,
+        }
+    }
+
+    const fn accounts(self) -> &'w Accounts {
+        match self {
+            Self::Worker(options) => &options.accounts,
+            Self::Writer(_, accounts) => accounts,
         }
     }
 }
@@ -66,6 +86,7 @@ enum EntryOutcome {
 /// deadline, is left to workers.
 pub(super) async fn apply_now(
     pointer: &str,
+    accounts: &Accounts,
     table: &Table,
     partition: &PartitionKey,
     deadline: Deadline,
@@ -73,16 +94,18 @@ pub(super) async fn apply_now(
     let Ok(name) = table.checked_name(OPERATION) else {
         return;
     };
-    let mut worker = Worker::new(table, name, partition, Role::Writer(pointer));
+    let role = Role::Writer(pointer, accounts);
+    let mut worker = Worker::new(table, name, partition, role);
     let result = deadline.limit(worker.work()).await;
     let result = result.unwrap_or_else(|| {
         let error = Error::timeout("the deadline of the transaction has passed".to_owned());
         Err(table.pipeline.locate(error).with_operation(OPERATION))
     });
     match result {
-        // Messages, and steps behind them.
-        Ok(view) if !view.log.is_empty() => ring(table, partition),
+        // Messages, and steps behind them, wait.
+        Ok(view) if !view.log.is_empty() => wake(table, partition),
         Ok(_) => {}
+        // What has failed is tried again later.
         Err(error) => event::step_left(table, None, &error),
     }
 }
@@ -170,11 +193,12 @@ impl<'w> Worker<'w> {
         Ok(true)
     }
 
-    /// Returns true if the rest of the log is left to others: a writer does not pay for the steps
-    /// that others have left, and returns when its own steps are applied.
+    /// Returns true if the rest of the log is left to others: a worker is to stop, or a writer, which
+    /// does not pay for the steps that others have left, has applied its own.
     fn leaves(&self, view: &View, applied: usize) -> bool {
-        let Role::Writer(pointer) = self.role else {
-            return false;
+        let pointer = match self.role {
+            Role::Worker(options) => return options.is_stopping.load(Ordering::Relaxed),
+            Role::Writer(pointer, _) => pointer,
         };
         let before = self.report.applied + self.report.set_aside;
         let before = usize::try_from(before).unwrap_or(usize::MAX);
@@ -205,6 +229,14 @@ impl<'w> Worker<'w> {
             }
             return Ok(EntryOutcome::Left);
         }
+        let accounts = self.role.accounts();
+        let Some(account) = accounts.of(&self.table.pipeline, entry) else {
+            if is_worker {
+                let account = entry.text(ACCOUNT).unwrap_or_default();
+                event::no_account(OPERATION, self.table, account);
+            }
+            return Ok(EntryOutcome::Left);
+        };
         let attempts = entry.attempts();
         if attempts > 0 && view.age(entry) < pause_after(attempts) {
             return Ok(EntryOutcome::Left);
@@ -232,10 +264,7 @@ impl<'w> Worker<'w> {
             None => {
                 let earlier = view.removed.iter().filter(|grave| grave.meets(entry));
                 let removed = earlier.map(|grave| grave.number).max();
-                let mut run = self.table.pipeline.begin(OPERATION);
-                let applied = apply(&mut run, entry, removed, basis).await;
-                let applied = applied.map_err(|error| run.annotate(error));
-                run.end(applied)
+                apply(account, entry, removed, basis).await
             }
         };
         match applied {
@@ -400,8 +429,13 @@ impl<'w> Worker<'w> {
     async fn sweep(&self, view: &mut View) -> Result<(), Error> {
         for grave in std::mem::take(&mut view.removed) {
             let mut is_swept = false;
-            if grave.state == StepState::Removed && view.age(&grave) > IN_FLIGHT {
-                let mut run = self.table.pipeline.begin(OPERATION);
+            let accounts = self.role.accounts();
+            let account = accounts.of(&self.table.pipeline, &grave);
+            if let Some(account) = account
+                && grave.state == StepState::Removed
+                && view.age(&grave) > IN_FLIGHT
+            {
+                let mut run = account.begin(OPERATION);
                 let swept = sweep(&mut run, &grave).await;
                 // Otherwise a later drain tries again.
                 is_swept = run.end(swept).is_ok()
@@ -468,7 +502,6 @@ fn shortened(text: &str) -> String {
     text.chars().take_while(fits).collect()
 }
 
-const OPERATION: &str = "apply steps";
 const ATTEMPTS_MAX: i32 = 10;
 /// After internal errors of the service, and lost connections: about 16 hours.
 const FAULTS_MAX: i32 = 100;

@@ -1,7 +1,9 @@
 //! The outbox: steps and messages that follow a transaction.
 
+mod accounts;
 mod effects;
 mod messages;
+mod new_tables;
 mod poisoned;
 mod run;
 mod workers;

@@ -78,7 +78,8 @@ async fn a_worker_finds_the_steps_of_other_clients_within_half_a_minute() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_worker_that_is_told_to_stop_finishes_the_message_that_it_has_begun() {
+async fn a_worker_that_is_told_to_stop_finishes_the_message_that_it_has_begun_and_begins_no_other()
+{
     let (_server, table, _) = company().await;
     let (begun, mut has_begun) = mpsc::unbounded_channel();
     let finish = Arc::new(Notify::new());
@@ -92,7 +93,7 @@ async fn a_worker_that_is_told_to_stop_finishes_the_message_that_it_has_begun() 
         }
     });
     let running = Running::start(outbox);
-    leave(&table, [renamed("a")]).await;
+    leave(&table, [renamed("a"), renamed("b")]).await;
     has_begun.recv().await.unwrap();
     running.stop.send(()).unwrap();
     // It has time enough to end too early.
@@ -100,7 +101,8 @@ async fn a_worker_that_is_told_to_stop_finishes_the_message_that_it_has_begun() 
     assert!(!running.worker.is_finished());
     finish.notify_one();
     let report = running.worker.await.unwrap().unwrap();
-    assert_eq!((report.applied, report.failed), (1, 0));
+    let (applied, waiting, failed) = (report.applied, report.waiting, report.failed);
+    assert_eq!((applied, waiting, failed), (1, 1, 0));
 }
 
 #[tokio::test(start_paused = true)]
