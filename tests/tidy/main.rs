@@ -132,7 +132,11 @@ fn each_thing_from_outside_has_its_one_place() {
         (client, "reqwest::", &reqwest[..]),
         (client, "SystemTime::now", &["transport/clock.rs"]),
         (client, "azure_core", &["credential/identity.rs"]),
-        (client, "sleep", &["patterns/lease/", "pipeline/"]),
+        (
+            client,
+            "sleep",
+            &["action/bulk/turns.rs", "patterns/lease/", "pipeline/"],
+        ),
         ("tablesdk-cli/src", "azure_identity", &["account/entra.rs"]),
         (server, "hyper::", &["http/", "server/"]),
         (server, "tokio::net", &["http/", "server/"]),

@@ -604,8 +604,8 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         self.conditions.tree().map_err(refuse)
     }
 
-    /// Changes the entities that the query finds with a closure, and writes them in batches, several
-    /// at a time. Each is written under the ETag with which it was read. If another client has
+    /// Changes the entities that the query finds with a closure, and writes them in batches,
+    /// several at a time. Each is written under the ETag with which it was read. If another client has
     /// changed it since, it alone is read again, with the conditions of the query, and the closure
     /// is called anew on its new value.
     ///

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use tokio::time::sleep;
 
-use super::attempt::Effect;
+use super::attempt::{AttemptFailure, Effect};
 use super::operation_run::OperationRun;
 use super::operation_span::{OperationSpan, PagedOperation};
 use super::{Pipeline, RetryPolicy};
@@ -98,6 +98,14 @@ impl PipelineHandle {
         paged: &PagedOperation,
     ) -> OperationRun<'_> {
         OperationRun::new(self, paged.resume(|| self.span(operation)))
+    }
+
+    /// Reports a failure that says that the service is busy.
+    pub(super) fn noted(&self, failure: AttemptFailure) -> AttemptFailure {
+        if let Some(on_busy) = self.on_busy.as_ref().filter(|_| failure.error.is_busy()) {
+            on_busy();
+        }
+        failure
     }
 
     /// Waits a random time before the n-th new round of a read-modify-write loop whose rounds are

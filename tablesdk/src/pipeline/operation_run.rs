@@ -232,15 +232,8 @@ impl<'p> OperationRun<'p> {
                     event::retried(&self.span.report, request, Duration::ZERO, &failure.error);
                     continue;
                 }
-                Err(failure) => failure,
+                Err(failure) => pipeline.noted(failure),
             };
-            if let Some(on_busy) = pipeline
-                .on_busy
-                .as_ref()
-                .filter(|_| failure.error.is_busy())
-            {
-                on_busy();
-            }
             may_reauthenticate = true;
             maybe_applied |= failure.maybe_applied;
             let ambiguous = effect == Effect::Write && maybe_applied && !failure.is_definitive;

@@ -83,8 +83,8 @@ impl Explanation {
         self.is_ordered
     }
 
-    /// The property whose bounds in the filter exclude each other: the query finds nothing, whatever
-    /// is stored. `None` where it may find something.
+    /// The property whose bounds in the filter exclude each other: the query finds nothing,
+    /// whatever is stored. `None` where it may find something.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]

@@ -10,6 +10,7 @@ pub(crate) mod rate;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod send;
+pub(crate) mod turns;
 
 pub use delete_all::DeleteAll;
 pub use input::{BulkEntity, BulkStandalone};

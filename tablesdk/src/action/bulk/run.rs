@@ -1,7 +1,7 @@
 //! The loop of a bulk run: reads the input, packs batches, and sends several at a time.
 
 use std::fmt;
-use std::future::{pending, poll_fn};
+use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -11,15 +11,15 @@ use futures_util::stream::{FuturesUnordered, StreamExt as _, empty};
 use tablesdk_protocol::PartitionKey;
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
 use tablesdk_protocol::operation::update_entity::Mode;
-use tokio::time::{Instant, sleep_until};
 
 use super::input::{Input, Inputs, SourceError};
-use super::pack::{Item, Keys, Packed, Packer};
+use super::pack::{Item, Keys, Packer};
 use super::position::Position;
-use super::rate::{MaxRate, Pace};
+use super::rate::MaxRate;
 use super::report::{BulkError, BulkFailure, BulkProgress, BulkReport};
 use super::report::{Cause, Outcome, ReportBuilder};
 use super::send::{BatchOutcome, Sizes, Verb, send};
+use super::turns::Turns;
 use crate::error::Error;
 use crate::pipeline::Table;
 
@@ -123,24 +123,21 @@ impl<'a> BulkRun<'a> {
         let sizes = Sizes::new(self.table.clone(), verb);
         let batch_size = self.batch_size.min(self.max_rate.entities_max());
         let mut packer = Packer::new(sizes, batch_size, self.buffer, BUFFER_BYTES);
-        let mut turns = Turns {
-            pace: (!self.max_rate.is_none()).then(|| Pace::new(self.max_rate)),
-            batches: Vec::new(),
-        };
+        let mut turns = Turns::new(self.max_rate);
         let mut partition = None;
         let mut in_flight = FuturesUnordered::new();
         let mut next = 0;
         let mut has_ended = false;
         let (mut cause, mut source_error) = (None, None);
         loop {
-            while cause.is_none() && in_flight.len() + turns.batches.len() < concurrency {
+            while cause.is_none() && in_flight.len() + turns.len() < concurrency {
                 let Some(batch) = packer.take() else {
                     break;
                 };
-                turns.batches.push(batch);
+                turns.push(batch);
             }
             while let Some(batch) = turns.take() {
-                let table = paced(&self.table, turns.pace.as_ref(), &batch);
+                let table = turns.paced(&self.table, &batch);
                 let sent = match &self.send {
                     Some(send) => send(table, batch.items),
                     None => Box::pin(send(table, verb, batch.items, self.batch_size > 1)),
@@ -148,11 +145,11 @@ impl<'a> BulkRun<'a> {
                 in_flight.push(Box::pin(async move { (sent.await, batch.keys) }));
             }
             let reads = cause.is_none() && !has_ended && packer.closed() < concurrency;
-            if in_flight.is_empty() && turns.batches.is_empty() && !reads {
+            if in_flight.is_empty() && turns.is_empty() && !reads {
                 break;
             }
             let mut turn = pin!(turns.wait());
-            let is_idle = in_flight.is_empty() && turns.batches.is_empty();
+            let is_idle = in_flight.is_empty() && turns.is_empty();
             let event = poll_fn(|cx| {
                 if let Poll::Ready(Some((outcome, keys))) = in_flight.poll_next_unpin(cx) {
                     return Poll::Ready(Event::Sent(outcome, keys));
@@ -212,7 +209,7 @@ impl<'a> BulkRun<'a> {
                 // The input is not read any more. A query that waits for its next page may hold a
                 // permit that a batch needs.
                 self.inputs = empty().boxed();
-                turns.batches.clear();
+                turns.clear();
             }
         }
         let report = report.finish(next.max(first));
@@ -284,53 +281,6 @@ async fn transformed(table: &Table, verb: Verb, input: Input) -> Input {
     let transformed = entity.transformed(table, is_whole).await;
     let transformed = transformed.map_err(|error| error.with_operation(verb.operation()))?;
     Ok((transformed, if_match))
-}
-
-/// The table of a batch, whose requests report to the pace that the service is busy.
-fn paced(table: &Table, pace: Option<&Pace>, batch: &Packed) -> Table {
-    let mut table = table.clone();
-    if let (Some(pace), Some(partition)) = (pace, batch.partition()) {
-        let (pace, partition) = (pace.clone(), partition.clone());
-        let entities = batch.entities();
-        table.pipeline.on_busy = Some(Arc::new(move || pace.busy(&partition, entities)));
-    }
-    table
-}
-
-/// Batches that wait for their turn, in order.
-#[derive(Default)]
-struct Turns {
-    pace: Option<Pace>,
-    batches: Vec<Packed>,
-}
-
-impl Turns {
-    /// The turn of a batch; `None` if it does not wait.
-    fn of(&self, batch: &Packed) -> Option<Instant> {
-        Some(self.pace.as_ref()?.turn(batch.partition()?))
-    }
-
-    /// Takes a batch whose turn it is.
-    fn take(&mut self) -> Option<Packed> {
-        let is_due = |batch| self.of(batch).is_none_or(|turn| turn <= Instant::now());
-        let index = self.batches.iter().position(is_due)?;
-        let batch = self.batches.remove(index);
-        if let (Some(pace), Some(partition)) = (&self.pace, batch.partition()) {
-            pace.start(partition, batch.entities());
-        }
-        Some(batch)
-    }
-
-    /// Waits for the next turn, if there is one.
-    fn wait(&self) -> impl Future<Output = ()> + use<> {
-        let next = self.batches.iter().filter_map(|batch| self.of(batch)).min();
-        async move {
-            match next {
-                Some(next) => sleep_until(next).await,
-                None => pending().await,
-            }
-        }
-    }
 }
 
 /// The next event of a run.
