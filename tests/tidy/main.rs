@@ -135,7 +135,12 @@ fn each_thing_from_outside_has_its_one_place() {
         (
             client,
             "sleep",
-            &["action/bulk/turns.rs", "patterns/lease/", "pipeline/"],
+            &[
+                "action/bulk/rate.rs",
+                "action/bulk/turns.rs",
+                "patterns/lease/",
+                "pipeline/",
+            ],
         ),
         ("tablesdk-cli/src", "azure_identity", &["account/entra.rs"]),
         (server, "hyper::", &["http/", "server/"]),

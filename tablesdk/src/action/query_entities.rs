@@ -605,9 +605,9 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     }
 
     /// Changes the entities that the query finds with a closure, and writes them in batches,
-    /// several at a time. Each is written under the ETag with which it was read. If another client has
-    /// changed it since, it alone is read again, with the conditions of the query, and the closure
-    /// is called anew on its new value.
+    /// several at a time. Each is written under the ETag with which it was read. If another client
+    /// has changed it since, it alone is read again, with the conditions of the query, and the
+    /// closure is called anew on its new value.
     ///
     /// An entity that the closure leaves as it is is not written, and is counted as
     /// [skipped](super::BulkProgress::skipped). One that was changed so that the query no longer

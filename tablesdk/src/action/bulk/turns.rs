@@ -1,4 +1,5 @@
-//! The batches of a bulk run that wait for their turn at its rate. Knows nothing of what they write.
+//! The batches of a bulk run that wait for their turn at its rate. Knows nothing of what they
+//! write.
 
 use std::future::pending;
 use std::sync::Arc;
