@@ -339,6 +339,8 @@ async fn old_and_new_entities_are_read_beside_each_other() {
         });
         assert_eq!(read.await.unwrap(), Some(expected.secret2.clone()));
     }
+    let merged = table.query::<Note>().partitions([GROUP, "other"]).merged();
+    assert_eq!(merged.values().collect().await.unwrap(), both);
     let projected = table.query::<Secret>().values().collect().await.unwrap();
     let secrets: Vec<_> = projected.into_iter().map(|it| it.secret).collect();
     assert_eq!(secrets, [new.secret1.clone(), old.secret1.clone()]);
