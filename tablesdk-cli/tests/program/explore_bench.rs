@@ -345,6 +345,32 @@ async fn rules_are_added_shown_and_removed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_a_table_shows_its_ranges() {
+    let bench = Bench::start(&[]).await;
+    bench.insert("1").await.unwrap();
+    let partitions = bench.server.partitions("People").unwrap();
+    partitions.split_at("M<b>").unwrap();
+    bench.insert("2").await.unwrap();
+    let page = bench.page.text("/t/People/schema").await;
+    assert!(page.contains("2 ranges of partitions"), "{page}");
+    assert!(page.contains("M&lt;b&gt;"), "{page}");
+    assert!(!page.contains(">moves<"), "{page}");
+    let rates = [("perRange", "7")];
+    bench.page.done("/bench/throttle", &rates).await;
+    let faults = bench.page.text("/bench/faults").await;
+    assert!(faults.contains("name=\"perRange\" value=\"7\""), "{faults}");
+
+    bench.server.clock().freeze();
+    partitions.move_range("").unwrap();
+    let page = bench.page.text("/t/Others/schema").await;
+    assert!(!page.contains("ranges of partitions"), "{page}");
+    partitions.merge_at("M<b>").unwrap();
+    bench.server.clock().advance(std::time::Duration::from_secs(5));
+    let page = bench.page.text("/t/People/schema").await;
+    assert!(page.contains("1 range of partitions"), "{page}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_the_kit_refuses_is_shown_with_its_reason() {
     let bench = Bench::start(&[]).await;
     for (path, fields, reason) in [

@@ -102,14 +102,9 @@ impl Cost {
 
 /// Returns true if the result of a request is one that is billed.
 fn is_billed(request: &RecordedRequest) -> bool {
-    match request.status {
-        // SERVICE: of a timeout, the client's fault is billed, and the service's is not. The kit
-        // has only the latter.
-        Some(500 | 503) => false,
-        Some(_) => true,
-        // Nothing was carried out.
-        None => false,
-    }
+    // SERVICE: of a timeout, the client's fault is billed, and the service's is not. The kit has only
+    // the latter. Without a status, nothing was carried out.
+    !matches!(request.status, None | Some(500 | 503))
 }
 
 /// Returns true if a batch reads an entity.

@@ -110,6 +110,11 @@ impl Kit {
         self.send(Method::DELETE, &path, None).await.map(drop)
     }
 
+    /// The ranges of partitions of a table, which has a valid name.
+    pub(super) async fn ranges(&self, table: &str) -> Result<Vec<Range>, KitError> {
+        self.get(&format!("partitions/{table}")).await
+    }
+
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, KitError> {
         read(&self.send(Method::GET, path, None).await?)
     }
@@ -311,6 +316,7 @@ pub(super) struct Rule {
 pub(super) struct Throttle {
     pub(super) per_partition: Option<u32>,
     pub(super) per_account: Option<u32>,
+    pub(super) per_range: Option<u32>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -327,6 +333,15 @@ pub(super) struct Snapshot {
     pub(super) time: String,
     /// How many requests came after it.
     pub(super) requests_since: u64,
+}
+
+/// A range of the partitions of a table.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Range {
+    pub(super) start: String,
+    pub(super) requests: u64,
+    pub(super) is_available: bool,
 }
 
 #[derive(Debug, Deserialize)]

@@ -179,7 +179,7 @@ impl Ride for EncryptionRider {
     /// The keys, when they are too old. Stored keys are few: they are one page.
     fn reads_first(&self, table: &Table) -> bool {
         let keyring = keyring(table, self.schema);
-        self.cipher.is_none() && keyring.is_ok_and(|keyring| keyring.is_old())
+        self.cipher.is_none() && keyring.is_ok_and(Keyring::is_old)
     }
 
     fn transform<'r>(

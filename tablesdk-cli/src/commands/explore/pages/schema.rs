@@ -14,6 +14,7 @@ use tablesdk_cli::schema::{Note, Property, Schema, TypeOfProperty, short_name};
 
 use super::super::app::App;
 use super::super::frame::{Content, Frame, Tab};
+use super::super::kit::{Kit, KitError, Range};
 use super::super::question::quoted;
 use super::super::{chart, problem, url};
 use crate::error::AnyError;
@@ -60,7 +61,7 @@ pub(crate) async fn show(
         tools: tools(&table, &asked),
         query: html! {},
     };
-    let content = content(app.service.table(&table), asked);
+    let content = content(app.service.table(&table), app.kit.clone(), asked);
     frame.respond(app, content).await
 }
 
@@ -78,7 +79,7 @@ fn tools(table: &str, asked: &Asked) -> Markup {
     }
 }
 
-async fn content(table: TableClient, asked: Asked) -> Content {
+async fn content(table: TableClient, kit: Option<Arc<Kit>>, asked: Asked) -> Content {
     let seen = Seen::read(&table, asked.sample()).await;
     let seen = match seen {
         Ok(seen) => seen,
@@ -87,13 +88,18 @@ async fn content(table: TableClient, asked: Asked) -> Content {
         }
     };
     let foot = seen.foot(table.name());
+    let ranges = match &kit {
+        // The table was read, so its name is a valid one.
+        Some(kit) => html! { div.cards { (ranges(&kit.ranges(table.name()).await)) } },
+        None => html! {},
+    };
     let main = if seen.sample.is_empty() {
         nothing(table.name(), seen.sample.left_out())
     } else {
         seen.main(table.name(), &asked)
     };
     Content {
-        main,
+        main: html! { (ranges) (main) },
         panel: None,
         foot,
     }
@@ -322,6 +328,28 @@ fn partitions(table: &str, schema: &Schema) -> Markup {
         }
     });
     card(&format!("{count} {noun}"), &text.unwrap_or_default())
+}
+
+/// The ranges into which the server of a test cuts the table, as one server of the service serves
+/// each.
+fn ranges(ranges: &Result<Vec<Range>, KitError>) -> Markup {
+    let ranges = match ranges {
+        Ok(ranges) => ranges,
+        Err(error) => return card("No ranges", &html! { (harmless(&error.to_string())) }),
+    };
+    let more = ranges.len().saturating_sub(RANGES_MAX);
+    let text = html! {
+        @for range in ranges.iter().take(RANGES_MAX) {
+            span.line {
+                "from " span.mono { (shown_key(&range.start)) } ": "
+                (counted(range.requests, "request", "requests"))
+                @if !range.is_available { " " span.pill.warn { "moves" } }
+            }
+        }
+        @if more > 0 { span.line { (more) " more" } }
+    };
+    let heading = counted(ranges.len() as u64, "range", "ranges");
+    card(&format!("{heading} of partitions"), &text)
 }
 
 fn sizes(table: &str, schema: &Schema) -> Markup {
@@ -555,6 +583,8 @@ const ROWS_MAX: usize = 1_000;
 /// A longer module is for a file.
 const SOURCE_BYTES_MAX: usize = 256 << 10;
 const KINDS_MAX: usize = 6;
+/// The ranges of partitions that the page lists.
+const RANGES_MAX: usize = 12;
 const NAME_CHARS_MAX: usize = 40;
 const KEY_CHARS_MAX: usize = 32;
 const VALUE_CHARS_MAX: usize = 13;

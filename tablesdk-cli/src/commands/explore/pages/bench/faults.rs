@@ -54,7 +54,7 @@ pub(crate) async fn clear(State(app): State<Arc<App>>, _: Posted) -> Response {
 /// Sets the rates of the throttle. Without any, there is none.
 pub(crate) async fn throttle(State(app): State<Arc<App>>, posted: Posted) -> Response {
     let kit = kit_of!(app, View::Faults);
-    let rates = numbers(&posted, ["perPartition", "perAccount"]);
+    let rates = numbers(&posted, ["perPartition", "perRange", "perAccount"]);
     let set = kit.set_throttle(&rates).await;
     ended(app, View::Faults, set, View::Faults.path()).await
 }
@@ -169,10 +169,11 @@ fn throttle_shown(app: &App, throttle: &Throttle) -> Markup {
             form.row method="post" action="/bench/throttle" {
                 (hidden(app, View::Faults))
                 label.field { span { "Entities per second and partition" } input inputmode="numeric" name="perPartition" value=(rate(throttle.per_partition)) placeholder="no limit"; }
+                label.field { span { "Entities per second and range" } input inputmode="numeric" name="perRange" value=(rate(throttle.per_range)) placeholder="no limit"; }
                 label.field { span { "Entities per second and account" } input inputmode="numeric" name="perAccount" value=(rate(throttle.per_account)) placeholder="no limit"; }
                 button.button { "Set" }
             }
-            p.muted { "Requests beyond a rate are refused with 503 ServerBusy. The documented targets of the service are 2000 and 20000." }
+            p.muted { "Requests beyond a rate are refused with 503 ServerBusy. The documented targets of the service are 2000 for a partition and 20000 for an account. A load that exceeds the rate of a range of partitions for a minute splits it." }
         }
     }
 }

@@ -236,7 +236,7 @@ fn details(app: &App, watched: &Watched, seen: &Seen, rules: &[Rule], request: &
                 p { strong { (harmless(&fault.text)) } }
                 @match fault.rule {
                     Some(id) => { (of_rule(app, rules, id)) }
-                    None => { p.muted { "It was the throttle. " a href="/bench/faults" { "Its rates" } } }
+                    None => { p.muted { "It was the throttle, or a range of partitions that moves. " a href="/bench/faults" { "Its rates" } } }
                 }
             }
         }
