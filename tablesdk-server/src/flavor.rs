@@ -318,6 +318,11 @@ impl Flavor {
         self.is_cosmos_db()
     }
 
+    /// Returns true if there are user delegation keys, and signatures of them.
+    pub(crate) const fn has_user_delegation(self) -> bool {
+        self.is_storage()
+    }
+
     /// Returns true if a shared access signature may have a range of keys.
     pub(crate) const fn has_sas_keys(self) -> bool {
         !self.is_cosmos_db()

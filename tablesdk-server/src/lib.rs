@@ -114,6 +114,6 @@ pub use storage::Durability;
 // `tablesdk`.
 pub use tablesdk_protocol::auth::{InvalidKeyError, SharedKey};
 pub use tablesdk_protocol::{
-    Clock, EntityKey, ErrorCode, InProcessServer, ParseTimestampError, Timestamp,
+    Clock, EntityKey, ErrorCode, Guid, InProcessServer, ParseTimestampError, Timestamp,
     TimestampRangeError, Transport, TransportError, TransportFuture,
 };

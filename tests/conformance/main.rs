@@ -52,4 +52,5 @@ operations!(
     table_acl,
     types,
     update_entity,
+    user_delegation_key,
 );

@@ -126,6 +126,7 @@ fn op_of(request: &Request<Bytes>) -> Op {
     match (request.method().as_str(), is_conditional) {
         _ if path.ends_with("/$batch") => Op::Batch,
         ("POST", _) if of_table => Op::CreateTable,
+        ("POST", _) if has("comp=userdelegationkey") => Op::GetUserDelegationKey,
         ("POST", _) => Op::InsertEntity,
         ("DELETE", _) if of_table => Op::DeleteTable,
         ("DELETE", _) => Op::DeleteEntity,

@@ -122,7 +122,7 @@ fn modules_of_the_client_use_only_modules_below_them() {
         ("key", "entity"),
         ("error", "entity"),
         ("transport", "error"),
-        ("credential", "error transport"),
+        ("credential", "error shared_call transport"),
         ("pipeline", "credential error filter random transport"),
         ("query", "entity error filter pipeline sealed value_error"),
         ("sas", "credential entity error pipeline"),

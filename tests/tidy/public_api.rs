@@ -8,7 +8,7 @@ use super::root;
 
 const LIST: &str = "tablesdk/public-api.txt";
 const ROOT_MAX: usize = 28;
-const TYPES_MAX: usize = 182;
+const TYPES_MAX: usize = 185;
 
 /// A new public name is a promise: it has to be added to the list, and the list shows it to the
 /// reviewer.

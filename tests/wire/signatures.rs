@@ -8,6 +8,7 @@ use tablesdk_protocol::auth::{
 };
 
 const VECTORS: &str = include_str!("../fixtures/auth-vectors.json");
+const DELEGATION_VECTORS: &str = include_str!("../fixtures/delegation-vectors.json");
 
 fn text<'v>(value: &'v Value, name: &str) -> &'v str {
     value[name]
@@ -105,4 +106,36 @@ fn account_sas_agrees_with_every_vector() {
 #[test]
 fn table_sas_agrees_with_every_vector() {
     check_sas("table_sas", 9);
+}
+
+/// The vectors of a program in Python, `tests/fixtures/delegation_vectors.py`: read from their
+/// queries, signed, and printed again.
+#[test]
+fn user_delegation_sas_agrees_with_every_vector() {
+    let vectors: Value = serde_json::from_str(DELEGATION_VECTORS).unwrap();
+    let account = text(&vectors, "account");
+    let key = SharedKey::new(account, text(&vectors, "key_base64")).unwrap();
+    let group = vectors["vectors"].as_array().unwrap();
+    assert_eq!(group.len(), 9);
+    for vector in group {
+        let (name, query) = (text(vector, "name"), text(vector, "query"));
+        let parsed = SignedSas::parse(query).unwrap();
+        let string = parsed.sas().string_to_sign(account);
+        assert_eq!(string, text(vector, "string_to_sign"), "{name}");
+        assert_eq!(string.split('\n').count(), 19, "{name}");
+        assert_eq!(
+            key.sign(&string).expose(),
+            text(vector, "signature"),
+            "{name}"
+        );
+        assert!(parsed.is_signed_by(std::slice::from_ref(&key)), "{name}");
+        let signed = parsed.sas().clone().sign(&key);
+        assert_eq!(signed.expose().as_str(), query, "{name}");
+        for field in vector["fields"].as_object().unwrap().keys() {
+            let without = query.replace(&format!("{field}="), "x=");
+            let is_signed = SignedSas::parse(&without)
+                .is_ok_and(|sas| sas.is_signed_by(std::slice::from_ref(&key)));
+            assert!(!is_signed, "{name} without {field}");
+        }
+    }
 }

@@ -24,6 +24,7 @@ pub mod service_properties;
 pub mod service_stats;
 pub mod table_acl;
 pub mod update_entity;
+pub mod user_delegation_key;
 
 use http::{Method, header};
 
@@ -63,6 +64,8 @@ pub enum Operation {
     GetTable(get_table::Request),
     /// Reads the stored access policies of a table.
     GetTableAcl(table_acl::GetRequest),
+    /// Gets a key that signs with the rights of the user who sends the request.
+    GetUserDelegationKey(user_delegation_key::Request),
     /// Inserts an entity that must not exist.
     InsertEntity(insert_entity::Request),
     /// Reads a page of entities.
@@ -178,6 +181,7 @@ enum Part {
     Acl(TableName),
     Properties,
     Stats,
+    UserDelegationKey,
 }
 
 impl Part {
@@ -189,6 +193,9 @@ impl Part {
                 Ok(Some(Self::Properties))
             }
             (ResourcePath::Service, Some("service"), Some("stats")) => Ok(Some(Self::Stats)),
+            (ResourcePath::Service, Some("service"), Some("userdelegationkey")) => {
+                Ok(Some(Self::UserDelegationKey))
+            }
             (ResourcePath::EntitySet(table), None, Some("acl")) => {
                 Ok(Some(Self::Acl(table.clone())))
             }
@@ -216,6 +223,10 @@ impl Part {
                 Operation::SetServiceProperties(decoded)
             }
             Self::Stats if is_read => Operation::GetServiceStats(service_stats::Request),
+            Self::UserDelegationKey if method == Method::POST => {
+                let decoded = user_delegation_key::Request::decode(request)?;
+                Operation::GetUserDelegationKey(decoded)
+            }
             _ => return Err(ErrorCode::MethodNotAllowed.into()),
         })
     }

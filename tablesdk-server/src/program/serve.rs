@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tablesdk_server::testing::Flavor;
-use tablesdk_server::{Durability, TableServer, TlsIdentity, TokenGrant};
+use tablesdk_server::{Durability, Guid, TableServer, TlsIdentity, TokenGrant};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer as _, fmt};
@@ -74,7 +74,9 @@ async fn serve(
         builder = builder.test_kit();
     }
     if options.accept_any_token {
-        let accept = |_: &str, _: &str| Ok(TokenGrant::all());
+        // A user of zeros, so that clients get user delegation keys.
+        let grant = TokenGrant::all().of_user(Guid::default(), Guid::default());
+        let accept = move |_: &str, _: &str| Ok(grant);
         builder = builder.token_verifier(accept).tokens_over_http();
     }
     if let Some(identity) = tls {

@@ -16,6 +16,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
+use tablesdk_protocol::auth::SharedKey;
 use tablesdk_protocol::auth::sas::SignedSas;
 use tablesdk_protocol::header::{
     DATA_SERVICE_ID, PREFERENCE_APPLIED, X_HTTP_METHOD, X_MS_CLIENT_REQUEST_ID, X_MS_ERROR_CODE,
@@ -43,6 +44,8 @@ use crate::time::time_limit::Timer;
 )]
 pub(crate) struct Context {
     address: Address,
+    /// The key of the account, for a request that gets a user delegation key.
+    pub(crate) account_key: Option<Box<SharedKey>>,
     client_request_id: Option<HeaderValue>,
     /// The CORS headers of the response.
     pub(crate) cors: Cors,
@@ -110,6 +113,7 @@ impl Context {
         let version = version.filter(is_version);
         Self {
             address,
+            account_key: None,
             client_request_id: headers
                 .get(X_MS_CLIENT_REQUEST_ID)
                 .filter(|id| is_client_request_id(id))
@@ -485,7 +489,10 @@ impl ErrorFormat {
     /// it.
     fn of(options: Option<&QueryOptions>, headers: &HeaderMap) -> Self {
         let option = |name| options.and_then(|options| options.get(name));
-        if matches!(option("comp"), Some("acl" | "properties" | "stats")) {
+        if matches!(
+            option("comp"),
+            Some("acl" | "properties" | "stats" | "userdelegationkey")
+        ) {
             return Self::Xml;
         }
         let accept = headers.get(header::ACCEPT);

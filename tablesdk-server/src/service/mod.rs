@@ -324,6 +324,10 @@ impl Handler for Service {
             Ok(operation) => self.kit.request(&mut context, operation, body_bytes),
             Err(_) => None,
         };
+        if let Ok(Operation::GetUserDelegationKey(_)) = &operation {
+            let keys = self.account(context.account()).map(|(_, keys)| keys);
+            context.account_key = keys.and_then(|keys| keys.first()).cloned().map(Box::new);
+        }
         let handled = match (&operation, &mut observed) {
             (Ok(operation), None) => {
                 record.names(op_name(operation));
@@ -561,6 +565,10 @@ fn check_flavor(
 ) -> Result<(), ServiceError> {
     let is_setting = || matches!(options.get("comp"), Some("acl" | "properties" | "stats"));
     if !flavor.has_settings() && is_setting() {
+        return Err(ErrorCode::NotImplemented.into());
+    }
+    // SERVICE: neither of the others was seen to have it.
+    if !flavor.has_user_delegation() && options.get("comp") == Some("userdelegationkey") {
         return Err(ErrorCode::NotImplemented.into());
     }
     match resource {

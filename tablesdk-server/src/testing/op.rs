@@ -66,6 +66,8 @@ operations! {
     GetTableServiceProperties read;
     /// Reads the statistics of the service.
     GetTableServiceStats read;
+    /// Gets a user delegation key.
+    GetUserDelegationKey read;
     /// Inserts an entity that must not exist.
     InsertEntity write;
     /// Merges into an entity, or inserts it.
@@ -104,6 +106,7 @@ impl Op {
             Operation::GetServiceStats(_) => Self::GetTableServiceStats,
             Operation::GetTable(_) => Self::QueryTable,
             Operation::GetTableAcl(_) => Self::GetTableAcl,
+            Operation::GetUserDelegationKey(_) => Self::GetUserDelegationKey,
             Operation::InsertEntity(_) => Self::InsertEntity,
             Operation::QueryEntities(_) => Self::QueryEntities,
             Operation::QueryTables(_) => Self::QueryTables,

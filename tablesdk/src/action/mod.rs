@@ -75,6 +75,7 @@ mod simple;
 mod table_acl;
 pub(crate) mod transaction;
 pub(crate) mod update_entity;
+mod user_delegation_key;
 pub(crate) mod write;
 
 pub use crate::error::{ClosureError, CurrentEntity, CurrentState};
@@ -99,6 +100,7 @@ pub use query_tables::QueryTables;
 pub use simple::Action;
 pub use transaction::{RunTransaction, Transaction};
 pub use update_entity::Write;
+pub use user_delegation_key::GetUserDelegationKey;
 pub use write::clean_up_markers::CleanUpMarkers;
 
 pub(crate) use delete_table::delete_table;

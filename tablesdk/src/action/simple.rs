@@ -14,7 +14,8 @@ use crate::pipeline::{PipelineHandle, Table};
 /// [`properties`](crate::TableServiceClient::properties),
 /// [`set_properties`](crate::TableServiceClient::set_properties) and
 /// [`stats`](crate::TableServiceClient::stats), of several tables
-/// [`drop_before`](crate::rolling::RollingTable::drop_before).
+/// [`drop_before`](crate::rolling::RollingTable::drop_before), of a signature
+/// [`delegate`](crate::sas::TableSasBuilder::delegate).
 #[must_use = "actions do nothing until awaited"]
 pub struct Action<T> {
     pipeline: PipelineHandle,

@@ -1,11 +1,14 @@
 //! The client of an account.
 
 use std::fmt;
+use std::time::Duration;
 
 use tablesdk_protocol::{Endpoint, InProcessServer, ServiceProperties, ServiceStats, Timestamp};
 
 use super::{TableClient, TableServiceClientBuilder};
-use crate::action::{Action, QueryTables, get_properties, get_stats, set_properties};
+use crate::action::{
+    Action, GetUserDelegationKey, QueryTables, get_properties, get_stats, set_properties,
+};
 use crate::connection_string::ConnectionString;
 use crate::credential::Credential;
 use crate::error::Error;
@@ -273,6 +276,37 @@ impl TableServiceClient {
     #[doc(alias = "generate_account_sas")]
     pub fn sas(&self) -> AccountSasBuilder {
         AccountSasBuilder::new(self.pipeline.clone())
+    }
+
+    /// Gets a user delegation key, which signs for tables without a key of the account, with the
+    /// rights of the client's identity. `lifetime` is at most seven days. The credential must be an
+    /// [`EntraId`](crate::EntraId).
+    ///
+    /// [`TableSasBuilder::delegate`](crate::sas::TableSasBuilder::delegate) gets and keeps a key by
+    /// itself: use it where the same client signs.
+    ///
+    /// ```no_run
+    /// # async fn sign(service: tablesdk::TableServiceClient) -> Result<(), tablesdk::Error> {
+    /// use std::time::Duration;
+    /// use tablesdk::sas::Permissions;
+    ///
+    /// let day = Duration::from_secs(24 * 60 * 60);
+    /// let key = service.user_delegation_key(day).await?;
+    /// let sas = service.table("Employees").sas().allow(Permissions::READ);
+    /// let url = sas.expires_in(Duration::from_secs(3600)).sign_with(&key)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, for more than seven
+    /// days. `AuthenticationFailed` for a credential that is no token,
+    /// `AuthorizationPermissionMismatch` for an identity without a role that includes
+    /// `generateUserDelegationKey`. Cosmos DB and Azurite do not support this operation.
+    #[doc(alias = "get_user_delegation_key")]
+    pub fn user_delegation_key(&self, lifetime: Duration) -> GetUserDelegationKey {
+        GetUserDelegationKey::new(self.pipeline.clone(), lifetime)
     }
 
     /// Replaces the credential of this client and of all its clones, for example after a key was

@@ -14,6 +14,7 @@ use http::HeaderValue;
 use tablesdk_protocol::{Clock, Endpoint, Timestamp};
 use tokio::time::timeout;
 
+use super::Sas;
 use super::audience;
 use super::challenge::Challenge;
 use super::token::{AccessToken, EntraId, TokenCredential, TokenError, TokenRequest};
@@ -22,8 +23,23 @@ use crate::transport::Backend;
 
 /// A token as it is sent.
 pub(crate) struct Bearer {
-    pub(crate) authorization: HeaderValue,
+    pub(crate) presented: Presented,
     expires_at: Timestamp,
+}
+
+/// Where in a request a token stands.
+pub(crate) enum Presented {
+    /// The value of `Authorization`.
+    Header(HeaderValue),
+    /// A part of the query.
+    Query(Sas),
+}
+
+/// The kind of the tokens of a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TokenKind {
+    Bearer,
+    Sas,
 }
 
 impl fmt::Debug for Bearer {
@@ -37,6 +53,7 @@ impl fmt::Debug for Bearer {
 /// The token of a client, and the credential that it comes from.
 pub(crate) struct TokenCache {
     credential: Arc<dyn TokenCredential>,
+    kind: TokenKind,
     endpoint: Endpoint,
     clock: Arc<dyn Clock>,
     /// The program set the audience, and a challenge of the service does not change it.
@@ -67,6 +84,7 @@ type Renewal = Shared<BoxFuture<'static, Result<Arc<Bearer>, NoToken>>>;
 impl TokenCache {
     pub(super) fn new(
         entra_id: EntraId,
+        kind: TokenKind,
         endpoint: Endpoint,
         backend: Backend,
         clock: Arc<dyn Clock>,
@@ -75,6 +93,7 @@ impl TokenCache {
             credential,
             audience,
             tenant,
+            sas: _,
         } = entra_id;
         let wanted = audience.as_deref();
         let wanted = wanted.unwrap_or_else(|| audience::of(&endpoint, backend));
@@ -84,6 +103,7 @@ impl TokenCache {
         };
         Self {
             credential,
+            kind,
             endpoint,
             clock,
             is_audience_fixed: audience.is_some(),
@@ -171,6 +191,25 @@ impl TokenCache {
         true
     }
 
+    /// Learns that the service refused a token without a word on what it wants. Returns true if a
+    /// retry with another token may succeed.
+    pub(crate) fn learn_refusal(&self, refused: &Arc<Bearer>) -> bool {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        let held = state.held.as_ref();
+        if !held.is_some_and(|held| Arc::ptr_eq(&held.bearer, refused)) {
+            // Another request was refused with the same token, and has asked for a new one.
+            return true;
+        }
+        if state.calm_until.is_some_and(|until| now < until) {
+            return false;
+        }
+        state.held = None;
+        state.retry_at = None;
+        state.calm_until = Some(now.saturating_add(PAUSE));
+        true
+    }
+
     /// Asks the credential for a token.
     fn renew(self: &Arc<Self>, state: &mut TokenState) -> Renewal {
         let cache = Arc::clone(self);
@@ -207,7 +246,9 @@ impl TokenCache {
         request: &TokenRequest,
         fetched: Result<AccessToken, TokenError>,
     ) -> Result<Arc<Bearer>, NoToken> {
-        let fetched = fetched.and_then(|token| bearer(&token)).map(Arc::new);
+        let fetched = fetched
+            .and_then(|token| present(&token, self.kind))
+            .map(Arc::new);
         let now = self.clock.now();
         let mut state = self.lock();
         if state.request != *request {
@@ -245,8 +286,18 @@ impl fmt::Debug for TokenCache {
     }
 }
 
-fn bearer(token: &AccessToken) -> Result<Bearer, TokenError> {
-    let text = &*token.secret;
+fn present(token: &AccessToken, kind: TokenKind) -> Result<Bearer, TokenError> {
+    let presented = match kind {
+        TokenKind::Bearer => Presented::Header(authorization(&token.secret)?),
+        TokenKind::Sas => Presented::Query(Sas::new(&token.secret)?),
+    };
+    Ok(Bearer {
+        presented,
+        expires_at: token.expires_at,
+    })
+}
+
+fn authorization(text: &str) -> Result<HeaderValue, TokenError> {
     // A header allows more characters, but a token does not.
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(Malformed.into());
@@ -254,10 +305,7 @@ fn bearer(token: &AccessToken) -> Result<Bearer, TokenError> {
     let mut authorization = HeaderValue::try_from(format!("Bearer {text}"))?;
     // Keeps the token out of the `Debug` of the headers, here and in every transport.
     authorization.set_sensitive(true);
-    Ok(Bearer {
-        authorization,
-        expires_at: token.expires_at,
-    })
+    Ok(authorization)
 }
 
 /// When to ask for the next token: five minutes before this one expires, or a fifth of its time,

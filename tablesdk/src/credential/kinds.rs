@@ -2,7 +2,7 @@
 
 use tablesdk_protocol::auth::SharedKey;
 
-use super::{EntraId, Sas};
+use super::{EntraId, Sas, SasSource};
 
 /// The credential that authenticates a client's requests. The [guide](crate::guide::credentials)
 /// says which credential to use for what.
@@ -30,6 +30,8 @@ pub enum Credential {
     EntraId(EntraId),
     /// A shared access signature.
     Sas(Sas),
+    /// Shared access signatures, each replaced before it expires.
+    SasSource(SasSource),
     /// The account's name and one of its keys.
     SharedKey(SharedKey),
 }

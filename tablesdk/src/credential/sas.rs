@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use tablesdk_protocol::Timestamp;
+use tablesdk_protocol::auth::sas::SasTime;
+use tablesdk_protocol::operation::QueryOptions;
 use zeroize::Zeroizing;
 
 use crate::error::Error;
@@ -47,6 +50,13 @@ impl Sas {
     /// The token without a question mark: for the wire, and for nothing that is logged.
     pub fn expose(&self) -> &str {
         &self.0
+    }
+
+    /// The time until which it is valid, if it has one that can be read: its `se`.
+    pub(super) fn expires_at(&self) -> Option<Timestamp> {
+        let options = QueryOptions::parse(&self.0).ok()?;
+        let expiry = SasTime::parse(options.get("se")?).ok()?;
+        Some(expiry.at())
     }
 
     /// The table that it is for, where it is for one: its `tn`.

@@ -7,6 +7,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tablesdk_protocol::auth::SharedKey;
 use tablesdk_protocol::{Clock, Endpoint};
 
+use super::cache::TokenKind;
+use super::kept_key::KeptKey;
 use super::{Credential, EntraId, Sas, TokenCache};
 use crate::error::Error;
 use crate::transport::Backend;
@@ -16,8 +18,19 @@ use crate::transport::Backend;
 pub(crate) enum Signer {
     Anonymous,
     Sas(Sas),
+    SasSource(Arc<TokenCache>),
     SharedKey(SharedKey),
-    Token(Arc<TokenCache>),
+    Token(TokenSigner),
+}
+
+/// The tokens of an identity.
+#[derive(Debug)]
+pub(crate) struct TokenSigner {
+    pub(crate) cache: Arc<TokenCache>,
+    /// The user delegation key of the identity.
+    pub(crate) key: KeptKey,
+    /// The signature that each request has as well.
+    pub(crate) sas: Option<Sas>,
 }
 
 /// The account that a credential is for.
@@ -35,9 +48,18 @@ impl Signer {
             Credential::Anonymous => Self::Anonymous,
             Credential::Sas(sas) => Self::Sas(sas),
             Credential::SharedKey(key) => Self::SharedKey(key),
+            Credential::SasSource(source) => {
+                let cache = Self::cache(source.into_tokens(), TokenKind::Sas, account);
+                Self::SasSource(Arc::new(cache))
+            }
             Credential::EntraId(entra_id) => {
+                let sas = entra_id.sas.clone();
                 let cache = Self::token_cache(entra_id, account)?;
-                Self::Token(Arc::new(cache))
+                Self::Token(TokenSigner {
+                    cache: Arc::new(cache),
+                    key: KeptKey::new(),
+                    sas,
+                })
             }
         })
     }
@@ -46,8 +68,7 @@ impl Signer {
         let &Account {
             endpoint,
             secondary,
-            backend,
-            clock,
+            ..
         } = account;
         if !endpoint.is_https() || secondary.is_some_and(|secondary| !secondary.is_https()) {
             return Err(Error::configuration_message(
@@ -61,13 +82,12 @@ impl Signer {
                 ));
             }
         }
-        let endpoint = endpoint.clone();
-        Ok(TokenCache::new(
-            entra_id,
-            endpoint,
-            backend,
-            Arc::clone(clock),
-        ))
+        Ok(Self::cache(entra_id, TokenKind::Bearer, account))
+    }
+
+    fn cache(entra_id: EntraId, kind: TokenKind, account: &Account<'_>) -> TokenCache {
+        let (endpoint, clock) = (account.endpoint.clone(), Arc::clone(account.clock));
+        TokenCache::new(entra_id, kind, endpoint, account.backend, clock)
     }
 }
 

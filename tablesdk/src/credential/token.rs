@@ -14,6 +14,8 @@ use std::sync::Arc;
 use tablesdk_protocol::Timestamp;
 use zeroize::Zeroizing;
 
+use super::Sas;
+
 /// Gets tokens from wherever they come from: Microsoft Entra ID, a managed identity, a file that
 /// something else keeps up to date.
 ///
@@ -211,6 +213,7 @@ pub struct EntraId {
     pub(super) credential: Arc<dyn TokenCredential>,
     pub(super) audience: Option<String>,
     pub(super) tenant: Option<String>,
+    pub(super) sas: Option<Sas>,
 }
 
 impl EntraId {
@@ -224,6 +227,7 @@ impl EntraId {
             credential,
             audience: None,
             tenant: None,
+            sas: None,
         }
     }
 
@@ -245,6 +249,14 @@ impl EntraId {
         self.tenant = Some(tenant.into());
         self
     }
+
+    /// Adds a shared access signature for [one user](crate::sas::TableSasBuilder::for_user): each
+    /// request has the signature, which says what is allowed, and a token, which says who asks.
+    #[must_use]
+    pub fn with_sas(mut self, sas: Sas) -> Self {
+        self.sas = Some(sas);
+        self
+    }
 }
 
 impl fmt::Debug for EntraId {
@@ -252,6 +264,7 @@ impl fmt::Debug for EntraId {
         f.debug_struct("EntraId")
             .field("audience", &self.audience)
             .field("tenant", &self.tenant)
+            .field("sas", &self.sas)
             .finish_non_exhaustive()
     }
 }

@@ -208,10 +208,10 @@ impl Pipeline {
         }
         let date = self.date.at(self.now());
         let headers = request.headers_mut();
-        headers.insert(
-            name::X_MS_VERSION,
-            HeaderValue::from_static(auth.service_version()),
-        );
+        // An operation that older versions do not know has a version of its own.
+        headers
+            .entry(name::X_MS_VERSION)
+            .or_insert_with(|| HeaderValue::from_static(auth.service_version()));
         headers.insert(header::USER_AGENT, self.user_agent.clone());
         headers.insert(name::X_MS_DATE, date);
         headers.insert(name::X_MS_CLIENT_REQUEST_ID, ascii(client_request_id));

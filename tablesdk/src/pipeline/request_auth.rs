@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, Uri, header};
-use tablesdk_protocol::ErrorCode;
+use tablesdk_protocol::auth::sas::UserDelegationKey;
 use tablesdk_protocol::auth::{Scheme, SharedKey};
 use tablesdk_protocol::header as name;
 use tablesdk_protocol::wire::error_body;
+use tablesdk_protocol::{ErrorCode, Timestamp};
 
 use super::Pipeline;
-use crate::credential::{Bearer, Signer};
+use crate::credential::{Bearer, Presented, Signer};
 use crate::error::Error;
 
 /// The credential of an attempt. The attempt keeps it even if the credential of the client is
@@ -25,11 +26,11 @@ pub(super) struct RequestAuth {
 impl RequestAuth {
     /// The version of the protocol for it.
     // SERVICE: older versions respond 403 to a refused token, without a challenge.
-    pub(super) const fn service_version(&self) -> &'static str {
-        match self.bearer {
-            Some(_) => "2020-12-06",
+    pub(super) fn service_version(&self) -> &'static str {
+        match &*self.signer {
+            Signer::Token(_) => "2020-12-06",
             // Known to Azure Table storage, Cosmos DB and every emulator.
-            None => "2019-02-02",
+            _ => "2019-02-02",
         }
     }
 
@@ -37,20 +38,25 @@ impl RequestAuth {
     pub(super) fn account(&self) -> Option<&str> {
         match &*self.signer {
             Signer::SharedKey(key) => Some(key.account()),
-            Signer::Anonymous | Signer::Sas(_) | Signer::Token(_) => None,
+            _ => None,
         }
     }
 
     /// Signs: after this, nothing may change.
     pub(super) fn sign(&self, request: &mut Request<Bytes>) {
-        let authorization = match (&*self.signer, &self.bearer) {
-            (Signer::Sas(sas), _) => {
-                *request.uri_mut() = with_query(request.uri(), sas.expose());
-                return;
-            }
+        let presented = self.bearer.as_ref().map(|bearer| &bearer.presented);
+        let sas = match (&*self.signer, presented) {
+            (Signer::Sas(sas), _) | (_, Some(Presented::Query(sas))) => Some(sas),
+            (Signer::Token(token), _) => token.sas.as_ref(),
+            _ => None,
+        };
+        if let Some(sas) = sas {
+            *request.uri_mut() = with_query(request.uri(), sas.expose());
+        }
+        let authorization = match (&*self.signer, presented) {
             (Signer::SharedKey(key), _) => authorization(key, request),
-            (Signer::Token(_), Some(bearer)) => bearer.authorization.clone(),
-            (Signer::Anonymous | Signer::Token(_), _) => return,
+            (_, Some(Presented::Header(authorization))) => authorization.clone(),
+            _ => return,
         };
         let headers = request.headers_mut();
         headers.insert(header::AUTHORIZATION, authorization);
@@ -62,10 +68,29 @@ impl Pipeline {
     pub(super) async fn authenticate(&self) -> Result<RequestAuth, Error> {
         let signer = self.credential.current();
         let bearer = match &*signer {
-            Signer::Token(cache) => Some(cache.token().await?),
+            Signer::SasSource(cache) => Some(cache.token().await?),
+            Signer::Token(token) => Some(token.cache.token().await?),
             Signer::Anonymous | Signer::Sas(_) | Signer::SharedKey(_) => None,
         };
         Ok(RequestAuth { signer, bearer })
+    }
+
+    /// The user delegation key that the credential keeps, if it is valid until then; or the one
+    /// that `get` requests.
+    pub(crate) async fn kept_key<F>(
+        &self,
+        until: Timestamp,
+        get: impl Fn() -> F + Send + Sync,
+    ) -> Result<UserDelegationKey, Error>
+    where
+        F: Future<Output = Result<UserDelegationKey, Arc<Error>>> + Send + 'static,
+    {
+        match &*self.credential.current() {
+            Signer::Token(token) => token.key.until(until, get).await,
+            _ => Err(Error::configuration_message(
+                "a user delegation key is got with a token of Microsoft Entra ID, which this client does not have",
+            )),
+        }
     }
 
     /// Returns true if a request with this response may be signed and sent once more: the
@@ -87,8 +112,14 @@ impl Pipeline {
                 || *error.code() == ErrorCode::AuthenticationFailed;
         }
         match (&*auth.signer, &auth.bearer) {
-            (Signer::Token(cache), Some(bearer)) if status == StatusCode::UNAUTHORIZED => {
+            // The times of a signature may be those of a policy, which has changed.
+            (Signer::SasSource(cache), Some(bearer)) => {
+                let error = error_body::read(status, headers, response.body());
+                *error.code() == ErrorCode::AuthenticationFailed && cache.learn_refusal(bearer)
+            }
+            (Signer::Token(token), Some(bearer)) if status == StatusCode::UNAUTHORIZED => {
                 let challenge = headers.get(header::WWW_AUTHENTICATE);
+                let cache = &token.cache;
                 cache.learn(bearer, challenge.and_then(|value| value.to_str().ok()))
             }
             _ => false,

@@ -1,7 +1,9 @@
 //! Shared access signatures: URLs that grant some operations for a limited time, without a key of
 //! the account.
 //!
-//! Signing needs the account's key and sends no request.
+//! Signing needs the account's key and sends no request. Without one, a [`UserDelegationKey`]
+//! signs, which a client with tokens gets: see the
+//! [guide](crate::guide::credentials#user-delegation).
 //! [`TableClient::sas`](crate::TableClient::sas) signs for the entities of a table, or for some of
 //! them; [`TableServiceClient::sas`](crate::TableServiceClient::sas) signs for a whole account. The
 //! recipient of the [`SasUrl`] makes a client from it with
@@ -40,4 +42,6 @@ pub use policy::StoredAccessPolicy;
 pub use table::TableSasBuilder;
 pub use url::SasUrl;
 
-pub use tablesdk_protocol::auth::sas::{AccountPermissions, Permissions, ResourceTypes, Services};
+pub use tablesdk_protocol::auth::sas::{
+    AccountPermissions, Permissions, ResourceTypes, Services, UserDelegationKey,
+};

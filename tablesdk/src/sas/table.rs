@@ -3,16 +3,19 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use tablesdk_protocol::auth::sas::{Permissions, Sas as Granted, SasKeyRange, TableSas};
+use tablesdk_protocol::auth::sas::{
+    FIRST_VERSION_WITH_DELEGATION, Permissions, Sas as Granted, SasKeyRange, SasTime, SasVersion,
+    TableSas, UserDelegationKey,
+};
 use tablesdk_protocol::limits::POLICY_ID_LENGTH_MAX;
-use tablesdk_protocol::{PartitionKey, TableName};
+use tablesdk_protocol::{Guid, PartitionKey, TableName, Timestamp};
 
 use super::key_range::{self, SasKeys};
 use super::terms::{InvalidTerms, OPERATION, OptionProblem, Terms, refused, term_options};
 use super::url::SasUrl;
 use crate::entity::key::IntoPartitionKey;
 use crate::error::Error;
-use crate::pipeline::Table;
+use crate::pipeline::{PipelineHandle, Table};
 
 /// Builds and signs a shared access signature for entities of a table. See
 /// [`TableClient::sas`](crate::TableClient::sas).
@@ -51,6 +54,7 @@ pub struct TableSasBuilder {
     permissions: Permissions,
     policy: Option<Policy>,
     keys: SasKeyRange,
+    user_id: Option<Guid>,
     terms: Terms,
 }
 
@@ -68,6 +72,7 @@ impl TableSasBuilder {
             permissions: Permissions::default(),
             policy: None,
             keys: SasKeyRange::default(),
+            user_id: None,
             terms: Terms::default(),
         }
     }
@@ -166,6 +171,14 @@ impl TableSasBuilder {
         self
     }
 
+    /// Allows only this user of Microsoft Entra ID, by object id. A request then needs the
+    /// signature and a token of that user, which [`EntraId::with_sas`](crate::EntraId::with_sas)
+    /// sends. Only a [user delegation key](UserDelegationKey) signs it.
+    pub const fn for_user(mut self, object_id: Guid) -> Self {
+        self.user_id = Some(object_id);
+        self
+    }
+
     /// Signs it with the account key that the client has. Nothing is sent.
     ///
     /// # Errors
@@ -176,7 +189,41 @@ impl TableSasBuilder {
     /// or the name of the table breaks the rules.
     /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) when the client has no account
     /// key.
-    pub fn sign(mut self) -> Result<SasUrl, Error> {
+    pub fn sign(self) -> Result<SasUrl, Error> {
+        if self.user_id.is_some() {
+            return Err(refused(InvalidTerms::UserWithoutDelegation));
+        }
+        let unsigned = self.unsigned()?;
+        let table = Some(unsigned.sas.table.clone());
+        SasUrl::sign(&unsigned.table.pipeline, table, unsigned.sas.into())
+    }
+
+    /// Signs it with a user delegation key, which any client of the account can have
+    /// [got](crate::TableServiceClient::user_delegation_key). Nothing is sent. The signature allows
+    /// what both the options here and the roles of the user of the key allow.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) as for [`sign`](Self::sign), and when the
+    /// signature is valid longer than the key, names a stored access policy, or the key is one of
+    /// another account.
+    pub fn sign_with(self, key: &UserDelegationKey) -> Result<SasUrl, Error> {
+        self.delegated()?.sign_with(key)
+    }
+
+    /// The checked fields for a user delegation key.
+    pub(crate) fn delegated(self) -> Result<Unsigned, Error> {
+        if self.policy.is_some() {
+            return Err(refused(InvalidTerms::PolicyAndDelegation));
+        }
+        self.unsigned()
+    }
+
+    pub(crate) const fn pipeline(&self) -> &PipelineHandle {
+        &self.table.pipeline
+    }
+
+    fn unsigned(mut self) -> Result<Unsigned, Error> {
         let pipeline = &self.table.pipeline;
         let name: TableName = self.table.checked_name(OPERATION)?;
         if self.keys != SasKeyRange::default() && !pipeline.has_sas_keys() {
@@ -205,7 +252,42 @@ impl TableSasBuilder {
         sas.addresses = self.terms.addresses;
         sas.protocol = self.terms.protocol;
         sas.keys = self.keys;
-        SasUrl::sign(pipeline, Some(name), Granted::from(sas))
+        Ok(Unsigned {
+            table: self.table,
+            user_id: self.user_id,
+            sas,
+        })
+    }
+}
+
+/// A shared access signature that has been checked.
+pub(crate) struct Unsigned {
+    table: Table,
+    user_id: Option<Guid>,
+    sas: TableSas,
+}
+
+impl Unsigned {
+    /// Until when it is valid; a policy may say so, and then it is not known here.
+    pub(crate) fn expiry(&self) -> Timestamp {
+        self.sas.expiry.as_ref().map_or(Timestamp::MAX, SasTime::at)
+    }
+
+    pub(crate) fn sign_with(self, key: &UserDelegationKey) -> Result<SasUrl, Error> {
+        let account = self.table.endpoint().account();
+        if account.is_some_and(|account| account != key.key().account()) {
+            return Err(refused(InvalidTerms::OtherAccount));
+        }
+        if self.expiry() > key.expires_at() {
+            return Err(refused(InvalidTerms::OutlivesKey(key.expires_at())));
+        }
+        let mut sas = self.sas;
+        let mut delegation = key.delegation().clone();
+        delegation.user_id = self.user_id.map(Into::into);
+        sas.version = SasVersion::parse(FIRST_VERSION_WITH_DELEGATION).map_err(refused)?;
+        sas.delegation = Some(Box::new(delegation));
+        let (endpoint, table) = (self.table.endpoint(), sas.table.clone());
+        SasUrl::signed_by(key.key(), endpoint, Some(table), Granted::from(sas))
     }
 }
 
@@ -218,6 +300,7 @@ impl fmt::Debug for TableSasBuilder {
             .field("permissions", &self.permissions)
             .field("policy", &self.policy)
             .field("keys", &self.keys)
+            .field("user_id", &self.user_id)
             .field("terms", &self.terms)
             .finish()
     }

@@ -208,6 +208,18 @@ pub(super) enum InvalidTerms {
     Addresses,
     #[error("Azure Cosmos DB refuses a shared access signature with a range of keys")]
     KeysOnCosmosDb,
+    #[error("the user delegation key is one of another account")]
+    OtherAccount,
+    #[error(
+        "the shared access signature is valid longer than the user delegation key that signs it, which expires at {0}"
+    )]
+    OutlivesKey(Timestamp),
+    #[error("a user delegation key cannot sign for a stored access policy")]
+    PolicyAndDelegation,
+    #[error(
+        "a signature of the account's key cannot be for one user: a user delegation key signs it"
+    )]
+    UserWithoutDelegation,
     #[error("the shared access signature has expired already")]
     Expired,
     #[error("the shared access signature expires before it starts")]

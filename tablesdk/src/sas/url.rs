@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use tablesdk_protocol::auth::SharedKey;
 use tablesdk_protocol::auth::sas::Sas as Granted;
 use tablesdk_protocol::{Endpoint, TableName};
 use zeroize::Zeroizing;
@@ -73,9 +74,18 @@ impl SasUrl {
             let problem = "a shared access signature is made with the account's key, which this client does not have";
             return Err(Error::configuration_message(problem).with_operation(OPERATION));
         };
+        Self::signed_by(key, &pipeline.endpoint, table, sas)
+    }
+
+    pub(super) fn signed_by(
+        key: &SharedKey,
+        endpoint: &Endpoint,
+        table: Option<TableName>,
+        sas: Granted,
+    ) -> Result<Self, Error> {
         let sas = Sas::new(&sas.sign(key).expose())?;
         Ok(Self {
-            endpoint: pipeline.endpoint.clone(),
+            endpoint: endpoint.clone(),
             table: table.map(|name| name.as_str().to_owned()),
             sas,
         })

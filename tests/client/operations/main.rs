@@ -28,6 +28,7 @@ mod table_of_verbs;
 mod tables;
 mod tracked;
 mod transactions;
+mod user_delegation;
 mod verbs;
 mod written_entities;
 

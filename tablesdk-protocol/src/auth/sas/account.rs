@@ -2,6 +2,7 @@
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/create-account-sas>.
 
+use super::delegation::DELEGATION_FIELDS;
 use super::{
     AccountPermissions, Fields, InvalidSasError, ResourceTypes, SasAddresses, SasLetters,
     SasProtocol, SasTime, SasVersion, Services,
@@ -54,6 +55,7 @@ impl AccountSas {
 
     pub(super) fn parse(fields: &Fields<'_>) -> Result<Self, InvalidSasError> {
         fields.refuse(&["tn", "si", "spk", "srk", "epk", "erk"])?;
+        fields.refuse(&DELEGATION_FIELDS)?;
         let missing = |field| InvalidSasError { field };
         let version = SasVersion::parse(fields.require("sv")?)?;
         if version.is_before(FIRST_VERSION) {

@@ -5,7 +5,7 @@
 use std::net::IpAddr;
 
 use super::InvalidSasError;
-use crate::types::Timestamp;
+use crate::types::{Guid, Timestamp};
 
 /// The version that decides how a signature is computed: `sv`, such as `2019-02-02`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,6 +93,45 @@ impl From<Timestamp> for SasTime {
         };
         let at = text.parse().unwrap_or(at);
         Self { text, at }
+    }
+}
+
+/// An identifier in a SAS, and the string that it was given as, which is signed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SasGuid {
+    text: String,
+    id: Guid,
+}
+
+impl SasGuid {
+    /// Reads the form 8-4-4-4-12 in letters of any case.
+    ///
+    /// # Errors
+    ///
+    /// When the string has another form.
+    pub fn parse(text: &str) -> Result<Self, InvalidSasError> {
+        let id = text.parse();
+        Ok(Self {
+            text: text.to_owned(),
+            id: id.map_err(|_| InvalidSasError { field: "skoid" })?,
+        })
+    }
+
+    /// The string.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The identifier.
+    pub const fn id(&self) -> Guid {
+        self.id
+    }
+}
+
+impl From<Guid> for SasGuid {
+    fn from(id: Guid) -> Self {
+        let text = id.to_string();
+        Self { text, id }
     }
 }
 

@@ -6,6 +6,7 @@
 //! <https://learn.microsoft.com/rest/api/storageservices/delegate-access-with-shared-access-signature>.
 
 mod account;
+mod delegation;
 mod field;
 mod letters;
 mod table;
@@ -17,13 +18,15 @@ use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroizing;
 
 pub use account::AccountSas;
-pub use field::{SasAddresses, SasProtocol, SasTime, SasVersion};
+pub use delegation::{Delegation, FIRST_VERSION_WITH_DELEGATION, KeyTerms, UserDelegationKey};
+pub use field::{SasAddresses, SasGuid, SasProtocol, SasTime, SasVersion};
 pub use letters::{
     AccountPermissions, LetterSet, Permissions, ResourceTypes, SasLetters, Services,
 };
 pub use table::{SasBound, SasKeyRange, TableSas};
 
-use super::SharedKey;
+use self::delegation::DELEGATION_FIELDS;
+use super::{SharedKey, Signature};
 use crate::path::QueryOptions;
 use crate::path::RESERVED;
 
@@ -94,6 +97,13 @@ impl SignedSas {
         query.split('&').any(|pair| pair.starts_with("sig="))
     }
 
+    /// Returns true if a query contains a field that only a user delegation SAS has.
+    pub fn is_delegated_in(query: &str) -> bool {
+        let is_field = |name: &str| DELEGATION_FIELDS.contains(&name);
+        let mut pairs = query.split('&');
+        pairs.any(|pair| pair.split_once('=').is_some_and(|(name, _)| is_field(name)))
+    }
+
     /// Reads it from the query of a URL, which may have other things in it.
     ///
     /// A field without a value counts as absent: both are signed alike.
@@ -143,11 +153,16 @@ impl SignedSas {
         found.into()
     }
 
+    /// Returns true if it has this signature. The time taken does not reveal where they differ.
+    pub fn has_signature(&self, signature: &Signature) -> bool {
+        signature.matches(&self.signature)
+    }
+
     /// The query string, without a question mark: for the wire, and for nothing that is logged.
     pub fn expose(&self) -> Zeroizing<String> {
         let fields: Vec<_> = match &self.sas {
             Sas::Account(sas) => sas.fields().to_vec(),
-            Sas::Table(sas) => sas.fields().to_vec(),
+            Sas::Table(sas) => sas.url_fields(),
         };
         let mut query = Zeroizing::new(String::new());
         let signature = [("sig", Some(self.signature.as_str()))];
@@ -243,6 +258,8 @@ mod tests {
     const ACCOUNT: &str = "sv=2019-02-02&ss=t&srt=sco&sp=rwdlau&se=2030-01-01T00%3A00%3A00Z&sig=5tI7rv%2BQAZXnSgCzkMiIaE%2FjE065jB0BYdM8PMBV6RU%3D";
     const TABLE: &str = "sv=2019-02-02&tn=people&sp=r&se=2030-01-01&sig=c2ln";
 
+    const DELEGATED: &str = "sv=2025-07-05&tn=people&sp=r&se=2030-01-01&skoid=c9da6455-213d-42c9-9a79-3e9149a57833&sktid=72f988bf-86f1-41af-91ab-2d7cd011db47&skt=2030-01-01&ske=2030-01-02&sks=t&skv=2025-07-05&sig=c2ln";
+
     #[test]
     fn debug_shows_no_signature() {
         let sas = SignedSas::parse(ACCOUNT).unwrap();
@@ -306,6 +323,32 @@ mod tests {
             let error = SignedSas::parse(&query).unwrap_err();
             assert_eq!(error.field(), field, "{query}");
         }
+        assert_eq!(
+            SignedSas::parse(DELEGATED).unwrap().expose().as_str(),
+            DELEGATED
+        );
+        for (from, to, field) in [
+            ("sv=2025-07-05", "sv=2025-05-05", "sv"),
+            ("&skoid=c9da6455", "&skoid=x", "skoid"),
+            ("&skoid=", "&x=", "sktid"),
+            ("&sktid=", "&x=", "sktid"),
+            ("&skt=", "&x=", "skt"),
+            ("&ske=2030-01-02", "&ske=soon", "ske"),
+            ("&sks=t", "&sks=b", "sks"),
+            ("&sks=t", "", "sks"),
+            ("&skv=2025-07-05", "&skv=2025-05-05", "skv"),
+            ("&skv=2025-07-05", "&skv=new", "skv"),
+            ("&sks=t", "&sks=t&skdutid=1", "skdutid"),
+            ("&sks=t", "&sks=t&sduoid=1", "sduoid"),
+            ("&sks=t", "&sks=t&sks=t", "sks"),
+            ("&sks=t", "&sks=t&si=readers", "si"),
+            ("tn=people", "ss=t&srt=o", "tn"),
+        ] {
+            let query = DELEGATED.replace(from, to);
+            let error = SignedSas::parse(&query).unwrap_err();
+            let expected = if field == "tn" { "skoid" } else { field };
+            assert_eq!(error.field(), expected, "{query}");
+        }
         let long = TABLE.to_owned() + "&si=" + &"x".repeat(65);
         assert_eq!(SignedSas::parse(&long).unwrap_err().field(), "si");
     }
@@ -354,11 +397,12 @@ mod tests {
     proptest! {
         #[test]
         fn any_query_is_read_or_refused(
-            query in "((sv|tn|sp|st|se|si|sip|spr|spk|srk|epk|erk|ss|srt|ses|sig)=[-a-zA-Z0-9%+,:.=]{0,12}&){0,10}",
-            version in "sv=20(12|13|15|19|20)-(02|08|12)-(06|12|15)",
+            query in "((sv|tn|sp|st|se|si|sip|spr|spk|srk|epk|erk|ss|srt|ses|skoid|skt|sks|sduoid|sig)=[-a-zA-Z0-9%+,:.=]{0,12}&){0,10}",
+            version in "sv=20(12|13|15|19|20|26)-(02|08|12)-(06|12|15)",
         ) {
             let _ = SignedSas::parse(&query);
-            let kinds = ["tn=people&sp=r&se=2030-01-01", "ss=t&srt=o&sp=r&se=2030-01-01"];
+            let delegated = DELEGATED.split_once('&').unwrap().1.replace("&sig=c2ln", "");
+            let kinds = ["tn=people&sp=r&se=2030-01-01", "ss=t&srt=o&sp=r&se=2030-01-01", &delegated];
             for kind in kinds {
                 if let Ok(sas) = SignedSas::parse(&format!("{version}&{kind}&sig=x&{query}")) {
                     let again = SignedSas::parse(&sas.expose()).unwrap();

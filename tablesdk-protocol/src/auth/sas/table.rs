@@ -4,6 +4,7 @@
 
 use std::cmp::Ordering;
 
+use super::delegation::{Delegation, FIRST_VERSION_WITH_DELEGATION};
 use super::{
     Fields, InvalidSasError, Permissions, SasAddresses, SasLetters, SasProtocol, SasTime,
     SasVersion,
@@ -33,6 +34,8 @@ pub struct TableSas {
     pub protocol: Option<SasProtocol>,
     /// `spk`, `srk`, `epk` and `erk`: on which entities.
     pub keys: SasKeyRange,
+    /// `skoid` to `sduoid`, where a user delegation key signs and not a key of the account.
+    pub delegation: Option<Box<Delegation>>,
 }
 
 impl TableSas {
@@ -65,6 +68,7 @@ impl TableSas {
             addresses: None,
             protocol: None,
             keys: SasKeyRange::default(),
+            delegation: None,
         }
     }
 
@@ -75,6 +79,10 @@ impl TableSas {
         }
         if version.is_before(FIRST_VERSION_WITH_ADDRESSES) {
             fields.refuse(&["sip", "spr"])?;
+        }
+        let delegation = Delegation::parse(fields)?.map(Box::new);
+        if delegation.is_some() && version.is_before(FIRST_VERSION_WITH_DELEGATION) {
+            return Err(InvalidSasError { field: "sv" });
         }
         let table = TableName::new(fields.require("tn")?);
         let policy = fields.get("si")?;
@@ -98,6 +106,7 @@ impl TableSas {
                 first: bound(fields, "spk", "srk")?,
                 last: bound(fields, "epk", "erk")?,
             },
+            delegation,
         })
     }
 
@@ -123,7 +132,11 @@ impl TableSas {
             "/table"
         };
         let resource = format!("{service}/{account}/{}", self.table.to_lowercase());
-        let mut lines = vec![permissions, start, expiry, &resource, policy];
+        let mut lines = vec![permissions, start, expiry, &resource];
+        match &self.delegation {
+            Some(delegation) => lines.extend(delegation.signed_values()),
+            None => lines.push(policy),
+        }
         if !self.version.is_before(FIRST_VERSION_WITH_ADDRESSES) {
             lines.extend([addresses, protocol]);
         }
@@ -135,7 +148,18 @@ impl TableSas {
     }
 
     /// In the order in which they stand in a URL.
-    pub(super) fn fields(&self) -> [(&'static str, Option<&str>); 12] {
+    pub(super) fn url_fields(&self) -> Vec<(&'static str, Option<&str>)> {
+        let mut fields = self.fields().to_vec();
+        if let Some(delegation) = &self.delegation {
+            let policy = fields.iter().position(|(name, _)| *name == "si");
+            let policy = policy.unwrap_or(fields.len());
+            fields.splice(policy..policy, delegation.fields());
+        }
+        fields
+    }
+
+    /// Without those of a delegation, which stand where the policy does.
+    fn fields(&self) -> [(&'static str, Option<&str>); 12] {
         let (first, last) = (self.keys.first.as_ref(), self.keys.last.as_ref());
         [
             ("sv", Some(self.version.as_str())),

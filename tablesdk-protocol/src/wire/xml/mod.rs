@@ -1,5 +1,5 @@
-//! The few bodies that are XML: stored access policies, service properties, statistics and the
-//! metadata document.
+//! The few bodies that are XML: stored access policies, service properties, statistics, user
+//! delegation keys and the metadata document.
 //!
 //! serde derives how a document is read and written. Before that, `plain.rs` bounds its size and
 //! depth and refuses document types and entities. A document is valid as a whole or refused: it has
@@ -11,11 +11,15 @@ mod plain;
 mod service_properties;
 mod service_stats;
 mod signed_identifiers;
+mod user_delegation_key;
 
 pub use metadata::write_metadata;
 pub use service_properties::{read_service_properties, write_service_properties};
 pub use service_stats::{read_service_stats, write_service_stats};
 pub use signed_identifiers::{read_signed_identifiers, write_signed_identifiers};
+pub use user_delegation_key::{
+    read_key_info, read_user_delegation_key, write_key_info, write_user_delegation_key,
+};
 
 pub(super) use plain::plain;
 

@@ -12,6 +12,7 @@ use tablesdk_protocol::header::X_HTTP_METHOD;
 use tablesdk_protocol::operation::{Operation, QueryOptions, batch, get_entity, update_entity};
 use tablesdk_protocol::{EntityKey, ErrorCode, ResourcePath, ServiceError, TableName};
 
+use super::delegation::TokenUser;
 use super::{Principal, TokenAction};
 use crate::flavor::Flavor;
 
@@ -184,8 +185,9 @@ impl Principal {
         operation: &Operation,
     ) -> Result<(), ServiceError> {
         match operation {
-            // Each of its operations is authorized where it is carried out.
-            Operation::Batch(_) => Ok(()),
+            // Each operation of a batch, and the issue of a key, is authorized where it is carried
+            // out.
+            Operation::Batch(_) | Operation::GetUserDelegationKey(_) => Ok(()),
             Operation::CreateTable(_) => self.require(&CREATE_TABLE, None),
             Operation::DeleteEntity(request) => {
                 self.authorize(&Write::delete(&request.table, &request.key))
@@ -248,6 +250,14 @@ impl Principal {
                 self.authorize(&Write::update(flavor, table, key, is_conditional))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// The user that its token names.
+    pub(super) const fn token_user(&self) -> Option<TokenUser> {
+        match self {
+            Self::Token(grant) => grant.user(),
+            Self::Account | Self::AccountSas(_) | Self::TableSas(_) => None,
         }
     }
 

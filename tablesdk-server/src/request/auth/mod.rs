@@ -7,6 +7,7 @@
 //! <https://learn.microsoft.com/rest/api/storageservices/authorize-requests-to-azure-storage>.
 
 mod authorize;
+mod delegation;
 mod policy;
 mod sas;
 mod shared_key;
@@ -14,8 +15,8 @@ mod token;
 
 use std::sync::Arc;
 
-use http::header;
 use http::request::Parts;
+use http::{HeaderValue, header};
 use tablesdk_protocol::auth::sas::{AccountSas, Permissions, SasKeyRange, SignedSas};
 use tablesdk_protocol::auth::{Scheme, SharedKey};
 use tablesdk_protocol::operation::QueryOptions;
@@ -63,9 +64,23 @@ pub(crate) fn authenticate(
 ) -> Result<Principal, ServiceError> {
     let query = head.uri.query().unwrap_or_default();
     let has_sas = SignedSas::is_in(query);
-    if !head.headers.contains_key(header::AUTHORIZATION) {
+    let authorization = head.headers.get(header::AUTHORIZATION);
+    let is_bearer = authorization.is_some_and(is_bearer);
+    let user = || {
+        if !is_bearer {
+            return Ok(None);
+        }
+        let principal = authenticate_header(keys, tokens, context, head, options)?;
+        Ok(principal.token_user())
+    };
+    // SERVICE: unsure. A user delegation SAS and a token belong together: the signature decides.
+    let has_delegation = context.flavor.has_user_delegation() && SignedSas::is_delegated_in(query);
+    if has_sas && is_bearer && has_delegation {
+        return sas::authenticate(keys, context, query, policies, user);
+    }
+    if authorization.is_none() {
         if has_sas {
-            return sas::authenticate(keys, context, query, policies);
+            return sas::authenticate(keys, context, query, policies, user);
         }
         return Err(refuse_anonymous(context));
     }
@@ -73,7 +88,7 @@ pub(crate) fn authenticate(
     // Where the header is not valid, the usual emulator takes a SAS that is.
     authenticate_header(keys, tokens, context, head, options).or_else(|error| {
         if has_sas {
-            sas::authenticate(keys, context, query, policies).map_err(|_| error)
+            sas::authenticate(keys, context, query, policies, || Ok(None)).map_err(|_| error)
         } else {
             Err(error)
         }
@@ -113,6 +128,12 @@ fn authenticate_header(
         .ok_or_else(malformed)?;
     shared_key::verify(keys, scheme, account, signature, context, head)?;
     Ok(Principal::Account)
+}
+
+/// Returns true if the header `Authorization` has the scheme of tokens.
+fn is_bearer(credential: &HeaderValue) -> bool {
+    let scheme = credential.as_bytes().split(|byte| *byte == b' ').next();
+    scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"Bearer"))
 }
 
 /// The kind of credential of a request, valid or not, for the request log.

@@ -9,25 +9,39 @@ use std::sync::Arc;
 
 use tablesdk_protocol::auth::SharedKey;
 use tablesdk_protocol::auth::sas::{
-    Sas, SasAddresses, SasKeyRange, SasProtocol, SasTime, Services, SignedSas,
+    Permissions, Sas, SasAddresses, SasKeyRange, SasProtocol, SasTime, Services, SignedSas,
 };
 use tablesdk_protocol::{ErrorCode, ServiceError, SignedIdentifier, TableName, Timestamp};
 
+use super::delegation::{self, TokenUser};
 use super::{Principal, TableGrant, policy};
 use crate::request::context::Context;
 
-/// Verifies the signature in the query string. The order of the checks is the service's.
+/// Verifies the signature in the query string. `user` is the one that the token of the request
+/// names.
+///
+/// The order of the checks is the service's.
 pub(super) fn authenticate(
     keys: &[SharedKey],
     context: &Context,
     query: &str,
     policies: impl FnOnce(&TableName) -> Result<Option<Arc<[SignedIdentifier]>>, ServiceError>,
+    user: impl FnOnce() -> Result<Option<TokenUser>, ServiceError>,
 ) -> Result<Principal, ServiceError> {
     let failed = || ServiceError::from(ErrorCode::AuthenticationFailed);
     let sas = SignedSas::parse(query).map_err(|_| failed())?;
-    if !sas.is_signed_by(keys) {
-        return Err(failed());
-    }
+    let delegation = match sas.sas() {
+        Sas::Table(sas) => sas.delegation.as_deref(),
+        Sas::Account(_) => None,
+    };
+    let of_signer = match delegation {
+        // SERVICE: the other flavors do not know these fields, so that the signature is not one of
+        // the account.
+        Some(_) if !context.flavor.has_user_delegation() => None,
+        Some(delegation) => delegation::signer(keys, &sas, delegation),
+        None => sas.is_signed_by(keys).then(Permissions::all),
+    };
+    let of_signer = of_signer.ok_or_else(failed)?;
     match sas.into_sas() {
         Sas::Account(sas) => {
             let start = sas.start.as_ref().map(SasTime::at);
@@ -51,9 +65,20 @@ pub(super) fn authenticate(
             let terms = policy::terms(&sas, &stored).ok_or_else(failed)?;
             let period = (terms.start, terms.expiry);
             check(context, period, sas.addresses.as_ref(), sas.protocol)?;
+            if let Some(delegation) = &sas.delegation {
+                let (start, expiry) = (delegation.start.at(), delegation.expiry.at());
+                check(context, (Some(start), expiry), None, None)?;
+                let is_permitted = match delegation.user_id {
+                    Some(_) => user()?.is_some_and(|user| user.may_use(delegation)),
+                    None => true,
+                };
+                if !is_permitted {
+                    return Err(failed());
+                }
+            }
             Ok(Principal::TableSas(Box::new(TableGrant {
                 table: sas.table,
-                permissions: terms.permissions,
+                permissions: delegation::common(terms.permissions, of_signer),
                 keys: if context.flavor.checks_sas_keys() {
                     sas.keys
                 } else {

@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use tablesdk_protocol::operation::QueryOptions;
-use tablesdk_protocol::{ErrorCode, ServiceError};
+use tablesdk_protocol::{ErrorCode, Guid, ServiceError};
 
+use super::delegation::TokenUser;
 use super::knows_challenge;
 use crate::request::context::Context;
 
@@ -80,6 +81,9 @@ pub enum TokenAction {
     DeleteEntities,
     /// Delete tables.
     DeleteTables,
+    /// Get a user delegation key, which signs with the permissions of the token on entities. The
+    /// token must name a [user](TokenGrant::of_user).
+    GetUserDelegationKey,
     /// Read and query entities.
     ReadEntities,
     /// Read the properties and the statistics of the service.
@@ -93,11 +97,12 @@ pub enum TokenAction {
 }
 
 impl TokenAction {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::AddEntities,
         Self::CreateTables,
         Self::DeleteEntities,
         Self::DeleteTables,
+        Self::GetUserDelegationKey,
         Self::ReadEntities,
         Self::ReadService,
         Self::ReadTables,
@@ -110,7 +115,7 @@ impl TokenAction {
     }
 }
 
-/// The set of actions that a token grants.
+/// The set of actions that a token grants, and the user that it names.
 ///
 /// ```
 /// use tablesdk_server::{TokenAction, TokenGrant};
@@ -120,7 +125,10 @@ impl TokenAction {
 /// assert!(!reader.allows(TokenAction::AddEntities));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct TokenGrant(u16);
+pub struct TokenGrant {
+    actions: u16,
+    user: Option<TokenUser>,
+}
 
 impl TokenGrant {
     /// All actions.
@@ -131,18 +139,48 @@ impl TokenGrant {
 
     /// No actions.
     pub const fn none() -> Self {
-        Self(0)
+        Self {
+            actions: 0,
+            user: None,
+        }
     }
 
     /// Returns the grant with an action added.
     #[must_use]
     pub const fn with(self, action: TokenAction) -> Self {
-        Self(self.0 | action.bit())
+        let actions = self.actions | action.bit();
+        Self { actions, ..self }
+    }
+
+    /// Returns the grant for a user: the claims `tid` and `oid` of the token. Only a token that
+    /// names its user gets a user delegation key, and may use a signature for one user.
+    ///
+    /// ```
+    /// use tablesdk_server::TokenGrant;
+    ///
+    /// let (tenant_id, object_id) = (
+    ///     "72f988bf-86f1-41af-91ab-2d7cd011db47".parse()?,
+    ///     "c9da6455-213d-42c9-9a79-3e9149a57833".parse()?,
+    /// );
+    /// let grant = TokenGrant::all().of_user(tenant_id, object_id);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn of_user(self, tenant_id: Guid, object_id: Guid) -> Self {
+        let user = Some(TokenUser {
+            tenant_id,
+            object_id,
+        });
+        Self { user, ..self }
+    }
+
+    pub(super) const fn user(self) -> Option<TokenUser> {
+        self.user
     }
 
     /// Returns true if the grant contains an action.
     pub const fn allows(self, action: TokenAction) -> bool {
-        self.0 & action.bit() != 0
+        self.actions & action.bit() != 0
     }
 }
 

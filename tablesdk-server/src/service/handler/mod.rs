@@ -18,6 +18,7 @@ mod service_properties;
 mod service_stats;
 mod table_acl;
 mod update_entity;
+mod user_delegation_key;
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -85,6 +86,9 @@ async fn handle_large(
         Operation::GetServiceStats(_) => service_stats::handle(context),
         Operation::GetTable(request) => get_table::handle(engine, context, request).await,
         Operation::GetTableAcl(request) => table_acl::get(engine, context, request).await,
+        Operation::GetUserDelegationKey(request) => {
+            user_delegation_key::handle(context, principal, request)
+        }
         Operation::Misplaced(table, error) => {
             engine.require_table(context.account(), table).await?;
             Err(error.clone().into())
@@ -288,6 +292,7 @@ pub(super) const fn is_read(operation: &Operation) -> bool {
             | Operation::GetServiceStats(_)
             | Operation::GetTable(_)
             | Operation::GetTableAcl(_)
+            | Operation::GetUserDelegationKey(_)
             | Operation::Misplaced(..)
             | Operation::QueryEntities(_)
             | Operation::QueryTables(_)

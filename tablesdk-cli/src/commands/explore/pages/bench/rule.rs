@@ -57,7 +57,7 @@ pub(super) fn operations(selected: &str) -> Markup {
 }
 
 /// The names of the operations, as the service logs them, and `Batch`.
-const OPERATIONS: [&str; 19] = [
+const OPERATIONS: [&str; 20] = [
     "Batch",
     "CreateTable",
     "DeleteEntity",
@@ -66,6 +66,7 @@ const OPERATIONS: [&str; 19] = [
     "GetTableAcl",
     "GetTableServiceProperties",
     "GetTableServiceStats",
+    "GetUserDelegationKey",
     "InsertEntity",
     "InsertOrMergeEntity",
     "InsertOrReplaceEntity",
