@@ -147,7 +147,7 @@ async fn run(arguments: Arguments) -> ExitCode {
             Commands::Export(export) => output.summary(export.run().await),
             Commands::Import(import) => output.summary(import.run().await),
             Commands::Copy(copy) => output.summary(copy.run().await),
-            Commands::Sas(sas) => shown(sas.run(&output)),
+            Commands::Sas(sas) => shown(sas.run(&output).await),
             #[cfg(feature = "explore")]
             Commands::Explore(explore) => match explore.run(&output).await {
                 Ok(()) => ExitCode::from(INTERRUPTED),

@@ -100,6 +100,11 @@ impl Account {
         self.builder_by_parts(variable)
     }
 
+    /// Returns true if the client will have tokens of Microsoft Entra ID.
+    pub(crate) const fn has_tokens(&self) -> bool {
+        self.auth.is_some()
+    }
+
     /// Says which options exclude each other, and why.
     fn check(&self) -> Result<(), AnyError> {
         let whole = [

@@ -1,5 +1,5 @@
 //! `tables sas`: a shared access signature for a table or an account. The account's key signs it;
-//! nothing is sent.
+//! nothing is sent. With tokens, a user delegation key signs, which the service gives.
 
 use std::io::{self, Write as _};
 use std::net::IpAddr;
@@ -21,7 +21,8 @@ use crate::output::{Output, note};
 /// Sign a shared access signature
 ///
 /// It is for the entities of a table, or without TABLE for the account. A key of the account
-/// signs it: it ends when it expires, or when the key is replaced.
+/// signs it: it ends when it expires, or when the key is replaced. With --auth, a user
+/// delegation key signs it, for a table and at most seven days.
 ///
 ///   tables sas Employees --permissions r --for 7d
 ///   tables sas Employees --permissions raud --partition Sales --for 12h --url
@@ -132,9 +133,9 @@ struct Keys {
 }
 
 impl Sas {
-    pub(crate) fn run(self, output: &Output) -> Result<(), AnyError> {
+    pub(crate) async fn run(self, output: &Output) -> Result<(), AnyError> {
         let url = self.url;
-        let signed = self.sign()?;
+        let signed = self.sign().await?;
         let (address, token) = (signed.expose(), signed.sas().expose());
         let mut out = io::stdout().lock();
         match output.is_json() {
@@ -145,7 +146,8 @@ impl Sas {
         Ok(())
     }
 
-    fn sign(self) -> Result<SasUrl, AnyError> {
+    async fn sign(self) -> Result<SasUrl, AnyError> {
+        let has_tokens = self.account.has_tokens();
         let service = self.account.connect()?;
         if self.terms.https_only && !service.endpoint().is_https() {
             note(&format!(
@@ -158,10 +160,17 @@ impl Sas {
                 let builder = self
                     .grant
                     .on_table(service.table(table).sas(), &self.terms)?;
-                self.keys.limit(with_terms!(builder, self.terms))?.sign()
+                let builder = self.keys.limit(with_terms!(builder, self.terms))?;
+                if has_tokens {
+                    return Ok(builder.delegate().await?);
+                }
+                builder.sign()
             }
             None if self.grant.policy.is_some() || self.keys.is_limited() => {
                 return Err(usage("a policy and keys are those of a table: name it"));
+            }
+            None if has_tokens => {
+                return Err(usage("a user delegation key signs for a table: name it"));
             }
             None => {
                 let builder = self.grant.on_account(service.sas())?;
@@ -169,7 +178,7 @@ impl Sas {
             }
         };
         signed.map_err(|error| match error.kind() {
-            ErrorKind::Configuration => usage("a shared access signature is signed with a key of the account: use --account-key, or a connection string that has an AccountKey"),
+            ErrorKind::Configuration => usage("a shared access signature is signed with a key of the account: use --account-key, a connection string that has an AccountKey, or --auth"),
             _ => error.into(),
         })
     }

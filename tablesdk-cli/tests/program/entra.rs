@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use tablesdk_server::{TableServer, TlsIdentity, TokenGrant, TokenRefusal};
+use tablesdk_server::{Guid, TableServer, TlsIdentity, TokenGrant, TokenRefusal};
 use tempfile::TempDir;
 use tokio::io::{
     AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufStream,
@@ -38,7 +38,7 @@ impl World {
         let key = identity.signing_key.serialize_pem();
         let tls = TlsIdentity::from_pem(certificate.as_bytes(), key.as_bytes()).unwrap();
         let verifier = |_: &str, token: &str| match token {
-            TOKEN => Ok(TokenGrant::all()),
+            TOKEN => Ok(TokenGrant::all().of_user(Guid::default(), Guid::default())),
             _ => Err(TokenRefusal::Invalid),
         };
         let builder = TableServer::builder().tls(tls).token_verifier(verifier);
@@ -139,6 +139,62 @@ async fn issuer(tls: Option<TlsAcceptor>, body: String) -> (String, UnboundedRec
         }
     });
     (address, requests)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_delegation_key_signs_where_there_is_no_key_of_the_account() {
+    let world = World::new().await;
+    let token =
+        format!(r#"{{"accessToken":"{TOKEN}","expires_on":4102444800,"tokenType":"Bearer"}}"#);
+    world.azure_cli(&format!("echo '{token}'"));
+    let sas = async |words: &[&str]| {
+        let own = [
+            "--table-endpoint",
+            world.server.endpoint(),
+            "--auth",
+            "azure-cli",
+        ];
+        world.run(&[&["sas"], words, &own].concat(), &[]).await
+    };
+    let terms = ["--permissions", "raud", "--for", "1h"];
+    let (code, out, errors) = sas(&[&["People"][..], &terms].concat()).await;
+    assert_eq!((code, &*errors), (0, ""));
+    for part in ["tn=People&sp=raud&", "&skoid=00000000-", "&sks=t&", "&sig="] {
+        assert!(out.contains(part), "{part} in {out}");
+    }
+    // The table is missing, which the service says to those that it lets in.
+    let words = [
+        "query",
+        "People",
+        "--scan",
+        "--table-endpoint",
+        world.server.endpoint(),
+        "--sas-token",
+        out.trim(),
+    ];
+    let (code, _, errors) = world.run(&words, &[]).await;
+    assert!(
+        code == 1 && errors.contains("TableNotFound"),
+        "{code} {errors}"
+    );
+
+    for (words, problem) in [
+        (
+            &["People", "--permissions", "r", "--for", "8d"][..],
+            "seven days",
+        ),
+        (&["People", "--policy", "readers"], "stored access policy"),
+        (
+            &["--permissions", "r", "--resource-types", "o", "--for", "1h"],
+            "name it",
+        ),
+    ] {
+        let (code, out, errors) = sas(words).await;
+        assert!(
+            code != 0 && out.is_empty() && errors.contains(problem),
+            "{words:?}: {errors}"
+        );
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

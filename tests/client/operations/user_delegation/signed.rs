@@ -1,5 +1,5 @@
-//! What is signed: each parameter of a signature, against the server, and the vectors of a program
-//! in Python.
+//! Signatures: each of their parameters, against the server, and the vectors of a program in
+//! Python.
 
 use std::net::{IpAddr, Ipv4Addr};
 
