@@ -365,7 +365,10 @@ async fn the_page_of_a_table_shows_its_ranges() {
     let page = bench.page.text("/t/Others/schema").await;
     assert!(!page.contains("ranges of partitions"), "{page}");
     partitions.merge_at("M<b>").unwrap();
-    bench.server.clock().advance(std::time::Duration::from_secs(5));
+    bench
+        .server
+        .clock()
+        .advance(std::time::Duration::from_secs(5));
     let page = bench.page.text("/t/People/schema").await;
     assert!(page.contains("1 range of partitions"), "{page}");
 }

@@ -348,6 +348,7 @@ pub(crate) struct RuleInForce {
 /// A throttle.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[expect(clippy::struct_field_names, reason = "the names of the JSON")]
 pub(crate) struct ThrottleForm {
     #[serde(
         default,

@@ -23,10 +23,11 @@ impl Place {
     pub(super) fn of(info: &RequestInfo, operation: &Operation) -> Option<Self> {
         let partition_key = match (&info.partition_key, operation) {
             (Some(partition_key), _) => partition_key.clone(),
-            (None, Operation::QueryEntities(request))
-            | (None, Operation::Batch(Received::Query(Ok(Query::Entities(request))))) => {
-                start_of(request)
-            }
+            (
+                None,
+                Operation::QueryEntities(request)
+                | Operation::Batch(Received::Query(Ok(Query::Entities(request)))),
+            ) => start_of(request),
             _ => return None,
         };
         Some(Self {

@@ -27,6 +27,10 @@ use crate::flavor::Flavor;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a throttle does nothing until it is passed to `Faults::throttle`"]
+#[expect(
+    clippy::struct_field_names,
+    reason = "the names of the methods that set them"
+)]
 pub struct Throttle {
     pub(super) per_partition: Option<u32>,
     pub(super) per_account: Option<u32>,

@@ -272,7 +272,7 @@ async fn a_change_of_any_part_is_one_error() {
     for name in ["Secret1", "Secret2", NAMES] {
         changed.extend([
             with(name, &last),
-            with(name, &|bytes| bytes.clear()),
+            with(name, &Vec::clear),
             with(name, &|bytes| bytes.truncate(bytes.len() - 1)),
             with(name, &|bytes| bytes.truncate(bytes.len() - 16)),
             with(name, &|bytes| bytes.insert(0, 0)),
@@ -406,7 +406,7 @@ async fn a_merge_into_an_old_entity_is_refused() {
         .unwrap();
     let note = || async { table.get(key()).await.unwrap().unwrap() };
     let mut tracked = table.get(key()).tracked().await.unwrap().unwrap();
-    tracked.plain = "other".to_owned();
+    "other".clone_into(&mut tracked.plain);
     let refused = [
         table.patch(key()).set(|n| n.secret1, "x").await.map(drop),
         table.patch(key()).set(|n| n.plain, "x").await.map(drop),
@@ -425,7 +425,7 @@ async fn a_merge_into_an_old_entity_is_refused() {
         table
             .transaction(GROUP, async |tx| {
                 let mut note = tx.get(key()).await?.ok_or("no note")?;
-                note.plain = "x".to_owned();
+                "x".clone_into(&mut note.plain);
                 tx.merge(note);
                 Ok(())
             })
@@ -474,7 +474,7 @@ async fn a_merge_into_an_old_entity_is_refused() {
     table.upsert_merge(&Note::new("2")).await.unwrap();
     // A replace is not refused.
     let modified = table.modify(key(), |note| {
-        note.plain = "other".to_owned();
+        "other".clone_into(&mut note.plain);
         Ok(())
     });
     let modified = modified.await.unwrap().into_inner();
