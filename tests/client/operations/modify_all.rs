@@ -90,7 +90,7 @@ on_both_transports! {
         let change = |found: &mut Counter| match found.id.as_str() {
             "0000" => Err("not this one".into()),
             "0001" => {
-                found.id = "other".to_owned();
+                "other".clone_into(&mut found.id);
                 Ok(())
             }
             "0002" => add(found),

@@ -311,6 +311,7 @@ pub(super) struct Rule {
 }
 
 /// Entities per second; `None` without a limit.
+#[expect(clippy::struct_field_names, reason = "the names of the kit")]
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Throttle {

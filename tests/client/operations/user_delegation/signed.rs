@@ -105,9 +105,10 @@ async fn every_parameter_is_signed() {
                 && !what.contains("doubled")
                 && what != "changed"
                 && what != "emptied";
-            let code = match is_unsigned {
-                true => "AuthorizationPermissionMismatch",
-                false => "AuthenticationFailed",
+            let code = if is_unsigned {
+                "AuthorizationPermissionMismatch"
+            } else {
+                "AuthenticationFailed"
             };
             assert_eq!(
                 (response.status, response.code()),
