@@ -1,8 +1,9 @@
 //! [`Cost`]: recorded requests as an account would bill them. Knows no price.
 //!
-//! The facts are those of Microsoft's pages, as of 2026: "Storage Analytics logged operations and
-//! status messages" says which results are billed, "Azure Table storage pricing" that any operation
-//! is a transaction, and the bill of an account has a meter for each class of operations.
+//! Microsoft's page "Storage Analytics logged operations and status messages" says which results
+//! are billed.
+// SERVICE: that any request is one transaction, and the classes, are what bills and the storage
+// team have shown. No page lists the operations of each class.
 
 use std::fmt;
 use std::iter::Sum;

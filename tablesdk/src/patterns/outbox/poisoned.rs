@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::entry::{ATTEMPTS, ERROR, Entry, Kind, MESSAGE, POINTER, StepState, send};
+use super::entry::{ACCOUNT, ATTEMPTS, ERROR, Entry, Kind, MESSAGE, POINTER, StepState, send};
 use super::head::{Head, pointer_key, write_pointer};
 use super::pointers::read_pointers;
 use super::view::read_dead;
@@ -141,13 +141,14 @@ impl fmt::Display for PoisonedStep {
         write!(f, "step {number} of the partition {partition:?} ({kind}")?;
         match (entry.kind(), entry.target()) {
             (Kind::Message, _) => write!(f, " {:?}", entry.text(MESSAGE).unwrap_or_default())?,
-            (_, Some((table, key))) => write!(
-                f,
-                " in {:?} ({:?}, {:?})",
-                table.as_str(),
-                key.partition_key().as_str(),
-                key.row_key().as_str()
-            )?,
+            (_, Some((table, key))) => {
+                write!(f, " in {:?}", table.as_str())?;
+                if let Some(account) = entry.text(ACCOUNT) {
+                    write!(f, " at {account}")?;
+                }
+                let (partition_key, row_key) = (key.partition_key(), key.row_key());
+                write!(f, " ({:?}, {:?})", partition_key.as_str(), row_key.as_str())?;
+            }
             (_, None) => {}
         }
         match entry.attempts() {
