@@ -1022,7 +1022,7 @@ async fn a_form_without_end_is_refused() {
     let page = Page::open(&[], &account).await;
     for route in form_routes() {
         let lines = page.form_lines();
-        let big = page.form(&[("value", &"a".repeat(5 << 20))]);
+        let big = page.form(&[("value", &"a".repeat(17 << 20))]);
         let response = page
             .try_send(page.post_of(&route, &lines, &big).as_bytes())
             .await;

@@ -103,8 +103,8 @@ impl Cost {
 
 /// Returns true if the result of a request is one that is billed.
 fn is_billed(request: &RecordedRequest) -> bool {
-    // SERVICE: of a timeout, the client's fault is billed, and the service's is not. The kit has only
-    // the latter. Without a status, nothing was carried out.
+    // SERVICE: of a timeout, the client's fault is billed, and the service's is not. The kit has
+    // only the latter. Without a status, nothing was carried out.
     !matches!(request.status, None | Some(500 | 503))
 }
 

@@ -1,4 +1,5 @@
-//! The accounts whose entities steps change: that of the outbox, and those that a program has named.
+//! The accounts whose entities steps change: that of the outbox, and those that a program has
+//! named.
 //!
 //! The entry of a step names its account by the endpoint, and never has a credential.
 
@@ -43,8 +44,8 @@ pub(super) fn other_than(own: &Endpoint, target: PipelineHandle) -> Option<Pipel
 }
 
 impl Outbox {
-    /// Also applies steps whose tables are in this account. Without it, such a step waits, and so do
-    /// those behind it in its partition: the worker logs a warning, and counts no attempt.
+    /// Also applies steps whose tables are in this account. Without it, such a step waits, and so
+    /// do those behind it in its partition: the worker logs a warning, and counts no attempt.
     ///
     /// ```
     #[doc = include_str!("../../docs/employees.md")]

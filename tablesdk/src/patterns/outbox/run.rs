@@ -28,9 +28,9 @@ impl Outbox {
     ///   before, up to 30 seconds, while there is nothing to do. Each pause is shortened by up to
     ///   half at random, so that workers that start together do not stay together.
     /// * After an error of the service it waits in the same way, up to a minute, and goes on.
-    /// * After `shutdown`, it finishes the step that it has begun, and begins no other one. A handler
-    ///   is not interrupted, and needs a time limit of its own. If the future is dropped instead,
-    ///   another worker begins the step again.
+    /// * After `shutdown`, it finishes the step that it has begun, and begins no other one. A
+    ///   handler is not interrupted, and needs a time limit of its own. If the future is dropped
+    ///   instead, another worker begins the step again.
     ///
     /// ```
     #[doc = include_str!("../../docs/employees.md")]

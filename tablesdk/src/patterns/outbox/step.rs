@@ -23,8 +23,8 @@ use crate::error::Error;
 use crate::patterns::encryption::check_not_resolved;
 use crate::pipeline::{PipelineHandle, Table};
 
-/// A step that follows a transaction: a change of an entity in any partition, table or account, or a
-/// message. See [`Batch::step`](crate::action::Batch::step) and [the
+/// A step that follows a transaction: a change of an entity in any partition, table or account, or
+/// a message. See [`Batch::step`](crate::action::Batch::step) and [the
 /// guide](crate::guide::outbox).
 ///
 /// There is no insert: a step may be tried several times, and an insert that fails could be its own
@@ -64,8 +64,8 @@ impl Step {
     }
 
     /// Creates the table of the entity if it does not exist when the step is applied, such as that
-    /// of a new period of a [`RollingTable`](crate::rolling::RollingTable). Otherwise such a step is
-    /// [set aside](crate::outbox::Outbox::poisoned).
+    /// of a new period of a [`RollingTable`](crate::rolling::RollingTable). Otherwise such a step
+    /// is [set aside](crate::outbox::Outbox::poisoned).
     ///
     /// ```
     #[doc = include_str!("../../docs/employees.md")]
@@ -85,8 +85,8 @@ impl Step {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input) of the transaction, for a delete step and for a
-    /// message.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) of the transaction, for a delete step and for
+    /// a message.
     pub fn create_table(mut self) -> Self {
         self.prepared = self.prepared.and_then(|mut prepared| {
             if !matches!(prepared.kind, Kind::Merge | Kind::Replace) {

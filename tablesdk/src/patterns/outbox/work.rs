@@ -193,8 +193,8 @@ impl<'w> Worker<'w> {
         Ok(true)
     }
 
-    /// Returns true if the rest of the log is left to others: a worker is to stop, or a writer, which
-    /// does not pay for the steps that others have left, has applied its own.
+    /// Returns true if the rest of the log is left to others: a worker is to stop, or a writer,
+    /// which does not pay for the steps that others have left, has applied its own.
     fn leaves(&self, view: &View, applied: usize) -> bool {
         let pointer = match self.role {
             Role::Worker(options) => return options.is_stopping.load(Ordering::Relaxed),
