@@ -16,7 +16,9 @@ use super::{Op, RecordedRequest, RecordedRequests};
 ///
 /// Each request is one transaction: a batch with 100 changes, a page of a query, and a request that
 /// is refused, for example with 404, 409 or 412. A request that fails by the service's fault (500,
-/// 503) is not billed, and one that is not authenticated is not. The guide [What does it
+/// 503) is not billed, and one that is not authenticated is not. A fault that is
+/// [applied](super::Fault::applied) before an error is recorded twice: as what was carried out, and
+/// as what was returned. The guide [What does it
 /// cost](https://docs.rs/tablesdk/latest/tablesdk/guide/costs/) computes a bill.
 ///
 /// `Display` writes one line for each quantity.

@@ -235,11 +235,11 @@ impl Faults {
         self.change(|state| change(state.partitions.map(table)))
     }
 
-    /// Lets the partition map of a new table begin again.
-    pub(super) fn table_created(&self, request: &RequestInfo) {
+    /// Lets the partition map of a deleted table begin again.
+    pub(super) fn table_deleted(&self, request: &RequestInfo) {
         if let Some(table) = &request.table {
             let table = table_of(&request.account, table);
-            self.change(|state| state.partitions.table_created(&table));
+            self.change(|state| state.partitions.table_deleted(&table));
         }
     }
 

@@ -221,9 +221,10 @@ impl Observed {
     pub(crate) fn responded(mut self, response: &mut Response<Bytes>, now: Timestamp) {
         let returned = self.counts.all_returned();
         if self.kit.faults.is_active() {
-            let is_success = response.status().is_success();
-            if self.info.op == Some(Op::CreateTable) && is_success {
-                self.kit.faults.table_created(&self.info);
+            // Of a connection that is reset, the response is an empty one.
+            let is_success = self.has_response && response.status().is_success();
+            if self.info.op == Some(Op::DeleteTable) && is_success {
+                self.kit.faults.table_deleted(&self.info);
             }
             let place = self.place.as_ref();
             self.kit.faults.returned(&self.info, place, returned, now);

@@ -88,7 +88,8 @@ impl LintKind {
                  `L`. `PartitionKey`, `RowKey` and `Timestamp` are no conditions by themselves."
             }
             Self::ContradictoryFilter => {
-                "The bounds of a property exclude each other. Strings are in the order of their characters, in which '10' is before '9':                  pad numbers in keys with zeros, and see that the lower bound is the smaller one."
+                "The bounds of a property exclude each other. Strings are in the order of their characters, in which '10' is before '9': \
+                 pad numbers in keys with zeros, and see that the lower bound is the smaller one."
             }
             Self::OverWideRead => {
                 "Put the property of the condition into the row key (compound key pattern), or keep a copy of each entity under a row \
@@ -103,7 +104,8 @@ impl LintKind {
                  partition keys, for instance by a hash of the row key: `Shard` of the Rust client, read with `merged`."
             }
             Self::Contention => {
-                "Each refused write is read and sent again. Spread what is counted over several entities (`Counter` of the Rust client),                  keep what changes often in an entity of its own, make transactions smaller, or let one client at a time write (a lease)."
+                "Each refused write is read and sent again. Spread what is counted over several entities (`Counter` of the Rust client), \
+                 keep what changes often in an entity of its own, make transactions smaller, or let one client at a time write (a lease)."
             }
             Self::PrependAppend => {
                 "All writes meet at the end of a range, on one server. Begin the partition key with something that varies, such as a \

@@ -39,8 +39,8 @@ impl PartitionMaps {
         self.0.entry(table.clone()).or_default()
     }
 
-    /// The table is a new one: its map begins again.
-    pub(super) fn table_created(&mut self, table: &(String, String)) {
+    /// The table was deleted: its map begins again.
+    pub(super) fn table_deleted(&mut self, table: &(String, String)) {
         if let Some(map) = self.0.get_mut(table) {
             *map = PartitionMap::default();
         }

@@ -24,7 +24,8 @@ use crate::flavor::Flavor;
 ///   load that exceeds the rate for a minute splits the range and moves its upper half.
 ///
 /// A partition is never divided. A table that is deleted and created again has one range again;
-/// [`TableServer::reset`](crate::TableServer::reset) removes all maps.
+/// [`TableServer::reset`](crate::TableServer::reset) removes all maps. A request that gets a fault
+/// of a [rule](super::FaultRule) meets no move, and is not counted.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]

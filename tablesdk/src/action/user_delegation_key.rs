@@ -55,7 +55,11 @@ action!(impl[] GetUserDelegationKey, pipeline => UserDelegationKey);
 impl TableSasBuilder {
     /// Signs it with a user delegation key of the client, whose credential is an
     /// [`EntraId`](crate::EntraId). The client keeps the key for all signatures: the first one
-    /// sends a request, and then one in six days does, however many callers wait for it.
+    /// sends a request, and then one in six days does, however many callers wait for it. Each
+    /// signature that is valid for longer sends one.
+    ///
+    /// The client does not learn that the account has revoked its keys, or that a role has changed:
+    /// [`update_credential`](crate::TableServiceClient::update_credential) makes it get a new key.
     ///
     /// ```no_run
     /// # async fn sign(table: tablesdk::TableClient) -> Result<(), tablesdk::Error> {
@@ -88,10 +92,11 @@ impl TableSasBuilder {
 
 /// The key that the credential of the client keeps, if it is valid until then; or a new one.
 async fn kept(pipeline: PipelineHandle, until: Timestamp) -> Result<UserDelegationKey, Error> {
-    let now = pipeline.service_now();
-    if until > now.saturating_add(LIFETIME_MAX) {
+    // By the clock that made `until`: that of the service may be a second behind.
+    if until > pipeline.now().saturating_add(LIFETIME_MAX) {
         return Err(refused(OPERATION, InvalidLifetime));
     }
+    let now = pipeline.service_now();
     let get = || {
         let expiry = until.max(now.saturating_add(KEPT));
         let got = get(pipeline.clone(), expiry, None);

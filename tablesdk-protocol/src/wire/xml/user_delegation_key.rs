@@ -18,8 +18,9 @@ struct KeyInfo {
     delegated_user_tid: Option<String>,
 }
 
+// SERVICE: never recorded, so a response may have more elements.
 #[derive(Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+#[serde(rename_all = "PascalCase")]
 struct Key {
     signed_oid: String,
     signed_tid: String,

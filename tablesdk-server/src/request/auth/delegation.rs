@@ -88,26 +88,25 @@ impl Principal {
 /// The permissions of the user who got the key that made a signature. `None` if no such key made
 /// it.
 // SERVICE: the service looks up the roles of the user at each request. Here they are those of the
-// token that got the key, and part of its value: each set of them is tried.
+// token that got the key, and part of its value: each set of them is tried, the largest first.
 pub(super) fn signer(
     account_keys: &[SharedKey],
     sas: &SignedSas,
     delegation: &Delegation,
 ) -> Option<Permissions> {
-    let mut found = None;
     for key in account_keys {
         let account = key.account();
         let text = sas.sas().string_to_sign(account);
         for rights in each_set() {
             let value = value(key, delegation, rights);
             let key = SharedKey::new(account, value.expose()).ok()?;
-            // All of them are tried, so that the duration does not reveal which one it was.
+            // The holder of the key knows the rights: the duration reveals nothing else.
             if sas.has_signature(&key.sign(&text)) {
-                found = Some(rights);
+                return Some(rights);
             }
         }
     }
-    found
+    None
 }
 
 /// The value of a key: what an account key signs begins with a verb, an account, a permission or a
@@ -133,7 +132,7 @@ fn rights(grant: TokenGrant) -> Permissions {
 }
 
 fn each_set() -> impl Iterator<Item = Permissions> {
-    (0..1 << RIGHTS.len()).map(|set: u32| {
+    (0..1 << RIGHTS.len()).rev().map(|set: u32| {
         let chosen = RIGHTS.iter().enumerate();
         let chosen = chosen.filter(|(index, _)| set & (1 << index) != 0);
         chosen.fold(Permissions::empty(), |all, (_, (_, right))| all | *right)

@@ -76,7 +76,9 @@ pub(crate) fn authenticate(
     // SERVICE: unsure. A user delegation SAS and a token belong together: the signature decides.
     let has_delegation = context.flavor.has_user_delegation() && SignedSas::is_delegated_in(query);
     if has_sas && is_bearer && has_delegation {
-        return sas::authenticate(keys, context, query, policies, user);
+        // A token that is not valid is refused, also where the signature is for all users.
+        let user = user()?;
+        return sas::authenticate(keys, context, query, policies, || Ok(user));
     }
     if authorization.is_none() {
         if has_sas {

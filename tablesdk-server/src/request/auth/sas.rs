@@ -34,6 +34,11 @@ pub(super) fn authenticate(
         Sas::Table(sas) => sas.delegation.as_deref(),
         Sas::Account(_) => None,
     };
+    // Before the signature, which takes many attempts to check: most that are over end here.
+    if let Some(delegation) = delegation {
+        let (start, expiry) = (delegation.start.at(), delegation.expiry.at());
+        check(context, (Some(start), expiry), None, None)?;
+    }
     let of_signer = match delegation {
         // SERVICE: the other flavors do not know these fields, so that the signature is not one of
         // the account.
@@ -66,8 +71,6 @@ pub(super) fn authenticate(
             let period = (terms.start, terms.expiry);
             check(context, period, sas.addresses.as_ref(), sas.protocol)?;
             if let Some(delegation) = &sas.delegation {
-                let (start, expiry) = (delegation.start.at(), delegation.expiry.at());
-                check(context, (Some(start), expiry), None, None)?;
                 let is_permitted = match delegation.user_id {
                     Some(_) => user()?.is_some_and(|user| user.may_use(delegation)),
                     None => true,

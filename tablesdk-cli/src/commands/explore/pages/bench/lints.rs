@@ -32,7 +32,7 @@ fn sheet(lints: &[Lint]) -> Markup {
             @if lints.is_empty() {
                 section {
                     p { strong { "The recorded requests say nothing against the design of the tables." } }
-                    p.muted { "Table scans are named at once, hot partitions and keys in one order from 100 entities on. A request that failed does not count." }
+                    p.muted { "Table scans are named at once, hot partitions and keys in one order from 100 entities on. A request that failed counts for contention only." }
                 }
             }
             @for lint in lints { (shown(lint)) }
