@@ -52,13 +52,12 @@ impl Log {
     const LONGEST: Duration = Duration::minutes(1);
 
     async fn write(&mut self, at: OffsetDateTime, line: String) -> Result<(), tablesdk::Error> {
-        if let Some((first, _)) = self.lines.first()
-            && at - *first >= Self::LONGEST
-        {
-            self.flush().await?;
-        }
+        let first = self.lines.first().map(|(first, _)| *first);
+        let is_full = first.is_some_and(|first| at - first >= Self::LONGEST);
+        let flushed = if is_full { self.flush().await } else { Ok(()) };
+        // Also after an error, so that the next call stores it.
         self.lines.push((at, line));
-        Ok(())
+        flushed
     }
 
     /// Stores the lines: the object first, and then the entity that names it. Lines whose storage

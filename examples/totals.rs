@@ -79,8 +79,8 @@ impl Company {
         hire.await
     }
 
-    /// Writes the totals under the version that the transaction has read, and the row of the list
-    /// by a step.
+    /// Writes the totals under the version that the transaction has read, and the entity of the
+    /// list by a step.
     fn set(&self, tx: &tablesdk::action::Transaction, department: &str, sums: Sums) {
         let (employees, salaries) = sums;
         let department = department.to_owned();
@@ -98,7 +98,7 @@ impl Company {
             .step(Step::upsert_replace(&self.list, &listed));
     }
 
-    /// The departments whose totals differ from their employees, or whose row of the list does.
+    /// The departments whose totals differ from their employees, or whose entity of the list does.
     async fn verify(&self) -> Result<BTreeSet<String>, tablesdk::Error> {
         // Steps that wait are not differences.
         Outbox::new(&self.table).drain().await?;
@@ -199,10 +199,10 @@ async fn tour(company: &Company) -> Result<(), Box<dyn Error>> {
         .query::<Listed>()
         .partition("departments")
         .stream();
-    while let Some(row) = listed.try_next().await? {
+    while let Some(department) = listed.try_next().await? {
         println!(
             "   {}: {} employees, {} in salaries",
-            row.department, row.employees, row.salaries
+            department.department, department.employees, department.salaries
         );
     }
     Ok(())

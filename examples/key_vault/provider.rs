@@ -93,7 +93,13 @@ impl KeyProvider for KeyVault {
                 .unwrap_key(&self.name, version, parameters.try_into()?, None)
                 .await
             {
-                Err(error) if error.http_status() == Some(StatusCode::BadRequest) => {
+                // A version that the vault does not have may be another program's invention.
+                Err(error)
+                    if matches!(
+                        error.http_status(),
+                        Some(StatusCode::BadRequest | StatusCode::NotFound)
+                    ) =>
+                {
                     return Err(wrapped.refusal());
                 }
                 key => key?

@@ -114,6 +114,23 @@ on_both_transports! {
     }
 }
 
+/// The query no longer finds what this run has written.
+#[tokio::test]
+async fn a_change_that_leaves_the_query_is_not_taken_for_that_of_another_client() {
+    let subject = Subject::in_process();
+    let table = subject.table().await;
+    insert(&table, &["a"], 1).await;
+    let twice = subject.server().faults().on_writes();
+    let _twice = twice.inject(Fault::duplicate());
+    let run = table.query::<Counter>().filter(|it| it.count.eq(0));
+    let report = run.modify_all(add).await.unwrap();
+    let [failure] = report.failures() else {
+        panic!("{report:?}")
+    };
+    assert!(failure.error().is_outcome_unknown(), "{failure}");
+    assert_eq!(counts(&table).await, [(1, 1)].into());
+}
+
 /// Another client's write between the read and the write of a run.
 fn meanwhile<T>(write: impl IntoFuture<Output = Result<T, tablesdk::Error>>) {
     let written =

@@ -36,7 +36,7 @@ use crate::action::write::keep_marker::KeepMarker;
 use crate::action::write::unmodelled::{left_as_is, unmodelled};
 use crate::entity::standalone::check_no_entry;
 use crate::entity::{Stored, WritableEntity, values_of};
-use crate::error::{ClosureError, CurrentState, Error};
+use crate::error::{ClosureError, CurrentState, Error, ErrorKind};
 use crate::filter::AccessClass;
 use crate::pipeline::Table;
 use crate::query::{PageToken, ReadBy, Selection, SelectionError, fingerprint, list};
@@ -481,9 +481,18 @@ impl<E: WritableEntity> Modifying<'_, E> {
             }
             round += 1;
             table.pipeline.pause_before_round(round).await;
-            let read = match self.read_again(table, &item.key).await {
+            let conditions = self.conditions.as_ref();
+            let again = match self.read_again(table, &item.key, conditions).await {
+                // Perhaps because of the change of this run.
+                Ok(None) => {
+                    let read = self.read_again(table, &item.key, None).await;
+                    read.map(|read| read.map(|read| (read, false)))
+                }
+                read => read.map(|read| read.map(|read| (read, true))),
+            };
+            let (read, is_found) = match again {
                 Ok(Some(read)) => read,
-                Ok(None) => break Outcome::Changed,
+                Ok(None) => break Outcome::Missing,
                 Err(error) => return failed(sent, &item, error),
             };
             if is_as_sent(&read, &item) {
@@ -491,6 +500,9 @@ impl<E: WritableEntity> Modifying<'_, E> {
                 let error = error.into_outcome_unknown(CurrentState::Unread);
                 sent.failed(&item, &Arc::new(error), false);
                 return Ok(());
+            }
+            if !is_found {
+                break Outcome::Changed;
             }
             let changed = match self.changed(read) {
                 Ok(Some((entity, if_match))) => {
@@ -511,7 +523,11 @@ impl<E: WritableEntity> Modifying<'_, E> {
                     };
                 }
                 Err(error) => {
+                    let is_of_closure = error.kind() == ErrorKind::Aborted;
                     let error = table.pipeline.locate(error.with_operation(OPERATION));
+                    if !is_of_closure {
+                        return failed(sent, &item, error);
+                    }
                     sent.failed(&item, &Arc::new(error), true);
                     return Ok(());
                 }
@@ -521,15 +537,20 @@ impl<E: WritableEntity> Modifying<'_, E> {
         Ok(())
     }
 
-    /// Reads an entity again, if the query still finds it.
-    async fn read_again(&self, table: &Table, key: &EntityKey) -> Result<Option<Read<E>>, Error> {
+    /// Reads an entity again, if it fulfills the conditions.
+    async fn read_again(
+        &self,
+        table: &Table,
+        key: &EntityKey,
+        conditions: Option<&Tree>,
+    ) -> Result<Option<Read<E>>, Error> {
         let equals = |kind: KeyKind, key: &str| {
             Tree::comparison(kind.property(), ComparisonOperator::Equal, key)
         };
         let rows = equals(KeyKind::RowKey, key.row_key().as_str());
         let key = equals(KeyKind::PartitionKey, key.partition_key().as_str()).and(rows);
         let mut query = QueryEntities::<E>::of_conditions(table.clone().at_primary(), key);
-        if let Some(own) = &self.conditions {
+        if let Some(own) = conditions {
             query = query.and(Condition::Filter, Ok(own.clone()));
         }
         query.left_out = self.left_out;

@@ -8,9 +8,9 @@ use std::sync::atomic::AtomicU64;
 use std::task::Poll;
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _, empty};
-use tablesdk_protocol::PartitionKey;
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
 use tablesdk_protocol::operation::update_entity::Mode;
+use tablesdk_protocol::{IfMatch, PartitionKey};
 
 use super::input::{Input, Inputs, SourceError};
 use super::pack::{Item, Keys, Packer};
@@ -18,8 +18,9 @@ use super::position::Position;
 use super::rate::MaxRate;
 use super::report::{BulkError, BulkFailure, BulkProgress, BulkReport};
 use super::report::{Cause, Outcome, ReportBuilder};
-use super::send::{BatchOutcome, Sizes, Verb, send};
+use super::send::{BatchOutcome, Sizes, Verb, is_fatal, is_rejection, send};
 use super::turns::Turns;
+use crate::action::write::encoded::EncodedEntity;
 use crate::error::Error;
 use crate::pipeline::Table;
 
@@ -126,8 +127,7 @@ impl<'a> BulkRun<'a> {
         let mut turns = Turns::new(self.max_rate);
         let mut partition = None;
         let mut in_flight = FuturesUnordered::new();
-        let mut next = 0;
-        let mut has_ended = false;
+        let (mut next, mut has_ended) = (0, false);
         let (mut cause, mut source_error) = (None, None);
         loop {
             while cause.is_none() && in_flight.len() + turns.len() < concurrency {
@@ -166,34 +166,29 @@ impl<'a> BulkRun<'a> {
                 }
                 turn.as_mut().poll(cx).map(|()| Event::Idle)
             });
+            let mut ended = Vec::new();
             match event.await {
                 Event::Idle => {}
-                Event::Sent(outcome, keys) => {
-                    packer.done(&keys);
-                    let fatal = report.batch(outcome);
-                    cause = cause.or(fatal);
-                    (self.progress)(report.progress(next.max(first)));
-                }
+                Event::Sent(outcome, keys) => ended.push((outcome, keys)),
                 Event::Read(Some(Ok(_))) if next < first => next += 1,
                 Event::Read(Some(Ok(input))) => {
                     report.read(next);
-                    match transformed(&self.table, self.verb, input).await {
-                        Ok((entity, if_match)) => {
-                            let other = |it: &PartitionKey| it != entity.key.partition_key();
+                    let transformed = transformed(&self.table, self.verb, input);
+                    match beside(&mut in_flight, &mut ended, transformed).await {
+                        Ok(entity) => {
+                            let other = |it: &PartitionKey| it != entity.0.key.partition_key();
                             if self.position.is_some() && partition.as_ref().is_none_or(other) {
                                 // No more entities of the partition before follow.
                                 while packer.close_oldest() {}
-                                partition = Some(entity.key.partition_key().clone());
+                                partition = Some(entity.0.key.partition_key().clone());
                             }
-                            packer.push(Item {
-                                index: next,
-                                key: entity.key,
-                                body: entity.body,
-                                if_match,
-                                riders: entity.riders,
-                            });
+                            packer.push(item(next, entity));
                         }
-                        Err(error) => report.failed(self.rejected(next, error)),
+                        Err((error, is_rejected)) => {
+                            let failure = self.failure(next, error, is_rejected);
+                            cause = cause.or_else(|| fatal(&failure));
+                            report.failed(failure);
+                        }
                     }
                     next += 1;
                 }
@@ -203,6 +198,12 @@ impl<'a> BulkRun<'a> {
                     // What came before an error is still sent.
                     while packer.close_oldest() {}
                 }
+            }
+            for (outcome, keys) in ended {
+                packer.done(&keys);
+                let fatal = report.batch(outcome);
+                cause = cause.or(fatal);
+                (self.progress)(report.progress(next.max(first)));
             }
             cause = cause.or_else(|| report.too_many(self.max_failures));
             if cause.is_some() {
@@ -225,12 +226,12 @@ impl<'a> BulkRun<'a> {
     }
 
     /// The failure of an entity of the input.
-    fn rejected(&self, index: u64, error: Error) -> BulkFailure {
+    fn failure(&self, index: u64, error: Error, is_rejected: bool) -> BulkFailure {
         BulkFailure {
             index,
             key: error.key().cloned(),
             error: Arc::new(self.table.pipeline.locate(error)),
-            is_rejected: true,
+            is_rejected,
         }
     }
 
@@ -243,7 +244,7 @@ impl<'a> BulkRun<'a> {
                     report.read(count);
                     match input {
                         Ok(_) => report.outcome(count, Outcome::Found),
-                        Err(error) => report.failed(self.rejected(count, error)),
+                        Err(error) => report.failed(self.failure(count, error, true)),
                     }
                     if let Some(cause) = report.too_many(self.max_failures) {
                         return Err(BulkError::new(report.finish(count + 1), cause));
@@ -274,13 +275,53 @@ impl fmt::Debug for BulkRun<'_> {
     }
 }
 
-/// Encrypts an entity, once for all batches that it may become a part of.
-async fn transformed(table: &Table, verb: Verb, input: Input) -> Input {
-    let (entity, if_match) = input?;
+/// Encrypts an entity, once for all batches that it may become a part of. The error comes with
+/// whether the entity itself is rejected: that no key could be read is not its fault.
+async fn transformed(
+    table: &Table,
+    verb: Verb,
+    input: Input,
+) -> Result<(EncodedEntity, Option<IfMatch>), (Error, bool)> {
+    let (entity, if_match) = input.map_err(|error| (error, true))?;
     let is_whole = !matches!(verb, Verb::Upsert(Mode::Merge));
     let transformed = entity.transformed(table, is_whole).await;
-    let transformed = transformed.map_err(|error| error.with_operation(verb.operation()))?;
+    let transformed = transformed.map_err(|error| {
+        let is_rejected = is_rejection(&error) || error.is_about_one_entity();
+        (error.with_operation(verb.operation()), is_rejected)
+    })?;
     Ok((transformed, if_match))
+}
+
+/// The end of a run whose next entities would fail, too.
+fn fatal(failure: &BulkFailure) -> Option<Cause> {
+    let is_fatal = !failure.is_rejected && is_fatal(&failure.error);
+    is_fatal.then(|| Cause::Error(Arc::clone(&failure.error)))
+}
+
+fn item(index: u64, (entity, if_match): (EncodedEntity, Option<IfMatch>)) -> Item {
+    Item {
+        index,
+        key: entity.key,
+        body: entity.body,
+        if_match,
+        riders: entity.riders,
+    }
+}
+
+/// Awaits something while batches are in flight, one of which may hold the permit that it needs.
+async fn beside<F: Future + Unpin, T>(
+    in_flight: &mut FuturesUnordered<F>,
+    ended: &mut Vec<F::Output>,
+    other: impl Future<Output = T>,
+) -> T {
+    let mut other = pin!(other);
+    let done = poll_fn(|cx| {
+        while let Poll::Ready(Some(output)) = in_flight.poll_next_unpin(cx) {
+            ended.push(output);
+        }
+        other.as_mut().poll(cx)
+    });
+    done.await
 }
 
 /// The next event of a run.

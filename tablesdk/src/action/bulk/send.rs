@@ -315,7 +315,7 @@ pub(crate) fn is_rejection(error: &Error) -> bool {
 
 /// Returns true if the error is about the table or the credential: every other entity would fail,
 /// too.
-fn is_fatal(error: &Error) -> bool {
+pub(super) fn is_fatal(error: &Error) -> bool {
     let code = error.code().map(ErrorCode::as_str);
     // A signature may cover some keys and not others. Then a batch is rejected for one of its
     // changes.

@@ -69,6 +69,7 @@ impl Metadata {
             return Err(Unreadable);
         }
         let library = json.pointer("/KeyWrappingMetadata");
+        let library = library.filter(|it| !it.is_null());
         let library = library.map(|it| it.get("EncryptionLibrary").and_then(Json::as_str));
         Ok(Self {
             key: WrappedKey {
@@ -223,8 +224,9 @@ mod tests {
             .to_vec()
     }
 
-    const JAVA: [&str; 2] = [
+    const JAVA: [&str; 3] = [
         "",
+        r#","KeyWrappingMetadata":null"#,
         r#","KeyWrappingMetadata":{"EncryptionLibrary":"Java 4.0.0"}"#,
     ];
     const NET: [&str; 2] = [

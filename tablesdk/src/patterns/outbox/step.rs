@@ -173,6 +173,11 @@ impl Step {
 }
 
 impl Prepared {
+    /// Returns true if the step creates its table.
+    pub(super) fn creates_table(&self) -> bool {
+        self.properties.get(CREATE).is_some()
+    }
+
     fn new(
         kind: Kind,
         account: Option<PipelineHandle>,

@@ -84,6 +84,9 @@ impl Steps {
                 Kind::Merge | Kind::Replace => {
                     // The entity is read, then written.
                     count.requests += 2;
+                    if step.creates_table() {
+                        count.more = Some(NEW_TABLES);
+                    }
                     in_log = true;
                 }
                 Kind::Delete => {
@@ -145,6 +148,8 @@ impl Ride for Steps {
     }
 }
 
+/// The rule for the further requests of steps that create their tables.
+const NEW_TABLES: &str = "two for each table that a step creates";
 /// The rule for the further requests of delete steps.
 const DELETES: &str = "one for each entity that a step deletes";
 

@@ -36,7 +36,7 @@ pub(super) struct Worker<'w> {
     pub(super) pointers: BTreeSet<String>,
 }
 
-/// What a worker has from the program.
+/// The handlers and accounts of a worker, and its end, which the program gives it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WorkerOptions {
     pub(super) handlers: Handlers,
@@ -105,8 +105,10 @@ pub(super) async fn apply_now(
         // Messages, and steps behind them, wait.
         Ok(view) if !view.log.is_empty() => wake(table, partition),
         Ok(_) => {}
-        // What has failed is tried again later.
-        Err(error) => event::step_left(table, None, &error),
+        Err(error) => {
+            event::step_left(table, None, &error);
+            wake(table, partition);
+        }
     }
 }
 

@@ -6,14 +6,17 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use futures::{StreamExt as _, TryStreamExt as _};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 use harness::client;
 use serde_json::Value as Json;
 use tablesdk::encryption::{
     ContentKey, KeyProvider, Keyring, LocalKey, ProviderFuture, WrappedKey,
 };
-use tablesdk::{DynamicEntity, Error, ErrorKind, TableClient, TableEntity, Value};
+use tablesdk::{
+    DynamicEntity, Error, ErrorCode, ErrorKind, RetryPolicy, TableClient, TableEntity, Value,
+};
 use tablesdk_server::TableServer;
+use tablesdk_server::testing::{Fault, Op};
 
 use super::january;
 
@@ -508,6 +511,23 @@ async fn a_merge_costs_one_request_more_and_a_replace_none() {
     assert_eq!(journal.requests().len(), 3);
     table.upsert_replace(&old_note()).await.unwrap();
     assert_eq!(journal.requests().len(), 4);
+}
+
+/// The read before a merge fails, which does not reject the entity.
+#[tokio::test]
+async fn a_run_is_resumed_at_an_entity_that_could_not_be_read() {
+    let (server, table, _) = old_and_new().await;
+    let busy = server.faults().on(Op::QueryEntity);
+    let busy = busy.inject(Fault::error(ErrorCode::ServerBusy));
+    let run = || {
+        let merge = table.bulk().upsert_merge(stream::iter([Note::new("1")]));
+        merge.retry(RetryPolicy::none())
+    };
+    let report = run().await.unwrap();
+    assert_eq!(report.failures().len(), 1);
+    assert_eq!(report.progress().resume_at, 0);
+    busy.remove();
+    assert_eq!(run().await.unwrap().progress().resume_at, 1);
 }
 
 #[tokio::test]
