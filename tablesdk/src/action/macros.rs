@@ -120,8 +120,8 @@ macro_rules! bulk_options {
 
             /// The maximum number of entities a second. The run starts batches no faster: after a
             /// batch, the next one starts when the entities of the first would be sent at this
-            /// rate. No batch has more entities than a second allows. Entries of indexes and
-            /// copies count. No limit by default; must not be 0.
+            /// rate. No batch has more entities of the program than a second allows. Entries of
+            /// indexes and copies take time, too. No limit by default; must not be 0.
             ///
             /// While the service is busy (503 `ServerBusy`, 500 `OperationTimedOut`, and 429 of
             /// Cosmos DB), the rate is halved, at most once a second and at most to a 64th of the
@@ -135,7 +135,8 @@ macro_rules! bulk_options {
 
             /// As [`max_rate`](Self::max_rate), for each partition by itself. The storage service
             /// has a target of 2,000 entities of 1 KiB a second and partition. Both limits may be
-            /// set.
+            /// set. An entry in another partition counts for the partition of its entity. Batches
+            /// that wait for their partition are among the [concurrent](Self::concurrency) ones.
             pub const fn max_rate_per_partition(mut self, entities: u32) -> Self {
                 self.$run.max_rate.of_partition = Some(entities);
                 self

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use futures_util::{StreamExt as _, stream};
-use tablesdk_protocol::{IfMatch, PartitionKey, TableName};
+use tablesdk_protocol::{IfMatch, PartitionKey};
 
 use super::entry::{Row, delete};
 use super::head::read_pointer;
@@ -124,6 +124,13 @@ impl DrainOutbox {
     }
 
     async fn run(self) -> Result<DrainReport, Error> {
+        let mut report = DrainReport::default();
+        self.add_to(&mut report).await?;
+        Ok(report)
+    }
+
+    /// Adds to a report, which then has what was applied beside an error, too.
+    pub(super) async fn add_to(self, report: &mut DrainReport) -> Result<(), Error> {
         let name = self.table.checked_name(OPERATION)?;
         let partitions = match self.partition {
             Some(partition) => {
@@ -135,37 +142,34 @@ impl DrainOutbox {
         let (table, options) = (&self.table, &self.options);
         let drained = partitions.into_iter().map(|(partition, pointers)| {
             let name = name.clone();
-            async move { drain(table, name, options, &partition, pointers).await }
+            async move {
+                let mut worker = Worker::new(table, name, &partition, Role::Worker(options));
+                let drained = drain(&mut worker, options, pointers).await;
+                (worker.report, drained)
+            }
         });
         // An error of one partition does not end the others.
         let drained: Vec<_> = stream::iter(drained)
             .buffer_unordered(CONCURRENCY)
             .collect()
             .await;
-        let mut report = DrainReport::default();
-        for of_partition in drained {
-            let of_partition = of_partition?;
-            report.applied += of_partition.applied;
-            report.waiting += of_partition.waiting;
-            report.failed += of_partition.failed;
-            report.set_aside += of_partition.set_aside;
-            report.missing_tables.extend(of_partition.missing_tables);
+        let mut all = Ok(());
+        for (of_partition, drained) in drained {
+            report.add(of_partition);
+            all = all.and(drained);
         }
-        Ok(report)
+        all
     }
 }
 
 async fn drain(
-    table: &Table,
-    name: TableName,
+    worker: &mut Worker<'_>,
     options: &WorkerOptions,
-    partition: &PartitionKey,
     old: Vec<Row>,
-) -> Result<DrainReport, Error> {
+) -> Result<(), Error> {
     if options.is_stopping.load(Ordering::Relaxed) {
-        return Ok(DrainReport::default());
+        return Ok(());
     }
-    let mut worker = Worker::new(table, name.clone(), partition, Role::Worker(options));
     let view = worker.work().await?;
     let is_lost = |pointer: &&Row| {
         read_pointer(pointer).is_some_and(|(id, _)| !view.has(id) && !worker.pointers.contains(id))
@@ -177,11 +181,11 @@ async fn drain(
         for pointer in lost {
             let if_match = IfMatch::ETag(pointer.etag().clone());
             worker
-                .send(&[delete(&name, pointer.key(), if_match)])
+                .send(&[delete(&worker.name, pointer.key(), if_match)])
                 .await?;
         }
     }
-    Ok(worker.report)
+    Ok(())
 }
 
 action!(impl[] DrainOutbox, table.pipeline => DrainReport);

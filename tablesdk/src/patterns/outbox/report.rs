@@ -27,6 +27,16 @@ pub struct DrainReport {
     pub missing_tables: BTreeSet<String>,
 }
 
+impl DrainReport {
+    pub(super) fn add(&mut self, other: Self) {
+        self.applied += other.applied;
+        self.waiting += other.waiting;
+        self.failed += other.failed;
+        self.set_aside += other.set_aside;
+        self.missing_tables.extend(other.missing_tables);
+    }
+}
+
 /// Functions that take messages, by the names of the messages.
 #[derive(Clone, Default)]
 pub(super) struct Handlers(Vec<(&'static str, Handler)>);

@@ -29,8 +29,10 @@ impl Outbox {
     ///   half at random, so that workers that start together do not stay together.
     /// * After an error of the service it waits in the same way, up to a minute, and goes on.
     /// * After `shutdown`, it finishes the step that it has begun, and begins no other one. A
-    ///   handler is not interrupted, and needs a time limit of its own. If the future is dropped
-    ///   instead, another worker begins the step again.
+    ///   handler is not interrupted, and needs a time limit of its own. A read that has begun is
+    ///   finished, too: during an outage, that takes until the deadline of the client's
+    ///   [`RetryPolicy`](crate::RetryPolicy). If the future is dropped instead, another worker
+    ///   begins the step again.
     ///
     /// ```
     #[doc = include_str!("../../docs/employees.md")]
@@ -81,7 +83,7 @@ impl Outbox {
             };
             let has_applied = report.applied > 0;
             sum.waiting = 0;
-            add(&mut sum, report);
+            sum.add(report);
             if is_over {
                 if let Err(error) = passed {
                     event::worker_waits(&worker.table, &error);
@@ -120,35 +122,28 @@ impl Outbox {
         }
     }
 
-    /// Applies what can be applied in these partitions, or in all. The report is there beside an
-    /// error, too.
+    /// Applies what can be applied in these partitions, or in all. The report has what was applied
+    /// beside an error, too.
     async fn pass(
         &self,
         partitions: Option<BTreeSet<PartitionKey>>,
     ) -> (DrainReport, Result<(), Error>) {
-        let mut sum = DrainReport::default();
-        let Some(partitions) = partitions else {
-            return match self.drain().await {
-                Ok(report) => (report, Ok(())),
-                Err(error) => (sum, Err(error)),
-            };
-        };
-        for partition in partitions {
-            match self.drain().of(partition).await {
-                Ok(report) => add(&mut sum, report),
-                Err(error) => return (sum, Err(error)),
+        let mut report = DrainReport::default();
+        let mut all = Ok(());
+        match partitions {
+            None => all = self.drain().add_to(&mut report).await,
+            Some(partitions) => {
+                for partition in partitions {
+                    let drained = self.drain().of(partition).add_to(&mut report).await;
+                    all = all.and(drained);
+                }
             }
         }
-        (sum, Ok(()))
+        (
+            report,
+            all.map_err(|error| self.table.pipeline.locate(error)),
+        )
     }
-}
-
-fn add(sum: &mut DrainReport, report: DrainReport) {
-    sum.applied += report.applied;
-    sum.waiting += report.waiting;
-    sum.failed += report.failed;
-    sum.set_aside += report.set_aside;
-    sum.missing_tables.extend(report.missing_tables);
 }
 
 /// The pause, or up to half of it less.

@@ -28,7 +28,7 @@ use crate::random::random_guid;
 /// Applies the outbox of one partition.
 pub(super) struct Worker<'w> {
     table: &'w Table,
-    name: TableName,
+    pub(super) name: TableName,
     partition: &'w PartitionKey,
     role: Role<'w>,
     pub(super) report: DrainReport,

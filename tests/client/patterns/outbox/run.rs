@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use harness::{client, client_with};
 use tablesdk::outbox::{DrainReport, Outbox, Received};
-use tablesdk::{Error, ErrorCode, ErrorKind, RetryPolicy, TableClient};
+use tablesdk::{DynamicEntity, Error, ErrorCode, ErrorKind, RetryPolicy, TableClient};
 use tablesdk_server::testing::{Fault, Op};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-use super::{Renamed, company, leave, renamed, set_title, stored_title, tables};
+use super::{Renamed, by_number, company, leave, renamed, set_title, stored_title, tables};
 
 /// A worker, and what tells it to stop.
 struct Running {
@@ -130,4 +130,24 @@ async fn a_worker_of_a_table_that_cannot_exist_ends_with_the_error() {
     let table = client(&server).table("1st");
     let ended = Outbox::new(&table).run(pending::<()>()).await;
     assert_eq!(ended.unwrap_err().kind(), ErrorKind::Input);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_report_has_what_was_applied_beside_an_error() {
+    let (server, table, titles) = company().await;
+    for (department, number) in [("Sales", 1), ("Legal", 2)] {
+        let batch = table.batch(department).step(by_number(&titles, number));
+        batch.leave_steps().await.unwrap();
+    }
+    let of_legal = server.faults().on(Op::QueryEntities).partition_key("Legal");
+    let _fault = of_legal.inject(Fault::error(ErrorCode::InternalError));
+    let running = Running::start(Outbox::new(&table));
+    let is_applied = async || {
+        let found = titles.get::<DynamicEntity>(("Titles", "1")).await;
+        found.unwrap().is_some()
+    };
+    while !is_applied().await {
+        sleep(Duration::from_millis(200)).await;
+    }
+    assert_eq!(running.stop().await.applied, 1);
 }
