@@ -116,7 +116,7 @@ impl Cipher {
     }
 
     /// The ids of the keys of an entity's properties.
-    pub(crate) fn key_ids(&self, entity: &JsonEntity<'_>, ids: &mut Vec<Guid>) {
+    pub(crate) fn key_ids(&self, entity: &JsonEntity<'_>, ids: &mut BTreeSet<Guid>) {
         for property in entity.properties() {
             // A resolver needs keys, which the response may not contain.
             let is_marked = match &self.marked {
@@ -126,9 +126,8 @@ impl Cipher {
             if is_marked
                 && let Ok(Some(Value::Binary(envelope))) = property.to_value()
                 && let Ok(id) = key_id(&envelope)
-                && !ids.contains(&id)
             {
-                ids.push(id);
+                ids.insert(id);
             }
         }
     }

@@ -4,6 +4,7 @@
 //! An entity is encrypted once: every attempt sends the same bytes, and an ambiguous outcome is
 //! resolved by comparing them.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::future::ready;
 use std::sync::Arc;
@@ -248,7 +249,7 @@ impl Cipher {
         let keyring = keyring(table, schema)?;
         keyring.refresh().await?;
         let cipher = Self::with_keys_of(keyring, table, marked);
-        let (mut ids, mut older) = (Vec::new(), OlderEntities::new());
+        let (mut ids, mut older) = (BTreeSet::new(), OlderEntities::new());
         let add = |entity: &JsonEntity<'_>| {
             cipher.key_ids(entity, &mut ids);
             if keyring.older().is_some()
@@ -264,7 +265,7 @@ impl Cipher {
         } else {
             read_entity(response.content).as_ref().map_or(Ok(()), add)
         };
-        keyring.fetch(&ids).await?;
+        keyring.fetch(&Vec::from_iter(ids)).await?;
         let older = match keyring.older() {
             Some(provider) => Some(unwrapped(provider, older).await?),
             None => None,
