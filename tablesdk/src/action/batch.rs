@@ -317,7 +317,8 @@ impl<'e> Batch<'e> {
     /// # Errors
     ///
     /// [`ErrorKind::Input`](crate::ErrorKind::Input) when the batch would be refused before
-    /// anything is sent, because of the number or the keys of its own changes. Their size is not checked.
+    /// anything is sent, because of the number or the keys of its own changes. Their size is not
+    /// checked.
     pub fn explain(&self) -> Result<Explanation, Error> {
         let explained = self.explained();
         explained.map_err(|error| {
