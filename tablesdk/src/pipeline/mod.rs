@@ -26,6 +26,7 @@ pub(crate) use operation_run::{OperationRun, SendOptions};
 pub use operation_span::OperationReport;
 pub(crate) use operation_span::{Hook, PagedOperation};
 pub use policy::RetryPolicy;
+pub(crate) use policy::random_pause;
 pub(crate) use poll_backoff::PollBackoff;
 pub(crate) use service_time::date_of;
 pub(crate) use span::in_current_span;

@@ -129,9 +129,14 @@ impl RetryPolicy {
     /// cover some time.
     pub(super) fn pause(&self, attempts: u32) -> Duration {
         let factor = 2_u32.saturating_pow(attempts.saturating_sub(1));
-        let half = self.delay.saturating_mul(factor).min(self.max_delay) / 2;
-        half + half.mul_f64(fastrand::f64())
+        random_pause(self.delay.saturating_mul(factor).min(self.max_delay))
     }
+}
+
+/// Random pause between the half and the whole of a bound.
+pub(crate) fn random_pause(bound: Duration) -> Duration {
+    let half = bound / 2;
+    half + half.mul_f64(fastrand::f64())
 }
 
 impl Default for RetryPolicy {

@@ -358,25 +358,22 @@ trait Patch: Pattern {
     async fn patch(table: &TableClient) -> Self;
 }
 
-impl Patch for Expiring {
-    async fn patch(table: &TableClient) -> Self {
-        let patch = table
-            .patch(Self::key("Sales", "1"))
-            .set(|e| e.name, "Grace");
-        patch.await.unwrap();
-        Self::named("Sales", "1", "Grace")
-    }
+/// The columns of each type are its own, so that a function for both has none.
+macro_rules! patched_by_name {
+    ($($entity:ty),+) => {
+        $(impl Patch for $entity {
+            async fn patch(table: &TableClient) -> Self {
+                let patch = table
+                    .patch(Self::key("Sales", "1"))
+                    .set(|e| e.name, "Grace");
+                patch.await.unwrap();
+                Self::named("Sales", "1", "Grace")
+            }
+        })+
+    };
 }
 
-impl Patch for Encrypted {
-    async fn patch(table: &TableClient) -> Self {
-        let patch = table
-            .patch(Self::key("Sales", "1"))
-            .set(|e| e.name, "Grace");
-        patch.await.unwrap();
-        Self::named("Sales", "1", "Grace")
-    }
-}
+patched_by_name!(Expiring, Encrypted);
 
 impl Patch for InChunks {
     async fn patch(table: &TableClient) -> Self {

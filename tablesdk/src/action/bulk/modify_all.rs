@@ -513,23 +513,10 @@ impl<E: WritableEntity> Modifying<'_, E> {
                 Err(error) => Err(error),
             };
             match changed {
-                Ok((EncodedEntity { key, body, riders }, if_match)) => {
-                    item = Item {
-                        index: item.index,
-                        key,
-                        body,
-                        if_match,
-                        riders,
-                    };
-                }
+                Ok(changed) => item = Item::new(item.index, changed),
                 Err(error) => {
-                    let is_of_closure = error.kind() == ErrorKind::Aborted;
                     let error = table.pipeline.locate(error.with_operation(OPERATION));
-                    if !is_of_closure {
-                        return failed(sent, &item, error);
-                    }
-                    sent.failed(&item, &Arc::new(error), true);
-                    return Ok(());
+                    return failed(sent, &item, error);
                 }
             }
         };
@@ -584,7 +571,9 @@ fn is_as_sent<E: WritableEntity>((stored, rest): &Read<E>, item: &Item) -> bool 
 
 /// Notes a failure. Returns the error if it is not about this entity alone.
 fn failed(sent: &mut BatchOutcome, item: &Item, error: Error) -> Result<(), Error> {
-    if is_rejection(&error) || is_out_of_range(&error) || error.is_about_one_entity() {
+    let is_of_closure = error.kind() == ErrorKind::Aborted;
+    let is_rejected = is_rejection(&error) || is_out_of_range(&error);
+    if is_of_closure || is_rejected || error.is_about_one_entity() {
         sent.failed(item, &Arc::new(error), true);
         return Ok(());
     }

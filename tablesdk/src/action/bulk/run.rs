@@ -182,7 +182,7 @@ impl<'a> BulkRun<'a> {
                                 while packer.close_oldest() {}
                                 partition = Some(entity.0.key.partition_key().clone());
                             }
-                            packer.push(item(next, entity));
+                            packer.push(Item::new(next, entity));
                         }
                         Err((error, is_rejected)) => {
                             let failure = self.failure(next, error, is_rejected);
@@ -296,16 +296,6 @@ async fn transformed(
 fn fatal(failure: &BulkFailure) -> Option<Cause> {
     let is_fatal = !failure.is_rejected && is_fatal(&failure.error);
     is_fatal.then(|| Cause::Error(Arc::clone(&failure.error)))
-}
-
-fn item(index: u64, (entity, if_match): (EncodedEntity, Option<IfMatch>)) -> Item {
-    Item {
-        index,
-        key: entity.key,
-        body: entity.body,
-        if_match,
-        riders: entity.riders,
-    }
 }
 
 /// Awaits something while batches are in flight, one of which may hold the permit that it needs.

@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use std::iter;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use http::StatusCode;
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
@@ -14,7 +13,6 @@ use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch, PartitionKey};
 
 use super::pack::{Item, Measure, Packer};
 use super::report::{BulkFailure, Outcome};
-use crate::action::extend::ride::Riders;
 use crate::action::write::change::ChangeKind;
 use crate::action::write::encoded::EncodedEntity;
 use crate::action::{Batch, DeleteEntity, InsertEntity, Write};
@@ -220,13 +218,8 @@ pub(crate) async fn delete_unchanged(
     let mut packer = Packer::new(sizes, BATCH_CHANGES_MAX, usize::MAX, usize::MAX);
     let mut count = 0;
     for (key, etag) in versions {
-        packer.push(Item {
-            index: count,
-            key,
-            body: Bytes::new(),
-            riders: Riders::NONE,
-            if_match: Some(IfMatch::ETag(etag)),
-        });
+        let version = (EncodedEntity::of_key(key), Some(IfMatch::ETag(etag)));
+        packer.push(Item::new(count, version));
         count += 1;
     }
     while packer.close_oldest() {}
@@ -266,6 +259,17 @@ pub(crate) fn is_missing(error: &Error) -> bool {
 }
 
 impl Item {
+    pub(super) fn new(index: u64, (entity, if_match): (EncodedEntity, Option<IfMatch>)) -> Self {
+        let EncodedEntity { key, body, riders } = entity;
+        Self {
+            index,
+            key,
+            body,
+            if_match,
+            riders,
+        }
+    }
+
     pub(crate) fn encoded(&self) -> EncodedEntity {
         EncodedEntity {
             key: self.key.clone(),

@@ -3,13 +3,10 @@
 //!
 //! The entry of a step names its account by the endpoint, and never has a credential.
 
-use tablesdk_protocol::Endpoint;
-
+use super::drain::Outbox;
 use super::entry::{ACCOUNT, Entry};
 use crate::client::TableServiceClient;
 use crate::pipeline::PipelineHandle;
-
-use super::drain::Outbox;
 
 /// The pipelines to other accounts than that of the outbox.
 #[derive(Clone, Debug, Default)]
@@ -36,11 +33,6 @@ impl Accounts {
         let mut known = std::iter::once(own).chain(&self.0);
         known.find(|pipeline| pipeline.endpoint.as_str() == account)
     }
-}
-
-/// The account of a table, if it is not that of the outbox.
-pub(super) fn other_than(own: &Endpoint, target: PipelineHandle) -> Option<PipelineHandle> {
-    (target.endpoint != *own).then_some(target)
 }
 
 impl Outbox {

@@ -15,7 +15,7 @@ use super::event;
 use super::report::DrainReport;
 use super::wake::Wakeable;
 use crate::error::{Error, ErrorKind};
-use crate::random::random_id;
+use crate::pipeline::random_pause;
 
 impl Outbox {
     /// Applies steps until `shutdown` is ready, and returns the sum of the reports.
@@ -93,7 +93,7 @@ impl Outbox {
             match passed {
                 Ok(()) if looks_at_all => {
                     pause = if has_applied { FIRST_PAUSE } else { pause };
-                    next_look = Instant::now() + shortened(pause);
+                    next_look = Instant::now() + random_pause(pause);
                     pause = (pause * 2).min(IDLE_PAUSE_MAX);
                 }
                 Ok(()) => {}
@@ -102,7 +102,7 @@ impl Outbox {
                         return Err(error);
                     }
                     event::worker_waits(&worker.table, &error);
-                    next_look = Instant::now() + shortened(pause);
+                    next_look = Instant::now() + random_pause(pause);
                     pause = (pause * 2).min(ERROR_PAUSE_MAX);
                     // A service that fails is not asked sooner because of new work.
                     if timeout_at(next_look, shutdown.as_mut()).await.is_ok() {
@@ -144,13 +144,6 @@ impl Outbox {
             all.map_err(|error| self.table.pipeline.locate(error)),
         )
     }
-}
-
-/// The pause, or up to half of it less.
-fn shortened(pause: Duration) -> Duration {
-    let half = pause / 2;
-    let millis = u64::try_from(half.as_millis()).unwrap_or(u64::MAX).max(1);
-    half + Duration::from_millis(random_id() % millis)
 }
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);

@@ -5,7 +5,6 @@ use std::fmt;
 use tablesdk_protocol::limits::KEY_UNITS_MAX;
 use tablesdk_protocol::{Endpoint, EntityKey, TableName};
 
-use super::accounts::other_than;
 use super::entry::{
     ACCOUNT, ATTEMPT, ATTEMPTS, CREATE, ERROR, ERROR_MAX, Kind, PARTITION_KEY, POINTER, ROW_KEY,
     STAMP, STEP, TABLE, is_own, stamp,
@@ -161,8 +160,7 @@ impl Step {
     /// The step as it is stored in an outbox of that account, if it can be stored.
     pub(super) fn into_prepared(self, own: &Endpoint) -> Result<Prepared, Error> {
         let mut prepared = self.prepared?;
-        let account = prepared.account.take();
-        prepared.account = account.and_then(|account| other_than(own, account));
+        prepared.account = prepared.account.filter(|account| account.endpoint != *own);
         let Some(account) = &prepared.account else {
             return Ok(prepared);
         };
