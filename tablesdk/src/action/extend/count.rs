@@ -1,7 +1,5 @@
 //! Counts the requests of a commit before it is sent. Knows no pattern: each layer counts its own.
 
-use std::ptr;
-
 use super::ride::{Commit, Riders};
 use crate::pipeline::Table;
 
@@ -28,14 +26,9 @@ impl RequestCount {
             // The delete of the marker.
             count.requests += usize::from(keep.0.is_zero());
         }
-        let of_changes = commit.changes.iter().map(|change| &change.riders);
-        let riders: Vec<_> = [commit.riders].into_iter().chain(of_changes).collect();
-        let mut all = riders.iter().flat_map(|riders| riders.iter());
+        let mut all = commit.all_riders().flat_map(Riders::iter);
         count.requests += usize::from(all.any(|rider| rider.reads_first(table)));
-        let mut layers: Vec<_> = riders.iter().copied().flat_map(Riders::layers).collect();
-        layers.sort_by_key(|layer| layer.order);
-        layers.dedup_by(|one, other| ptr::eq(*one, *other));
-        for layer in layers {
+        for layer in commit.layers() {
             (layer.count)(commit, &mut count);
         }
         count

@@ -3,6 +3,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::ptr;
 use std::slice;
 
 use bytes::Bytes;
@@ -282,6 +283,20 @@ impl<'r> Commit<'r> {
             riders: const { &Riders::NONE },
             exactly_once,
         }
+    }
+
+    /// The riders of the commit and of its changes.
+    pub(crate) fn all_riders(self) -> impl Iterator<Item = &'r Riders> {
+        let of_changes = self.changes.iter().map(|change| &change.riders);
+        [self.riders].into_iter().chain(of_changes)
+    }
+
+    /// The layers of all riders, each once, the outermost first.
+    pub(crate) fn layers(self) -> Vec<&'static Layer> {
+        let mut layers: Vec<_> = self.all_riders().flat_map(Riders::layers).collect();
+        layers.sort_by_key(|layer| layer.order);
+        layers.dedup_by(|one, other| ptr::eq(*one, *other));
+        layers
     }
 }
 

@@ -1,13 +1,11 @@
 //! Commits changes: one request with all of them, wrapped by the layers of what goes along with
 //! them.
 
-use std::ptr;
-
 use super::batch_request::BatchRequest;
 use super::change::EntityChange;
 use super::exactly_once;
 use super::keep_marker::KeepMarker;
-use crate::action::extend::ride::{Commit, ETags, Next, Riders};
+use crate::action::extend::ride::{Commit, ETags, Next};
 use crate::error::Error;
 use crate::pipeline::OperationRun;
 
@@ -18,14 +16,10 @@ pub(crate) async fn commit_changes(
     run: &mut OperationRun<'_>,
     commit: Commit<'_>,
 ) -> Result<ETags, Error> {
-    let of_changes = commit.changes.iter().map(|change| &change.riders);
-    let riders = [commit.riders].into_iter().chain(of_changes);
-    let mut layers: Vec<_> = riders.flat_map(Riders::layers).collect();
+    let layers = commit.layers();
     if layers.is_empty() {
         return send_together(run, commit.changes, commit.exactly_once).await;
     }
-    layers.sort_by_key(|layer| layer.order);
-    layers.dedup_by(|one, other| ptr::eq(*one, *other));
     let next = Next {
         layers: &layers,
         send: |run, commit| Box::pin(send_together(run, commit.changes, commit.exactly_once)),
