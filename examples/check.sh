@@ -6,12 +6,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 unset AZURE_STORAGE_ACCOUNT AZURE_STORAGE_CONNECTION_STRING AZURE_KEY_VAULT_KEY
 target=${CARGO_TARGET_DIR:-target}
-cargo build --locked --quiet --workspace --examples
+cargo build --locked --quiet --workspace --examples --bin quickstart
 
 check() {
-    local example=$1 output
+    local example=$1 program=$target/debug/examples/$1 output
+    [ -x "$program" ] || program=$target/debug/$example
     shift
-    output=$("$target/debug/examples/$example")
+    output=$("$program")
     echo "$output"
     for expected in "$@"; do
         if ! grep -qF -- "$expected" <<<"$output"; then

@@ -34,7 +34,7 @@ if [ "$flows" = measure ]; then
 fi
 
 # --workspace and the example select the features of a run of all tests, so that nothing is built twice.
-cargo build -q --workspace --bin tablesdk-server --bin tables --example quickstart
+cargo build -q --workspace --bin tablesdk-server --bin tables --example first_program
 TABLESDK_PROGRAMS=$(cd "$target/debug" && pwd)
 NODE_PATH=$(cd "$target" && pwd)/browser/node/node_modules
 export TABLESDK_PROGRAMS NODE_PATH TABLESDK_FLOWS=$flows

@@ -101,7 +101,7 @@ pub fn program() -> PathBuf {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     let build = || {
         // With an example, cargo selects the features of a run of all tests, which has built it.
-        let arguments = "build --quiet --workspace --bin tablesdk-server --example quickstart";
+        let arguments = "build --quiet --workspace --bin tablesdk-server --example first_program";
         let mut cargo = std::process::Command::new(env!("CARGO"));
         cargo.args(arguments.split(' '));
         let test = std::env::current_exe().unwrap();

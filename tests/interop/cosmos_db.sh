@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 target=${CARGO_TARGET_DIR:-target}
-cargo build -q --workspace --bin tablesdk-server --example quickstart
+cargo build -q --workspace --bin tablesdk-server --example first_program
 scratch=$(mktemp -d)
 mkfifo "$scratch/server"
 "$target/debug/tablesdk-server" --port 0 --flavor cosmos-db --log off >"$scratch/server" &

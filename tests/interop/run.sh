@@ -143,7 +143,7 @@ if [ ${#foreign[@]} -gt 0 ]; then
     cargo test -q --workspace --test foreign -- --ignored "${foreign[@]}" || exit 1
 fi
 
-cargo build -q --workspace --bin tablesdk-server --bin tables --example quickstart
+cargo build -q --workspace --bin tablesdk-server --bin tables --example first_program
 start tablesdk-server '*connection string: *' "$target/debug/tablesdk-server" --port 0
 session "${line#*connection string: }"
 agent "${line#*connection string: }"
@@ -272,8 +272,8 @@ echo "--- the flavor of our server like Azurite"
 cargo test -q --workspace --test kit azurite_is_as_its_flavor -- --ignored || exit 1
 clients "$azurite" --azurite
 echo "--- our client against Azurite"
-cargo build -q --workspace --example quickstart --example sas
-"$target/debug/examples/quickstart" "$azurite"
+cargo build -q --workspace --bin quickstart --example sas
+"$target/debug/quickstart" "$azurite"
 "$target/debug/examples/sas" "$azurite" || exit
 session "DefaultEndpointsProtocol=http;AccountName=session;AccountKey=$key;TableEndpoint=http://$host:$port/session"
 agent "$azurite"

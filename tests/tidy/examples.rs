@@ -15,9 +15,10 @@ struct Example {
     /// The target of its link.
     path: String,
     has_tests: bool,
+    is_package: bool,
 }
 
-/// The targets of the manifest by name.
+/// The targets of the manifest, and the packages in directories of their own, by name.
 fn targets() -> BTreeMap<String, Example> {
     let manifest = read("examples/Cargo.toml");
     let targets = manifest.split("[[example]]").skip(1).map(|target| {
@@ -30,10 +31,27 @@ fn targets() -> BTreeMap<String, Example> {
         let example = Example {
             path: path.trim_end_matches("/main.rs").to_owned(),
             has_tests: value("test").as_deref() == Some("true"),
+            is_package: false,
         };
         (value("name").expect("each target has a name"), example)
     });
-    targets.collect()
+    let mut packages = names("examples");
+    packages.retain(|name| {
+        root()
+            .join("examples")
+            .join(name)
+            .join("Cargo.toml")
+            .exists()
+    });
+    let packages = packages.into_iter().map(|name| {
+        let package = Example {
+            path: name.clone(),
+            has_tests: false,
+            is_package: true,
+        };
+        (name, package)
+    });
+    targets.chain(packages).collect()
 }
 
 /// The rows of the index: target of the link, subject and command.
@@ -109,7 +127,12 @@ fn each_example_is_run_by_the_command_that_the_index_gives() {
         let row = rows.iter().find(|[target, ..]| *target == example.path);
         let [_, _, command] = row.unwrap_or_else(|| panic!("{INDEX} does not list {name}"));
         let command = command.replace(" --release", "");
-        let runs = command == format!("cargo run --example {name}");
+        let flag = if example.is_package {
+            "-p"
+        } else {
+            "--example"
+        };
+        let runs = command == format!("cargo run {flag} {name}");
         let tests = example.has_tests && command == format!("cargo test --example {name}");
         assert!(runs || tests, "`{command}` does not run {name}");
     }

@@ -10,7 +10,7 @@ if ! command -v go >/dev/null || ! command -v openssl >/dev/null; then
     exit
 fi
 
-cargo build -q --workspace --bin tablesdk-server --example quickstart
+cargo build -q --workspace --bin tablesdk-server --example first_program
 scratch=$(mktemp -d)
 servers=()
 trap 'kill "${servers[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT

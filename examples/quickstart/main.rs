@@ -1,9 +1,9 @@
-//! The main features, from an empty table to a rejected write: `cargo run --example quickstart`.
+//! The main features, from an empty table to a rejected write: `cargo run -p quickstart`.
 //!
 //! Without a connection string, it starts the bundled server in this process and sends requests
 //! over HTTP. With one, as the argument or in `AZURE_STORAGE_CONNECTION_STRING`, it uses Azure
 //! Table storage, Cosmos DB or an emulator: it creates a table with a new name, and deletes it at
-//! the end.
+//! the end. An https endpoint needs the feature `https`.
 
 use std::error::Error;
 use std::time::Instant;
@@ -11,7 +11,6 @@ use std::time::Instant;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde::Deserialize;
 use tablesdk::{TableClient, TableEntity, TableServiceClient};
-use tablesdk_examples::unique_name;
 use tablesdk_server::TableServer;
 use time::OffsetDateTime;
 use time::macros::{datetime, format_description};
@@ -44,7 +43,13 @@ struct Earthquake {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let (service, _server) = connect().await?;
-    let table = service.table(unique_name("Earthquakes"));
+    if cfg!(not(feature = "https")) && service.endpoint().is_https() {
+        return Err(
+            "an https endpoint needs TLS: `cargo run -p quickstart --features https`".into(),
+        );
+    }
+    let now = OffsetDateTime::now_utc().unix_timestamp_nanos();
+    let table = service.table(format!("Earthquakes{now}"));
     table.create_table().await?;
     println!("Created table {} at {}.", table.name(), service.endpoint());
 
@@ -167,5 +172,5 @@ fn print(quake: &Earthquake) {
     println!("   M {magnitude:.1}  {time}  {depth_km:>5.1} km deep  {place}");
 }
 
-/// See `data/README.md`.
-const DATA: &[u8] = include_bytes!("data/earthquakes.csv");
+/// See `examples/data/README.md`.
+const DATA: &[u8] = include_bytes!("../data/earthquakes.csv");
