@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{Response, StatusCode, Uri, header};
 use http_body_util::Full;
+use memchr::memmem::Finder;
 
 use super::store::{Change, Precondition};
 
@@ -72,7 +73,7 @@ fn change(part: &str) -> Option<Result<Change, StatusCode>> {
     let uri: Uri = uri.parse().ok()?;
     let precondition = header_of(head, "if-match").map(Precondition::of);
     let change = super::resource(uri.path())
-        .and_then(|(table, key)| Change::new(method, &table, key, precondition, body.as_bytes()));
+        .and_then(|(table, key)| Change::new(method, table, key, precondition, body.as_bytes()));
     Some(change)
 }
 
@@ -80,10 +81,11 @@ fn change(part: &str) -> Option<Result<Change, StatusCode>> {
 fn parts<'a>(content_type: &str, body: &'a str) -> Option<impl Iterator<Item = &'a str> + use<'a>> {
     let (_, boundary) = content_type.split_once("boundary=")?;
     let delimiter = format!("--{}", boundary.trim_matches('"'));
-    let mut rest = body.split_once(&delimiter)?.1;
+    let finder = Finder::new(&delimiter).into_owned();
+    let mut rest = body.get(finder.find(body.as_bytes())? + delimiter.len()..)?;
     Some(std::iter::from_fn(move || {
-        let (part, after) = rest.split_once(&delimiter)?;
-        rest = after;
+        let (part, after) = rest.split_at_checked(finder.find(rest.as_bytes())?)?;
+        rest = after.get(delimiter.len()..)?;
         Some(part)
     }))
 }

@@ -1,7 +1,8 @@
 //! The plain server: what an engineer would write in a day with hyper, `serde_json` and a
 //! `BTreeMap`, as the peer of the server.
 //!
-//! It checks Shared Key signatures, reads and prints entities with `serde_json`, applies entity
+//! It checks Shared Key signatures, reads the entity of a request, or of each part of a batch, out of
+//! the body with `serde_json`, puts it in the map, and prints it with `serde_json`. It applies entity
 //! group transactions together or not at all, and returns pages with continuation tokens. Every
 //! other rule of the service is absent: it checks no name, type, size or version, and has one level
 //! of metadata. With a data directory, it appends each change to a file, and concurrent writes
@@ -119,7 +120,7 @@ impl Server {
             (&Method::DELETE, table) if table.starts_with("Tables(") => self.delete_table(table)?,
             (&Method::GET, table) => self.get(table, &key.ok_or(StatusCode::BAD_REQUEST)?)?,
             _ => {
-                let change = Change::of(&head.method, &resource, key, &head.headers, body)?;
+                let change = Change::of(&head.method, resource, key, &head.headers, body)?;
                 let (mut outcomes, durable) = self.change_all(vec![change])?;
                 if let Some(durable) = durable {
                     durable.wait().await;
@@ -160,13 +161,13 @@ impl Server {
             #[serde(rename = "odata.metadata")]
             metadata: String,
             #[serde(flatten)]
-            entity: &'a Map<String, Value>,
+            entity: &'a store::Entity,
         }
 
         let tables = self.read();
         let entity = tables.table(table)?.get(key);
         let entity = entity.ok_or(StatusCode::NOT_FOUND)?;
-        let etag = store::etag(entity).map(str::to_owned);
+        let etag = Some(entity.etag());
         let metadata = format!("{ACCOUNT}/$metadata#{table}/@Element");
         let body = serde_json::to_vec(&Element { metadata, entity });
         let body = body.map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;

@@ -88,7 +88,7 @@ struct Comparison {
 
 impl Comparison {
     fn holds(&self, entity: &Entity) -> bool {
-        let Some(value) = entity.get(&self.name) else {
+        let Some(value) = entity.properties.get(&self.name) else {
             return false;
         };
         let ordering = match (value, &self.literal) {

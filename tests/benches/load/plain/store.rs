@@ -4,17 +4,44 @@ use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use http::{HeaderMap, Method, StatusCode};
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::{Map, Value};
 use tablesdk_protocol::Timestamp;
 
 /// Partition key and row key.
 pub(super) type Key = (String, String);
-pub(super) type Entity = Map<String, Value>;
 pub(super) type Table = BTreeMap<Key, Entity>;
 
 /// All tables by name.
 #[derive(Default)]
 pub(super) struct Tables(BTreeMap<String, Table>);
+
+/// An entity with its keys, as it was sent, and when it was written.
+pub(super) struct Entity {
+    pub(super) properties: Map<String, Value>,
+    timestamp: Timestamp,
+}
+
+impl Entity {
+    pub(super) fn etag(&self) -> String {
+        etag(&self.timestamp.to_string())
+    }
+}
+
+/// As responses have it.
+impl Serialize for Entity {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let timestamp = self.timestamp.to_string();
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("odata.etag", &etag(&timestamp))?;
+        for (name, value) in &self.properties {
+            map.serialize_entry(name, value)?;
+        }
+        map.serialize_entry("Timestamp@odata.type", "Edm.DateTime")?;
+        map.serialize_entry("Timestamp", &timestamp)?;
+        map.end()
+    }
+}
 
 /// One change of an entity.
 pub(super) struct Change {
@@ -26,9 +53,9 @@ pub(super) struct Change {
 
 enum Kind {
     Delete,
-    Insert(Entity),
-    Merge(Entity),
-    Replace(Entity),
+    Insert(Map<String, Value>),
+    Merge(Map<String, Value>),
+    Replace(Map<String, Value>),
 }
 
 /// The value of `If-Match`.
@@ -50,23 +77,18 @@ impl Change {
     /// The change that a request asks for.
     pub(super) fn of(
         method: &Method,
-        table: &str,
+        table: String,
         key: Option<Key>,
         headers: &HeaderMap,
         body: &[u8],
     ) -> Result<Self, StatusCode> {
-        Self::new(
-            method.as_str(),
-            table,
-            key,
-            super::precondition(headers),
-            body,
-        )
+        let precondition = super::precondition(headers);
+        Self::new(method.as_str(), table, key, precondition, body)
     }
 
     pub(super) fn new(
         method: &str,
-        table: &str,
+        table: String,
         key: Option<Key>,
         precondition: Option<Precondition>,
         body: &[u8],
@@ -80,15 +102,16 @@ impl Change {
         };
         let key = match (key, &kind) {
             (Some(key), _) => key,
-            (None, Kind::Insert(entity)) => {
-                let key = |name| entity.get(name).and_then(Value::as_str).map(str::to_owned);
+            (None, Kind::Insert(properties)) => {
+                let key = |name| properties.get(name).and_then(Value::as_str);
                 let keys = key("PartitionKey").zip(key("RowKey"));
-                keys.ok_or(StatusCode::BAD_REQUEST)?
+                let (partition, row) = keys.ok_or(StatusCode::BAD_REQUEST)?;
+                (partition.to_owned(), row.to_owned())
             }
             _ => return Err(StatusCode::BAD_REQUEST),
         };
         Ok(Self {
-            table: table.to_owned(),
+            table,
             key,
             kind,
             precondition,
@@ -121,95 +144,75 @@ impl Tables {
         changes: Vec<Change>,
         mut log: Option<&mut Vec<u8>>,
     ) -> Result<Vec<Option<String>>, StatusCode> {
+        for change in &changes {
+            self.check(change)?;
+        }
+        let now = Timestamp::try_from(SystemTime::now()).unwrap_or(Timestamp::UNIX_EPOCH);
+        let etag = etag(&now.to_string());
         let mut etags = Vec::with_capacity(changes.len());
-        let mut undo = Vec::with_capacity(changes.len());
         for change in changes {
-            let (name, key) = (change.table.clone(), change.key.clone());
-            let applied = self.apply(change);
-            let (etag, before) = match applied {
-                Ok(applied) => applied,
-                Err(status) => {
-                    self.restore(undo);
-                    return Err(status);
-                }
-            };
-            if let Some(log) = &mut log {
-                let entity = self.0.get(&name).and_then(|table| table.get(&key));
-                if serde_json::to_writer(&mut **log, &(&name, &key, entity)).is_err() {
-                    return Err(StatusCode::INTERNAL_SERVER_ERROR);
-                }
+            let logged = log
+                .is_some()
+                .then(|| (change.table.clone(), change.key.clone()));
+            let is_deleted = matches!(change.kind, Kind::Delete);
+            self.apply(change, now)?;
+            etags.push((!is_deleted).then(|| etag.clone()));
+            if let (Some(log), Some((table, key))) = (&mut log, logged) {
+                let entity = self.table(&table)?.get(&key);
+                let line = serde_json::to_writer(&mut **log, &(&table, &key, entity));
+                line.map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
                 log.push(b'\n');
             }
-            etags.push(etag);
-            undo.push((name, key, before));
         }
         Ok(etags)
     }
 
-    /// Applies a change. Returns the new ETag and the entity as it was.
-    fn apply(&mut self, change: Change) -> Result<(Option<String>, Option<Entity>), StatusCode> {
+    /// An error if a change cannot be applied. No entity occurs twice in a batch, so that the
+    /// changes before it do not matter.
+    fn check(&self, change: &Change) -> Result<(), StatusCode> {
+        let stored = self.table(&change.table)?.get(&change.key);
+        match (&change.kind, &change.precondition, stored) {
+            (Kind::Insert(_), _, Some(_)) => Err(StatusCode::CONFLICT),
+            (Kind::Delete, _, None) | (_, Some(_), None) => Err(StatusCode::NOT_FOUND),
+            (_, Some(Precondition::ETag(etag)), Some(stored)) if *etag != stored.etag() => {
+                Err(StatusCode::PRECONDITION_FAILED)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn apply(&mut self, change: Change, timestamp: Timestamp) -> Result<(), StatusCode> {
         let table = self.0.get_mut(&change.table).ok_or(StatusCode::NOT_FOUND)?;
-        let stored = table.get(&change.key);
-        match (&change.precondition, stored) {
-            (Some(_), None) => return Err(StatusCode::NOT_FOUND),
-            (Some(Precondition::ETag(expected)), Some(stored))
-                if etag(stored) != Some(expected) =>
-            {
-                return Err(StatusCode::PRECONDITION_FAILED);
-            }
-            _ => {}
-        }
-        let key = change.key;
-        let entity = match change.kind {
+        let (partition, row) = &change.key;
+        let mut properties = match change.kind {
             Kind::Delete => {
-                let before = table.remove(&key).ok_or(StatusCode::NOT_FOUND)?;
-                return Ok((None, Some(before)));
+                table.remove(&change.key);
+                return Ok(());
             }
-            Kind::Insert(_) if stored.is_some() => return Err(StatusCode::CONFLICT),
-            Kind::Insert(entity) | Kind::Replace(entity) => entity,
             Kind::Merge(changed) => {
-                let mut entity = stored.cloned().unwrap_or_default();
-                entity.extend(changed);
-                entity
+                if let Some(stored) = table.get_mut(&change.key) {
+                    stored.properties.extend(changed);
+                    stored.timestamp = timestamp;
+                    return Ok(());
+                }
+                changed
             }
+            Kind::Insert(properties) | Kind::Replace(properties) => properties,
         };
-        let (entity, etag) = stamped(entity, &key);
-        let before = table.insert(key, entity);
-        Ok((Some(etag), before))
-    }
-
-    fn restore(&mut self, undo: Vec<(String, Key, Option<Entity>)>) {
-        for (name, key, before) in undo.into_iter().rev() {
-            if let Some(table) = self.0.get_mut(&name) {
-                match before {
-                    Some(entity) => table.insert(key, entity),
-                    None => table.remove(&key),
-                };
+        for (name, key) in [("PartitionKey", partition), ("RowKey", row)] {
+            if !properties.contains_key(name) {
+                properties.insert(name.to_owned(), Value::from(key.as_str()));
             }
         }
+        let entity = Entity {
+            properties,
+            timestamp,
+        };
+        table.insert(change.key, entity);
+        Ok(())
     }
 }
 
-/// The entity with its keys, the time and an ETag.
-fn stamped(mut entity: Entity, (partition, row): &Key) -> (Entity, String) {
-    let now = Timestamp::try_from(SystemTime::now()).unwrap_or(Timestamp::UNIX_EPOCH);
-    let now = now.to_string();
-    let etag = format!("W/\"datetime'{}'\"", now.replace(':', "%3A"));
-    for (name, key) in [("PartitionKey", partition), ("RowKey", row)] {
-        if !entity.contains_key(name) {
-            entity.insert(name.to_owned(), Value::String(key.clone()));
-        }
-    }
-    for (name, value) in [
-        ("Timestamp@odata.type", "Edm.DateTime".to_owned()),
-        ("Timestamp", now),
-        ("odata.etag", etag.clone()),
-    ] {
-        entity.insert(name.to_owned(), Value::String(value));
-    }
-    (entity, etag)
-}
-
-pub(super) fn etag(entity: &Entity) -> Option<&str> {
-    entity.get("odata.etag").and_then(Value::as_str)
+fn etag(timestamp: &str) -> String {
+    format!("W/\"datetime'{}'\"", timestamp.replace(':', "%3A"))
 }
