@@ -11,6 +11,7 @@
 mod auth;
 mod batch;
 mod log;
+mod properties;
 mod query;
 mod store;
 
@@ -30,6 +31,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio::net::TcpListener;
 
@@ -218,7 +220,7 @@ fn resource(path: &str) -> Result<(String, Option<store::Key>), StatusCode> {
     Ok((table.to_owned(), Some(key)))
 }
 
-fn parse(body: &[u8]) -> Result<Map<String, Value>, StatusCode> {
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, StatusCode> {
     serde_json::from_slice(body).map_err(|_| StatusCode::BAD_REQUEST)
 }
 

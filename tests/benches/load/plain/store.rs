@@ -5,8 +5,10 @@ use std::time::SystemTime;
 
 use http::{HeaderMap, Method, StatusCode};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tablesdk_protocol::Timestamp;
+
+use super::properties::Properties;
 
 /// Partition key and row key.
 pub(super) type Key = (String, String);
@@ -18,7 +20,7 @@ pub(super) struct Tables(BTreeMap<String, Table>);
 
 /// An entity with its keys, as it was sent, and when it was written.
 pub(super) struct Entity {
-    pub(super) properties: Map<String, Value>,
+    pub(super) properties: Properties,
     timestamp: Timestamp,
 }
 
@@ -34,7 +36,7 @@ impl Serialize for Entity {
         let timestamp = self.timestamp.to_string();
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("odata.etag", &etag(&timestamp))?;
-        for (name, value) in &self.properties {
+        for (name, value) in self.properties.iter() {
             map.serialize_entry(name, value)?;
         }
         map.serialize_entry("Timestamp@odata.type", "Edm.DateTime")?;
@@ -53,9 +55,9 @@ pub(super) struct Change {
 
 enum Kind {
     Delete,
-    Insert(Map<String, Value>),
-    Merge(Map<String, Value>),
-    Replace(Map<String, Value>),
+    Insert(Properties),
+    Merge(Properties),
+    Replace(Properties),
 }
 
 /// The value of `If-Match`.
@@ -191,7 +193,7 @@ impl Tables {
             }
             Kind::Merge(changed) => {
                 if let Some(stored) = table.get_mut(&change.key) {
-                    stored.properties.extend(changed);
+                    stored.properties.merge(changed);
                     stored.timestamp = timestamp;
                     return Ok(());
                 }
@@ -200,8 +202,8 @@ impl Tables {
             Kind::Insert(properties) | Kind::Replace(properties) => properties,
         };
         for (name, key) in [("PartitionKey", partition), ("RowKey", row)] {
-            if !properties.contains_key(name) {
-                properties.insert(name.to_owned(), Value::from(key.as_str()));
+            if properties.get(name).is_none() {
+                properties.set(name.to_owned(), Value::from(key.as_str()));
             }
         }
         let entity = Entity {
