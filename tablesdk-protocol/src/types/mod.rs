@@ -33,6 +33,6 @@ pub use service_properties::{
 };
 pub use service_stats::{GeoReplicationStatus, ServiceStats};
 pub use short_string::ShortString;
-pub(crate) use timestamp::PrintedTimestamp;
+pub(crate) use timestamp::{FRACTION, FRACTION_BYTES, PrintedTimestamp};
 pub use timestamp::{ParseTimestampError, Timestamp, TimestampRangeError};
 pub use value::{EdmType, UnknownEdmTypeError, Value, ValueRef, compare_utf16};

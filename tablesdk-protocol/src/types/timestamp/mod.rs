@@ -13,7 +13,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
-pub(crate) use printed::PrintedTimestamp;
+pub(crate) use printed::{FRACTION, FRACTION_BYTES, PrintedTimestamp};
 
 /// A point in time as `Edm.DateTime` holds it: a count of 100 ns steps, from [`Timestamp::MIN`] to
 /// [`Timestamp::MAX`].

@@ -16,11 +16,16 @@ pub(crate) struct PrintedTimestamp {
 /// The length of a timestamp with all seven fractional digits.
 const PADDED_BYTES: usize = "2021-01-19T17:08:02.4069790Z".len();
 
+/// Where the point before the fraction is.
+pub(crate) const FRACTION: usize = "2021-01-19T17:08:02".len();
+/// The length of a point and seven digits.
+pub(crate) const FRACTION_BYTES: usize = 8;
+
 impl PrintedTimestamp {
     /// Prints another timestamp. Only the fraction is printed anew if it is in the same second, as
     /// that of an entity beside the one before often is.
     pub(crate) fn set(&mut self, timestamp: Timestamp) {
-        if !(0..TICKS_PER_SECOND).contains(&(timestamp.ticks.wrapping_sub(self.second))) {
+        if !self.is_in_second_of(timestamp) {
             let civil = timestamp.civil();
             self.second = timestamp.ticks - i64::from(civil.fraction);
             self.set_second(&civil);
@@ -28,7 +33,7 @@ impl PrintedTimestamp {
         let fraction = u64::try_from(timestamp.ticks - self.second).unwrap_or_default();
         let mut digits = eight_digits(fraction);
         digits[0] = b'.';
-        self.bytes[19..27].copy_from_slice(&digits);
+        self.bytes[FRACTION..FRACTION + FRACTION_BYTES].copy_from_slice(&digits);
         self.length = PADDED_BYTES;
         if digits[7] == b'0' {
             self.trim();
@@ -68,9 +73,15 @@ impl PrintedTimestamp {
         self.bytes.get(..self.length).unwrap_or_default()
     }
 
-    /// The same with all bytes that it could have, and how many of them are too many.
-    pub(crate) const fn padded(&self) -> (&[u8; PADDED_BYTES], usize) {
-        (&self.bytes, PADDED_BYTES - self.length)
+    /// Returns true if another timestamp differs in the fraction alone, if at all.
+    pub(crate) fn is_in_second_of(&self, timestamp: Timestamp) -> bool {
+        (0..TICKS_PER_SECOND).contains(&timestamp.ticks.wrapping_sub(self.second))
+    }
+
+    /// The fraction with its point; `None` if it has fewer than seven digits.
+    pub(crate) fn whole_fraction(&self) -> Option<[u8; FRACTION_BYTES]> {
+        let fraction = self.bytes.get(FRACTION..FRACTION + FRACTION_BYTES)?;
+        (self.length == PADDED_BYTES).then(|| fraction.try_into().ok())?
     }
 
     pub(crate) fn as_str(&self) -> &str {

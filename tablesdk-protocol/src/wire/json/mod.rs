@@ -15,6 +15,7 @@ mod reader;
 mod scan;
 mod stored;
 mod table;
+mod usual;
 mod value;
 mod writer;
 
