@@ -86,36 +86,38 @@ pub(super) fn write_quoted(out: &mut Vec<u8>, text: &str) {
 
 /// Returns true if no byte needs an escape in a JSON string.
 fn is_plain(bytes: &[u8]) -> bool {
-    // Keys are short: eight bytes at a time, the last eight of them again if there are fewer in the
-    // end.
-    if let Some(last) = bytes.last_chunk()
-        && bytes.len() <= BYTES_FEW
-    {
+    // Eight bytes at a time, the last eight of them again if there are fewer in the end. The loop
+    // has no early end, so that the compiler can look at several words at once.
+    if let Some(last) = bytes.last_chunk() {
         let (words, _) = bytes.as_chunks();
-        return words.iter().all(|word| is_plain_word(*word)) && is_plain_word(*last);
+        let marks = words.iter().fold(0, |marks, word| marks | escapes(*word));
+        return (marks | escapes(*last)) & HIGH_BITS == 0;
     }
-    // The loop has no early end, so that the compiler can compare many bytes at once.
-    bytes.iter().fold(true, |is_plain, byte| {
-        is_plain && *byte >= b' ' && *byte != b'"' && *byte != b'\\'
-    })
+    bytes
+        .iter()
+        .all(|byte| *byte >= b' ' && *byte != b'"' && *byte != b'\\')
 }
 
-/// The same for eight bytes at once: subtracting a number from each sets the high bit of one that
-/// is less and had none. The borrow of such a byte may change those after it, but the result is the
-/// same.
-fn is_plain_word(bytes: [u8; 8]) -> bool {
-    let each = |byte| u64::from_ne_bytes([byte; 8]);
+/// The high bit of a byte is set if one of eight bytes needs an escape: subtracting a number from
+/// each sets that of one that is less and had none. The borrow of such a byte may change those
+/// after it, so the bits do not say which byte it is.
+const fn escapes(bytes: [u8; 8]) -> u64 {
     let word = u64::from_ne_bytes(bytes);
-    let is_less = |word: u64, than| word.wrapping_sub(each(than)) & !word;
-    let controls = is_less(word, b' ');
-    let quotes = is_less(word ^ each(b'"'), 1);
-    let backslashes = is_less(word ^ each(b'\\'), 1);
-    (controls | quotes | backslashes) & each(0x80) == 0
+    let controls = less(word, b' ');
+    let quotes = less(word ^ each(b'"'), 1);
+    let backslashes = less(word ^ each(b'\\'), 1);
+    controls | quotes | backslashes
 }
 
-/// Up to so many bytes, a loop over words is faster than one that the compiler makes for long
-/// strings.
-const BYTES_FEW: usize = 64;
+const fn less(word: u64, than: u8) -> u64 {
+    word.wrapping_sub(each(than)) & !word
+}
+
+const fn each(byte: u8) -> u64 {
+    u64::from_ne_bytes([byte; 8])
+}
+
+const HIGH_BITS: u64 = each(0x80);
 
 /// The text of .NET Framework's format "R", always with a point or an exponent: fifteen significant
 /// digits if they read back as the same number, else seventeen; `5.0`, `1E+300`, `1.5E-07`, and the
