@@ -1,6 +1,6 @@
 //! The string that a signature covers, from the parts of a request as they are on the wire.
 
-use http::{HeaderMap, Method, Uri, header};
+use http::{HeaderMap, HeaderValue, Method, Uri, header};
 use percent_encoding::percent_decode_str;
 
 use crate::types::header::{CONTENT_MD5, X_MS_DATE};
@@ -52,17 +52,13 @@ pub(super) fn write_string_to_sign(
     headers: &HeaderMap,
     mut write: impl FnMut(&str),
 ) {
-    let value = |name| {
-        headers
-            .get(name)
+    fn text(value: Option<&HeaderValue>) -> &str {
+        value
             .and_then(|value| value.to_str().ok())
             .unwrap_or_default()
-    };
-    let date = if headers.contains_key(X_MS_DATE) {
-        value(X_MS_DATE)
-    } else {
-        value(header::DATE)
-    };
+    }
+    let value = |name| text(headers.get(name));
+    let date = headers.get(X_MS_DATE).or_else(|| headers.get(header::DATE));
     if scheme == Scheme::SharedKey {
         for line in [
             method.as_str(),
@@ -73,7 +69,7 @@ pub(super) fn write_string_to_sign(
             write("\n");
         }
     }
-    write(date);
+    write(text(date));
     write("\n");
     write_canonicalized_resource(account, uri, write);
 }
@@ -94,11 +90,12 @@ fn write_canonicalized_resource(account: &str, uri: &Uri, mut write: impl FnMut(
     // By its decoded name, as the server reads it: a spelling that is not signed must not mean the
     // same.
     let is_comp = |name: &str| percent_decode_str(name).eq(*b"comp");
-    let pairs = uri.query().unwrap_or_default().split('&');
-    let mut pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-    let comp = pairs
-        .find(|(name, _)| is_comp(name))
-        .map(|(_, value)| value);
+    let comp = uri.query().and_then(|query| {
+        let pairs = query.split('&');
+        let mut pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+        let comp = pairs.find(|(name, _)| is_comp(name));
+        comp.map(|(_, value)| value)
+    });
     for part in ["/", account, path] {
         write(part);
     }

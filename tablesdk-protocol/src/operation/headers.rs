@@ -39,6 +39,19 @@ impl<'r> RequestHeaders<'r> {
         }
     }
 
+    /// The value of a header, if it is a string and the only one of a request that came alone.
+    pub(super) fn only_text(self, name: HeaderName) -> Option<&'r str> {
+        let mut values = match self {
+            Self::Alone(map) => map.get_all(name).iter(),
+            Self::Part(_) => return None,
+        };
+        let first = values.next()?;
+        values
+            .next()
+            .is_none()
+            .then(|| header::text(first.as_bytes()))?
+    }
+
     /// The first value of a header, if it is a string.
     pub(super) fn text(self, name: HeaderName) -> Option<&'r str> {
         self.first(name).and_then(header::text)
@@ -84,6 +97,9 @@ mod tests {
                 prop_assert_eq!(alone.first(name.clone()), part.first(name.clone()));
                 let value = map.get(&name);
                 prop_assert_eq!(part.text(name.clone()), value.and_then(|value| value.to_str().ok()));
+                let is_only = map.get_all(&name).iter().count() == 1;
+                let only = value.filter(|_| is_only).and_then(|value| value.to_str().ok());
+                prop_assert_eq!(alone.only_text(name.clone()), only);
                 prop_assert_eq!(part.contains(name), value.is_some());
             }
         }

@@ -135,6 +135,9 @@ impl RequestParts<'_> {
             Some(_) if self.rules.ignores_format => Ok(MetadataLevel::Minimal),
             Some(format) => MetadataLevel::from_accept(format),
             None => {
+                if let Some(text) = self.headers.only_text(header::ACCEPT) {
+                    return MetadataLevel::from_accept(text);
+                }
                 let mut texts = self.headers.texts(header::ACCEPT);
                 match (texts.next(), texts.next()) {
                     (None, _) => MetadataLevel::from_accept(""),
@@ -363,8 +366,11 @@ impl Answer {
         self
     }
 
-    pub(super) fn with_etag(self, etag: &ETag) -> Self {
-        self.with(header::ETAG, etag.as_str())
+    pub(super) fn with_etag(mut self, etag: &ETag) -> Self {
+        if let Ok(value) = HeaderValue::from_bytes(etag.as_bytes()) {
+            self.0.headers_mut().insert(header::ETAG, value);
+        }
+        self
     }
 
     /// The headers of what was created at that URL.

@@ -7,10 +7,11 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use memchr::memchr;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::types::limits::KEY_UNITS_MAX;
-use crate::types::text::Cursor;
+use crate::types::text::{Cursor, split_at_byte};
 use crate::types::{EntityKey, ErrorCode, KeyError, KeyProblem, ServiceError, TableName};
 use crate::types::{TableNameError, TableNameProblem};
 
@@ -50,6 +51,9 @@ impl ResourcePath {
         if path.len() > PATH_BYTES_MAX {
             return Err(ErrorCode::InvalidUri.into());
         }
+        if !path.is_empty() && memchr(b'/', path.as_bytes()).is_none() {
+            return parse_segment(path);
+        }
         let mut segments = path.split('/').filter(|segment| !segment.is_empty());
         let Some(segment) = segments.next() else {
             return Ok(Self::Service);
@@ -76,7 +80,7 @@ fn is_root(text: &str) -> bool {
 }
 
 fn decode(segment: &str) -> Result<Cow<'_, str>, ServiceError> {
-    if !segment.contains('%') {
+    if memchr(b'%', segment.as_bytes()).is_none() {
         return Ok(Cow::Borrowed(segment));
     }
     let text = percent_decode_str(segment).decode_utf8();
@@ -94,7 +98,7 @@ fn parse_segment(segment: &str) -> Result<ResourcePath, ServiceError> {
 /// `name`, `name()`, `name('key')` or `name(PartitionKey='…',RowKey='…')`.
 fn parse_set(text: &str) -> Result<ResourcePath, ServiceError> {
     let malformed = || ServiceError::from(ErrorCode::InvalidUri);
-    let (name, arguments) = match text.split_once('(') {
+    let (name, arguments) = match split_at_byte(text, b'(') {
         Some((name, rest)) => (name, Some(rest)),
         None => (text, None),
     };

@@ -59,19 +59,35 @@ impl ETag {
     /// The ETag that Cosmos DB gives an entity written at that time: with all seven digits of a
     /// fraction.
     pub fn from_padded_timestamp(timestamp: Timestamp) -> Self {
-        Self::from_text(&timestamp.to_padded_string())
+        Self::from_text(timestamp.to_padded_string().as_bytes())
     }
 
     pub(crate) fn from_printed(timestamp: &PrintedTimestamp) -> Self {
-        Self::from_text(timestamp.as_str())
+        Self::from_text(timestamp.as_bytes())
     }
 
-    fn from_text(text: &str) -> Self {
+    fn from_text(text: &[u8]) -> Self {
         // Their colons are encoded.
         let hour = text.get(..13).unwrap_or_default();
         let minute = text.get(14..16).unwrap_or_default();
         let second = text.get(17..).unwrap_or_default();
-        Self::concat(&["W/\"datetime'", hour, "%3A", minute, "%3A", second, "'\""])
+        let parts: [&[u8]; 7] = [
+            b"W/\"datetime'",
+            hour,
+            b"%3A",
+            minute,
+            b"%3A",
+            second,
+            b"'\"",
+        ];
+        let (mut bytes, mut len) = ([0; IN_PLACE_MAX], 0);
+        for part in parts {
+            if let Some(place) = bytes.get_mut(usize::from(len)..usize::from(len) + part.len()) {
+                place.copy_from_slice(part);
+                len += u8::try_from(part.len()).unwrap_or_default();
+            }
+        }
+        Self(Repr::InPlace { len, bytes })
     }
 
     /// The weak ETag with that text between its quotes.
@@ -112,11 +128,17 @@ impl ETag {
     /// The string, quotes included.
     pub fn as_str(&self) -> &str {
         match &self.0 {
-            Repr::InPlace { len, bytes } => {
-                let bytes = bytes.get(..usize::from(*len)).unwrap_or_default();
-                std::str::from_utf8(bytes).expect("made of whole strings")
+            Repr::InPlace { .. } => {
+                std::str::from_utf8(self.as_bytes()).expect("made of whole strings")
             }
             Repr::Heap(text) => text,
+        }
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        match &self.0 {
+            Repr::InPlace { len, bytes } => bytes.get(..usize::from(*len)).unwrap_or_default(),
+            Repr::Heap(text) => text.as_bytes(),
         }
     }
 

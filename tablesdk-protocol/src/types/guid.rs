@@ -32,21 +32,22 @@ impl Guid {
 
     /// The string that `Display` shows, as ASCII.
     pub fn to_ascii(self) -> [u8; 36] {
-        let digit = |number: u8| match number {
-            0..=9 => b'0' + number,
-            _ => b'a' + number - 10,
+        let digit = |number: u8| {
+            let digit = DIGITS.get(usize::from(number & 0xF));
+            digit.copied().unwrap_or_default()
         };
         let mut text = [b'-'; 36];
         for (byte, place) in self.0.iter().zip(PLACES) {
             if let Some([high, low]) = text.get_mut(place..place + 2) {
                 *high = digit(byte >> 4);
-                *low = digit(byte & 0xF);
+                *low = digit(*byte);
             }
         }
         text
     }
 }
 
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
 /// Where the digits of each byte are in the string.
 const PLACES: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
 

@@ -60,6 +60,15 @@ impl TableName {
     }
 
     fn problem_of(text: &str) -> Option<TableNameProblem> {
+        // Nearly every name.
+        let bytes = text.as_bytes();
+        if (TABLE_NAME_LENGTH_MIN..=TABLE_NAME_LENGTH_MAX).contains(&bytes.len())
+            && bytes.first().is_some_and(u8::is_ascii_alphabetic)
+            && bytes.iter().all(u8::is_ascii_alphanumeric)
+            && !text.eq_ignore_ascii_case("tables")
+        {
+            return None;
+        }
         if is_metrics(text) {
             return None;
         }

@@ -3,6 +3,8 @@
 
 use std::str::FromStr;
 
+use memchr::memchr;
+
 /// Reads a whole number that is written in digits alone, without the sign that the standard library
 /// would take.
 pub(crate) fn whole_number<N: FromStr>(text: &str) -> Option<N> {
@@ -12,6 +14,13 @@ pub(crate) fn whole_number<N: FromStr>(text: &str) -> Option<N> {
 /// Returns true if a string consists of one or more digits.
 pub(crate) fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The parts before and after the first of an ASCII character, as `split_once`: faster in the short
+/// strings of a URL.
+pub(crate) fn split_at_byte(text: &str, byte: u8) -> Option<(&str, &str)> {
+    let (before, rest) = text.split_at_checked(memchr(byte, text.as_bytes())?)?;
+    Some((before, rest.get(1..)?))
 }
 
 /// The unread rest of a string.
@@ -68,14 +77,14 @@ impl<'a> Cursor<'a> {
     /// Reads a literal in single quotes, inside which a doubled quote stands for one.
     pub(crate) fn quoted(&mut self) -> Option<String> {
         let rest = self.rest.strip_prefix('\'')?;
-        let (before, mut rest) = rest.split_once('\'')?;
+        let (before, mut rest) = split_at_byte(rest, b'\'')?;
         let mut text = before.to_owned();
         loop {
             let Some(doubled) = rest.strip_prefix('\'') else {
                 self.rest = rest;
                 return Some(text);
             };
-            let (before, after) = doubled.split_once('\'')?;
+            let (before, after) = split_at_byte(doubled, b'\'')?;
             text.push('\'');
             text.push_str(before);
             rest = after;

@@ -94,14 +94,16 @@ impl SignedSas {
     /// Returns true if a query contains a signature, and is meant to be read by
     /// [`SignedSas::parse`].
     pub fn is_in(query: &str) -> bool {
-        query.split('&').any(|pair| pair.starts_with("sig="))
+        // Most requests have a header instead, and many have no query.
+        !query.is_empty() && query.split('&').any(|pair| pair.starts_with("sig="))
     }
 
     /// Returns true if a query contains a field that only a user delegation SAS has.
     pub fn is_delegated_in(query: &str) -> bool {
         let is_field = |name: &str| DELEGATION_FIELDS.contains(&name);
         let mut pairs = query.split('&');
-        pairs.any(|pair| pair.split_once('=').is_some_and(|(name, _)| is_field(name)))
+        !query.is_empty()
+            && pairs.any(|pair| pair.split_once('=').is_some_and(|(name, _)| is_field(name)))
     }
 
     /// Reads it from the query of a URL, which may have other things in it.

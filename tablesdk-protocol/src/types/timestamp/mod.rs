@@ -214,15 +214,15 @@ impl Timestamp {
     fn civil(self) -> Civil {
         let (year, month, day) = civil_from_days(self.ticks.div_euclid(TICKS_PER_DAY));
         let in_day = self.ticks.rem_euclid(TICKS_PER_DAY);
-        let seconds = in_day / TICKS_PER_SECOND;
         let part = |value: i64| u32::try_from(value).unwrap_or_default();
+        let seconds = part(in_day / TICKS_PER_SECOND);
         Civil {
             year,
             month,
             day,
-            hour: part(seconds / 3600),
-            minute: part(seconds / 60 % 60),
-            second: part(seconds % 60),
+            hour: seconds / 3600,
+            minute: seconds / 60 % 60,
+            second: seconds % 60,
             fraction: part(in_day % TICKS_PER_SECOND),
         }
     }
@@ -356,24 +356,27 @@ fn days_from_civil(year: u32, month: u32, day: u32) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
-/// The reverse of [`days_from_civil`].
+/// The reverse of [`days_from_civil`], by the algorithm of Neri and Schneider ("Euclidean affine
+/// functions and their application to calendar algorithms", 2022): each response prints several
+/// timestamps. Years begin in March, so that the leap day is the last one.
 fn civil_from_days(days: i64) -> (u32, u32, u32) {
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
+    // All days from the year 0 on are positive.
+    let days = u32::try_from(days + 719_468).unwrap_or_default();
+    let in_centuries = 4 * days + 3;
+    let century = in_centuries / 146_097;
+    // The upper half of the product is the year of the century, the lower one the day of the year.
+    let product = 2_939_745 * u64::from((in_centuries % 146_097) | 3);
+    let (upper, lower) = (product >> 32, product & 0xFFFF_FFFF);
+    let part = |value: u64| u32::try_from(value).unwrap_or_default();
+    let day_of_year = part(lower / 2_939_745 / 4);
+    let in_months = 2141 * day_of_year + 197_913;
+    let (month, day) = (in_months >> 16, (in_months & 0xFFFF) / 2141 + 1);
+    let year = 100 * century + part(upper);
+    if day_of_year >= 306 {
+        (year + 1, month - 12, day)
     } else {
-        month_from_march - 9
-    };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    let part = |value: i64| u32::try_from(value).unwrap_or_default();
-    (part(year), part(month), part(day))
+        (year, month, day)
+    }
 }
 
 fn name_of(names: &[&'static str], index: i64) -> &'static str {
@@ -398,6 +401,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn each_day_has_its_date() {
+        let day_of = |timestamp: Timestamp| timestamp.ticks.div_euclid(TICKS_PER_DAY);
+        for day in day_of(Timestamp::MIN)..=day_of(Timestamp::MAX) {
+            let (year, month, number) = civil_from_days(day);
+            assert!((1..=12).contains(&month) && (1..=31).contains(&number));
+            assert_eq!(days_from_civil(year, month, number), day);
+        }
+    }
 
     #[test]
     fn instants_move_and_are_apart() {
