@@ -55,11 +55,12 @@ impl Address {
         known: impl Fn(&str) -> Option<Arc<str>>,
     ) -> Self {
         let path = head.uri.path();
+        let host = head.headers.get(header::HOST);
         let address = |account, location, segment, resource: &str| Self {
             account,
             location,
             is_https: is_encrypted || head.uri.scheme() == Some(&Scheme::HTTPS),
-            host: head.headers.get(header::HOST).cloned(),
+            host: host.cloned(),
             uri: head.uri.clone(),
             segment,
             resource_start: path.len() - resource.len(),
@@ -67,7 +68,7 @@ impl Address {
         };
         // A server in a container is reached under any host name, which may contain dots. So the
         // first label counts only if it is the name of an account here.
-        if let Some(label) = account_label(authority(head.headers.get(header::HOST), &head.uri)) {
+        if let Some(label) = account_label(authority(host, &head.uri)) {
             let (account, location) = split_location(&label);
             // The path names an account of the server with that name, too, as for any other host
             // without dots.

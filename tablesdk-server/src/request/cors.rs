@@ -36,7 +36,7 @@ struct Allowed {
 impl Cors {
     /// Returns true if the rules can matter for a request at all.
     pub(crate) fn concerns(head: &Parts) -> bool {
-        head.headers.contains_key(ORIGIN) || is_cached(&head.method)
+        is_cached(&head.method) || head.headers.contains_key(ORIGIN)
     }
 
     /// The state of a request without an origin. The rules are read together with the resource that

@@ -17,7 +17,8 @@ pub(super) fn respond(
     context: &Context,
     serves: impl Fn(&str) -> bool,
 ) -> Option<Response<Bytes>> {
-    if !is_from_browser(head) || !is_of_account(context, &serves) {
+    // Few requests have such a URL.
+    if !is_of_account(context, &serves) || !is_from_browser(head) {
         return None;
     }
     let origin = origin(context)?;

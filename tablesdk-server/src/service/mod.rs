@@ -306,22 +306,23 @@ impl Handler for Service {
         Err(Box::new(response))
     }
 
-    async fn respond(&self, admitted: Box<Admitted>, body: Bytes) -> Response<Bytes> {
+    async fn respond(&self, mut admitted: Box<Admitted>, body: Bytes) -> Response<Bytes> {
+        // They stay where they are: a future is copied with all that it holds.
         let Admitted {
-            mut context,
-            mut record,
+            context,
+            record,
             head,
             options,
             principal,
-        } = *admitted;
+        } = &mut *admitted;
         record.received(&body);
         let body_bytes = body.len();
         let began = Instant::now();
         let operation = record
             .span()
-            .in_scope(|| decode(&context, head, options, body));
+            .in_scope(|| decode(context, head, options, body));
         let mut observed = match &operation {
-            Ok(operation) => self.kit.request(&mut context, operation, body_bytes),
+            Ok(operation) => self.kit.request(context, operation, body_bytes),
             Err(_) => None,
         };
         if let Ok(Operation::GetUserDelegationKey(_)) = &operation {
@@ -331,13 +332,13 @@ impl Handler for Service {
         let handled = match (&operation, &mut observed) {
             (Ok(operation), None) => {
                 record.names(op_name(operation));
-                let handled = handler::handle(&self.engine, &context, &principal, operation);
+                let handled = handler::handle(&self.engine, context, principal, operation);
                 let handled = pin!(handled.instrument(record.span().clone()));
                 within(context.timeout, self.timer, began, handled).await
             }
             (Ok(operation), Some(observed)) => {
                 record.names(op_name(operation));
-                let handled = faulty::carry_out(self, &context, &principal, operation, observed);
+                let handled = faulty::carry_out(self, context, principal, operation, observed);
                 Box::pin(handled.instrument(record.span().clone())).await
             }
             (Err(error), _) => Err(error.clone().into()),
@@ -347,7 +348,7 @@ impl Handler for Service {
                 (Some(rules), _) => rules,
                 // No cache keeps it, and the database may be what failed.
                 (None, Err(error)) if error.is_server_error() => Arc::default(),
-                _ => self.cors_rules(&context).await.unwrap_or_default(),
+                _ => self.cors_rules(context).await.unwrap_or_default(),
             };
             context.cors = Cors::without_origin(&rules);
         }
@@ -358,11 +359,11 @@ impl Handler for Service {
                 response
             }
             Err(error) => {
-                let error = record.span().in_scope(|| error.report(&context));
+                let error = record.span().in_scope(|| error.report(context));
                 if let Some(observed) = &mut observed {
                     observed.failed(&error);
                 }
-                let mut response = refuse(&context, &mut record, &error);
+                let mut response = refuse(context, record, &error);
                 if self.engine.is_shared() {
                     unknown_outcome::finish(&mut response, &error, operation.as_ref().ok());
                 }
@@ -532,22 +533,23 @@ impl Service {
 /// Dates of responses have no fractions of a second.
 const DATE_STEP: Duration = Duration::from_secs(1);
 
-/// Decodes a request. This follows authentication, so unauthenticated clients do not learn the
-/// meaning of a URL.
+/// Decodes a request, whose headers and options it takes. This follows authentication, so
+/// unauthenticated clients do not learn the meaning of a URL.
 fn decode(
     context: &Context,
-    head: Parts,
-    options: Result<QueryOptions, ServiceError>,
+    head: &mut Parts,
+    options: &mut Result<QueryOptions, ServiceError>,
     body: Bytes,
 ) -> Result<Operation, ServiceError> {
-    let (resource, options) = (ResourcePath::parse(context.resource())?, options?);
+    let resource = ResourcePath::parse(context.resource())?;
+    let options = std::mem::replace(options, Ok(QueryOptions::default()))?;
     check_flavor(context.flavor, &resource, &options, body.len())?;
     let request = ReceivedRequest {
         account: Arc::clone(context.shared_account()),
         resource,
         options,
-        method: head.method,
-        headers: head.headers,
+        method: std::mem::take(&mut head.method),
+        headers: std::mem::take(&mut head.headers),
         body,
         rules: context.flavor.request_rules(),
     };
