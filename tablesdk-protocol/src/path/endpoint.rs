@@ -31,8 +31,11 @@ pub struct Endpoint {
 impl Endpoint {
     /// The endpoint from its parts; `path` is empty or starts with a slash.
     pub fn from_parts(scheme: &str, authority: &str, path: &str) -> Self {
-        let url = [scheme, "://", authority, path.trim_end_matches('/')].concat();
         let path_start = scheme.len() + "://".len() + authority.len();
+        let mut url = String::with_capacity(path_start + path.len());
+        for part in [scheme, "://", authority, path.trim_end_matches('/')] {
+            url.push_str(part);
+        }
         Self { url, path_start }
     }
 

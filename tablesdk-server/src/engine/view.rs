@@ -363,6 +363,15 @@ pub(crate) struct StoredEntity<'s> {
 }
 
 impl StoredEntity<'_> {
+    /// The same as [`open`](Self::open), for an entity that was found by this key.
+    pub(crate) fn open_as<'e>(&'e self, key: &'e EntityKey) -> Result<Entity<'e>, StorageError> {
+        Ok(Entity {
+            partition_key: key.partition_key().as_str().into(),
+            row_key: key.row_key().as_str().into(),
+            record: Record::open(&self.record)?,
+        })
+    }
+
     /// Reads only the key and the timestamp.
     pub(crate) fn open(&self) -> Result<Entity<'_>, StorageError> {
         let (partition_key, row_key) = key_codec::read_entity_key(&self.key)?;
