@@ -11,6 +11,7 @@ pub mod header;
 mod key;
 pub mod limits;
 mod name;
+pub(crate) mod order;
 mod serialize;
 mod service_properties;
 mod service_stats;
@@ -28,6 +29,7 @@ pub use name::{
     PropertyNameProblem, TableName, TableNameError, TableNameProblem, check_property_name,
 };
 pub(crate) use name::{check_property_characters, continues_property_name, starts_property_name};
+pub use order::compare_utf16;
 pub use service_properties::{
     CorsRule, Logging, Metrics, ServiceProperties, ServicePropertiesError,
 };
@@ -35,4 +37,5 @@ pub use service_stats::{GeoReplicationStatus, ServiceStats};
 pub use short_string::ShortString;
 pub(crate) use timestamp::{FRACTION, FRACTION_BYTES, PrintedTimestamp};
 pub use timestamp::{ParseTimestampError, Timestamp, TimestampRangeError};
-pub use value::{EdmType, UnknownEdmTypeError, Value, ValueRef, compare_utf16};
+pub(crate) use value::compare_double_to_integer;
+pub use value::{EdmType, UnknownEdmTypeError, Value, ValueRef};
