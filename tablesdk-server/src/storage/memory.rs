@@ -4,6 +4,7 @@
 //! the rest. The records do not survive the process; the durable storage implements the same trait.
 
 use std::mem;
+use std::ops::ControlFlow;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use super::map::Map;
@@ -116,11 +117,13 @@ impl Snapshot for MemorySnapshot {
         end: &[u8],
         visitor: &mut Visitor<'_>,
     ) -> Result<(), StorageError> {
-        for (key, record) in self.records.range(start, end) {
-            if visitor(key, record)?.is_break() {
-                break;
-            }
+        let visit = |key: &_, record: &_| match visitor(key, record) {
+            Ok(next) => next.map_break(Ok),
+            Err(error) => ControlFlow::Break(Err(error)),
+        };
+        match self.records.range(start, end).visit(visit) {
+            ControlFlow::Break(Err(error)) => Err(error),
+            _ => Ok(()),
         }
-        Ok(())
     }
 }

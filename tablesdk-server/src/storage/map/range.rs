@@ -1,6 +1,7 @@
 //! The entries of a range of keys, in order.
 
-use std::slice;
+use std::ops::ControlFlow;
+use std::{mem, slice};
 
 use super::Node;
 use super::leaf::{Entries, Leaf};
@@ -62,6 +63,23 @@ impl<'m> Range<'m> {
             self.path.clear();
         }
         self.entries = leaf.entries(from, until);
+    }
+
+    /// Passes the entries to a visitor until it breaks. Leaf by leaf, so that nothing but the place
+    /// in the leaf changes between two entries.
+    #[inline]
+    pub(crate) fn visit<B>(
+        mut self,
+        mut visitor: impl FnMut(&'m [u8], &'m [u8]) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        loop {
+            for (key, record) in mem::take(&mut self.entries) {
+                visitor(key, record)?;
+            }
+            if self.advance().is_none() {
+                return ControlFlow::Continue(());
+            }
+        }
     }
 
     /// Enters the next leaf; `None` at the end of the range.
