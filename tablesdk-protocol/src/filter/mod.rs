@@ -195,6 +195,7 @@ impl ComparisonOperator {
 
     /// Returns true if the operator holds for a property with this ordering relative to the
     /// literal.
+    #[inline]
     pub const fn matches(self, ordering: Ordering) -> bool {
         match self {
             Self::Equal => ordering.is_eq(),

@@ -63,7 +63,6 @@ mod tests {
     use super::*;
     use crate::engine::decide::decide;
     use crate::engine::key_codec::KeyReader;
-    use crate::engine::view::Visited;
     use crate::engine::{Action, Command, Properties, key_codec};
     use crate::storage::{MemoryStorage, Storage};
 
@@ -121,9 +120,9 @@ mod tests {
                 let entity = row.open(&mut keys)?;
                 let head = entity.head();
                 rows.push((head.row_key.to_owned(), head.timestamp));
-                Ok(ControlFlow::<()>::Continue(()))
+                Ok(ControlFlow::Continue(()))
             });
-            assert!(matches!(visited, Ok(Visited::Through)));
+            assert_eq!(visited, Ok(None));
             rows
         }
     }

@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 use bytes::Bytes;
 
 use super::key_codec::{self, TableId};
-use super::view::{View, Visited};
+use super::view::View;
 use crate::storage::{StorageError, WriteBatch};
 
 /// Where the next batch begins.
@@ -74,17 +74,19 @@ pub(super) fn next_batch(
     let start = key.unwrap_or_else(|| key_codec::entities_start(table).into());
     let end = key_codec::entities_end(table);
     let mut batch = WriteBatch::default();
-    let visited = view.visit_entities(&start, &end, |entity| {
+    let mut next = None;
+    view.visit_entities(&start, &end, |entity| {
         if batch.writes.len() == ENTITIES_MAX {
-            return Ok(ControlFlow::Break(Bytes::copy_from_slice(entity.key)));
+            next = Some(Bytes::copy_from_slice(entity.key));
+            return Ok(ControlFlow::Break(()));
         }
         batch.delete(entity.key);
         Ok(ControlFlow::Continue(()))
     })?;
     cursor.table = table;
-    match visited {
-        Visited::Broken(next) => cursor.key = Some(next),
-        _ => batch.delete(key_codec::clean_up_key(table)),
+    match next {
+        Some(next) => cursor.key = Some(next),
+        None => batch.delete(key_codec::clean_up_key(table)),
     }
     Ok(Some(batch))
 }

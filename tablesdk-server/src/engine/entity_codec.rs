@@ -145,6 +145,91 @@ impl Pieces<'_> {
     }
 }
 
+/// The properties of a record by their positions. The timestamp of the record is not read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Positions<'a> {
+    /// The index and the JSON.
+    bytes: &'a [u8],
+    index_bytes: usize,
+}
+
+impl<'a> Positions<'a> {
+    /// No properties.
+    pub(crate) const NONE: Self = Self {
+        bytes: &[],
+        index_bytes: 0,
+    };
+
+    /// Finds the properties of a record.
+    #[inline]
+    pub(crate) fn open(record: &'a [u8]) -> Result<Self, StorageError> {
+        let [VERSION, _, _, _, _, _, _, _, _, rest @ ..] = record else {
+            return Err(DAMAGED);
+        };
+        let mut bytes = rest;
+        match read_number(&mut bytes) {
+            Some(index_bytes) if index_bytes <= bytes.len() => Ok(Self { bytes, index_bytes }),
+            _ => Err(DAMAGED),
+        }
+    }
+
+    /// The JSON of each property, in order.
+    pub(crate) fn pieces(self) -> Pieces<'a> {
+        let split = self.bytes.split_at_checked(self.index_bytes);
+        let (index, json) = split.unwrap_or_default();
+        Pieces { index, json }
+    }
+
+    /// Where the property at a position begins, and how many bytes it has. Touches none of the
+    /// others. `None` if there is none, or if the index is damaged.
+    #[inline]
+    pub(crate) fn at(self, position: usize) -> Option<(&'a [u8], usize)> {
+        // Most lengths take one byte, so that eight of them are added at once. The one that is
+        // asked for comes last.
+        if position < self.index_bytes.min(8)
+            && let Some(word) = self.bytes.first_chunk()
+        {
+            let word = u64::from_le_bytes(*word) << (56 - 8 * position);
+            if word & LONG == 0 {
+                let start = self.index_bytes + sum(word << 8);
+                return Some((self.bytes.get(start..)?, usize::from(word.to_be_bytes()[0])));
+            }
+        }
+        self.at_far(position)
+    }
+
+    #[inline(never)]
+    fn at_far(self, position: usize) -> Option<(&'a [u8], usize)> {
+        if position >= self.index_bytes {
+            return None;
+        }
+        let mut pieces = self.pieces();
+        let mut left = position;
+        while left >= 8 {
+            let (word, rest) = pieces.index.split_first_chunk()?;
+            let word = u64::from_le_bytes(*word);
+            if word & LONG != 0 {
+                break;
+            }
+            pieces.index = rest;
+            pieces.json = pieces.json.get(sum(word)..)?;
+            left -= 8;
+        }
+        pieces.skip_over(left)?;
+        let json = pieces.json;
+        Some((json, pieces.next()?.ok()?.len()))
+    }
+}
+
+/// The sum of the bytes of a word.
+#[inline]
+const fn sum(word: u64) -> usize {
+    const PAIRS: u64 = 0x00FF_00FF_00FF_00FF;
+    let pairs = (word & PAIRS) + (word >> 8 & PAIRS);
+    // The sum of the four numbers is the highest of the product.
+    (pairs.wrapping_mul(0x0001_0001_0001_0001) >> 48) as usize
+}
+
 /// Properties in the form of a record, to be written with a timestamp that is not known yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Properties {
@@ -291,13 +376,16 @@ fn read_number(bytes: &mut &[u8]) -> Option<usize> {
     None
 }
 
-const DAMAGED: StorageError = StorageError::corrupt("entity");
+/// The error for a record that this module did not write.
+pub(super) const DAMAGED: StorageError = StorageError::corrupt("entity");
 
 /// The version of this layout.
 const VERSION: u8 = 3;
 
 /// Marks a byte of a number that is not its last.
 const MORE: u8 = 0x80;
+/// The same in each byte of a word.
+const LONG: u64 = u64::from_ne_bytes([MORE; 8]);
 
 #[cfg(test)]
 mod tests {
@@ -344,7 +432,7 @@ mod tests {
         #[test]
         fn records_read_back(
             at in timestamp(),
-            properties in prop::collection::vec((NAME, value()), 0..12),
+            properties in prop::collection::vec((NAME, value()), 0..30),
         ) {
             let bytes = encode(at, &properties);
             prop_assert_eq!(bytes.len(), bytes.capacity());
@@ -355,7 +443,12 @@ mod tests {
             let pieces: Vec<_> = record.pieces().map(Result::unwrap).collect();
             prop_assert_eq!(pieces.len(), properties.len());
             prop_assert_eq!(pieces.concat(), record.json());
+            let positions = Positions::open(&bytes).unwrap();
+            prop_assert_eq!(positions.at(pieces.len()), None);
+            prop_assert_eq!(positions.at(usize::MAX), None);
             for (position, piece) in pieces.iter().enumerate() {
+                let (rest, length) = positions.at(position).unwrap();
+                prop_assert_eq!(&rest[..length], *piece);
                 let mut rest = record.pieces();
                 prop_assert_eq!(rest.skip_over(position), Some(()));
                 prop_assert_eq!(rest.next(), Some(Ok(*piece)));
@@ -373,6 +466,15 @@ mod tests {
         fn any_bytes_are_read_or_refused(mut bytes: Vec<u8>, is_version: bool) {
             if is_version && let Some(version) = bytes.first_mut() {
                 *version = VERSION;
+            }
+            if let Ok(positions) = Positions::open(&bytes) {
+                for position in 0..=bytes.len() {
+                    let piece = positions.at(position);
+                    let piece = piece.and_then(|(rest, length)| rest.get(..length));
+                    let mut rest = positions.pieces();
+                    let found = rest.skip_over(position).and_then(|()| rest.next());
+                    prop_assert_eq!(piece, found.and_then(Result::ok));
+                }
             }
             if let Ok(record) = Record::open(&bytes) {
                 prop_assert!(record.pieces().count() <= bytes.len());

@@ -1,18 +1,22 @@
 //! Evaluates a filter for an entity, or for the name of a table.
 //!
-//! A filter is compiled once per query: each property that it names gets a slot, one pass over an
-//! entity fills the slots, and the terms read only the slots. So the cost per entity is the sum of
-//! the sizes of entity and filter, never their product, but for terms that compare two properties,
-//! which only the flavor Azurite has.
+//! A filter is compiled once per query: each property that it names gets a slot, in which it is
+//! looked for and read at most once per entity, when a term asks for it. So the cost per entity is
+//! the sum of the sizes of entity and filter, never their product, but for terms that compare two
+//! properties, which only the flavor Azurite has.
 //!
 //! The logic is two-valued: a comparison with a missing property is false, and `not` makes it true.
 //! The protocol crate defines how a value compares with a literal. See
 //! <https://learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities>.
 
 use tablesdk_protocol::filter::{ComparisonOperator, Filter};
+use tablesdk_protocol::wire::json::{SYSTEM_PROPERTIES, StoredLiteral};
 use tablesdk_protocol::{Value, ValueRef, compare_utf16};
 
-use super::slots::{Slots, Values};
+use super::entity_codec::Positions;
+use super::slots::{Found, Slots, Values};
+use super::view::EntityBytes;
+use crate::storage::StorageError;
 
 /// A filter made ready to be evaluated many times.
 #[derive(Debug)]
@@ -26,7 +30,10 @@ impl<'f> CompiledFilter<'f> {
     /// Makes a filter ready that consists of these terms, which all have to hold.
     pub(crate) fn new(terms: &[&'f Filter]) -> Self {
         let mut names: Vec<&str> = Vec::new();
-        for term in terms {
+        let mut terms = terms.to_vec();
+        // None of them has an effect, so that the first one may be the one that costs least.
+        terms.sort_by_key(|term| term_cost(term));
+        for term in &terms {
             term.fold(|filter, _: Vec<()>| match filter {
                 Filter::Comparison(comparison) => names.push(&comparison.property),
                 Filter::Properties(comparison) => {
@@ -38,7 +45,7 @@ impl<'f> CompiledFilter<'f> {
             });
         }
         let slots = Slots::new(names);
-        let steps = steps(terms, &slots);
+        let steps = steps(&terms, &slots);
         Self {
             cost: steps.iter().map(cost).fold(0, u64::saturating_add),
             steps,
@@ -52,14 +59,49 @@ impl<'f> CompiledFilter<'f> {
         self.cost
     }
 
-    /// Evaluates the filter for the values that `fill` sets. Returns true if it holds, and the
-    /// number of bytes that were copied.
+    /// Evaluates the filter for a record, if that takes only comparisons with properties that are
+    /// where they were in the entity before, and whose values need not be read.
+    ///
+    /// Properties are looked for in each term anew, which is faster than to remember what was
+    /// found, unless there are many terms.
     #[inline]
-    pub(crate) fn holds<'v, E>(
+    pub(super) fn glance(&self, record: &[u8]) -> Option<bool> {
+        if self.steps.len() > GLANCE_STEPS_MAX {
+            return None;
+        }
+        let properties = Positions::open(record).ok()?;
+        let holds = evaluate(&self.steps, |test| match test {
+            Test::Compare(comparison) => {
+                let stored = self.slots.glance(comparison.slot, properties);
+                let ordering = stored.and_then(|stored| comparison.literal.compare(stored));
+                ordering
+                    .map(|ordering| comparison.operator.matches(ordering))
+                    .ok_or(())
+            }
+            _ => Err(()),
+        });
+        holds.ok()
+    }
+
+    /// Evaluates the filter for an entity. Returns true if it holds, and the number of bytes that
+    /// were copied.
+    pub(super) fn holds(&mut self, entity: EntityBytes<'_>) -> Result<(bool, usize), StorageError> {
+        let steps = &self.steps;
+        self.slots.of_entity(entity, |values| {
+            evaluate(steps, |test| test_values(test, values))
+        })
+    }
+
+    /// Evaluates the filter for something that has one property alone.
+    pub(super) fn holds_for(
         &mut self,
-        fill: impl FnOnce(&mut Values<'_, 'v>) -> Result<(), E>,
-    ) -> Result<(bool, usize), E> {
-        self.slots.with(fill, |slots| evaluate(&self.steps, slots))
+        name: &str,
+        value: ValueRef<'_>,
+    ) -> Result<bool, StorageError> {
+        let steps = &self.steps;
+        self.slots.of_property(name, value, |values| {
+            evaluate(steps, |test| test_values(test, values))
+        })
     }
 }
 
@@ -76,11 +118,7 @@ struct Step<'f> {
 #[derive(Debug)]
 enum Test<'f> {
     /// The result of a comparison.
-    Compare {
-        slot: usize,
-        operator: ComparisonOperator,
-        literal: &'f Value,
-    },
+    Compare(Comparison<'f>),
     /// The result of a comparison of two properties.
     CompareProperties {
         left: usize,
@@ -91,10 +129,14 @@ enum Test<'f> {
     Constant(bool),
     /// The opposite of the value before.
     Invert,
-    /// True if the property is a Boolean that is true.
-    IsTrue {
-        slot: usize,
-    },
+}
+
+/// The comparison of a property with a literal.
+#[derive(Debug)]
+struct Comparison<'f> {
+    slot: usize,
+    operator: ComparisonOperator,
+    literal: StoredLiteral<'f>,
 }
 
 /// The steps of the terms of a filter. Neither this nor the evaluation uses recursion, so that a
@@ -127,11 +169,11 @@ fn add_steps<'f>(
                 join(steps, &ends, is_or, last);
                 return last;
             }
-            Filter::Comparison(comparison) => Test::Compare {
+            Filter::Comparison(comparison) => Test::Compare(Comparison {
                 slot: slot(&comparison.property),
                 operator: comparison.operator,
-                literal: &comparison.literal,
-            },
+                literal: StoredLiteral::new(&comparison.literal),
+            }),
             Filter::Constant(value) => Test::Constant(*value),
             Filter::Not(_) => Test::Invert,
             Filter::Properties(comparison) => Test::CompareProperties {
@@ -139,7 +181,11 @@ fn add_steps<'f>(
                 operator: comparison.operator,
                 right: comparison.right.as_deref().map_or(usize::MAX, &slot),
             },
-            Filter::Property(name) => Test::IsTrue { slot: slot(name) },
+            Filter::Property(name) => Test::Compare(Comparison {
+                slot: slot(name),
+                operator: ComparisonOperator::Equal,
+                literal: StoredLiteral::new(&Value::Boolean(true)),
+            }),
         };
         push(steps, test)
     })
@@ -160,26 +206,19 @@ fn push<'f>(steps: &mut Vec<Step<'f>>, test: Test<'f>) -> usize {
     steps.len() - 1
 }
 
+/// The value of the filter, where `test` makes the value of a comparison.
 #[inline]
-fn evaluate(steps: &[Step<'_>], slots: &[Option<ValueRef<'_>>]) -> bool {
-    let stored = |slot: usize| slots.get(slot).and_then(Option::as_ref);
+fn evaluate<'t, 'f: 't, E>(
+    steps: &'t [Step<'f>],
+    mut test: impl FnMut(&'t Test<'f>) -> Result<bool, E>,
+) -> Result<bool, E> {
     let mut value = true;
     let mut at = 0;
     while let Some(step) = steps.get(at) {
-        value = match step.test {
-            Test::Compare {
-                slot,
-                operator,
-                literal,
-            } => stored(slot).is_some_and(|stored| compare(stored, operator, literal)),
-            Test::CompareProperties {
-                left,
-                operator,
-                right,
-            } => compare_slots(stored(left), operator, stored(right)),
-            Test::Constant(constant) => constant,
+        value = match &step.test {
+            Test::Constant(constant) => *constant,
             Test::Invert => !value,
-            Test::IsTrue { slot } => stored(slot) == Some(&ValueRef::Boolean(true)),
+            comparison => test(comparison)?,
         };
         let mut skip = step.skip;
         while let Some((decisive, to)) = skip
@@ -191,30 +230,67 @@ fn evaluate(steps: &[Step<'_>], slots: &[Option<ValueRef<'_>>]) -> bool {
         }
         at += 1;
     }
-    value
+    Ok(value)
 }
 
-#[inline]
-fn compare(value: &ValueRef<'_>, operator: ComparisonOperator, literal: &Value) -> bool {
-    match value.compare_to_literal(literal) {
-        Some(ordering) => operator.matches(ordering),
-        // SERVICE: assumed, as IEEE 754 has it: a NaN differs from everything, itself included.
-        None => operator == ComparisonOperator::NotEqual,
+/// The value of a comparison.
+fn test_values(test: &Test<'_>, values: &mut Values<'_, '_, '_>) -> Result<bool, StorageError> {
+    match test {
+        Test::Compare(comparison) => compare(values, comparison),
+        Test::CompareProperties {
+            left,
+            operator,
+            right,
+        } => compare_slots(values, *left, *operator, *right),
+        Test::Constant(_) | Test::Invert => Ok(false),
     }
 }
 
-/// Apart from the comparison with literals, which has to be fast.
-#[cold]
+fn compare(
+    values: &mut Values<'_, '_, '_>,
+    comparison: &Comparison<'_>,
+) -> Result<bool, StorageError> {
+    let ordering = match values.find(comparison.slot)? {
+        Found::Absent => return Ok(false),
+        Found::Read => None,
+        Found::Stored(stored) => comparison.literal.compare(stored),
+    };
+    match ordering {
+        Some(ordering) => Ok(comparison.operator.matches(ordering)),
+        None => compare_read(values, comparison),
+    }
+}
+
+/// The same for a value that has to be read.
+fn compare_read(
+    values: &mut Values<'_, '_, '_>,
+    comparison: &Comparison<'_>,
+) -> Result<bool, StorageError> {
+    let literal = comparison.literal.value();
+    let operator = comparison.operator;
+    let value = values.read(comparison.slot)?;
+    Ok(
+        value.is_some_and(|value| match value.compare_to_literal(literal) {
+            Some(ordering) => operator.matches(ordering),
+            // SERVICE: assumed, as IEEE 754 has it: a NaN differs from everything, itself included.
+            None => operator == ComparisonOperator::NotEqual,
+        }),
+    )
+}
+
 fn compare_slots(
-    left: Option<&ValueRef<'_>>,
+    values: &mut Values<'_, '_, '_>,
+    left: usize,
     operator: ComparisonOperator,
-    right: Option<&ValueRef<'_>>,
-) -> bool {
-    match (left, right) {
+    right: usize,
+) -> Result<bool, StorageError> {
+    values.read(left)?;
+    values.read(right)?;
+    Ok(match (values.value(left), values.value(right)) {
         (Some(left), Some(right)) => compare_properties(left, operator, right),
         (None, None) => operator == ComparisonOperator::Equal,
         _ => false,
-    }
+    })
 }
 
 /// As Azurite compares them: numbers as those of JavaScript. Values of other types that differ are
@@ -248,9 +324,25 @@ fn compare_properties(
     }
 }
 
+/// About how much a term costs. Keys have to be read, and properties do not.
+fn term_cost(term: &Filter) -> u64 {
+    let own_cost = |filter: &Filter| match filter {
+        Filter::Comparison(comparison) if SYSTEM_PROPERTIES.contains(&&*comparison.property) => {
+            SYSTEM_COST + literal_cost(&comparison.literal)
+        }
+        Filter::Comparison(comparison) => TERM_COST + literal_cost(&comparison.literal),
+        Filter::Properties(_) => PROPERTIES_COST,
+        _ => 0,
+    };
+    term.fold(|filter, costs: Vec<u64>| {
+        let own_cost = own_cost(filter);
+        costs.into_iter().fold(own_cost, u64::saturating_add)
+    })
+}
+
 fn cost(step: &Step<'_>) -> u64 {
-    let literal = match step.test {
-        Test::Compare { literal, .. } => literal_cost(literal),
+    let literal = match &step.test {
+        Test::Compare(comparison) => literal_cost(comparison.literal.value()),
         Test::CompareProperties { .. } => PROPERTIES_COST,
         _ => 0,
     };
@@ -267,16 +359,52 @@ fn literal_cost(literal: &Value) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
+/// A filter with more steps remembers where it found a property: its search may take as long as an
+/// entity has properties.
+const GLANCE_STEPS_MAX: usize = 16;
+
 /// The approximate cost of a term.
 const TERM_COST: u64 = 10;
+/// The approximate cost of a comparison with a key or the timestamp.
+const SYSTEM_COST: u64 = 100;
 /// The cost of a comparison of two properties, whose lengths are not known before.
 const PROPERTIES_COST: u64 = 10_000;
 
 #[cfg(test)]
 mod tests {
-    use std::convert::Infallible;
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+    use tablesdk_protocol::{EntityKey, Guid, Timestamp};
 
     use super::*;
+    use crate::engine::entity_codec::{Properties, Record};
+    use crate::engine::key_codec::{self, TableId};
+
+    /// The key and the record of an entity.
+    fn entity(properties: &[(&str, Value)]) -> (Vec<u8>, Vec<u8>) {
+        let key = EntityKey::new("partition", "b").unwrap();
+        let properties = properties.iter();
+        let properties: Properties = properties
+            .map(|(name, value)| (*name, value.as_ref()))
+            .collect();
+        (
+            key_codec::entity_key(TableId(1), &key),
+            properties.record(Timestamp::UNIX_EPOCH),
+        )
+    }
+
+    fn evaluated(
+        filter: &mut CompiledFilter<'_>,
+        (key, record): &(Vec<u8>, Vec<u8>),
+    ) -> Result<bool, StorageError> {
+        let before = filter.glance(record);
+        let (holds, _) = filter.holds(EntityBytes { key, record })?;
+        assert!(before.is_none_or(|before| before == holds));
+        // Now the properties are where they were.
+        assert!(filter.glance(record).is_none_or(|after| after == holds));
+        Ok(holds)
+    }
 
     fn holds(filter: &Filter) -> bool {
         let properties = [
@@ -288,15 +416,8 @@ mod tests {
             ("single", Value::from(false)),
         ];
         let mut filter = CompiledFilter::new(&[filter]);
-        let mut holds = |properties: &[(&str, Value)]| {
-            let holds = filter.holds(|values| {
-                for (name, value) in properties {
-                    values.set(name, value.as_ref());
-                }
-                Ok::<_, Infallible>(())
-            });
-            holds.unwrap().0
-        };
+        let mut holds =
+            |properties: &[(&str, Value)]| evaluated(&mut filter, &entity(properties)).unwrap();
         let first = holds(&properties);
         // Nothing of one entity is left when the next one comes.
         let without = holds(&[]);
@@ -421,8 +542,8 @@ mod tests {
                 value.clone().and(value).or(Filter::Constant(false))
             });
             let mut filter = CompiledFilter::new(&terms.each_ref());
-            let holds = filter.holds(|_| Ok::<_, Infallible>(()));
-            assert_eq!(holds, Ok((bits == 7, 0)), "{terms:?}");
+            let holds = evaluated(&mut filter, &entity(&[]));
+            assert_eq!(holds, Ok(bits == 7), "{terms:?}");
         }
     }
 
@@ -448,6 +569,160 @@ mod tests {
                     _ => terms.contains(&true),
                 });
                 assert_eq!(holds(&filter), expected, "{text}");
+            }
+        }
+    }
+
+    const NAMES: [&str; 6] = ["A", "B", "Count", "DepartmentOfStaff", "é", "A_1"];
+
+    /// Few values of each type, so that they are often equal.
+    fn value() -> impl Strategy<Value = Value> {
+        let numbers = [-1, 0, 5, 12, 1_000_000_000];
+        let numbers = || prop::sample::select(numbers.to_vec());
+        let time = |ticks| Timestamp::from_unix_ticks(ticks).unwrap();
+        let texts = ["", "a", "ab", "a\"", "a\\", "departments", "\u{E000}", "😀"];
+        let doubles = [
+            -1.0,
+            0.0,
+            -0.0,
+            5.0,
+            5.5,
+            12.25,
+            1e30,
+            f64::NAN,
+            f64::INFINITY,
+        ];
+        prop_oneof![
+            numbers().prop_map(Value::Int32),
+            numbers().prop_map(|number| Value::Int64(number.into())),
+            numbers().prop_map(|number| Value::Int64(i64::from(number) << 33)),
+            numbers().prop_map(move |number| Value::DateTime(time(number.into()))),
+            prop::sample::select(doubles.to_vec()).prop_map(Value::Double),
+            prop::sample::select(texts.to_vec()).prop_map(Value::from),
+            Just(Value::String("x".repeat(300))),
+            any::<bool>().prop_map(Value::Boolean),
+            prop::collection::vec(0..2_u8, 0..4).prop_map(Value::Binary),
+            (0..2_u8).prop_map(|byte| Value::Guid(Guid::from_bytes([byte; 16]))),
+        ]
+    }
+
+    fn term() -> impl Strategy<Value = Filter> {
+        let name = || prop::sample::select(&NAMES[..]);
+        let key = prop::sample::select(&["PartitionKey", "RowKey"][..]);
+        let operator = || prop::sample::select(&OPERATORS[..]);
+        let time = prop_oneof![Just(Timestamp::UNIX_EPOCH), Just(Timestamp::MAX)];
+        prop_oneof![
+            8 => (name(), operator(), value())
+                .prop_map(|(name, operator, value)| Filter::comparison(name, operator, value)),
+            1 => (key, operator(), prop::sample::select(&["partition", "a", "b"][..]))
+                .prop_map(|(name, operator, value)| Filter::comparison(name, operator, value)),
+            1 => (operator(), time)
+                .prop_map(|(operator, time)| Filter::comparison("Timestamp", operator, time)),
+            1 => name().prop_map(|name| Filter::Property(name.to_owned())),
+            1 => any::<bool>().prop_map(Filter::Constant),
+        ]
+    }
+
+    fn filter() -> impl Strategy<Value = Filter> {
+        term().prop_recursive(3, 12, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 1..4).prop_map(Filter::And),
+                prop::collection::vec(inner.clone(), 1..4).prop_map(Filter::Or),
+                inner.prop_map(|filter| !filter),
+            ]
+        })
+    }
+
+    fn properties() -> impl Strategy<Value = Vec<(&'static str, Value)>> {
+        let names = prop::sample::subsequence(&NAMES[..], 0..=NAMES.len()).prop_shuffle();
+        (names, prop::collection::vec(value(), NAMES.len()))
+            .prop_map(|(names, values)| names.into_iter().zip(values).collect())
+    }
+
+    /// The value of a filter for values that are all read.
+    fn read_and_evaluated(filter: &Filter, properties: &BTreeMap<&str, Value>) -> bool {
+        filter.fold(|filter, terms: Vec<bool>| match filter {
+            Filter::And(_) => terms.iter().all(|term| *term),
+            Filter::Or(_) => terms.contains(&true),
+            Filter::Not(_) => terms == [false],
+            Filter::Constant(value) => *value,
+            Filter::Comparison(comparison) => {
+                let stored = properties.get(&*comparison.property);
+                stored.is_some_and(|value| {
+                    match value.as_ref().compare_to_literal(&comparison.literal) {
+                        Some(ordering) => comparison.operator.matches(ordering),
+                        None => comparison.operator == ComparisonOperator::NotEqual,
+                    }
+                })
+            }
+            Filter::Property(name) => properties.get(&**name) == Some(&Value::Boolean(true)),
+            Filter::Properties(_) => unreachable!("only literals are compared with"),
+        })
+    }
+
+    fn with_system(properties: &[(&'static str, Value)]) -> BTreeMap<&'static str, Value> {
+        let mut all: BTreeMap<_, _> = properties.iter().cloned().collect();
+        all.insert("PartitionKey", Value::from("partition"));
+        all.insert("RowKey", Value::from("b"));
+        all.insert("Timestamp", Value::from(Timestamp::UNIX_EPOCH));
+        all
+    }
+
+    /// The properties of a record, if it is one that a server writes for them.
+    fn undamaged(record: &[u8]) -> Option<Vec<(&'static str, Value)>> {
+        let read = Record::parse(record).ok()?;
+        let values = read.values().map(|property| {
+            let (name, value) = property.ok()?;
+            let name = NAMES.iter().find(|known| **known == name)?;
+            Some((*name, value.into_value()))
+        });
+        let properties: Vec<_> = values.collect::<Option<_>>()?;
+        let names: BTreeMap<_, _> = properties.iter().cloned().collect();
+        let is_whole = entity(&properties).1 == record && names.len() == properties.len();
+        is_whole.then_some(properties)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1000))]
+
+        #[test]
+        fn a_filter_holds_as_for_values_that_are_all_read(
+            filters in prop::collection::vec(filter(), 1..4),
+            entities in prop::collection::vec(properties(), 1..5),
+            repeated in 1..3_usize,
+        ) {
+            let mut compiled = CompiledFilter::new(&filters.iter().collect::<Vec<_>>());
+            for properties in entities.iter().flat_map(|entity| vec![entity; repeated]) {
+                let all = with_system(properties);
+                let expected = filters.iter().all(|filter| read_and_evaluated(filter, &all));
+                let holds = evaluated(&mut compiled, &entity(properties));
+                prop_assert_eq!(holds, Ok(expected), "{:?} and {:?}", &filters, properties);
+            }
+        }
+
+        #[test]
+        fn any_record_is_evaluated_or_refused(
+            filter in filter(),
+            properties in properties(),
+            place: prop::sample::Index,
+            byte: u8,
+            end: prop::sample::Index,
+            other: Vec<u8>,
+        ) {
+            let (key, record) = entity(&properties);
+            let mut damaged = record.clone();
+            damaged[place.index(record.len())] = byte;
+            let mut cut = damaged.clone();
+            cut.truncate(end.index(record.len()));
+            let mut compiled = CompiledFilter::new(&[&filter]);
+            for record in [&record, &damaged, &record, &cut, &other, &record] {
+                let holds = evaluated(&mut compiled, &(key.clone(), record.clone()));
+                if let Some(properties) = undamaged(record)
+                    && record[1..9] == [0; 8]
+                {
+                    let all = with_system(&properties);
+                    prop_assert_eq!(holds, Ok(read_and_evaluated(&filter, &all)));
+                }
             }
         }
     }

@@ -5,7 +5,6 @@
 //! creation or in lower case. This module knows no HTTP and no JSON.
 
 use std::borrow::Cow;
-use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 use tablesdk_protocol::ValueRef;
@@ -84,13 +83,7 @@ impl<'f> TableScan<'f> {
                 } else {
                     Cow::Borrowed(table.name.as_str())
                 };
-                let name = ValueRef::String(name);
-                let holds = filter.holds(|values| {
-                    values.set("TableName", name);
-                    Ok::<_, Infallible>(())
-                });
-                let Ok((holds, _)) = holds;
-                if !holds {
+                if !filter.holds_for("TableName", ValueRef::String(name))? {
                     continue;
                 }
             }

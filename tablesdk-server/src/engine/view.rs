@@ -16,7 +16,6 @@ use tablesdk_protocol::{
 use super::catalog::{Catalog, Values as Cached};
 use super::entity_codec::Record;
 use super::key_codec::{self, KeyReader, Table, TableId};
-use super::slots::Values;
 use super::{Failure, Rejection, settings};
 use crate::flavor::Flavor;
 use crate::storage::{PartialSnapshot, Records, Slice, Snapshot, StorageError};
@@ -308,46 +307,21 @@ impl View {
         }))
     }
 
-    /// Passes the entities whose keys lie in this range of bytes to a visitor.
-    pub(super) fn visit_entities<B>(
+    /// Passes the entities whose keys lie in this range of bytes to a visitor, until it breaks.
+    /// Returns a key before the next entity, if that must be fetched first.
+    #[inline]
+    pub(super) fn visit_entities(
         &self,
         start: &[u8],
         end: &[u8],
-        mut visitor: impl FnMut(EntityBytes<'_>) -> Result<ControlFlow<B>, StorageError>,
-    ) -> Result<Visited<B>, StorageError> {
-        let mut broken = None;
-        let mut visit = |key: &[u8], record: &[u8]| {
-            Ok(match visitor(EntityBytes { key, record })? {
-                ControlFlow::Continue(()) => ControlFlow::Continue(()),
-                ControlFlow::Break(with) => {
-                    broken = Some(with);
-                    ControlFlow::Break(())
-                }
-            })
-        };
-        let next = match &self.source {
-            Source::Local(snapshot) => {
-                snapshot.visit(start, end, &mut visit)?;
-                None
-            }
-            Source::Shared(partial) => partial.visit_fetched(start, end, &mut visit)?,
-        };
-        Ok(match (broken, next) {
-            (Some(with), _) => Visited::Broken(with),
-            (None, Some(key)) => Visited::NotFetched(key),
-            (None, None) => Visited::Through,
-        })
+        mut visitor: impl FnMut(EntityBytes<'_>) -> Result<ControlFlow<()>, StorageError>,
+    ) -> Result<Option<Vec<u8>>, StorageError> {
+        let mut visit = |key: &[u8], record: &[u8]| visitor(EntityBytes { key, record });
+        match &self.source {
+            Source::Local(snapshot) => snapshot.visit(start, end, &mut visit).map(|()| None),
+            Source::Shared(partial) => partial.visit_fetched(start, end, &mut visit),
+        }
     }
-}
-
-/// How a visit of entities ended.
-pub(super) enum Visited<B> {
-    /// The visitor broke.
-    Broken(B),
-    /// The next entity must be fetched first. The key is before it.
-    NotFetched(Vec<u8>),
-    /// At the end.
-    Through,
 }
 
 /// The id of a table that is in the cache.
@@ -405,33 +379,38 @@ impl<'s> EntityBytes<'s> {
         })
     }
 
-    /// Sets the values that a filter needs, including system properties, and reads no others.
-    pub(super) fn fill(self, values: &mut Values<'_, 's>) -> Result<(), StorageError> {
-        let record = Record::open(self.record)?;
-        if values.has_system_slots() {
-            self.fill_system(&record, values)?;
-        }
-        values.fill_from(&record)
-    }
-
-    fn fill_system(
+    /// The value of a system property.
+    pub(super) fn system_property(
         self,
-        record: &Record<'s>,
-        values: &mut Values<'_, 's>,
-    ) -> Result<(), StorageError> {
-        let [partition_slot, row_slot, timestamp_slot] = values.system_slots();
-        if let Some(slot) = timestamp_slot {
-            values.fill(slot, ValueRef::DateTime(record.timestamp()));
-        }
-        if (partition_slot, row_slot) != (None, None) {
-            let (partition_key, row_key) = key_codec::read_entity_key(self.key)?;
-            for (slot, key) in [(partition_slot, partition_key), (row_slot, row_key)] {
-                if let Some(slot) = slot {
-                    values.fill(slot, ValueRef::String(key));
-                }
+        property: SystemProperty,
+    ) -> Result<ValueRef<'s>, StorageError> {
+        Ok(match property {
+            SystemProperty::PartitionKey => {
+                ValueRef::String(key_codec::read_entity_key(self.key)?.0)
             }
+            SystemProperty::RowKey => ValueRef::String(key_codec::read_entity_key(self.key)?.1),
+            SystemProperty::Timestamp => ValueRef::DateTime(Record::open(self.record)?.timestamp()),
+        })
+    }
+}
+
+/// A property that every entity has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SystemProperty {
+    PartitionKey,
+    RowKey,
+    Timestamp,
+}
+
+impl SystemProperty {
+    /// The one with that name.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        match name {
+            "PartitionKey" => Some(Self::PartitionKey),
+            "RowKey" => Some(Self::RowKey),
+            "Timestamp" => Some(Self::Timestamp),
+            _ => None,
         }
-        Ok(())
     }
 }
 

@@ -7,6 +7,7 @@
 mod cursor;
 mod entity;
 mod error;
+mod literal;
 mod members;
 mod metadata;
 mod object;
@@ -14,6 +15,7 @@ mod page;
 mod reader;
 mod scan;
 mod stored;
+mod stored_value;
 mod table;
 mod usual;
 mod value;
@@ -22,10 +24,12 @@ mod writer;
 pub use cursor::EntityCursor;
 pub use entity::{JsonEntity, RawProperty};
 pub use error::{JsonError, PropertyError, PropertyProblem};
+pub use literal::StoredLiteral;
 pub use metadata::MetadataLevel;
 pub use page::PageWriter;
 pub use reader::{has_other_key, read_entity, read_entity_by, read_page, read_page_by};
 pub use stored::{StoredProperty, write_stored_property};
+pub use stored_value::StoredValue;
 pub use table::{
     TableJsonError, read_table_name, read_tables, write_table, write_table_name, write_tables,
 };

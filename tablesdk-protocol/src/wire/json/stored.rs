@@ -4,12 +4,11 @@
 //! the bytes, reads a value only when it is asked for it, and takes no other form. For arbitrary
 //! bytes it returns `None` and does not panic.
 
-use std::borrow::Cow;
-
 use memchr::memchr2;
 
-use super::value::{is_integer, parse_json_double, parse_text, write_plain, write_value};
-use crate::types::{EdmType, Timestamp, ValueRef};
+use super::stored_value::StoredValue;
+use super::value::{write_plain, write_value};
+use crate::types::{Timestamp, ValueRef};
 
 /// Writes a property in the form that a server keeps and copies into its responses. The caller sees
 /// to it that the name is valid.
@@ -51,6 +50,7 @@ pub struct StoredProperty<'a> {
 
 impl<'a> StoredProperty<'a> {
     /// Finds name and value.
+    #[inline]
     pub fn read(json: &'a [u8]) -> Option<Self> {
         let rest = json.strip_prefix(START)?;
         Self::of(json, rest.split_at_checked(memchr2(b'"', b'@', rest)?)?)
@@ -95,56 +95,24 @@ impl<'a> StoredProperty<'a> {
         self.name
     }
 
+    /// Everything before the value.
+    pub fn head(&self) -> &'a [u8] {
+        let length = self.json.len() - self.value.len();
+        self.json.get(..length).unwrap_or_default()
+    }
+
+    /// The value, which is not read yet. `None` if its type is none.
+    pub fn stored_value(&self) -> Option<StoredValue<'a>> {
+        let annotation = match self.annotation {
+            Some(name) => Some(std::str::from_utf8(name).ok()?.parse().ok()?),
+            None => None,
+        };
+        Some(StoredValue::new(annotation, self.value))
+    }
+
     /// Reads the value. A string without escapes is borrowed.
     pub fn value(&self) -> Option<ValueRef<'a>> {
-        if let Some(number) = self.small_integer() {
-            return Some(ValueRef::Int32(number));
-        }
-        let (edm_type, text) = match (self.annotation, self.value) {
-            (None, [b'"', text @ .., b'"']) => return self.string(text),
-            (None, b"true") => return Some(ValueRef::Boolean(true)),
-            (None, b"false") => return Some(ValueRef::Boolean(false)),
-            (None, [b'-' | b'0'..=b'9', ..]) => {
-                let number = std::str::from_utf8(self.value).ok()?;
-                // An Int64 is a string, and a Double has a point or an exponent.
-                return if is_integer(number) {
-                    number.parse().ok().map(ValueRef::Int32)
-                } else {
-                    parse_json_double(number).map(ValueRef::Double)
-                };
-            }
-            (Some(name), [b'"', text @ .., b'"']) => {
-                (std::str::from_utf8(name).ok()?.parse().ok()?, text)
-            }
-            _ => return None,
-        };
-        let (EdmType::Binary
-        | EdmType::DateTime
-        | EdmType::Double
-        | EdmType::Guid
-        | EdmType::Int64) = edm_type
-        else {
-            return None;
-        };
-        parse_text(std::str::from_utf8(text).ok()?, edm_type).ok()
-    }
-
-    /// The value, if it is an Int32 of a few digits: the same as [`value`](Self::value), but
-    /// faster.
-    #[inline]
-    pub fn small_integer(&self) -> Option<i32> {
-        match self.annotation {
-            None => small_integer(self.value),
-            Some(_) => None,
-        }
-    }
-
-    fn string(&self, text: &'a [u8]) -> Option<ValueRef<'a>> {
-        let string = match memchr2(b'"', b'\\', text) {
-            None => Cow::Borrowed(std::str::from_utf8(text).ok()?),
-            Some(_) => Cow::Owned(serde_json::from_slice(self.value).ok()?),
-        };
-        Some(ValueRef::String(string))
+        self.stored_value()?.read()
     }
 
     /// The value, if it is a date and time.
@@ -171,21 +139,6 @@ impl<'a> StoredProperty<'a> {
         self.json.get(skipped..).unwrap_or_default()
     }
 }
-
-/// The number that these bytes are, if they are a few digits.
-#[inline]
-fn small_integer(bytes: &[u8]) -> Option<i32> {
-    if bytes.is_empty() || bytes.len() > SMALL_DIGITS {
-        return None;
-    }
-    bytes.iter().try_fold(0, |number, byte| {
-        let digit = i32::from(byte.wrapping_sub(b'0'));
-        (digit < 10).then_some(number * 10 + digit)
-    })
-}
-
-/// A number of so many digits is an Int32.
-const SMALL_DIGITS: usize = 9;
 
 /// Before the name.
 const START: &[u8] = b",\"";
