@@ -5,7 +5,7 @@ use std::mem;
 
 use bytes::Bytes;
 
-use crate::types::limits::{BINARY_BYTES_MAX, PROPERTIES_MAX, STRING_UNITS_MAX};
+use crate::types::limits::PROPERTIES_MAX;
 use crate::types::{
     EntityKey, ErrorCode, PropertyNameProblem, ServiceError, ValueRef, check_property_characters,
     check_property_name,
@@ -186,23 +186,11 @@ impl<'a> EntityInput<'a> {
                 }
                 Err(_) => return Err(ErrorCode::PropertyNameInvalid.into()),
             }
-            if is_too_large(value) {
+            if value.is_too_large() {
                 return Err(ErrorCode::PropertyValueTooLarge.into());
             }
         }
         Ok(self.properties)
-    }
-}
-
-/// Returns true if a value exceeds the 64 KiB that one property may hold.
-pub(crate) fn is_too_large(value: &ValueRef<'_>) -> bool {
-    match value {
-        ValueRef::Binary(bytes) => bytes.len() > BINARY_BYTES_MAX,
-        // A text has no more UTF-16 units than bytes.
-        ValueRef::String(text) => {
-            text.len() > STRING_UNITS_MAX && text.encode_utf16().count() > STRING_UNITS_MAX
-        }
-        _ => false,
     }
 }
 
@@ -222,8 +210,11 @@ fn unreadable() -> ServiceError {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::types::Value;
+    use crate::wire::json::{StoredReader, write_stored_property};
 
     fn body(text: &str) -> EntityBody {
         EntityBody::from_bytes(Bytes::copy_from_slice(text.as_bytes()))
@@ -538,5 +529,154 @@ mod tests {
             .collect();
         let expected = [(true, true), (true, false), (false, true), (true, true)];
         assert_eq!(borrowed, expected);
+    }
+
+    /// The keys and the stored properties of a body, as they are read one by one; `None` if it is
+    /// refused.
+    fn by_values(body: &EntityBody, style: EntityStyle) -> Option<(StoredText, Vec<Vec<u8>>)> {
+        let input = body.read_as(style).ok()?;
+        let text = |key: &Result<Option<Cow<'_, str>>, ServiceError>| {
+            let key = key.clone().ok().flatten();
+            key.map(Cow::into_owned)
+        };
+        let keys = (text(&input.partition_key), text(&input.row_key));
+        let properties = input.into_properties().ok()?;
+        let properties = properties.iter().map(|(name, value)| {
+            let mut out = Vec::new();
+            write_stored_property(&mut out, name, value);
+            out
+        });
+        Some((keys, properties.collect()))
+    }
+
+    /// The same, as they are read in one pass.
+    fn in_one_pass<'b>(
+        reader: &mut StoredReader<'b>,
+        body: &'b EntityBody,
+    ) -> Option<(StoredText, Vec<Vec<u8>>)> {
+        let (mut out, mut lengths) = (Vec::new(), Vec::new());
+        let keys = reader.read(body.as_bytes(), &mut out, |length| lengths.push(length))?;
+        let keys = (
+            keys.partition_key.map(str::to_owned),
+            keys.row_key.map(str::to_owned),
+        );
+        let mut rest = out.as_slice();
+        let properties = lengths.iter().map(|length| {
+            let (property, after) = rest.split_at(*length);
+            rest = after;
+            property.to_vec()
+        });
+        let properties = properties.collect();
+        assert_eq!(rest, b"");
+        Some((keys, properties))
+    }
+
+    type StoredText = (Option<String>, Option<String>);
+
+    /// Reads bodies in both ways, one after another. Returns how many are read in one pass.
+    fn assert_read_alike(bodies: &[EntityBody]) -> usize {
+        let mut reader = StoredReader::default();
+        let mut count = 0;
+        for body in bodies {
+            if let Some(read) = in_one_pass(&mut reader, body) {
+                for style in [EntityStyle::Storage, EntityStyle::Azurite] {
+                    assert_eq!(by_values(body, style).as_ref(), Some(&read), "{body:?}");
+                }
+                count += 1;
+            }
+        }
+        count
+    }
+
+    /// A body of members that clients write, mostly.
+    fn usual_body() -> impl Strategy<Value = String> {
+        let member = prop_oneof![
+            8 => prop::sample::select(&[
+                r#""a":"x""#, r#""b":12"#, r#""c":true"#, r#""d":1.5"#, r#""e":null"#, r#""Timestamp":"x""#,
+                r#""f@odata.type":"Edm.Int64","f":"5""#, r#""g@odata.type":"Edm.DateTime","g":"2024-03-15T10:20:30Z""#,
+                r#""h@odata.type":"Edm.Guid","h":"c9da6455-213d-42c9-9a79-3e9149a57833""#, r#""i@odata.type":"Edm.Double","i":5"#,
+                r#""j@odata.type":"Edm.Binary","j":"YQ==""#, r#""PartitionKey":"p""#, r#""RowKey":"r""#, r#""odata.etag":"x""#,
+            ][..]).prop_map(str::to_owned),
+            4 => (
+                prop::sample::select(&["a", "b", "f", "g", "h", "i", "é", "RowKey", "odata.x", "1", ""][..]),
+                prop::sample::select(&[
+                    "", "Edm.Int64", "Edm.Int32", "Edm.DateTime", "Edm.Guid", "Edm.Double", "Edm.Binary", "Edm.Boolean", "Edm.String", "x",
+                ][..]),
+                prop_oneof![
+                    3 => prop::sample::select(&[
+                        "\"\"", "\"x\\n\"", "null", "-0", "0", "2147483648", "1e3", "1.50", "0.00001", "-0.0", "1.0", "\"007\"", "\"NaN\"", "[]",
+                        "\"2024-03-15T10:20:30.10Z\"", "\"2024-03-15T10:20Z\"", "\"C9DA6455-213D-42C9-9A79-3E9149A57833\"", "\"true\"",
+                    ][..]).prop_map(str::to_owned),
+                    1 => any::<f64>().prop_filter("JSON has it", |value| value.is_finite()).prop_map(|value| value.to_string()),
+                    1 => any::<i64>().prop_map(|value| format!("\"{value}\"")),
+                    1 => any::<i32>().prop_map(|value| value.to_string()),
+                    1 => ".{0,9}".prop_map(|text| format!("\"{text}\"")),
+                ],
+                prop::sample::select(&["", "", " ", "\n"][..]),
+            ).prop_map(|(name, edm_type, value, space)| match edm_type {
+                "" => format!("{space}\"{name}\":{space}{value}"),
+                _ => format!("{space}\"{name}@odata.type\":\"{edm_type}\",{space}\"{name}\"{space}:{value}{space}"),
+            }),
+        ];
+        let members = prop::collection::vec(member, 0..9);
+        members.prop_map(|members| format!("{{{}}}", members.join(",")))
+    }
+
+    proptest! {
+        #[test]
+        fn an_entity_read_in_one_pass_is_the_one_of_its_values(
+            mut bodies in prop::collection::vec(usual_body(), 1..5),
+            repeated: prop::sample::Index,
+            damage: Option<(prop::sample::Index, prop::sample::Index, u8)>,
+        ) {
+            let again = bodies[repeated.index(bodies.len())].clone();
+            bodies.push(again.clone());
+            bodies.push(again);
+            let mut bodies: Vec<_> = bodies.into_iter().map(String::into_bytes).collect();
+            if let Some((body, at, byte)) = damage {
+                let body = body.index(bodies.len());
+                let body = &mut bodies[body];
+                let at = at.index(body.len());
+                body[at] = byte;
+            }
+            let bodies: Vec<_> = bodies.into_iter().map(|body| EntityBody::from_bytes(body.into())).collect();
+            assert_read_alike(&bodies);
+        }
+
+        #[test]
+        fn any_body_is_read_alike(bytes: Vec<u8>, text in r#"[{}\[\]:,"\\ a1.@e-]{0,20}"#) {
+            assert_read_alike(&[EntityBody::from_bytes(bytes.into()), body(&text), body(&format!("{{\"a\":{text}}}"))]);
+        }
+    }
+
+    #[test]
+    fn what_clients_write_is_read_in_one_pass() {
+        let ours = with(
+            r#""a":"x","b":-1,"c@odata.type":"Edm.Int64","c":"5","d@odata.type":"Edm.Double","d":101.25,"e":true,"f@odata.type":"Edm.DateTime","f":"2024-03-15T10:20:30.5Z","g@odata.type":"Edm.Guid","g":"c9da6455-213d-42c9-9a79-3e9149a57833","h":"\n","i@odata.type":"Edm.Binary","i":"YQ==""#,
+        );
+        let spaced = r#"{"PartitionKey": "p", "RowKey": "r", "n@odata.type": "Edm.Int64", "n": "5", "t": "x", "e": null}"#;
+        let fewer = r#"{"PartitionKey": "p", "RowKey": "r", "t": "x", "new": 1.0}"#;
+        let bodies = [
+            &ours,
+            &ours,
+            spaced,
+            spaced,
+            fewer,
+            "{}",
+            " { } ",
+            &with(&members(250, "1")),
+        ];
+        assert_eq!(assert_read_alike(&bodies.map(body)), bodies.len());
+        for other in [
+            "",
+            r#"{"PartitionKey":"\n"}"#,
+            r#"{"a":1,"a":1}"#,
+            r#"{"a":"5","a@odata.type":"Edm.Int64"}"#,
+            &with(&members(253, "1")),
+            &with(&members(600, "null")),
+            &with(&format!("\"a\":\"{}\"", "x".repeat(32_769))),
+        ] {
+            assert_eq!(assert_read_alike(&[body(other)]), 0, "{other:.80}");
+        }
     }
 }

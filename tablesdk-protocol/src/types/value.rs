@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
+use crate::types::limits::{BINARY_BYTES_MAX, STRING_UNITS_MAX};
 use crate::types::{Guid, Timestamp, compare_utf16};
 
 /// The type of a property. The service knows these eight and no others.
@@ -198,6 +199,18 @@ impl ValueRef<'_> {
             Self::Guid(_) => 16,
             Self::Int32(_) => 4,
             Self::String(text) => text.encode_utf16().count() * 2 + 4,
+        }
+    }
+
+    /// Returns true if the value exceeds the 64 KiB that one property may hold.
+    pub(crate) fn is_too_large(&self) -> bool {
+        match self {
+            Self::Binary(bytes) => bytes.len() > BINARY_BYTES_MAX,
+            // A text has no more UTF-16 units than bytes.
+            Self::String(text) => {
+                text.len() > STRING_UNITS_MAX && text.encode_utf16().count() > STRING_UNITS_MAX
+            }
+            _ => false,
         }
     }
 

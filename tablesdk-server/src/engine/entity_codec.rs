@@ -6,7 +6,9 @@
 //! form of a property, and reads its value. This module knows no keys. For arbitrary bytes, reading
 //! terminates and does not panic.
 
-use tablesdk_protocol::wire::json::{StoredProperty, write_stored_property};
+use tablesdk_protocol::wire::json::{
+    StoredKeys, StoredProperty, StoredReader, write_stored_property,
+};
 use tablesdk_protocol::{ETag, Timestamp, ValueRef};
 
 use crate::storage::StorageError;
@@ -234,7 +236,7 @@ const fn sum(word: u64) -> usize {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Properties {
     count: usize,
-    index: Vec<u8>,
+    index: Index,
     json: Vec<u8>,
 }
 
@@ -242,38 +244,57 @@ impl Properties {
     /// No properties.
     pub(crate) const NONE: Self = Self {
         count: 0,
-        index: Vec::new(),
+        index: Index::EMPTY,
         json: Vec::new(),
     };
 
-    /// No properties yet, with room for so many of them and bytes of their JSON.
-    pub(crate) fn with_capacity(count: usize, json_bytes: usize) -> Self {
+    /// No properties yet, with room for so many bytes of their JSON.
+    pub(crate) fn with_capacity(json_bytes: usize) -> Self {
         Self {
-            count: 0,
-            index: Vec::with_capacity(count),
             json: Vec::with_capacity(json_bytes),
+            ..Self::NONE
         }
+    }
+
+    /// The entity in the body of a request, if it is [read](StoredReader::read) in one pass: its
+    /// keys, and its properties in the order of the body.
+    pub(crate) fn read<'b>(
+        reader: &mut StoredReader<'b>,
+        body: &'b [u8],
+    ) -> Option<(StoredKeys<'b>, Self)> {
+        let mut properties = Self::with_capacity(body.len());
+        let keys = reader.read(body, &mut properties.json, |length| {
+            properties.count += 1;
+            push_number(|byte| properties.index.push(byte), length);
+        })?;
+        Some((keys, properties))
     }
 
     /// Adds a property. The caller sees to it that names are valid and not given twice.
     pub(crate) fn push(&mut self, name: &str, value: &ValueRef<'_>) {
         let start = self.json.len();
         write_stored_property(&mut self.json, name, value);
-        self.count += 1;
-        push_number(&mut self.index, self.json.len() - start);
+        self.end_property(self.json.len() - start);
     }
 
     /// Adds a property of a record as it is.
     pub(crate) fn push_piece(&mut self, piece: &[u8]) {
         self.json.extend_from_slice(piece);
+        self.end_property(piece.len());
+    }
+
+    /// Notes that the JSON of another property of that length was added.
+    fn end_property(&mut self, length: usize) {
         self.count += 1;
-        push_number(&mut self.index, piece.len());
+        push_number(|byte| self.index.push(byte), length);
     }
 
     /// Adds other properties.
     pub(crate) fn append(&mut self, other: &Self) {
         self.count += other.count;
-        self.index.extend_from_slice(&other.index);
+        for byte in other.index.as_slice() {
+            self.index.push(*byte);
+        }
         self.json.extend_from_slice(&other.json);
     }
 
@@ -294,7 +315,7 @@ impl Properties {
             return Ok(self);
         }
         pieces.sort_unstable();
-        let mut sorted = Self::with_capacity(self.count, self.json.len());
+        let mut sorted = Self::with_capacity(self.json.len());
         for (_, json) in pieces {
             sorted.push_piece(json);
         }
@@ -307,7 +328,7 @@ impl Properties {
     }
 
     /// The record that they are at that time.
-    pub(crate) const fn at(&self, timestamp: Timestamp) -> Record<'_> {
+    pub(crate) fn at(&self, timestamp: Timestamp) -> Record<'_> {
         Record {
             timestamp,
             index: self.index.as_slice(),
@@ -317,13 +338,13 @@ impl Properties {
 
     /// Writes the record.
     pub(crate) fn record(&self, timestamp: Timestamp) -> Vec<u8> {
-        let (index, json) = (&self.index, &self.json);
+        let (index, json) = (self.index.as_slice(), &self.json);
         // Exactly: a record is kept as it is.
         let length = 1 + 8 + number_bytes(index.len()) + index.len() + json.len();
         let mut record = Vec::with_capacity(length);
         record.push(VERSION);
         record.extend_from_slice(&timestamp.unix_ticks().to_be_bytes());
-        push_number(&mut record, index.len());
+        push_number(|byte| record.push(byte), index.len());
         record.extend_from_slice(index);
         record.extend_from_slice(json);
         record
@@ -341,16 +362,67 @@ impl<'v> FromIterator<(&'v str, ValueRef<'v>)> for Properties {
     }
 }
 
+/// The lengths of properties, as a record has them. Those of a usual entity need no memory of their
+/// own.
+#[derive(Clone, Debug, Default)]
+struct Index {
+    few: [u8; INDEX_FEW],
+    /// How many of these are used.
+    length: usize,
+    /// All of them, once there are more.
+    many: Vec<u8>,
+}
+
+impl Index {
+    const EMPTY: Self = Self {
+        few: [0; INDEX_FEW],
+        length: 0,
+        many: Vec::new(),
+    };
+
+    fn push(&mut self, byte: u8) {
+        match self.few.get_mut(self.length) {
+            Some(place) => {
+                *place = byte;
+                self.length += 1;
+            }
+            None => {
+                if self.many.is_empty() {
+                    self.many.extend_from_slice(&self.few);
+                }
+                self.many.push(byte);
+            }
+        }
+    }
+
+    fn as_slice(&self) -> &[u8] {
+        if self.many.is_empty() {
+            self.few.get(..self.length).unwrap_or_default()
+        } else {
+            &self.many
+        }
+    }
+}
+
+impl PartialEq for Index {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl Eq for Index {}
+
 /// Adds a number as LEB128: seven bits in each byte, the low ones first, and the high bit in all
 /// but the last.
-fn push_number(out: &mut Vec<u8>, mut number: usize) {
+#[inline]
+fn push_number(mut push: impl FnMut(u8), mut number: usize) {
     loop {
         let [low, ..] = number.to_le_bytes();
         number >>= 7;
         if number == 0 {
-            return out.push(low);
+            return push(low);
         }
-        out.push(low | MORE);
+        push(low | MORE);
     }
 }
 
@@ -378,6 +450,9 @@ fn read_number(bytes: &mut &[u8]) -> Option<usize> {
 
 /// The error for a record that this module did not write.
 pub(super) const DAMAGED: StorageError = StorageError::corrupt("entity");
+
+/// Longer indexes, of more than about twenty properties, need memory of their own.
+const INDEX_FEW: usize = 24;
 
 /// The version of this layout.
 const VERSION: u8 = 3;
@@ -454,7 +529,7 @@ mod tests {
                 prop_assert_eq!(rest.next(), Some(Ok(*piece)));
             }
             prop_assert_eq!(record.pieces().skip_over(pieces.len() + 1), None);
-            let mut again = Properties::with_capacity(1, 1);
+            let mut again = Properties::with_capacity(1);
             for piece in &pieces {
                 again.push_piece(piece);
             }
@@ -502,7 +577,7 @@ mod tests {
         #[test]
         fn numbers_read_back(number in 0_usize..1 << 28) {
             let mut bytes = Vec::new();
-            push_number(&mut bytes, number);
+            push_number(|byte| bytes.push(byte), number);
             prop_assert_eq!(bytes.len(), number_bytes(number));
             prop_assert_eq!(read_number(&mut &*bytes), Some(number));
         }

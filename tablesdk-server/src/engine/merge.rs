@@ -29,10 +29,7 @@ pub(super) fn merged(
         names.push(property?.name());
     }
     names.sort_unstable();
-    let mut merged = Properties::with_capacity(
-        stored.pieces().count() + given.count(),
-        stored.json().len() + written.json().len(),
-    );
+    let mut merged = Properties::with_capacity(stored.json().len() + written.json().len());
     for property in stored.properties() {
         let property = property?;
         if names.binary_search(&property.name()).is_err() {

@@ -104,7 +104,7 @@ fn check_table(key: &[u8], record: &[u8], next_id: u64) -> Result<(), StorageErr
 fn check_entity(key: &[u8], record: &[u8]) -> Result<(), StorageError> {
     key_codec::read_entity_key(key)?;
     let stored = Record::open(record)?;
-    let mut again = Properties::with_capacity(0, stored.json().len());
+    let mut again = Properties::with_capacity(stored.json().len());
     for property in stored.values() {
         let (name, value) = property?;
         again.push(name, &value);

@@ -150,23 +150,7 @@ impl<'a> JsonEntity<'a> {
 
     /// Returns true if two members have the same name.
     pub fn has_duplicates(&self) -> bool {
-        if let [first, rest @ ..] = self.members.as_slice()
-            && rest.len() < FEW
-        {
-            // Most names differ in length or in the first characters.
-            let mut later = rest;
-            let mut member = first;
-            while let [next, rest @ ..] = later {
-                if later.iter().any(|other| other.name == member.name) {
-                    return true;
-                }
-                (member, later) = (next, rest);
-            }
-            return false;
-        }
-        let mut names: Vec<_> = self.members.iter().map(RawProperty::name).collect();
-        names.sort_unstable();
-        !names.is_sorted_by(|a, b| a < b)
+        has_repeated(&self.members, RawProperty::name)
     }
 
     /// Empties it for the next entity; the memory stays.
@@ -176,6 +160,27 @@ impl<'a> JsonEntity<'a> {
         self.members.clear();
         self.system = [Occurrence::None; SYSTEM_PROPERTIES.len()];
     }
+}
+
+/// Returns true if two items have the same name.
+pub(super) fn has_repeated<T>(items: &[T], name: impl Fn(&T) -> &str) -> bool {
+    if let [first, rest @ ..] = items
+        && rest.len() < FEW
+    {
+        // Most names differ in length or in the first characters.
+        let mut later = rest;
+        let mut item = first;
+        while let [next, rest @ ..] = later {
+            if later.iter().any(|other| name(other) == name(item)) {
+                return true;
+            }
+            (item, later) = (next, rest);
+        }
+        return false;
+    }
+    let mut names: Vec<_> = items.iter().map(name).collect();
+    names.sort_unstable();
+    !names.is_sorted_by(|a, b| a < b)
 }
 
 /// A property as found in JSON: name, value and annotation.

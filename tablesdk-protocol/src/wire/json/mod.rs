@@ -7,6 +7,7 @@
 mod cursor;
 mod entity;
 mod error;
+mod is_printed;
 mod literal;
 mod members;
 mod metadata;
@@ -15,6 +16,7 @@ mod page;
 mod reader;
 mod scan;
 mod stored;
+mod stored_reader;
 mod stored_value;
 mod table;
 mod usual;
@@ -29,6 +31,7 @@ pub use metadata::MetadataLevel;
 pub use page::PageWriter;
 pub use reader::{has_other_key, read_entity, read_entity_by, read_page, read_page_by};
 pub use stored::{StoredProperty, write_stored_property};
+pub use stored_reader::{StoredKeys, StoredReader};
 pub use stored_value::StoredValue;
 pub use table::{
     TableJsonError, read_table_name, read_tables, write_table, write_table_name, write_tables,

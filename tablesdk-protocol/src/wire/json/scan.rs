@@ -147,6 +147,14 @@ impl<'a> Scanner<'a> {
         Some(name)
     }
 
+    /// A string without escapes.
+    pub(super) fn plain_text(&mut self) -> Option<&'a str> {
+        match self.scalar()? {
+            Scalar::Text(Cow::Borrowed(text)) => Some(text),
+            _ => None,
+        }
+    }
+
     pub(super) fn skip(&mut self) -> Option<()> {
         self.scalar().map(drop)
     }

@@ -8,24 +8,36 @@ use memchr::memchr2;
 
 use super::stored_value::StoredValue;
 use super::value::{write_plain, write_value};
-use crate::types::{Timestamp, ValueRef};
+use crate::types::{EdmType, Timestamp, ValueRef};
 
 /// Writes a property in the form that a server keeps and copies into its responses. The caller sees
 /// to it that the name is valid.
 pub fn write_stored_property(out: &mut Vec<u8>, name: &str, value: &ValueRef<'_>) {
+    let edm_type = value.edm_type();
     let is_annotated = match value {
-        ValueRef::Binary(_) | ValueRef::DateTime(_) | ValueRef::Guid(_) | ValueRef::Int64(_) => {
-            true
-        }
         ValueRef::Double(value) => !value.is_finite(),
-        ValueRef::Boolean(_) | ValueRef::Int32(_) | ValueRef::String(_) => false,
+        _ => is_annotated(edm_type),
     };
-    if is_annotated {
+    write_stored_name(out, name, is_annotated.then_some(edm_type));
+    write_value(out, value);
+}
+
+/// Returns true if a server keeps the type beside each finite value of it.
+pub(super) const fn is_annotated(edm_type: EdmType) -> bool {
+    matches!(
+        edm_type,
+        EdmType::Binary | EdmType::DateTime | EdmType::Guid | EdmType::Int64
+    )
+}
+
+/// Writes what stands in front of the value, with the type if it is annotated.
+pub(super) fn write_stored_name(out: &mut Vec<u8>, name: &str, annotated: Option<EdmType>) {
+    if let Some(edm_type) = annotated {
         for part in [
             START,
             name.as_bytes(),
             ANNOTATION,
-            value.edm_type().as_str().as_bytes(),
+            edm_type.as_str().as_bytes(),
             b"\"",
         ] {
             out.extend_from_slice(part);
@@ -35,7 +47,6 @@ pub fn write_stored_property(out: &mut Vec<u8>, name: &str, value: &ValueRef<'_>
     // The name of a property needs no escape in JSON.
     write_plain(out, name);
     out.push(b':');
-    write_value(out, value);
 }
 
 /// A property that [`write_stored_property`] wrote. Its value is not read yet.

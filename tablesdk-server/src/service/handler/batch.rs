@@ -11,6 +11,7 @@ use tablesdk_protocol::operation::batch::{
     self, Change, ChangeResponses, Query, Received, Refusal,
 };
 use tablesdk_protocol::operation::delete_entity;
+use tablesdk_protocol::wire::json::StoredReader;
 use tablesdk_protocol::{ETag, EntityKey, ErrorCode, ServiceError};
 use tokio::task::yield_now;
 
@@ -207,6 +208,7 @@ async fn carry_out<'r>(
         return Ok(Err(Refusal { index: 0, error }));
     }
     let mut ready = Vec::with_capacity(changes.len());
+    let mut reader = StoredReader::default();
     let mut read_bytes = 0;
     for (index, change) in changes.iter().enumerate() {
         read_bytes += body_bytes(change);
@@ -216,7 +218,7 @@ async fn carry_out<'r>(
             yield_now().await;
         }
         let read = if change.table() == table {
-            Ready::read(engine, context, change).await
+            Ready::read(engine, context, change, &mut reader).await
         } else {
             // SERVICE: the code is assumed.
             Err(ErrorCode::CommandsInBatchActOnDifferentPartitions.into())
@@ -344,12 +346,15 @@ impl<'a> Ready<'a> {
         engine: &Engine,
         context: &Context,
         change: &'a Change,
+        reader: &mut StoredReader<'a>,
     ) -> Result<Self, OperationError> {
         let (key, properties) = match change {
             Change::Delete(request) => (request.key.clone(), Properties::NONE),
-            Change::Insert(request) => insert_entity::read(engine, context, request).await?,
+            Change::Insert(request) => {
+                insert_entity::read(engine, context, request, reader).await?
+            }
             Change::Update(request) => {
-                let properties = update_entity::read(engine, context, request).await?;
+                let properties = update_entity::read(engine, context, request, reader).await?;
                 (request.key.clone(), properties)
             }
         };

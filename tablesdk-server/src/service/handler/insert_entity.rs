@@ -8,9 +8,11 @@ use http::{HeaderValue, Response as HttpResponse, header};
 use tablesdk_protocol::EntityKey;
 use tablesdk_protocol::operation::insert_entity::{Request, Response};
 use tablesdk_protocol::operation::{EntityInput, Prefer};
-use tablesdk_protocol::wire::json::EntityHead;
+use tablesdk_protocol::wire::json::{EntityHead, StoredReader};
 
-use super::{Handled, OperationError, commit, entity_format, or_missing_table, stored};
+use super::{
+    Handled, OperationError, commit, entity_format, or_missing_table, read_stored, stored,
+};
 use crate::engine::{Action, Change, Command, Engine, Outcome, Properties};
 use crate::flavor::Flavor;
 use crate::request::auth::{Principal, Write};
@@ -23,7 +25,7 @@ pub(super) async fn handle(
     principal: &Principal,
     request: &Request,
 ) -> Handled {
-    let (key, properties) = read(engine, context, request).await?;
+    let (key, properties) = read(engine, context, request, &mut StoredReader::default()).await?;
     let authorized = principal.authorize(&Write::insert(&request.table, Some(&key)));
     let authorized = authorized.map_err(OperationError::from);
     or_missing_table(engine, context, &request.table, authorized).await?;
@@ -69,11 +71,18 @@ fn locate_as_cosmos_db(response: &mut HttpResponse<Bytes>) {
 }
 
 /// Reads the entity to insert.
-pub(super) async fn read(
+pub(super) async fn read<'r>(
     engine: &Engine,
     context: &Context,
-    request: &Request,
+    request: &'r Request,
+    reader: &mut StoredReader<'r>,
 ) -> Result<(EntityKey, Properties), OperationError> {
+    if let Some((keys, properties)) = read_stored(reader, &request.entity, context.flavor, true)
+        && let (Some(partition_key), Some(row_key)) = (keys.partition_key, keys.row_key)
+        && let Ok(key) = EntityKey::new(partition_key, row_key)
+    {
+        return Ok((key, properties));
+    }
     let input = request.entity.read_as(context.flavor.entity_style())?;
     let flavor = context.flavor;
     or_missing_table(

@@ -28,7 +28,7 @@ use bytes::Bytes;
 use http::Response;
 use tablesdk_protocol::operation::batch::Received;
 use tablesdk_protocol::operation::{EntityBody, EntityInput, Operation};
-use tablesdk_protocol::wire::json::{EntityFormat, MetadataLevel};
+use tablesdk_protocol::wire::json::{EntityFormat, MetadataLevel, StoredKeys, StoredReader};
 use tablesdk_protocol::{EntityKey, ErrorCode, ServiceError, TableName, ValueRef};
 
 use super::error::OperationError;
@@ -187,6 +187,25 @@ fn entity_format<'a>(
     }
 }
 
+/// The keys and the properties of a request's body as [`stored`] returns them, if the entity is one
+/// that is read in one pass. Otherwise, nothing is known about it.
+fn read_stored<'b>(
+    reader: &mut StoredReader<'b>,
+    body: &'b EntityBody,
+    flavor: Flavor,
+    is_insert: bool,
+) -> Option<(StoredKeys<'b>, Properties)> {
+    // Keys among the properties, other limits.
+    if flavor.stores_keys() {
+        return None;
+    }
+    let (keys, properties) = Properties::read(reader, body.as_bytes())?;
+    if is_insert || !flavor.sorts_written_properties() {
+        return Some((keys, properties));
+    }
+    Some((keys, properties.sorted().ok()?))
+}
+
 /// The properties of a request's body in the form in which they are stored, which is about as long:
 /// in the order of the body, or sorted by their names.
 pub(super) fn stored(
@@ -212,7 +231,7 @@ pub(super) fn stored(
     if !is_insert && flavor.sorts_written_properties() {
         properties.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
     }
-    let mut stored = Properties::with_capacity(properties.len(), body.as_bytes().len());
+    let mut stored = Properties::with_capacity(body.as_bytes().len());
     if flavor.stores_keys() {
         push_with_key(&mut stored, key, &properties);
     } else {

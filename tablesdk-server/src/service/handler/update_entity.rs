@@ -6,13 +6,14 @@
 use bytes::Bytes;
 use http::{HeaderValue, Response as HttpResponse, header};
 use tablesdk_protocol::operation::update_entity::{Request, Response};
+use tablesdk_protocol::wire::json::StoredReader;
 
-use super::{Handled, OperationError, commit, or_missing_table, stored};
+use super::{Handled, OperationError, commit, or_missing_table, read_stored, stored};
 use crate::engine::{Action, Change, Command, Engine, Outcome, Properties};
 use crate::request::context::Context;
 
 pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request) -> Handled {
-    let properties = read(engine, context, request).await?;
+    let properties = read(engine, context, request, &mut StoredReader::default()).await?;
     let action = Action::Update {
         mode: request.mode,
         if_match: request.if_match.as_ref(),
@@ -42,11 +43,15 @@ pub(super) fn response(
 }
 
 /// Reads the properties to write.
-pub(super) async fn read(
+pub(super) async fn read<'r>(
     engine: &Engine,
     context: &Context,
-    request: &Request,
+    request: &'r Request,
+    reader: &mut StoredReader<'r>,
 ) -> Result<Properties, OperationError> {
+    if let Some((_, properties)) = read_stored(reader, &request.entity, context.flavor, false) {
+        return Ok(properties);
+    }
     // The same order as for an insert.
     let input = request.entity.read_as(context.flavor.entity_style())?;
     if !context.flavor.ignores_keys_of_updates() {
