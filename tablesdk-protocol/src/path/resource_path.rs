@@ -208,8 +208,18 @@ pub(crate) fn write_entity_path(
 pub(crate) struct KeyLiteral<'a>(pub(crate) &'a str);
 
 impl KeyLiteral<'_> {
-    fn write(&self, out: &mut impl fmt::Write) -> fmt::Result {
+    /// Writes it.
+    pub(crate) fn write(&self, out: &mut impl fmt::Write) -> fmt::Result {
         out.write_str("'")?;
+        // Most keys.
+        if self
+            .0
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+        {
+            out.write_str(self.0)?;
+            return out.write_str("'");
+        }
         for (index, part) in self.0.split('\'').enumerate() {
             if index > 0 {
                 out.write_str("''")?;
