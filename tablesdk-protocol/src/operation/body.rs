@@ -555,7 +555,7 @@ mod tests {
         body: &'b EntityBody,
     ) -> Option<(StoredText, Vec<Vec<u8>>)> {
         let (mut out, mut lengths) = (Vec::new(), Vec::new());
-        let keys = reader.read(body.as_bytes(), &mut out, |length| lengths.push(length))?;
+        let keys = reader.read(body.as_bytes(), &mut out, |_, length| lengths.push(length))?;
         let keys = (
             keys.partition_key.map(str::to_owned),
             keys.row_key.map(str::to_owned),

@@ -7,9 +7,9 @@
 
 use std::collections::HashSet;
 
-use tablesdk_protocol::{TableName, Timestamp};
+use tablesdk_protocol::{EntityKey, TableName, Timestamp};
 
-use super::change::decide_change;
+use super::change::{begin_change, decide_change};
 use super::view::View;
 use super::{Change, Failure, Rejection};
 use crate::flavor::Flavor;
@@ -37,19 +37,45 @@ pub(super) fn decide_batch(
     } else {
         view.announce_entities(table, keys_of_all);
     }
-    let mut keys = HashSet::new();
+    let bytes = changes.iter().map(Change::bytes_max).sum();
+    // With the time of the last write.
+    batch.reserve(changes.len() + 1, bytes);
+    let mut keys = Keys::default();
     for (index, change) in changes.iter().enumerate() {
+        begin_change(table, change, batch);
         let is_in_partition = change.key.partition_key() == first.key.partition_key();
         let decided = if !is_in_partition && !flavor.batches_partitions() {
             Err(Rejection::DifferentPartitions.into())
-        } else if !keys.insert(change.key) {
+        } else if keys.is_repeated(batch, changes, index) {
             Err(Rejection::DuplicateRow.into())
         } else {
-            decide_change(view, flavor, table, change, now, batch)
+            decide_change(view, flavor, change, now, batch)
         };
         decided.map_err(|failure| failure.of_change(index))?;
     }
     Ok(())
+}
+
+/// The keys of the changes so far. Most batches are in the order of their keys: then, each is only
+/// compared with the one before.
+#[derive(Default)]
+struct Keys<'k> {
+    /// All of them, since one was not after the one before.
+    seen: Option<HashSet<&'k EntityKey>>,
+}
+
+impl<'k> Keys<'k> {
+    /// Returns true if the change that is begun has the key of an earlier one.
+    fn is_repeated(&mut self, batch: &WriteBatch, changes: &[Change<'k>], index: usize) -> bool {
+        let is_after = |last| last < batch.begun_key();
+        if self.seen.is_none() && batch.last_key().is_none_or(is_after) {
+            return false;
+        }
+        let keys = changes.iter().map(|change| change.key);
+        let seen = self.seen.get_or_insert_with(|| keys.take(index).collect());
+        let change = changes.get(index);
+        change.is_some_and(|change| !seen.insert(change.key))
+    }
 }
 
 #[cfg(test)]
@@ -58,7 +84,7 @@ mod tests {
     use std::sync::Arc;
 
     use tablesdk_protocol::operation::update_entity::Mode;
-    use tablesdk_protocol::{EntityKey, IfMatch, ValueRef};
+    use tablesdk_protocol::{IfMatch, ValueRef};
 
     use super::*;
     use crate::engine::decide::decide;

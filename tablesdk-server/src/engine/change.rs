@@ -7,38 +7,42 @@ use tablesdk_protocol::limits::KEY_UNITS_MAX;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{EntityKey, IfMatch, Timestamp};
 
-use super::entity_codec::Properties;
+use super::entity_codec::{Properties, Record};
 use super::key_codec::{self, TableId};
 use super::merge::merged;
 use super::size::entity_bytes;
-use super::view::{Entity, StoredEntity, View};
+use super::view::View;
 use super::{Action, Change, Failure, Rejection};
 use crate::flavor::Flavor;
 use crate::storage::WriteBatch;
 
-/// Adds the writes of a change.
+/// Begins the write of a change with the key of its entity.
+pub(super) fn begin_change(table: TableId, change: &Change<'_>, batch: &mut WriteBatch) {
+    batch.begin(|key| key_codec::push_entity_key(key, table, change.key));
+}
+
+/// Adds the write of a change that is begun.
 pub(super) fn decide_change(
     view: &View,
     flavor: Flavor,
-    table: TableId,
     change: &Change<'_>,
     now: Timestamp,
     batch: &mut WriteBatch,
 ) -> Result<(), Failure> {
     let key = change.key;
-    let row = view.entity(table, key)?;
-    let stored = row.as_ref().map(StoredEntity::open).transpose()?;
-    let record = match change.action {
+    let stored = view.record(batch.begun_key())?;
+    let stored = stored.as_deref().map(Record::open).transpose()?;
+    match change.action {
         Action::Delete(if_match) => {
             require_match(flavor, stored.as_ref(), if_match)?;
-            batch.delete(key_codec::entity_key(table, key));
-            return Ok(());
+            batch.delete_begun();
+            Ok(())
         }
         Action::Insert(properties) => {
             if stored.is_some() {
                 return Err(Rejection::EntityAlreadyExists.into());
             }
-            record(flavor, key, now, properties)?
+            put(flavor, key, now, properties, batch)
         }
         Action::Update {
             mode,
@@ -50,18 +54,15 @@ pub(super) fn decide_change(
             }
             match (mode, stored) {
                 (Mode::Merge, Some(stored)) => {
-                    let mut merged = merged(flavor, stored.record(), properties)?;
-                    if flavor.sorts_written_properties() {
-                        merged = merged.sorted()?;
-                    }
-                    record(flavor, key, now, &merged)?
+                    let merged = merged(flavor, &stored, properties)?;
+                    put(flavor, key, now, &merged, batch)
                 }
-                (Mode::Replace, _) | (Mode::Merge, None) => record(flavor, key, now, properties)?,
+                (Mode::Replace, _) | (Mode::Merge, None) => {
+                    put(flavor, key, now, properties, batch)
+                }
             }
         }
-    };
-    batch.put(key_codec::entity_key(table, key), record);
-    Ok(())
+    }
 }
 
 /// Checks existence first: a missing entity is not found, whatever the ETag.
@@ -70,7 +71,7 @@ pub(super) fn decide_change(
 /// fraction, or without zeros at its end.
 fn require_match(
     flavor: Flavor,
-    stored: Option<&Entity<'_>>,
+    stored: Option<&Record<'_>>,
     if_match: &IfMatch,
 ) -> Result<(), Rejection> {
     let Some(stored) = stored else {
@@ -86,19 +87,20 @@ fn require_match(
         Some(_) if flavor.compares_etags_as_strings() => {
             Err(Rejection::UpdateConditionNotSatisfied)
         }
-        instant @ Some(_) if instant == Some(stored.head().timestamp) => Ok(()),
+        instant @ Some(_) if instant == Some(stored.timestamp()) => Ok(()),
         None if flavor.has_condition_not_met() => Err(Rejection::ConditionNotMet),
         _ => Err(Rejection::UpdateConditionNotSatisfied),
     }
 }
 
-/// The record of an entity that is written now.
-fn record(
+/// Puts the record of an entity that is written now under the key that is begun.
+fn put(
     flavor: Flavor,
     key: &EntityKey,
     now: Timestamp,
     properties: &Properties,
-) -> Result<Vec<u8>, Failure> {
+    batch: &mut WriteBatch,
+) -> Result<(), Failure> {
     let entity = properties.at(now);
     let values = entity.values().filter(|value| {
         let name = value.as_ref().map(|(name, _)| *name);
@@ -110,7 +112,8 @@ fn record(
     if bytes_max > allowed && entity_bytes(key, values)? > allowed {
         return Err(Rejection::EntityTooLarge.into());
     }
-    Ok(properties.record(now))
+    batch.put_begun(|record| properties.write_record(now, record));
+    Ok(())
 }
 
 /// The most that the service counts for an entity without properties.

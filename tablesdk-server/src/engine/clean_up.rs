@@ -76,7 +76,7 @@ pub(super) fn next_batch(
     let mut batch = WriteBatch::default();
     let mut next = None;
     view.visit_entities(&start, &end, |entity| {
-        if batch.writes.len() == ENTITIES_MAX {
+        if batch.len() == ENTITIES_MAX {
             next = Some(Bytes::copy_from_slice(entity.key));
             return Ok(ControlFlow::Break(()));
         }
@@ -236,11 +236,15 @@ mod tests {
 
         fn commit(&self, batch: WriteBatch) -> Result<Commit, StorageError> {
             let mut records = self.records.lock().unwrap();
-            for write in batch.writes {
-                match write {
-                    Write::Delete(key) => records.insert(key.into(), None),
-                    Write::Put(key, record) => records.insert(key.into(), Some(record.into())),
-                };
+            for write in batch.iter() {
+                let key = Bytes::copy_from_slice(write.key());
+                records.insert(
+                    key,
+                    match write {
+                        Write::Delete(_) => None,
+                        Write::Put(_, record) => Some(Bytes::copy_from_slice(record)),
+                    },
+                );
             }
             Ok(Commit::DONE)
         }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tablesdk_protocol::{TableName, Timestamp};
 
 use super::batch::decide_batch;
-use super::change::decide_change;
+use super::change::{begin_change, decide_change};
 use super::clean_up;
 use super::key_codec::{self, Table};
 use super::settings;
@@ -28,10 +28,8 @@ pub(super) fn decide(
     now: Timestamp,
 ) -> Result<WriteBatch, Failure> {
     refuse_system_tables(command)?;
-    let mut batch = WriteBatch {
-        starts_epoch: !matches!(command, Command::Batch(..) | Command::Change(..)),
-        ..WriteBatch::default()
-    };
+    let is_of_entities = matches!(command, Command::Batch(..) | Command::Change(..));
+    let mut batch = WriteBatch::new(!is_of_entities);
     match command {
         Command::Batch(table, changes) => {
             decide_batch(view, flavor, account, table, changes, now, &mut batch)?;
@@ -41,7 +39,9 @@ pub(super) fn decide(
             if change.is_insert() {
                 view.presume_absent(table, [change.key]);
             }
-            decide_change(view, flavor, table, change, now, &mut batch)?;
+            batch.reserve(2, change.bytes_max());
+            begin_change(table, change, &mut batch);
+            decide_change(view, flavor, change, now, &mut batch)?;
         }
         Command::CreateTable(name) => create_table(view, account, name, now, &mut batch)?,
         Command::DeleteTable(name, hold) => {

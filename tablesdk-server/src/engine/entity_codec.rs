@@ -6,6 +6,7 @@
 //! form of a property, and reads its value. This module knows no keys. For arbitrary bytes, reading
 //! terminates and does not panic.
 
+use smallvec::SmallVec;
 use tablesdk_protocol::wire::json::{
     StoredKeys, StoredProperty, StoredReader, write_stored_property,
 };
@@ -263,11 +264,31 @@ impl Properties {
         body: &'b [u8],
     ) -> Option<(StoredKeys<'b>, Self)> {
         let mut properties = Self::with_capacity(body.len());
-        let keys = reader.read(body, &mut properties.json, |length| {
+        let keys = reader.read(body, &mut properties.json, |_, length| {
             properties.count += 1;
             push_number(|byte| properties.index.push(byte), length);
         })?;
         Some((keys, properties))
+    }
+
+    /// The same, in the order of the bytes of their names.
+    pub(crate) fn read_sorted<'b>(
+        reader: &mut StoredReader<'b>,
+        body: &'b [u8],
+    ) -> Option<(StoredKeys<'b>, Self)> {
+        let (mut json, mut end) = (Vec::with_capacity(body.len()), 0);
+        let mut pieces = SmallVec::<[_; PIECES_FEW]>::new();
+        let keys = reader.read(body, &mut json, |name, length| {
+            pieces.push((name, end, length));
+            end += length;
+        })?;
+        // No name occurs twice.
+        pieces.sort_unstable();
+        let mut sorted = Self::with_capacity(json.len());
+        for (_, start, length) in pieces {
+            sorted.push_piece(json.get(start..start + length)?);
+        }
+        Some((keys, sorted))
     }
 
     /// Adds a property. The caller sees to it that names are valid and not given twice.
@@ -298,30 +319,6 @@ impl Properties {
         self.json.extend_from_slice(&other.json);
     }
 
-    /// The same properties, in the order of the bytes of their names.
-    ///
-    /// # Errors
-    ///
-    /// When they are damaged.
-    pub(crate) fn sorted(self) -> Result<Self, StorageError> {
-        let record = self.at(Timestamp::UNIX_EPOCH);
-        let mut pieces = Vec::with_capacity(self.count);
-        for property in record.properties() {
-            let property = property?;
-            pieces.push((property.name(), property.json()));
-        }
-        // As those of an entity that was merged before, if no property is new.
-        if pieces.is_sorted() {
-            return Ok(self);
-        }
-        pieces.sort_unstable();
-        let mut sorted = Self::with_capacity(self.json.len());
-        for (_, json) in pieces {
-            sorted.push_piece(json);
-        }
-        Ok(sorted)
-    }
-
     /// The number of properties.
     pub(crate) const fn count(&self) -> usize {
         self.count
@@ -336,17 +333,26 @@ impl Properties {
         }
     }
 
+    /// The length of the record, at most.
+    pub(crate) fn record_bytes_max(&self) -> usize {
+        RECORD_HEAD_BYTES_MAX + self.index.as_slice().len() + self.json.len()
+    }
+
     /// Writes the record.
-    pub(crate) fn record(&self, timestamp: Timestamp) -> Vec<u8> {
-        let (index, json) = (self.index.as_slice(), &self.json);
-        // Exactly: a record is kept as it is.
-        let length = 1 + 8 + number_bytes(index.len()) + index.len() + json.len();
-        let mut record = Vec::with_capacity(length);
+    pub(crate) fn write_record(&self, timestamp: Timestamp, record: &mut Vec<u8>) {
+        let index = self.index.as_slice();
         record.push(VERSION);
         record.extend_from_slice(&timestamp.unix_ticks().to_be_bytes());
         push_number(|byte| record.push(byte), index.len());
         record.extend_from_slice(index);
-        record.extend_from_slice(json);
+        record.extend_from_slice(&self.json);
+    }
+
+    /// The record.
+    #[cfg(any(test, feature = "durable"))]
+    pub(crate) fn record(&self, timestamp: Timestamp) -> Vec<u8> {
+        let mut record = Vec::new();
+        self.write_record(timestamp, &mut record);
         record
     }
 }
@@ -426,13 +432,6 @@ fn push_number(mut push: impl FnMut(u8), mut number: usize) {
     }
 }
 
-/// How many bytes a number takes.
-const fn number_bytes(number: usize) -> usize {
-    // Zero takes one, too.
-    let bits = usize::BITS - (number | 1).leading_zeros();
-    bits.div_ceil(7) as usize
-}
-
 /// Reads a number, which takes at most four bytes.
 #[inline]
 fn read_number(bytes: &mut &[u8]) -> Option<usize> {
@@ -450,6 +449,12 @@ fn read_number(bytes: &mut &[u8]) -> Option<usize> {
 
 /// The error for a record that this module did not write.
 pub(super) const DAMAGED: StorageError = StorageError::corrupt("entity");
+
+/// Pieces of more properties need memory of their own.
+const PIECES_FEW: usize = 16;
+
+/// The version, the time, and the length of the index.
+const RECORD_HEAD_BYTES_MAX: usize = 1 + 8 + 4;
 
 /// Longer indexes, of more than about twenty properties, need memory of their own.
 const INDEX_FEW: usize = 24;
@@ -510,7 +515,8 @@ mod tests {
             properties in prop::collection::vec((NAME, value()), 0..30),
         ) {
             let bytes = encode(at, &properties);
-            prop_assert_eq!(bytes.len(), bytes.capacity());
+            let properties_of: Properties = properties.iter().map(|(name, value)| (name.as_str(), value.as_ref())).collect();
+            prop_assert!(bytes.len() <= properties_of.record_bytes_max());
             let record = Record::parse(&bytes).unwrap();
             prop_assert_eq!(record.timestamp(), at);
             let expected = shown(properties.iter().map(|(name, value)| (name.as_str(), value.as_ref())));
@@ -578,7 +584,6 @@ mod tests {
         fn numbers_read_back(number in 0_usize..1 << 28) {
             let mut bytes = Vec::new();
             push_number(|byte| bytes.push(byte), number);
-            prop_assert_eq!(bytes.len(), number_bytes(number));
             prop_assert_eq!(read_number(&mut &*bytes), Some(number));
         }
     }

@@ -35,9 +35,13 @@ impl TableId {
     /// The same, with room for so many bytes.
     fn key_of(self, kind: u8, bytes: usize) -> Vec<u8> {
         let mut key = Vec::with_capacity(bytes);
+        self.push(kind, &mut key);
+        key
+    }
+
+    fn push(self, kind: u8, key: &mut Vec<u8>) {
         key.push(kind);
         key.extend_from_slice(&self.0.to_be_bytes());
-        key
     }
 
     fn read(bytes: &[u8]) -> Option<Self> {
@@ -178,11 +182,27 @@ pub(super) fn entity_key(table: TableId, key: &EntityKey) -> Vec<u8> {
 pub(super) fn key_at(table: TableId, partition_key: &str, row_key: &str) -> Vec<u8> {
     // Exactly, unless characters beyond U+FFFF are in it.
     let bytes = ENTITY_PREFIX_BYTES + partition_key.len() + 1 + row_key.len();
-    let mut key = table.key_of(b'e', bytes);
-    push_string(&mut key, partition_key);
-    key.push(SEPARATOR);
-    push_string(&mut key, row_key);
+    let mut key = Vec::with_capacity(bytes);
+    push_key_at(&mut key, table, partition_key, row_key);
     key
+}
+
+/// The length of the key of an entity, unless characters beyond U+FFFF are in it.
+pub(super) fn bytes_of_key(key: &EntityKey) -> usize {
+    ENTITY_PREFIX_BYTES + key.partition_key().as_str().len() + 1 + key.row_key().as_str().len()
+}
+
+/// Adds the key of an entity.
+pub(super) fn push_entity_key(out: &mut Vec<u8>, table: TableId, key: &EntityKey) {
+    let (partition_key, row_key) = (key.partition_key().as_str(), key.row_key().as_str());
+    push_key_at(out, table, partition_key, row_key);
+}
+
+fn push_key_at(out: &mut Vec<u8>, table: TableId, partition_key: &str, row_key: &str) {
+    table.push(b'e', out);
+    push_string(out, partition_key);
+    out.push(SEPARATOR);
+    push_string(out, row_key);
 }
 
 /// The key of an entity with these encoded keys.

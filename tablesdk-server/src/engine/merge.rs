@@ -6,15 +6,17 @@
 
 use std::collections::BTreeMap;
 
+use smallvec::SmallVec;
 use tablesdk_protocol::Timestamp;
 use tablesdk_protocol::limits::PROPERTIES_MAX;
 
 use super::entity_codec::{Properties, Record};
 use super::{Failure, Rejection};
 use crate::flavor::Flavor;
+use crate::storage::StorageError;
 
-/// The properties of the result: first the unchanged ones in their order, then the given ones, or
-/// the new ones among them.
+/// The properties of the result: in the order of their names, or first the unchanged ones in their
+/// order, then the given ones, or the new ones among them.
 pub(super) fn merged(
     flavor: Flavor,
     stored: &Record<'_>,
@@ -23,6 +25,53 @@ pub(super) fn merged(
     if flavor.merges_in_place() {
         return merged_in_place(stored, given);
     }
+    let merged = if flavor.sorts_written_properties() {
+        merged_in_order(stored, given)?
+    } else {
+        appended(stored, given)?
+    };
+    if merged.count() > PROPERTIES_MAX {
+        return Err(Rejection::TooManyProperties.into());
+    }
+    Ok(merged)
+}
+
+/// All properties, ordered by the bytes of their names.
+fn merged_in_order(stored: &Record<'_>, given: &Properties) -> Result<Properties, StorageError> {
+    let written = given.at(Timestamp::UNIX_EPOCH);
+    let mut old = named_pieces(stored)?.into_iter().peekable();
+    let mut merged = Properties::with_capacity(stored.json().len() + written.json().len());
+    for (name, new) in named_pieces(&written)? {
+        while let Some((_, unchanged)) = old.next_if(|(known, _)| *known < name) {
+            merged.push_piece(unchanged);
+        }
+        old.next_if(|(known, _)| *known == name);
+        merged.push_piece(new);
+    }
+    for (_, unchanged) in old {
+        merged.push_piece(unchanged);
+    }
+    Ok(merged)
+}
+
+/// The name and the JSON of each property, ordered by the bytes of the names.
+fn named_pieces<'a>(
+    record: &Record<'a>,
+) -> Result<SmallVec<[(&'a [u8], &'a [u8]); PIECES_FEW]>, StorageError> {
+    let mut pieces = SmallVec::new();
+    for property in record.properties() {
+        let property = property?;
+        pieces.push((property.name(), property.json()));
+    }
+    // As those of an entity that was not inserted, but updated or merged.
+    if !pieces.is_sorted() {
+        pieces.sort_unstable();
+    }
+    Ok(pieces)
+}
+
+/// Those of the stored properties that are not given, and then the given ones.
+fn appended(stored: &Record<'_>, given: &Properties) -> Result<Properties, StorageError> {
     let written = given.at(Timestamp::UNIX_EPOCH);
     let mut names = Vec::with_capacity(given.count());
     for property in written.properties() {
@@ -37,9 +86,6 @@ pub(super) fn merged(
         }
     }
     merged.append(given);
-    if merged.count() > PROPERTIES_MAX {
-        return Err(Rejection::TooManyProperties.into());
-    }
     Ok(merged)
 }
 
@@ -67,8 +113,12 @@ fn merged_in_place(stored: &Record<'_>, given: &Properties) -> Result<Properties
     Ok(merged)
 }
 
+/// Pieces of more properties need memory of their own.
+const PIECES_FEW: usize = 16;
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use tablesdk_protocol::{Timestamp, Value, ValueRef};
 
     use super::*;
@@ -100,14 +150,51 @@ mod tests {
             ("c", Value::from(5_i64)),
         ]));
         let given = of(&[("b", Value::from(2.5)), ("B", Value::from("another name"))]);
-        let merged = merged(Flavor::Storage, &Record::parse(&stored).unwrap(), &given).unwrap();
+        let stored = Record::parse(&stored).unwrap();
         let expected = of(&[
             ("a", Value::from(1)),
             ("c", Value::from(5_i64)),
             ("b", Value::from(2.5)),
             ("B", Value::from("another name")),
         ]);
-        assert_eq!(merged, expected);
+        assert_eq!(merged(Flavor::Azurite, &stored, &given), Ok(expected));
+        let expected = of(&[
+            ("B", Value::from("another name")),
+            ("a", Value::from(1)),
+            ("b", Value::from(2.5)),
+            ("c", Value::from(5_i64)),
+        ]);
+        assert_eq!(merged(Flavor::Storage, &stored, &given), Ok(expected));
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_of_names_is_the_only_difference(
+            stored in prop::collection::btree_map("[a-cé]{1,2}", any::<i32>(), 0..9),
+            given in prop::collection::btree_map("[a-cé]{1,2}", any::<i32>(), 0..9),
+            is_reversed: (bool, bool),
+        ) {
+            let properties = |values: &BTreeMap<String, i32>, is_reversed| {
+                let pairs = values.iter().map(|(name, value)| (name.as_str(), ValueRef::Int32(*value)));
+                let mut pairs: Vec<_> = pairs.collect();
+                if is_reversed {
+                    pairs.reverse();
+                }
+                pairs.into_iter().collect::<Properties>()
+            };
+            let record = record(&properties(&stored, is_reversed.0));
+            let record = Record::parse(&record).unwrap();
+            let written = properties(&given, is_reversed.1);
+            let mut all = stored.clone();
+            all.extend(given.clone());
+            let all = properties(&all, false);
+            prop_assert_eq!(merged(Flavor::Storage, &record, &written), Ok(all.clone()));
+            let appended = merged(Flavor::Azurite, &record, &written).unwrap();
+            let appended = appended.record(Timestamp::UNIX_EPOCH);
+            let appended = Record::parse(&appended).unwrap();
+            let sorted = named_pieces(&appended).unwrap();
+            prop_assert!(sorted == named_pieces(&all.at(Timestamp::UNIX_EPOCH)).unwrap());
+        }
     }
 
     #[test]

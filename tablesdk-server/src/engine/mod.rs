@@ -350,10 +350,10 @@ impl Engine {
                 Err(_) if is_presumed => continue,
                 decided => decided?,
             };
-            let Some(partial) = view.partial().filter(|_| !batch.writes.is_empty()) else {
+            let Some(partial) = view.partial().filter(|_| !batch.is_empty()) else {
                 return Ok(Outcome { timestamp });
             };
-            let batch = partial.conditional(batch, timestamp.unix_ticks());
+            let batch = partial.conditional(&batch, timestamp.unix_ticks());
             match storage.commit(batch).await? {
                 Committed::Done => return Ok(Outcome { timestamp }),
                 Committed::Conflict if is_presumed => {}
@@ -575,6 +575,17 @@ pub(crate) struct Change<'a> {
 }
 
 impl Change<'_> {
+    /// How many bytes the key and the record of the change take, at most, unless it merges.
+    fn bytes_max(&self) -> usize {
+        let record_bytes = match self.action {
+            Action::Delete(_) => 0,
+            Action::Insert(properties) | Action::Update { properties, .. } => {
+                properties.record_bytes_max()
+            }
+        };
+        key_codec::bytes_of_key(self.key) + record_bytes
+    }
+
     /// Returns true if the entity must not exist.
     const fn is_insert(&self) -> bool {
         matches!(self.action, Action::Insert(_))

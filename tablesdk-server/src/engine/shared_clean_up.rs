@@ -151,7 +151,7 @@ impl Engine {
         let timestamp = self.next_timestamp(&view);
         let partial = view.partial();
         let conditional =
-            |partial: &PartialSnapshot| partial.conditional(batch, timestamp.unix_ticks());
+            |partial: &PartialSnapshot| partial.conditional(&batch, timestamp.unix_ticks());
         let Some(batch) = partial.map(conditional) else {
             return Ok(false);
         };

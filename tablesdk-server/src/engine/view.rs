@@ -9,8 +9,7 @@ use std::sync::Arc;
 
 use tablesdk_protocol::wire::json::{EntityHead, StoredProperty};
 use tablesdk_protocol::{
-    CorsRule, ETag, EntityKey, Guid, ServiceProperties, SignedIdentifier, TableName, Timestamp,
-    ValueRef,
+    CorsRule, EntityKey, Guid, ServiceProperties, SignedIdentifier, TableName, Timestamp, ValueRef,
 };
 
 use super::catalog::{Catalog, Values as Cached};
@@ -293,6 +292,11 @@ impl View {
         }
     }
 
+    /// The record under the key of an entity.
+    pub(super) fn record(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
+        self.get(key)
+    }
+
     /// The entity with that key.
     pub(crate) fn entity(
         &self,
@@ -433,7 +437,8 @@ impl<'a> Entity<'a> {
     }
 
     /// The version.
-    pub(crate) fn etag(&self) -> ETag {
+    #[cfg(test)]
+    pub(crate) fn etag(&self) -> tablesdk_protocol::ETag {
         self.record.etag()
     }
 
@@ -455,6 +460,7 @@ impl<'a> Entity<'a> {
         self.record.property(name)
     }
 
+    #[cfg(test)]
     pub(super) const fn record(&self) -> &Record<'a> {
         &self.record
     }

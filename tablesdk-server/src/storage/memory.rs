@@ -45,7 +45,7 @@ impl Storage for MemoryStorage {
         let mut large = Vec::new();
         let mut latest = self.latest.write().unwrap_or_else(PoisonError::into_inner);
         latest.epoch += u64::from(batch.starts_epoch);
-        for write in &batch.writes {
+        for write in batch.iter() {
             large.extend(match write {
                 Write::Delete(key) => latest.records.remove(key),
                 Write::Put(key, record) => latest.records.insert(key, record),

@@ -6,6 +6,7 @@
 
 #[cfg(feature = "durable")]
 mod backup;
+mod batch;
 mod closed;
 mod commit;
 #[cfg(feature = "durable")]
@@ -38,6 +39,7 @@ use bytes::Bytes;
 
 #[cfg(feature = "durable")]
 pub(crate) use backup::{read as read_backup, restore, write as write_backup};
+pub(crate) use batch::{Write, WriteBatch};
 pub(crate) use closed::Closed;
 pub(crate) use commit::Commit;
 #[cfg(feature = "durable")]
@@ -257,6 +259,12 @@ impl Deref for Slice<'_> {
     }
 }
 
+impl AsRef<[u8]> for Slice<'_> {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
 impl PartialEq for Slice<'_> {
     fn eq(&self, other: &Self) -> bool {
         **self == **other
@@ -288,47 +296,6 @@ impl StorageError {
             _ => false,
         }
     }
-}
-
-/// Writes that happen together.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct WriteBatch {
-    /// True if the batch changes records that are cached for an epoch.
-    pub(crate) starts_epoch: bool,
-    /// In the order in which they are applied.
-    pub(crate) writes: Vec<Write>,
-}
-
-impl WriteBatch {
-    /// Puts a record under a key, and replaces an existing one.
-    pub(crate) fn put(&mut self, key: impl Into<Vec<u8>>, record: impl Into<Vec<u8>>) {
-        self.writes.push(Write::Put(key.into(), record.into()));
-    }
-
-    /// The size of keys and records in bytes.
-    #[cfg(feature = "durable")]
-    pub(crate) fn bytes(&self) -> usize {
-        let writes = self.writes.iter();
-        let lengths = writes.map(|write| match write {
-            Write::Delete(key) => key.len(),
-            Write::Put(key, record) => key.len() + record.len(),
-        });
-        lengths.sum()
-    }
-
-    /// Removes the record under a key, if there is one.
-    pub(crate) fn delete(&mut self, key: impl Into<Vec<u8>>) {
-        self.writes.push(Write::Delete(key.into()));
-    }
-}
-
-/// One write of a batch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Write {
-    /// Removes the record under the key.
-    Delete(Vec<u8>),
-    /// Puts the record under the key.
-    Put(Vec<u8>, Vec<u8>),
 }
 
 /// The storage failed. This is a failure of the server, never of the client, and the response

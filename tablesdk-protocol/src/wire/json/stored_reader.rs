@@ -10,6 +10,8 @@
 //! wrong. The [reader](super::reader) then reads the entity, and its caller decides.
 
 use std::borrow::Cow;
+use std::mem;
+use std::ops::Range;
 
 use super::entity::has_repeated;
 use super::is_printed;
@@ -44,8 +46,8 @@ struct Lead<'a> {
     text: &'a str,
     name: &'a str,
     kind: Kind,
-    /// What of the text a server keeps; `None` if that is written anew.
-    kept: Option<&'a str>,
+    /// From where on a server keeps it; `None` if there is white space in that.
+    kept: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +69,7 @@ impl<'a> StoredReader<'a> {
         &mut self,
         body: &'a [u8],
         out: &mut Vec<u8>,
-        ended: impl FnMut(usize),
+        ended: impl FnMut(&'a str, usize),
     ) -> Option<StoredKeys<'a>> {
         let mut known = self.leads.len();
         let keys = self.members(body, &mut known, out, ended);
@@ -85,10 +87,11 @@ impl<'a> StoredReader<'a> {
         body: &'a [u8],
         known: &mut usize,
         out: &mut Vec<u8>,
-        mut ended: impl FnMut(usize),
+        mut ended: impl FnMut(&'a str, usize),
     ) -> Option<StoredKeys<'a>> {
         let mut scanner = Scanner::new(std::str::from_utf8(body).ok()?);
         let mut keys = StoredKeys::default();
+        let mut copy = Copy::of(body);
         let (mut next, mut properties) = (0, 0);
         scanner.space();
         scanner.byte(b'{')?;
@@ -96,28 +99,25 @@ impl<'a> StoredReader<'a> {
         let mut is_last = scanner.take(b'}');
         while !is_last {
             scanner.space();
-            let lead = match self.expected(&mut next, &mut scanner) {
-                Some(lead) => lead,
-                None => {
-                    self.leads.truncate(next);
-                    *known = next.min(*known);
-                    let lead = Lead::scan(&mut scanner)?;
-                    if next == LEADS_MAX {
-                        return None;
-                    }
-                    self.leads.push(lead);
-                    next += 1;
-                    lead
+            let start = scanner.at();
+            if !self.is_expected(&mut next, &mut scanner) {
+                self.leads.truncate(next);
+                *known = next.min(*known);
+                if next == LEADS_MAX {
+                    return None;
                 }
-            };
+                self.leads.push(Lead::scan(&mut scanner)?);
+                next += 1;
+            }
+            let lead = self.leads.get(next - 1)?;
             match lead.kind {
                 Kind::PartitionKey => keys.partition_key = Some(scanner.plain_text()?),
                 Kind::RowKey => keys.row_key = Some(scanner.plain_text()?),
                 Kind::Ignored => scanner.skip()?,
                 Kind::Property(edm_type) => {
-                    let start = out.len();
-                    if lead.write(edm_type, &mut scanner, out)? {
-                        ended(out.len() - start);
+                    let length = lead.write(edm_type, start, &mut scanner, &mut copy, out)?;
+                    if length > 0 {
+                        ended(lead.name, length);
                         properties += 1;
                     }
                 }
@@ -125,21 +125,52 @@ impl<'a> StoredReader<'a> {
             is_last = scanner.is_last(b'}')?;
         }
         scanner.end()?;
+        copy.finish(out);
         (properties <= PROPERTIES_MAX).then_some(keys)
     }
 
-    /// The lead that comes next, if the entity before had it here, or a little later.
+    /// Takes the lead that comes next, if the entity before had it here, or a little later.
     #[inline]
-    fn expected(&self, next: &mut usize, scanner: &mut Scanner<'a>) -> Option<Lead<'a>> {
-        let expected = self.leads.get(*next..)?.iter().take(1 + ABSENT_MAX);
-        for (absent, lead) in expected.enumerate() {
+    fn is_expected(&self, next: &mut usize, scanner: &mut Scanner<'a>) -> bool {
+        let leads = self.leads.get(*next..).unwrap_or_default().iter();
+        for (absent, lead) in leads.take(1 + ABSENT_MAX).enumerate() {
             if scanner.take_text(lead.text) {
                 scanner.space();
                 *next += absent + 1;
-                return Some(*lead);
+                return true;
             }
         }
-        None
+        false
+    }
+}
+
+/// Bytes of a body that are copied. Those beside each other are copied together.
+struct Copy<'a> {
+    body: &'a [u8],
+    /// What is not copied yet.
+    range: Range<usize>,
+}
+
+impl<'a> Copy<'a> {
+    const fn of(body: &'a [u8]) -> Self {
+        Self { body, range: 0..0 }
+    }
+
+    /// Copies a range, soon.
+    #[inline]
+    fn add(&mut self, range: Range<usize>, out: &mut Vec<u8>) {
+        if self.range.end == range.start {
+            self.range.end = range.end;
+        } else {
+            self.finish(out);
+            self.range = range;
+        }
+    }
+
+    /// Copies what is not copied yet.
+    fn finish(&mut self, out: &mut Vec<u8>) {
+        let range = mem::take(&mut self.range);
+        out.extend_from_slice(self.body.get(range).unwrap_or_default());
     }
 }
 
@@ -161,7 +192,6 @@ impl<'a> Lead<'a> {
                 return None;
             }
         }
-        let text = scanner.since(start)?;
         let kind = match name {
             "PartitionKey" | "RowKey" if !matches!(edm_type, None | Some(EdmType::String)) => {
                 return None;
@@ -180,51 +210,55 @@ impl<'a> Lead<'a> {
         let (kept, bytes) = match edm_type.filter(|edm_type| is_annotated(*edm_type)) {
             Some(edm_type) => {
                 let type_bytes = TYPE_SUFFIX.len() + "\"\",".len() + edm_type.as_str().len();
-                (text, 2 * name_bytes + type_bytes)
+                (start, 2 * name_bytes + type_bytes)
             }
-            None => (scanner.since(named)?, name_bytes),
+            None => (named, name_bytes),
         };
         Some(Self {
-            text,
+            text: scanner.since(start)?,
             name,
             kind,
-            kept: (kept.len() == bytes).then_some(kept),
+            kept: (scanner.at() - kept == bytes).then_some(kept - start),
         })
     }
 
-    /// Writes the property whose value comes next. Returns false if it is null.
+    /// Writes the property whose lead starts there, and whose value comes next. Returns its length,
+    /// which is 0 for null.
     #[inline]
     fn write(
         &self,
         edm_type: Option<EdmType>,
+        start: usize,
         scanner: &mut Scanner<'a>,
+        copy: &mut Copy<'a>,
         out: &mut Vec<u8>,
-    ) -> Option<bool> {
-        let start = scanner.at();
+    ) -> Option<usize> {
+        let value = scanner.at();
         let scalar = scanner.scalar()?;
         if scalar == Scalar::Null {
-            return Some(false);
+            return Some(0);
         }
-        if is_kept(edm_type, &scalar) {
-            match self.kept {
-                Some(kept) => {
-                    out.push(b',');
-                    out.extend_from_slice(kept.as_bytes());
-                }
-                None => {
-                    let annotated = edm_type.filter(|edm_type| is_annotated(*edm_type));
-                    write_stored_name(out, self.name, annotated);
-                }
+        let is_kept = is_kept(edm_type, &scalar);
+        // With the comma in front of it.
+        let kept = self.kept.and_then(|kept| (start + kept).checked_sub(1));
+        if let Some(kept) = kept.filter(|kept| is_kept && copy.body.get(*kept) == Some(&b',')) {
+            copy.add(kept..scanner.at(), out);
+            return Some(scanner.at() - kept);
+        }
+        copy.finish(out);
+        let before = out.len();
+        if is_kept {
+            let annotated = edm_type.filter(|edm_type| is_annotated(*edm_type));
+            write_stored_name(out, self.name, annotated);
+            out.extend_from_slice(copy.body.get(value..scanner.at())?);
+        } else {
+            let value = scalar.into_value_ref(edm_type).ok()?;
+            if value.is_too_large() {
+                return None;
             }
-            out.extend_from_slice(scanner.since(start)?.as_bytes());
-            return Some(true);
+            write_stored_property(out, self.name, &value);
         }
-        let value = scalar.into_value_ref(edm_type).ok()?;
-        if value.is_too_large() {
-            return None;
-        }
-        write_stored_property(out, self.name, &value);
-        Some(true)
+        Some(out.len() - before)
     }
 }
 

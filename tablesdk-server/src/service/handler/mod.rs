@@ -199,11 +199,11 @@ fn read_stored<'b>(
     if flavor.stores_keys() {
         return None;
     }
-    let (keys, properties) = Properties::read(reader, body.as_bytes())?;
     if is_insert || !flavor.sorts_written_properties() {
-        return Some((keys, properties));
+        Properties::read(reader, body.as_bytes())
+    } else {
+        Properties::read_sorted(reader, body.as_bytes())
     }
-    Some((keys, properties.sorted().ok()?))
 }
 
 /// The properties of a request's body in the form in which they are stored, which is about as long:

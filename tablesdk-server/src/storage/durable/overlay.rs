@@ -20,7 +20,7 @@ pub(super) struct Writes {
 impl Writes {
     /// Adds a batch after the others.
     pub(super) fn add(&mut self, batch: &WriteBatch) {
-        for write in &batch.writes {
+        for write in batch.iter() {
             match write {
                 Write::Delete(key) => self.delete(key),
                 Write::Put(key, record) => self.put(key, record),

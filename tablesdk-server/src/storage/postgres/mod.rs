@@ -25,11 +25,11 @@ use tokio_postgres::types::ToSql;
 pub(crate) use options::PostgresOptions;
 
 use self::database::{Database, LATE, STATEMENT_MAX, WAIT_MAX, get, record};
+use super::StorageError;
 use super::shared::{
     Committed, ConditionalBatch, Connections, Fetched, FetchedRecord, GroupedReads,
     ReadRecords as _, Removed, RoundTrip, SharedStorage, Wanted,
 };
-use super::{StorageError, Write};
 
 /// The records of a database.
 pub(crate) struct PostgresStorage {
@@ -64,14 +64,10 @@ impl PostgresStorage {
 
     async fn commit(&self, batch: ConditionalBatch) -> Result<Committed, StorageError> {
         let (mut keys, mut expected, mut records) = (Vec::new(), Vec::new(), Vec::new());
-        for (write, version) in &batch.writes {
-            let (key, record) = match write {
-                Write::Delete(key) => (key, None),
-                Write::Put(key, record) => (key, Some(record.as_slice())),
-            };
-            keys.push(keys::stored(key));
-            expected.push(*version);
-            records.push(record);
+        for write in &batch.writes {
+            keys.push(keys::stored(&write.key));
+            expected.push(write.replaced);
+            records.push(write.record.as_deref());
         }
         let (read_keys, read_versions): (Vec<_>, Vec<_>) = batch
             .reads

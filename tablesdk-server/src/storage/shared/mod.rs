@@ -16,7 +16,7 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 
-use super::{StorageError, Write};
+use super::StorageError;
 
 #[cfg(feature = "postgres")]
 pub(crate) use grouped::{GroupedReads, ReadRecords, Records};
@@ -100,13 +100,24 @@ pub(crate) struct FetchedRecord {
 /// A batch and what it depends on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ConditionalBatch {
-    /// The writes, each with the version of what it replaces; `None` for nothing, or for a record
-    /// that was removed before the version of this batch. No key occurs twice.
-    pub(crate) writes: Vec<(Write, Option<Version>)>,
+    /// The writes. No key occurs twice.
+    pub(crate) writes: Vec<ConditionalWrite>,
     /// The keys and versions of the records that the batch depends on and does not replace.
     pub(crate) reads: Vec<(Vec<u8>, Version)>,
     /// The version of all written records.
     pub(crate) version: Version,
+}
+
+/// One write of such a batch.
+#[derive(Clone, Debug)]
+pub(crate) struct ConditionalWrite {
+    /// The key.
+    pub(crate) key: Vec<u8>,
+    /// The record to put there; `None` to remove the one that is there.
+    pub(crate) record: Option<Vec<u8>>,
+    /// The version of what is replaced; `None` for nothing, or for a record that was removed before
+    /// the version of this batch.
+    pub(crate) replaced: Option<Version>,
 }
 
 /// The outcome of a conditional batch.

@@ -15,7 +15,9 @@ use bytes::Bytes;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-use super::{ConditionalBatch, Fetched, SharedStorage, Version, Wanted, WantedRange};
+use super::{
+    ConditionalBatch, ConditionalWrite, Fetched, SharedStorage, Version, Wanted, WantedRange,
+};
 use crate::storage::{Records, Slice, StorageError, Visitor, Write, WriteBatch};
 
 /// The fetched records of a shared storage.
@@ -290,7 +292,7 @@ impl PartialSnapshot {
     /// there are any.
     pub(crate) fn ask_for(&self, batch: &WriteBatch) -> bool {
         let mut state = self.state();
-        let keys = batch.writes.iter().map(key_of);
+        let keys = batch.iter().map(Write::key);
         let unknown: Vec<_> = keys
             .filter(|key| !state.records.contains_key(*key))
             .map(<[u8]>::to_vec)
@@ -301,20 +303,27 @@ impl PartialSnapshot {
     }
 
     /// The batch on the condition that all records that were asked for are unchanged.
-    pub(crate) fn conditional(&self, batch: WriteBatch, version: Version) -> ConditionalBatch {
+    pub(crate) fn conditional(&self, batch: &WriteBatch, version: Version) -> ConditionalBatch {
         let mut state = self.state();
-        let mut writes = Vec::with_capacity(batch.writes.len());
-        for write in batch.writes {
-            let replaced = state.records.remove(key_of(&write)).flatten();
+        let mut writes = Vec::with_capacity(batch.len());
+        for write in batch.iter() {
+            let replaced = state.records.remove(write.key()).flatten();
             let is_there = replaced
                 .as_ref()
                 .is_some_and(|stored| stored.record.is_some());
             if is_there || matches!(write, Write::Put(..)) {
-                writes.push((write, replaced.map(|stored| stored.version)));
+                writes.push(ConditionalWrite {
+                    key: write.key().to_vec(),
+                    record: match write {
+                        Write::Delete(_) => None,
+                        Write::Put(_, record) => Some(record.to_vec()),
+                    },
+                    replaced: replaced.map(|stored| stored.version),
+                });
             }
         }
         // In one order everywhere, so that two batches never wait for each other.
-        writes.sort_unstable_by(|(a, _), (b, _)| key_of(a).cmp(key_of(b)));
+        writes.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         let reads = state.records.drain();
         let reads = reads.filter_map(|(key, stored)| Some((key, stored?.version)));
         ConditionalBatch {
@@ -322,12 +331,6 @@ impl PartialSnapshot {
             reads: reads.collect(),
             version,
         }
-    }
-}
-
-fn key_of(write: &Write) -> &[u8] {
-    match write {
-        Write::Delete(key) | Write::Put(key, _) => key,
     }
 }
 

@@ -11,7 +11,6 @@ use super::{
     Committed, ConditionalBatch, Connections, Fetched, FetchedRecord, Removed, RoundTrip,
     SharedStorage, Version, Wanted,
 };
-use crate::storage::Write;
 
 type Records = BTreeMap<Vec<u8>, (Version, Option<Bytes>)>;
 
@@ -96,13 +95,11 @@ impl SharedStorage for SharedMemory {
             }
             let mut records = self.records.lock().unwrap();
             let version_of = |key: &Vec<u8>| records.get(key).map(|(version, _)| *version);
-            let key_of = |write: &Write| match write {
-                Write::Delete(key) | Write::Put(key, _) => key.clone(),
-            };
-            let are_writes = batch.writes.iter();
-            let are_writes = are_writes.clone().all(|(write, expected)| {
+            let mut writes = batch.writes.iter();
+            let are_writes = writes.all(|write| {
+                let expected = &write.replaced;
                 assert!(expected.is_none_or(|expected| expected < batch.version));
-                let stored = records.get(&key_of(write));
+                let stored = records.get(&write.key);
                 let is_removed = |version, record: &Option<Bytes>| {
                     expected.is_none() && record.is_none() && version < batch.version
                 };
@@ -118,12 +115,9 @@ impl SharedStorage for SharedMemory {
             if !are_writes || !are_reads {
                 return Ok(Committed::Conflict);
             }
-            for (write, _) in batch.writes {
-                let (key, record) = match write {
-                    Write::Delete(key) => (key, None),
-                    Write::Put(key, record) => (key, Some(record.into())),
-                };
-                records.insert(key, (batch.version, record));
+            for write in batch.writes {
+                let record = write.record.map(Bytes::from);
+                records.insert(write.key, (batch.version, record));
             }
             Ok(Committed::Done)
         })
