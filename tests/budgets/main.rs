@@ -244,7 +244,7 @@ fn a_change_of_a_batch_has_a_budget() {
 }
 
 const POINT_READ: u64 = 21;
-const INSERT: u64 = 34;
-const UPSERT: u64 = 28;
-const DELETE: u64 = 15;
-const CHANGE: u64 = 13;
+const INSERT: u64 = 27;
+const UPSERT: u64 = 25;
+const DELETE: u64 = 14;
+const CHANGE: u64 = 4;

@@ -70,7 +70,7 @@ fn named_pieces<'a>(
     Ok(pieces)
 }
 
-/// Those of the stored properties that are not given, and then the given ones.
+/// The stored properties that are not given, and then the given ones.
 fn appended(stored: &Record<'_>, given: &Properties) -> Result<Properties, StorageError> {
     let written = given.at(Timestamp::UNIX_EPOCH);
     let mut names = Vec::with_capacity(given.count());

@@ -1,7 +1,7 @@
 //! Reads the entity in a request straight into the form in which a server keeps it.
 //!
-//! What clients write is mostly what a server keeps: such a value is checked and copied, and not
-//! converted. The changes of a batch mostly have the same names in the same order, with the same
+//! Clients mostly write what a server keeps: such a value is checked and copied, and not converted.
+//! The changes of a batch mostly have the same names in the same order, with the same
 //! annotations. So what stands in front of a value is first compared with what stood there in the
 //! entity before.
 //!
@@ -61,8 +61,8 @@ enum Kind {
 
 impl<'a> StoredReader<'a> {
     /// Reads the entity in a body. Adds its properties to `out`, each as
-    /// [`write_stored_property`] writes it, and passes their lengths to
-    /// `ended`. Nulls are left out.
+    /// [`write_stored_property`] writes it, and passes their names and lengths to `ended`. Nulls are
+    /// left out.
     ///
     /// Returns its keys, or `None` if it gives up. Then `out` has some of the properties.
     pub fn read(
@@ -147,7 +147,7 @@ impl<'a> StoredReader<'a> {
 /// Bytes of a body that are copied. Those beside each other are copied together.
 struct Copy<'a> {
     body: &'a [u8],
-    /// What is not copied yet.
+    /// Not copied yet.
     range: Range<usize>,
 }
 
