@@ -54,10 +54,11 @@ fn merged_in_order(stored: &Record<'_>, given: &Properties) -> Result<Properties
     Ok(merged)
 }
 
-/// The name and the JSON of each property, ordered by the bytes of the names.
-fn named_pieces<'a>(
-    record: &Record<'a>,
-) -> Result<SmallVec<[(&'a [u8], &'a [u8]); PIECES_FEW]>, StorageError> {
+/// The name and the JSON of each property.
+type NamedPieces<'a> = SmallVec<[(&'a [u8], &'a [u8]); PIECES_FEW]>;
+
+/// The properties, ordered by the bytes of their names.
+fn named_pieces<'a>(record: &Record<'a>) -> Result<NamedPieces<'a>, StorageError> {
     let mut pieces = SmallVec::new();
     for property in record.properties() {
         let property = property?;

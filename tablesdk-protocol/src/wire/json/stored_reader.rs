@@ -60,9 +60,8 @@ enum Kind {
 }
 
 impl<'a> StoredReader<'a> {
-    /// Reads the entity in a body. Adds its properties to `out`, each as
-    /// [`write_stored_property`] writes it, and passes their names and lengths to `ended`. Nulls are
-    /// left out.
+    /// Reads the entity in a body. Adds its properties to `out`, each as [`write_stored_property`]
+    /// writes it, and passes their names and lengths to `ended`. Nulls are left out.
     ///
     /// Returns its keys, or `None` if it gives up. Then `out` has some of the properties.
     pub fn read(
@@ -284,5 +283,5 @@ fn is_kept(edm_type: Option<EdmType>, scalar: &Scalar<'_>) -> bool {
 /// Few entities have more members, and an annotation counts as one.
 const LEADS_MAX: usize = 512;
 
-/// How many properties of the entity before may be missing in a row before it is no longer followed.
+/// How many properties of the entity before may be missing in a row.
 const ABSENT_MAX: usize = 3;
