@@ -2,11 +2,11 @@
 //! part of a batch.
 
 use bytes::Bytes;
-use http::{HeaderName, Method, Request as HttpRequest, header};
+use http::{HeaderName, HeaderValue, Method, Request as HttpRequest, header};
 
 use super::message::{self, Prefer};
 use super::update_entity::MergeMethod;
-use super::{DATA_SERVICE_VERSION, JSON};
+use super::{DATA_SERVICE_VERSION, JSON, QueryOptions};
 use crate::path::Endpoint;
 use crate::types::header::{self as name, PREFER, X_HTTP_METHOD};
 use crate::types::{EntityKey, IfMatch, TableName};
@@ -28,18 +28,24 @@ pub(super) struct EntityChange<'c> {
 
 impl EntityChange<'_> {
     /// The request that is sent alone.
+    ///
+    /// # Panics
+    ///
+    /// When the condition holds a character that no header can.
     pub(super) fn to_request(&self, endpoint: &Endpoint) -> HttpRequest<Bytes> {
-        let uri = endpoint.entity_uri(self.table, self.key);
-        let mut builder = message::request_to(self.method.clone(), uri);
+        let uri = endpoint.entity_uri(self.table, self.key, &QueryOptions::default());
+        let mut request = message::request_to(self.method.clone(), uri);
+        let headers = request.headers_mut();
         if let Some(prefer) = self.prefer.as_str() {
-            builder = builder.header(PREFER, prefer);
+            headers.insert(PREFER, HeaderValue::from_static(prefer));
         }
         if let Some(if_match) = self.if_match {
-            builder = builder.header(header::IF_MATCH, if_match.as_str());
+            let condition = HeaderValue::from_str(if_match.as_str());
+            headers.insert(header::IF_MATCH, condition.expect(NO_HEADER));
         }
         match self.body {
-            Some(body) => message::with_json(builder, body.clone()),
-            None => message::without_body(builder),
+            Some(body) => message::with_json(request, body.clone()),
+            None => request,
         }
     }
 
@@ -76,10 +82,7 @@ impl EntityChange<'_> {
         }
         if let Some(if_match) = self.if_match {
             let value = if_match.as_str();
-            assert!(
-                http_message::is_value(value.as_bytes()),
-                "an ETag that no header can hold"
-            );
+            assert!(http_message::is_value(value.as_bytes()), "{NO_HEADER}");
             push_header(out, &header::IF_MATCH, value);
         }
         if is_merge_by_post {
@@ -147,3 +150,6 @@ fn push(out: &mut Vec<u8>, parts: &[&str]) {
 
 /// About as many bytes as the fixed part of a head takes.
 const HEAD_BYTES: usize = 240;
+
+/// The message of a panic.
+const NO_HEADER: &str = "an ETag that no header can hold";

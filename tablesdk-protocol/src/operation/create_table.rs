@@ -1,7 +1,7 @@
 //! Create Table. See <https://learn.microsoft.com/rest/api/storageservices/create-table>.
 
 use bytes::Bytes;
-use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode};
+use http::{HeaderValue, Method, Request as HttpRequest, Response as HttpResponse, StatusCode};
 
 use super::QueryOptions;
 use super::message::{self, Answer, Prefer, RequestParts};
@@ -25,11 +25,12 @@ impl Request {
     /// The HTTP request.
     pub fn encode(&self, endpoint: &Endpoint) -> HttpRequest<Bytes> {
         let options = QueryOptions::default();
-        let mut builder = message::request(Method::POST, endpoint, &ResourcePath::Tables, &options);
+        let mut request = message::request(Method::POST, endpoint, &ResourcePath::Tables, &options);
         if let Some(prefer) = self.prefer.as_str() {
-            builder = builder.header(PREFER, prefer);
+            let headers = request.headers_mut();
+            headers.insert(PREFER, HeaderValue::from_static(prefer));
         }
-        message::with_json(builder, json::write_table_name(self.name.as_str()).into())
+        message::with_json(request, json::write_table_name(self.name.as_str()).into())
     }
 
     pub(super) fn decode(request: &RequestParts<'_>) -> Result<Self, ServiceError> {

@@ -20,12 +20,7 @@ impl Request {
     pub fn encode(&self, endpoint: &Endpoint) -> HttpRequest<Bytes> {
         let resource = ResourcePath::Table(self.name.clone());
         let options = QueryOptions::default();
-        message::without_body(message::request(
-            Method::DELETE,
-            endpoint,
-            &resource,
-            &options,
-        ))
+        message::request(Method::DELETE, endpoint, &resource, &options)
     }
 }
 

@@ -6,7 +6,7 @@ use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode}
 
 use super::QueryOptions;
 use super::message::{self, Answer, RequestParts};
-use crate::path::{Endpoint, ResourcePath};
+use crate::path::Endpoint;
 use crate::types::{ETag, EntityKey, ServiceError, TableName};
 use crate::wire::json::MetadataLevel;
 
@@ -26,12 +26,12 @@ pub struct Request {
 impl Request {
     /// The HTTP request.
     pub fn encode(&self, endpoint: &Endpoint) -> HttpRequest<Bytes> {
-        let resource = ResourcePath::Entity(self.table.clone(), self.key.clone());
         let mut options = QueryOptions::default();
         if let Some(select) = &self.select {
             options.push("$select", select.join(","));
         }
-        message::without_body(message::request(Method::GET, endpoint, &resource, &options))
+        let uri = endpoint.entity_uri(&self.table, Some(&self.key), &options);
+        message::request_to(Method::GET, uri)
     }
 
     pub(super) fn decode(

@@ -20,7 +20,7 @@ impl Request {
     pub fn encode(self, endpoint: &Endpoint) -> HttpRequest<Bytes> {
         let path = ResourcePath::Metadata.to_string();
         let options = QueryOptions::default();
-        message::without_body(message::xml_request(Method::GET, endpoint, &path, &options))
+        message::xml_request(Method::GET, endpoint, &path, &options)
     }
 }
 

@@ -24,7 +24,7 @@ impl Request {
     pub fn encode(&self, endpoint: &Endpoint) -> HttpRequest<Bytes> {
         let resource = ResourcePath::Table(self.name.clone());
         let options = QueryOptions::default();
-        message::without_body(message::request(Method::GET, endpoint, &resource, &options))
+        message::request(Method::GET, endpoint, &resource, &options)
     }
 
     pub(super) fn decode(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, header, request};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, header};
 
 use super::QueryOptions;
 use super::headers::RequestHeaders;
@@ -260,58 +260,65 @@ impl Prefer {
     }
 }
 
-/// Starts a request: method, URL, and the headers that all operations have.
+/// A request without a body: method, URL, and the headers that all operations have.
 pub(super) fn request(
     method: Method,
     endpoint: &Endpoint,
     resource: &ResourcePath,
     options: &QueryOptions,
-) -> request::Builder {
+) -> Request<Bytes> {
     request_to(method, endpoint.join(format_args!("{resource}{options}")))
 }
 
-/// Starts a request to a URL, with the headers that all operations have.
-pub(super) fn request_to(method: Method, uri: Uri) -> request::Builder {
-    Request::builder()
-        .method(method)
-        .uri(uri)
-        .header(header::ACCEPT, MetadataLevel::Minimal.accept())
-        .header(name::DATA_SERVICE_VERSION, DATA_SERVICE_VERSION)
+/// A request to a URL, with the headers that all operations have.
+pub(super) fn request_to(method: Method, uri: Uri) -> Request<Bytes> {
+    const ACCEPT: HeaderValue = HeaderValue::from_static(MetadataLevel::Minimal.accept());
+    let mut request = bare(method, uri, ACCEPT);
+    let version = HeaderValue::from_static(DATA_SERVICE_VERSION);
+    let headers = request.headers_mut();
+    headers.insert(name::DATA_SERVICE_VERSION, version);
+    request
 }
 
-/// Starts a request whose response is XML. `path` needs no escaping.
+/// A request whose response is XML. `path` needs no escaping.
 pub(super) fn xml_request(
     method: Method,
     endpoint: &Endpoint,
     path: &str,
     options: &QueryOptions,
-) -> request::Builder {
-    Request::builder()
-        .method(method)
-        .uri(endpoint.join(format_args!("{path}{options}")))
-        .header(header::ACCEPT, XML)
+) -> Request<Bytes> {
+    let uri = endpoint.join(format_args!("{path}{options}"));
+    bare(method, uri, HeaderValue::from_static(XML))
 }
 
-/// Ends a request without a body.
-pub(super) fn without_body(builder: request::Builder) -> Request<Bytes> {
-    with_body(builder, Bytes::new())
+fn bare(method: Method, uri: Uri, accept: HeaderValue) -> Request<Bytes> {
+    let mut request = Request::new(Bytes::new());
+    *request.method_mut() = method;
+    *request.uri_mut() = uri;
+    request.headers_mut().insert(header::ACCEPT, accept);
+    request
 }
 
-/// Ends a request with a body of JSON.
-pub(super) fn with_json(builder: request::Builder, body: Bytes) -> Request<Bytes> {
-    with_body(builder.header(header::CONTENT_TYPE, JSON), body)
+/// Adds a body of JSON.
+pub(super) fn with_json(request: Request<Bytes>, body: Bytes) -> Request<Bytes> {
+    with_body(request, HeaderValue::from_static(JSON), body)
 }
 
-/// Ends a request with a body of XML.
-pub(super) fn with_xml(builder: request::Builder, body: Bytes) -> Request<Bytes> {
-    with_body(builder.header(header::CONTENT_TYPE, XML), body)
+/// Adds a body of XML.
+pub(super) fn with_xml(request: Request<Bytes>, body: Bytes) -> Request<Bytes> {
+    with_body(request, HeaderValue::from_static(XML), body)
 }
 
-/// Ends a request with a body whose type its headers name.
-pub(super) fn with_body(builder: request::Builder, body: Bytes) -> Request<Bytes> {
-    builder
-        .body(body)
-        .expect("method, URL and headers were valid before they came together")
+/// Adds a body of that type.
+pub(super) fn with_body(
+    mut request: Request<Bytes>,
+    content_type: HeaderValue,
+    body: Bytes,
+) -> Request<Bytes> {
+    let headers = request.headers_mut();
+    headers.insert(header::CONTENT_TYPE, content_type);
+    *request.body_mut() = body;
+    request
 }
 
 /// A response with a body of JSON or XML, or without a body.

@@ -40,7 +40,7 @@ impl Request {
     /// When its URL has more than 65,534 bytes. [`Request::url_bytes`] returns the length.
     pub fn encode(&self, endpoint: &Endpoint) -> HttpRequest<Bytes> {
         let (resource, options) = self.target();
-        message::without_body(message::request(Method::GET, endpoint, &resource, &options))
+        message::request(Method::GET, endpoint, &resource, &options)
     }
 
     /// The length of its URL.

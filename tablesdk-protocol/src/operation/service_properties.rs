@@ -19,7 +19,7 @@ pub struct GetRequest;
 impl GetRequest {
     /// The HTTP request.
     pub fn encode(self, endpoint: &Endpoint) -> HttpRequest<Bytes> {
-        message::without_body(message::xml_request(Method::GET, endpoint, "", &options()))
+        message::xml_request(Method::GET, endpoint, "", &options())
     }
 }
 

@@ -21,7 +21,7 @@ impl Request {
         let mut options = QueryOptions::default();
         options.push("restype", "service");
         options.push("comp", "stats");
-        message::without_body(message::xml_request(Method::GET, endpoint, "", &options))
+        message::xml_request(Method::GET, endpoint, "", &options)
     }
 }
 

@@ -23,12 +23,7 @@ pub struct GetRequest {
 impl GetRequest {
     /// The HTTP request.
     pub fn encode(&self, endpoint: &Endpoint) -> HttpRequest<Bytes> {
-        message::without_body(message::xml_request(
-            Method::GET,
-            endpoint,
-            self.table.as_str(),
-            &options(),
-        ))
+        message::xml_request(Method::GET, endpoint, self.table.as_str(), &options())
     }
 }
 

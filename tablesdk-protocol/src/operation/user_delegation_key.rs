@@ -4,7 +4,7 @@
 // SERVICE: for tables, all of it is from the documentation.
 
 use bytes::Bytes;
-use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode};
+use http::{HeaderValue, Method, Request as HttpRequest, Response as HttpResponse, StatusCode};
 
 use super::QueryOptions;
 use super::message::{self, Answer, RequestParts};
@@ -27,8 +27,9 @@ impl Request {
         let mut options = QueryOptions::default();
         options.push("restype", "service");
         options.push("comp", "userdelegationkey");
-        let request = message::xml_request(Method::POST, endpoint, "", &options)
-            .header(X_MS_VERSION, FIRST_VERSION_WITH_DELEGATION);
+        let mut request = message::xml_request(Method::POST, endpoint, "", &options);
+        let version = HeaderValue::from_static(FIRST_VERSION_WITH_DELEGATION);
+        request.headers_mut().insert(X_MS_VERSION, version);
         message::with_xml(request, xml::request_body(xml::write_key_info(&self.terms)))
     }
 

@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use http::Uri;
 
+use super::QueryOptions;
 use super::resource_path::write_entity_path;
 use crate::types::{EntityKey, TableName};
 
@@ -126,12 +127,19 @@ impl Endpoint {
         as_uri(url)
     }
 
-    /// The URL of an entity, or that of the set of all entities of a table.
-    pub(crate) fn entity_uri(&self, table: &TableName, key: Option<&EntityKey>) -> Uri {
-        as_uri(self.entity_url(table, key))
+    /// The URL of an entity, or that of the set of all entities of a table, with a query.
+    pub(crate) fn entity_uri(
+        &self,
+        table: &TableName,
+        key: Option<&EntityKey>,
+        options: &QueryOptions,
+    ) -> Uri {
+        let mut url = self.entity_url(table, key);
+        write!(url, "{options}").expect("writing to memory cannot fail");
+        as_uri(url)
     }
 
-    /// The same as a string.
+    /// The URL of an entity, or that of the set of all entities of a table.
     pub(crate) fn entity_url(&self, table: &TableName, key: Option<&EntityKey>) -> String {
         let mut url = String::with_capacity(self.url.len() + RESOURCE_BYTES);
         self.write_entity_url(&mut url, table, key);

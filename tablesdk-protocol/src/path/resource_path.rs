@@ -211,12 +211,8 @@ impl KeyLiteral<'_> {
     /// Writes it.
     pub(crate) fn write(&self, out: &mut impl fmt::Write) -> fmt::Result {
         out.write_str("'")?;
-        // Most keys.
-        if self
-            .0
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-        {
+        // Most keys have nothing to encode.
+        if self.0.bytes().all(is_unreserved) {
             out.write_str(self.0)?;
             return out.write_str("'");
         }
@@ -269,6 +265,10 @@ impl From<TableNameError> for ServiceError {
 /// The longest path that is read, in bytes. The longest that names something has about a tenth of
 /// it, all of it escaped.
 const PATH_BYTES_MAX: usize = 64 * 1024;
+
+const fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
+}
 
 /// All but the unreserved characters of RFC 3986.
 pub(crate) const RESERVED: &AsciiSet = &NON_ALPHANUMERIC

@@ -1,7 +1,7 @@
 //! The request of a batch: the operations in it, each as the request that is sent alone.
 
 use bytes::Bytes;
-use http::{HeaderName, Method, Request as HttpRequest, header};
+use http::{HeaderName, HeaderValue, Method, Request as HttpRequest, header};
 
 use crate::operation::change::{ChangeText, EntityChange};
 use crate::operation::message;
@@ -102,9 +102,10 @@ fn batch_boundary(id: Guid) -> String {
 fn encode_body(endpoint: &Endpoint, batch: &str, mut body: Vec<u8>) -> HttpRequest<Bytes> {
     multipart::end(&mut body, batch);
     let options = QueryOptions::default();
-    let builder = message::request(Method::POST, endpoint, &ResourcePath::Batch, &options);
-    let builder = builder.header(header::CONTENT_TYPE, multipart::content_type(batch));
-    message::with_body(builder, body.into())
+    let request = message::request(Method::POST, endpoint, &ResourcePath::Batch, &options);
+    let content_type = HeaderValue::try_from(multipart::content_type(batch));
+    let content_type = content_type.expect("a boundary is made of visible ASCII");
+    message::with_body(request, content_type, body.into())
 }
 
 impl Change {
