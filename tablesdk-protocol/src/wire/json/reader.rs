@@ -24,7 +24,7 @@ use super::members::ScannedEntity;
 use super::object::{MEMBERS_MAX, TYPE_SUFFIX};
 use super::scan::{self, Scanner};
 use super::value::Scalar;
-use crate::types::{ETag, EntityKey};
+use crate::types::ETag;
 
 /// Reads a JSON object as an entity.
 ///
@@ -55,31 +55,6 @@ pub(super) fn read_any_entity(body: &[u8]) -> Result<JsonEntity<'_>, JsonError> 
         (None, Err(error)) => Err(error.into()),
         (None, Ok(())) => Ok(entity),
     }
-}
-
-/// Returns true if the JSON of an entity contains a key other than this one. Without keys, it can
-/// be any entity.
-///
-/// # Errors
-///
-/// The errors of [`read_entity`].
-pub fn has_other_key(body: &[u8], key: &EntityKey) -> Result<bool, JsonError> {
-    let (partition_key, row_key) = (key.partition_key().as_str(), key.row_key().as_str());
-    if let Ok(text) = std::str::from_utf8(body) {
-        let mut scanner = Scanner::new(text);
-        let mut entity = ScannedEntity::single(text);
-        scanner.space();
-        // The keys usually come first: the rest is not read.
-        if entity.begin(&scanner)
-            && let (Some(partition), Some(row)) =
-                (entity.text("PartitionKey"), entity.text("RowKey"))
-        {
-            return Ok(partition != partition_key || row != row_key);
-        }
-    }
-    let entity = read_entity(body)?;
-    let is_other = |name, key| matches!(entity.text(name), Ok(Some(text)) if text != key);
-    Ok(is_other("PartitionKey", partition_key) || is_other("RowKey", row_key))
 }
 
 /// Reads a response with many entities and passes them to a function one by one. The entity is
