@@ -1,5 +1,6 @@
 //! HTTP by `reqwest`: the only file that names it.
 
+use std::cell::RefCell;
 use std::error::Error as StdError;
 use std::fmt;
 use std::io;
@@ -8,7 +9,9 @@ use std::panic::resume_unwind;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::{Request, Response};
+use http::uri::{Authority, Scheme};
+use http::{Request, Response, Uri};
+use reqwest::Url;
 use tablesdk_protocol::{Transport, TransportError, TransportFuture};
 use tokio::task::JoinSet;
 
@@ -191,7 +194,7 @@ async fn exchange(
     client: reqwest::Client,
     request: Request<Bytes>,
 ) -> Result<Response<Bytes>, TransportError> {
-    let request = reqwest::Request::try_from(request).map_err(not_sent)?;
+    let request = as_reqwest(request)?;
     let mut answer = client.execute(request).await.map_err(failure)?;
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = answer.status();
@@ -209,6 +212,44 @@ async fn exchange(
     }
     *response.body_mut() = body.freeze();
     Ok(response)
+}
+
+/// The same request. `reqwest` can convert one, too, but then reads the whole URL from text.
+fn as_reqwest(request: Request<Bytes>) -> Result<reqwest::Request, TransportError> {
+    let (parts, body) = request.into_parts();
+    let url = url_of(&parts.uri).map_err(TransportError::not_sent)?;
+    let mut request = reqwest::Request::new(parts.method, url);
+    *request.headers_mut() = parts.headers;
+    *request.version_mut() = parts.version;
+    *request.body_mut() = Some(body.into());
+    Ok(request)
+}
+
+/// The same URL. Reading the host is the most work, so that of the last URL is kept.
+fn url_of(uri: &Uri) -> Result<Url, impl StdError + Send + Sync + use<>> {
+    thread_local! {
+        static LAST: RefCell<Option<(Scheme, Authority, Url)>> = const { RefCell::new(None) };
+    }
+    let (Some(scheme), Some(authority)) = (uri.scheme(), uri.authority()) else {
+        return Url::parse(&uri.to_string());
+    };
+    let known = LAST.with_borrow(|last| match last {
+        Some((of, at, url)) if of == scheme && at.as_str() == authority.as_str() => {
+            Some(url.clone())
+        }
+        _ => None,
+    });
+    let mut url = match known {
+        Some(url) => url,
+        None => {
+            let url = Url::parse(&format!("{scheme}://{authority}"))?;
+            LAST.set(Some((scheme.clone(), authority.clone(), url.clone())));
+            url
+        }
+    };
+    url.set_path(uri.path());
+    url.set_query(uri.query());
+    Ok(url)
 }
 
 impl Transport for ReqwestTransport {
@@ -269,3 +310,48 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The most memory that is reserved before the bytes have come. Most pages are smaller.
 const RESERVED_BYTES_MAX: usize = 4 * 1024 * 1024;
 const RESPONSE_BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_url_is_the_one_that_is_read_as_a_whole(
+            urls in prop::collection::vec(
+                "https?://(127\\.0\\.0\\.1(:10002)?|\\[::1\\]:80|Acct\\.table\\.example(:443)?|a%62c)(/[!-\"$->@-\\[\\]-~]{0,9}){0,3}(\\?[!-\"$-~]{0,12})?",
+                1..6,
+            ),
+        ) {
+            for url in urls {
+                let Ok(uri) = url.parse::<Uri>() else {
+                    continue;
+                };
+                let (read, expected) = (url_of(&uri).ok(), Url::parse(&uri.to_string()).ok());
+                prop_assert_eq!(read, expected, "{}", uri);
+            }
+        }
+    }
+
+    #[test]
+    fn a_request_keeps_its_parts() {
+        let request = Request::builder()
+            .method("MERGE")
+            .uri("http://127.0.0.1/people(PartitionKey='caf%C3%A9',RowKey='')?a=b%20c")
+            .header("x-ms-date", "today")
+            .body(Bytes::from_static(b"{}"))
+            .unwrap();
+        let sent = as_reqwest(request.clone()).unwrap();
+        assert_eq!(sent.url().as_str(), request.uri().to_string());
+        assert_eq!(sent.method(), request.method());
+        assert_eq!(sent.headers(), request.headers());
+        assert_eq!(sent.version(), request.version());
+        let body = sent.body().and_then(reqwest::Body::as_bytes);
+        assert_eq!(body, Some(&b"{}"[..]));
+        let relative = Request::builder().uri("/people").body(Bytes::new());
+        let refused = as_reqwest(relative.unwrap()).unwrap_err();
+        assert_eq!(refused.delivery(), tablesdk_protocol::Delivery::NotSent);
+    }
+}
