@@ -52,18 +52,12 @@ pub(super) fn write_string_to_sign(
     headers: &HeaderMap,
     mut write: impl FnMut(&str),
 ) {
-    fn text(value: Option<&HeaderValue>) -> &str {
-        value
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default()
-    }
-    let value = |name| text(headers.get(name));
     let date = headers.get(X_MS_DATE).or_else(|| headers.get(header::DATE));
     if scheme == Scheme::SharedKey {
         for line in [
             method.as_str(),
-            value(CONTENT_MD5),
-            value(header::CONTENT_TYPE),
+            text(headers.get(CONTENT_MD5)),
+            text(headers.get(header::CONTENT_TYPE)),
         ] {
             write(line);
             write("\n");
@@ -80,6 +74,12 @@ pub fn canonicalized_resource(account: &str, uri: &Uri) -> String {
     let mut text = String::new();
     write_canonicalized_resource(account, uri, |part| text.push_str(part));
     text
+}
+
+/// A missing header is empty.
+fn text(value: Option<&HeaderValue>) -> &str {
+    let text = value.and_then(|value| value.to_str().ok());
+    text.unwrap_or_default()
 }
 
 fn write_canonicalized_resource(account: &str, uri: &Uri, mut write: impl FnMut(&str)) {

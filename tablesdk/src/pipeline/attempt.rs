@@ -65,7 +65,7 @@ impl Attempt<'_> {
             },
             None => None,
         };
-        let request = pipeline.prepare(self.request.clone(), self.client_request_id, &auth);
+        let request = pipeline.prepare(self.request, self.client_request_id, &auth);
         let time = deadline.of_part(self.try_timeout);
         let response = time.limit(pipeline.transport.send(request)).await;
         let response = response.ok_or_else(|| AttemptFailure::timeout(time.elapsed()))?;

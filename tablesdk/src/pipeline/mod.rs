@@ -37,7 +37,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response, header};
+use http::{HeaderMap, HeaderValue, Request, Response, header};
 use tablesdk_protocol::header as name;
 use tablesdk_protocol::limits::REQUEST_BODY_BYTES_MAX;
 use tablesdk_protocol::operation::batch::{self, Change, Refusal};
@@ -200,10 +200,11 @@ impl Pipeline {
     /// Adds what every attempt has, and signs it: after this, nothing may change.
     fn prepare(
         &self,
-        mut request: Request<Bytes>,
+        request: &Request<Bytes>,
         client_request_id: &str,
         auth: &RequestAuth,
     ) -> Request<Bytes> {
+        let mut request = with_room(request);
         if self.merge_method() == MergeMethod::Post {
             merge_by_post(&mut request);
         }
@@ -240,6 +241,22 @@ impl DateHeader {
     }
 }
 
+/// A copy with room for the headers that every request has.
+fn with_room(request: &Request<Bytes>) -> Request<Bytes> {
+    let mut copy = Request::new(request.body().clone());
+    *copy.method_mut() = request.method().clone();
+    *copy.uri_mut() = request.uri().clone();
+    let mut headers = HeaderMap::with_capacity(HEADERS);
+    headers.extend(
+        request
+            .headers()
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone())),
+    );
+    *copy.headers_mut() = headers;
+    copy
+}
+
 fn ascii(text: &str) -> HeaderValue {
     HeaderValue::from_str(text).expect("dates and GUIDs are visible ASCII")
 }
@@ -262,6 +279,8 @@ pub(crate) fn user_agent(application_id: Option<&str>) -> Result<HeaderValue, Er
 }
 
 const TICKS_PER_SECOND: i64 = 10_000_000;
+/// As many headers as most requests have, with those that an HTTP stack adds.
+const HEADERS: usize = 12;
 const USER_AGENT: &str = concat!("tablesdk/", env!("CARGO_PKG_VERSION"));
 /// As the guidelines for Azure SDKs have it.
 const APPLICATION_ID_MAX: usize = 24;

@@ -176,14 +176,15 @@ impl OperationSpan {
         match &response {
             Ok(response) => {
                 self.report.bytes_received += bytes_of(response.body());
-                let request_id = response.headers().get(name::X_MS_REQUEST_ID);
-                let request_id = request_id.and_then(|id| id.to_str().ok());
-                span.answered(response.status().as_u16(), request_id);
+                span.answered(response.status().as_u16(), || {
+                    let request_id = response.headers().get(name::X_MS_REQUEST_ID);
+                    request_id.and_then(|id| id.to_str().ok())
+                });
             }
             Err(failure) => {
                 let error = &failure.error;
                 if let Some(status) = error.status() {
-                    span.answered(status.as_u16(), error.request_id());
+                    span.answered(status.as_u16(), || error.request_id());
                 }
                 span.failed(&error.type_name(), !is_expected(error));
             }

@@ -95,9 +95,16 @@ mod enabled {
             future.instrument(self.0.clone()).await
         }
 
-        pub(in crate::pipeline) fn answered(&self, status: u16, request_id: Option<&str>) {
+        pub(in crate::pipeline) fn answered<'r>(
+            &self,
+            status: u16,
+            request_id: impl FnOnce() -> Option<&'r str>,
+        ) {
+            if self.0.is_disabled() {
+                return;
+            }
             self.0.record("http.response.status_code", status);
-            self.0.record("azure.service.request.id", request_id);
+            self.0.record("azure.service.request.id", request_id());
         }
 
         pub(in crate::pipeline) fn failed(&self, kind: &str, is_failure: bool) {
@@ -150,7 +157,12 @@ mod disabled {
             future.await
         }
 
-        pub(in crate::pipeline) const fn answered(&self, _: u16, _: Option<&str>) {}
+        pub(in crate::pipeline) fn answered<'r>(
+            &self,
+            _: u16,
+            _: impl FnOnce() -> Option<&'r str>,
+        ) {
+        }
 
         pub(in crate::pipeline) const fn failed(&self, _: &str, _: bool) {}
 
