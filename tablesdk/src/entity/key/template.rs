@@ -142,6 +142,7 @@ impl KeyWriter {
         self.next += 1;
         if let Ok(text) = &mut self.text {
             match part_text(access, value, *width, self.template.literal_at(self.next)) {
+                Ok(part) if text.is_empty() => *text = part,
                 Ok(part) => text.push_str(&part),
                 Err(error) => {
                     self.text = Err(EntityProblem::KeyUnwritable {
