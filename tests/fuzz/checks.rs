@@ -384,7 +384,10 @@ pub fn batch(data: &[u8]) {
         let content: usize = parts.iter().map(|part| part.content.len()).sum();
         assert!(content <= body.len());
         for part in &parts {
-            let _ = http_message::read_response(part.content, &mut Vec::new());
+            let _ = http_message::read_response(
+                part.content,
+                &mut http_message::ResponseLines::default(),
+            );
         }
     }
     let Ok(content_type) = HeaderValue::from_bytes(content_type) else {

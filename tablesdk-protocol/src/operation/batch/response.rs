@@ -8,7 +8,7 @@ use crate::types::header::text;
 use crate::types::limits::BATCH_CHANGES_MAX;
 use crate::types::{ETag, ErrorCode, ServiceError};
 use crate::wire::error_body;
-use crate::wire::http_message::{self, HeaderLine, ResponseText};
+use crate::wire::http_message::{self, ResponseLines, ResponseText};
 use crate::wire::multipart::{self, Part};
 
 /// 202, with the responses to the operations.
@@ -40,17 +40,17 @@ impl Response {
             Ok(boundary) => parts(first.content, &boundary)?,
             Err(_) => vec![*first],
         };
-        let mut headers = Vec::new();
+        let mut lines = ResponseLines::default();
         let mut etags = Vec::with_capacity(inner.len());
         let mut refused = None;
         for part in &inner {
-            let answer = read(part, &mut headers)?;
+            let answer = read(part, &mut lines)?;
             if refused.is_none() && !answer.status.is_success() {
-                refused = Some(answer.to_response(&headers));
+                refused = Some(answer.to_response(&lines.headers));
             }
-            let etag = headers.iter().find(|line| line.is(&header::ETAG));
+            let etag = lines.headers.iter().find(|line| line.is(&header::ETAG));
             let etag = etag.and_then(|line| text(line.value));
-            etags.push(etag.filter(|etag| !etag.is_empty()).map(ETag::from_opaque));
+            etags.push(etag.filter(|etag| !etag.is_empty()).map(ETag::of));
         }
         match refused {
             Some(refused) => Ok(Self::Refused(refused)),
@@ -67,9 +67,9 @@ impl Response {
     pub fn decode_query(response: &HttpResponse<Bytes>) -> Result<Self, MalformedResponse> {
         let parts = outer_parts(response)?;
         let part = parts.first().ok_or_else(|| lacks("any part"))?;
-        let mut headers = Vec::new();
-        let answer = read(part, &mut headers)?;
-        Ok(Self::Queried(answer.to_response(&headers)))
+        let mut lines = ResponseLines::default();
+        let answer = read(part, &mut lines)?;
+        Ok(Self::Queried(answer.to_response(&lines.headers)))
     }
 }
 
@@ -87,9 +87,9 @@ fn parts<'t>(body: &'t [u8], boundary: &str) -> Result<Vec<Part<'t>>, MalformedR
 
 fn read<'t>(
     part: &Part<'t>,
-    headers: &mut Vec<HeaderLine<'t>>,
+    lines: &mut ResponseLines<'t>,
 ) -> Result<ResponseText<'t>, MalformedResponse> {
-    http_message::read_response(part.content, headers).map_err(|_| lacks("readable answers"))
+    http_message::read_response(part.content, lines).map_err(|_| lacks("readable answers"))
 }
 
 /// The error of one operation of a batch, and the index of the operation.
