@@ -194,6 +194,8 @@ struct BoundaryLine {
 struct BoundaryLines<'t> {
     body: &'t [u8],
     /// The end of a line, and the start of a boundary.
+    needle: &'t [u8],
+    /// Finds the start of that, which is short enough to be searched for with vectors.
     finder: Finder<'t>,
     /// Where the search goes on: at the start of the body, or at the line end before a line.
     position: usize,
@@ -201,9 +203,11 @@ struct BoundaryLines<'t> {
 
 impl<'t> BoundaryLines<'t> {
     fn of(body: &'t [u8], boundary: &'t str) -> Self {
+        let needle = boundary.as_bytes();
         Self {
             body,
-            finder: Finder::new(boundary),
+            needle,
+            finder: Finder::new(needle.get(..NEEDLE_BYTES).unwrap_or(needle)),
             position: 0,
         }
     }
@@ -211,14 +215,20 @@ impl<'t> BoundaryLines<'t> {
     /// The start of the next line that begins as a boundary does, and what follows that beginning.
     fn next_start(&self) -> Option<(usize, &'t [u8])> {
         let rest = self.body.get(self.position..)?;
-        let needle = self.finder.needle();
-        let at_start = needle.strip_prefix(b"\n").filter(|_| self.position == 0);
+        let at_start = self
+            .needle
+            .strip_prefix(b"\n")
+            .filter(|_| self.position == 0);
         if let Some(after) = at_start.and_then(|start| rest.strip_prefix(start)) {
             return Some((0, after));
         }
-        let found = self.finder.find(rest)?;
-        let after = rest.get(found + needle.len()..)?;
-        Some((self.position + found + 1, after))
+        // No two matches overlap: what is searched for has one line end, its first byte.
+        for found in self.finder.find_iter(rest) {
+            if let Some(after) = rest.get(found..)?.strip_prefix(self.needle) {
+                return Some((self.position + found + 1, after));
+            }
+        }
+        None
     }
 }
 
@@ -269,6 +279,9 @@ pub const APPLICATION_HTTP: &str = "application/http";
 const BINARY: &str = "binary";
 
 const MULTIPART_MIXED: &str = "multipart/mixed";
+
+/// As long as the text may be that is searched for with vectors.
+const NEEDLE_BYTES: usize = 32;
 
 /// The longest boundary. RFC 2046 has 70; clients use about 50.
 const BOUNDARY_BYTES_MAX: usize = 200;
@@ -462,6 +475,9 @@ mod tests {
         #[test]
         fn parts_are_those_that_a_search_line_by_line_finds(text in "(--b|--b--|--bc|-|\r\n|\n|\n|\r|a:1|[ x]|\n--b\na:1\n(\n(x|b)?)?){0,60}", parts_max in 0..5_usize) {
             prop_assert_eq!(parts(text.as_bytes(), "b", parts_max), parts_by_lines(text.as_bytes(), "b", parts_max));
+            // Longer than what is searched for.
+            let (long, text) = ("b".repeat(40), text.replace('b', &"b".repeat(40)).replace('x', &"b".repeat(33)));
+            prop_assert_eq!(parts(text.as_bytes(), &long, parts_max), parts_by_lines(text.as_bytes(), &long, parts_max));
         }
 
         #[test]
