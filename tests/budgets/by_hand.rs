@@ -95,7 +95,7 @@ fn assert_near(operation: &str, ours: u64, by_hand: u64, most: u64) {
     );
 }
 
-const POINT_READ_PERCENT: u64 = 120;
-const INSERT_PERCENT: u64 = 120;
+const POINT_READ_PERCENT: u64 = 95;
+const INSERT_PERCENT: u64 = 90;
 const PAGE_EXTRA: u64 = 100;
-const BATCH_EXTRA: u64 = 900;
+const BATCH_EXTRA: u64 = 360;

@@ -83,4 +83,4 @@ fn a_change_of_a_batch_has_a_budget_in_the_client() {
     );
 }
 
-const CLIENT_CHANGE: u64 = 8;
+const CLIENT_CHANGE: u64 = 4;

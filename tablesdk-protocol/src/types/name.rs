@@ -9,6 +9,7 @@ use std::str::FromStr;
 
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory as _};
 
+use crate::types::ShortString;
 use crate::types::limits::{PROPERTY_NAME_UNITS_MAX, TABLE_NAME_LENGTH_MAX, TABLE_NAME_LENGTH_MIN};
 
 /// The name of a table: 3 to 63 ASCII letters and digits, a letter first, not `tables`; or one of
@@ -26,7 +27,7 @@ use crate::types::limits::{PROPERTY_NAME_UNITS_MAX, TABLE_NAME_LENGTH_MAX, TABLE
 /// # Ok::<(), tablesdk_protocol::TableNameError>(())
 /// ```
 #[derive(Clone)]
-pub struct TableName(String);
+pub struct TableName(ShortString);
 
 impl TableName {
     /// Checks the string against the service's rules for table names.
@@ -39,24 +40,24 @@ impl TableName {
         let text = text.into();
         match Self::problem_of(&text) {
             Some(problem) => Err(TableNameError { text, problem }),
-            None => Ok(Self(text)),
+            None => Ok(Self(text.into())),
         }
     }
 
     /// The name in the case it was given.
     pub fn as_str(&self) -> &str {
-        &self.0
+        self.0.as_str()
     }
 
     /// The name in the case that tables are compared and ordered by.
     pub fn to_lowercase(&self) -> String {
-        self.0.to_ascii_lowercase()
+        self.as_str().to_ascii_lowercase()
     }
 
     /// Returns true for a table of the service's own metrics: it can be read, but neither created
     /// nor changed.
     pub fn is_system(&self) -> bool {
-        is_metrics(&self.0)
+        is_metrics(self.as_str())
     }
 
     fn problem_of(text: &str) -> Option<TableNameProblem> {
@@ -115,7 +116,8 @@ const METRICS: &str = "$Metrics";
 
 impl PartialEq for TableName {
     fn eq(&self, other: &Self) -> bool {
-        self.0.eq_ignore_ascii_case(&other.0)
+        let (name, other) = (self.0.as_bytes(), other.0.as_bytes());
+        name.eq_ignore_ascii_case(other)
     }
 }
 
@@ -125,9 +127,10 @@ impl Hash for TableName {
     fn hash<H: Hasher>(&self, state: &mut H) {
         // Nearly every request looks up a table by its name.
         let mut bytes = [0; TABLE_NAME_LENGTH_MAX];
-        match bytes.get_mut(..self.0.len()) {
+        let name = self.0.as_bytes();
+        match bytes.get_mut(..name.len()) {
             Some(bytes) => {
-                bytes.copy_from_slice(self.0.as_bytes());
+                bytes.copy_from_slice(name);
                 bytes.make_ascii_lowercase();
                 bytes.hash(state);
             }
@@ -146,13 +149,13 @@ impl FromStr for TableName {
 
 impl fmt::Display for TableName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.as_str())
     }
 }
 
 impl fmt::Debug for TableName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
+        fmt::Debug::fmt(self.as_str(), f)
     }
 }
 

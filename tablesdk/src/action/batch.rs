@@ -3,9 +3,7 @@
 //! See <https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions>.
 
 use std::borrow::Borrow;
-use std::collections::HashSet;
 use std::fmt;
-use std::hash::{BuildHasher as _, RandomState};
 
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
 use tablesdk_protocol::operation::update_entity::Mode;
@@ -21,6 +19,7 @@ use super::write::change::{ChangeKind, EntityChange};
 use super::write::commit::commit_changes;
 use super::write::encoded::EncodedEntity;
 use super::write::keep_marker::KeepMarker;
+use super::write::row_keys::RowKeys;
 use crate::entity::key::{IntoEntityKey, KeyOf, check_standalone_key};
 use crate::entity::standalone::{check_no_entry, check_standalone};
 use crate::entity::variants::ColumnOwner;
@@ -76,9 +75,8 @@ pub struct Batch<'e> {
     table: Table,
     partition: Result<PartitionKey, Error>,
     items: Vec<Item<'e>>,
-    /// The hashes of their row keys: most keys are seen to be new without a comparison with each.
-    row_keys: HashSet<u64>,
-    hasher: RandomState,
+    /// Most keys are seen to be new without a comparison with each.
+    row_keys: RowKeys,
     /// The number of changes, with those after the first error.
     added: usize,
     /// The first error of a change.
@@ -121,8 +119,7 @@ impl<'e> Batch<'e> {
             partition: table.checked_name(OPERATION).and(partition),
             table,
             items: Vec::new(),
-            row_keys: HashSet::new(),
-            hasher: RandomState::new(),
+            row_keys: RowKeys::default(),
             added: 0,
             refused_change: None,
             riders: Riders::NONE,
@@ -388,7 +385,7 @@ impl<'e> Batch<'e> {
         let owners = items.iter().enumerate();
         let owners = owners.filter_map(|(index, item)| Some((index, item.owner?)));
         let owners: Vec<_> = owners.collect();
-        let (mut changes, writes) = match changes(&table, items).await {
+        let (mut changes, writes) = match changes(&table, &name, items).await {
             Ok(changes) => changes,
             Err(error) => return run.end(Err(error)),
         };
@@ -432,7 +429,8 @@ impl<'e> Batch<'e> {
         let (size, table) = (self.added, self.table.clone());
         let changes = async {
             let (_, items, riders) = self.into_items()?;
-            let (changes, _) = changes(&table, items).await?;
+            let name = table.checked_name(OPERATION)?;
+            let (changes, _) = changes(&table, &name, items).await?;
             Ok((changes, riders))
         };
         changes
@@ -486,7 +484,7 @@ impl<'e> Batch<'e> {
             kind.check(operation, key)?;
             check_partition(operation, partition, key)?;
             // All keys have the same partition key.
-            let is_new = self.row_keys.insert(self.hasher.hash_one(key.row_key()));
+            let is_new = self.row_keys.insert(key.row_key());
             if !is_new && self.items.iter().any(|item| item.entity.key == *key) {
                 return Err(refused(operation, BatchProblem::Twice).with_key(key));
             }
@@ -664,16 +662,20 @@ async fn check_types(
 /// The changes as they are sent, and what puts the new ETags into the entities.
 async fn changes<'e>(
     table: &Table,
+    name: &TableName,
     items: Vec<Item<'e>>,
 ) -> Result<(Vec<EntityChange>, Vec<Option<Written<'e>>>), Error> {
-    let (mut changes, mut writes) = (Vec::new(), Vec::new());
+    let mut changes = Vec::with_capacity(items.len());
+    let mut writes = Vec::with_capacity(items.len());
     for (index, item) in items.into_iter().enumerate() {
         let operation = item.operation;
-        let change = EntityChange::new(operation, table, item.kind, item.entity).await;
+        // The rest was checked when it was added.
+        let entity = item.entity.transformed(table, item.kind.is_whole()).await;
         let failed = |error: Error| error.for_change(operation).with_batch_index(index);
+        let entity = entity.map_err(failed)?;
         changes.push(EntityChange {
             operation,
-            ..change.map_err(failed)?
+            ..EntityChange::of(name.clone(), item.kind, entity)
         });
         writes.push(item.written);
     }

@@ -13,4 +13,5 @@ pub(crate) mod exactly_once;
 pub(crate) mod keep_marker;
 pub(crate) mod own_copies;
 pub(crate) mod response;
+pub(crate) mod row_keys;
 pub(crate) mod unmodelled;
