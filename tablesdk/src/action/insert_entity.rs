@@ -1,6 +1,7 @@
 //! `insert`: Insert Entity.
 
 use std::error::Error as StdError;
+use std::sync::LazyLock;
 
 use bytes::Bytes;
 use tablesdk_protocol::operation::update_entity::Mode;
@@ -67,8 +68,7 @@ impl<E: WritableEntity> InsertEntity<E> {
         let entity = self.entity?;
         let (key, body) = (entity.key.clone(), entity.body.clone());
         // Before it is sent: afterwards, only the service may cause a failure.
-        let no_etag = ETag::from_timestamp(Timestamp::UNIX_EPOCH);
-        let (value, shows_etag) = read_back::<E>(&body, &no_etag).map_err(|error| {
+        let (value, shows_etag) = read_back::<E>(&body, &NO_ETAG).map_err(|error| {
             let error = Error::input(Unreadable { source: error });
             error.with_operation(OPERATION).with_key(&key)
         })?;
@@ -174,8 +174,7 @@ impl Over<'_> {
         if const { !E::FACTS.has_riders } {
             return Ok((kind, self.inserted.clone()));
         }
-        let no_etag = ETag::from_timestamp(Timestamp::UNIX_EPOCH);
-        let value = read_back::<E>(&self.inserted.body, &no_etag);
+        let value = read_back::<E>(&self.inserted.body, &NO_ETAG);
         (*hidden, _) = value.map_err(Error::input)?;
         let replaced = EncodedEntity {
             riders: riders(&*hidden, hidden.memory()).map_err(Error::input)?,
@@ -271,3 +270,5 @@ debug_by_fields!(InsertEntity<E> { table, entity, exactly_once });
 
 const OPERATION: &str = "insert entity";
 const ROUNDS: u32 = 16;
+/// Stands for the ETag that the service has not given yet.
+static NO_ETAG: LazyLock<ETag> = LazyLock::new(|| ETag::from_timestamp(Timestamp::UNIX_EPOCH));
