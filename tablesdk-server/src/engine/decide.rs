@@ -213,8 +213,9 @@ mod tests {
         fn stored(&self) -> Option<(Timestamp, Properties)> {
             let view = self.view();
             let table = view.table("acct", &name("people")).unwrap()?;
-            let row = view.entity(table.id, &key()).unwrap()?;
-            let entity = row.open().unwrap();
+            let key = key();
+            let row = view.entity(table.id, &key).unwrap()?;
+            let entity = row.open(&key).unwrap();
             let mut properties = Properties::default();
             for value in entity.record().values() {
                 let (name, value) = value.unwrap();

@@ -640,7 +640,7 @@ mod tests {
             let view = engine.view();
             let id = view.require_table("acct", table).unwrap();
             let row = view.entity(id, key).unwrap().unwrap();
-            let entity = row.open().unwrap();
+            let entity = row.open(key).unwrap();
             let Some(ValueRef::Int32(count)) = entity.property("count") else {
                 panic!("the counter is lost");
             };
@@ -699,7 +699,7 @@ mod tests {
         let view = engine.view();
         let id = view.require_table("acct", &table).unwrap();
         let row = view.entity(id, &key).unwrap().unwrap();
-        let entity = row.open().unwrap();
+        let entity = row.open(&key).unwrap();
         assert_eq!(entity.property("count"), Some(ValueRef::Int32(800)));
         // The clock stood still: each of the 802 commands moved the time by one step.
         let expected = "2024-03-15T10:20:30.00008Z".parse().unwrap();

@@ -77,8 +77,9 @@ impl Server {
     async fn timestamp(&self, row_key: &str) -> Option<Timestamp> {
         let read = self.engine.read(|view| {
             let table = view.require_table("acct", &people())?;
-            let row = view.entity(table, &key(row_key))?;
-            let entity = row.as_ref().map(view::StoredEntity::open).transpose()?;
+            let key = key(row_key);
+            let row = view.entity(table, &key)?;
+            let entity = row.as_ref().map(|row| row.open(&key)).transpose()?;
             Ok::<_, Failure>(entity.map(|entity| entity.head().timestamp))
         });
         read.await.unwrap()

@@ -303,12 +303,8 @@ impl View {
         table: TableId,
         key: &EntityKey,
     ) -> Result<Option<StoredEntity<'_>>, StorageError> {
-        let key = key_codec::entity_key(table, key);
-        let record = self.get(&key)?;
-        Ok(record.map(|record| StoredEntity {
-            key: Slice::Owned(key.into()),
-            record,
-        }))
+        let record = self.get(&key_codec::entity_key(table, key))?;
+        Ok(record.map(|record| StoredEntity { record }))
     }
 
     /// Passes the entities whose keys lie in this range of bytes to a visitor, until it breaks.
@@ -333,35 +329,24 @@ pub(super) fn table_of(cached: &Cached, account: &str, name: &TableName) -> Opti
     cached.tables.get(account)?.get(name).copied()
 }
 
-/// An entity as its stored bytes.
+/// An entity without its key, as its stored bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct StoredEntity<'s> {
-    key: Slice<'s>,
     record: Slice<'s>,
 }
 
 impl StoredEntity<'_> {
-    /// The same as [`open`](Self::open), for an entity that was found by this key.
-    pub(crate) fn open_as<'e>(&'e self, key: &'e EntityKey) -> Result<Entity<'e>, StorageError> {
+    /// Reads only the timestamp. The key is that by which the entity was found.
+    pub(crate) fn open<'e>(&'e self, key: &'e EntityKey) -> Result<Entity<'e>, StorageError> {
         Ok(Entity {
             partition_key: key.partition_key().as_str().into(),
             row_key: key.row_key().as_str().into(),
             record: Record::open(&self.record)?,
         })
     }
-
-    /// Reads only the key and the timestamp.
-    pub(crate) fn open(&self) -> Result<Entity<'_>, StorageError> {
-        let (partition_key, row_key) = key_codec::read_entity_key(&self.key)?;
-        Ok(Entity {
-            partition_key,
-            row_key,
-            record: Record::open(&self.record)?,
-        })
-    }
 }
 
-/// The same, borrowed.
+/// An entity as its stored bytes, borrowed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EntityBytes<'s> {
     pub(super) key: &'s [u8],

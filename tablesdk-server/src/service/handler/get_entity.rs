@@ -38,7 +38,7 @@ fn read(
         // SERVICE: not `EntityNotFound`, which is documented and never seen.
         return Err(ErrorCode::ResourceNotFound.into());
     };
-    let entity = row.open_as(&request.key)?;
+    let entity = row.open(&request.key)?;
     let bytes = entity.json().len();
     if !context.try_reserve_response(bytes) {
         return Ok(Err(Large { bytes }));
