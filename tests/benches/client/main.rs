@@ -247,14 +247,14 @@ const ROWS: &[Row] = &[
         "client, point read",
         FLOOR,
         CPU,
-        Goal::AtMost(1.15),
+        Goal::AtMost(1.1),
     ),
     row(
         "insert/floor",
         "client, insert",
         FLOOR,
         CPU,
-        Goal::AtMost(1.15),
+        Goal::AtMost(1.1),
     ),
     row(
         "page/floor",
@@ -275,7 +275,7 @@ const ROWS: &[Row] = &[
         "client, batch of 100",
         FLOOR,
         CPU,
-        Goal::AtMost(2.0),
+        Goal::AtMost(1.1),
     ),
     row(
         "page",

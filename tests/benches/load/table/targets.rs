@@ -26,9 +26,9 @@ pub(super) const ROWS: &[Row] = &[
         CPU,
         Goal::AtLeast(1.1),
     ),
-    row("insert/plain", "insert", PLAIN, CPU, Goal::AtLeast(0.9)),
+    row("insert/plain", "insert", PLAIN, CPU, Goal::AtLeast(0.95)),
     row("upsert/plain", "upsert", PLAIN, CPU, Goal::AtLeast(0.9)),
-    row("merge/plain", "merge", PLAIN, CPU, Goal::AtLeast(0.9)),
+    row("merge/plain", "merge", PLAIN, CPU, Goal::AtLeast(0.95)),
     row("delete/plain", "delete", PLAIN, CPU, Goal::AtLeast(0.9)),
     row(
         "batch/plain",
@@ -46,14 +46,14 @@ pub(super) const ROWS: &[Row] = &[
         "filter, 1 connection",
         AZURITE,
         ENTITIES,
-        Goal::AtLeast(4.0),
+        Goal::AtLeast(5.0),
     ),
     row(
         "filter-64/azurite",
         "filter, 64 connections",
         AZURITE,
         ENTITIES,
-        Goal::AtLeast(4.0),
+        Goal::AtLeast(5.0),
     ),
     row(
         "filter/plain",
