@@ -70,17 +70,29 @@ impl<'f> CompiledFilter<'f> {
             return None;
         }
         let properties = Positions::open(record).ok()?;
+        // Most filters of properties are one comparison.
+        if let [
+            Step {
+                test: Test::Compare(only),
+                ..
+            },
+        ] = self.steps.as_slice()
+        {
+            return self.compares(only, properties);
+        }
         let holds = evaluate(&self.steps, |test| match test {
-            Test::Compare(comparison) => {
-                let stored = self.slots.glance(comparison.slot, properties);
-                let ordering = stored.and_then(|stored| comparison.literal.compare(stored));
-                ordering
-                    .map(|ordering| comparison.operator.matches(ordering))
-                    .ok_or(())
-            }
+            Test::Compare(comparison) => self.compares(comparison, properties).ok_or(()),
             _ => Err(()),
         });
         holds.ok()
+    }
+
+    /// The value of a comparison, if the property is where it was, and need not be read.
+    #[inline]
+    fn compares(&self, comparison: &Comparison<'_>, properties: Positions<'_>) -> Option<bool> {
+        let stored = self.slots.glance(comparison.slot, properties)?;
+        let ordering = comparison.literal.compare(stored)?;
+        Some(comparison.operator.matches(ordering))
     }
 
     /// Evaluates the filter for an entity. Returns true if it holds, and the number of bytes that
