@@ -1,9 +1,9 @@
 //! The cost of the crates in builds: of a program with the client, of the first program of
 //! `README.md` with its test, and of the quickstart of this repository.
 //!
-//! Each program has a peer that does the same by hand. All are built outside of this workspace, with
-//! the versions of its `Cargo.lock`, in turns and without a network. The processor time is that of
-//! cargo and of all compilers that it runs.
+//! Each program has a peer that does the same by hand. All are built outside of this workspace,
+//! with the versions of its `Cargo.lock`, in turns and without a network. The processor time is
+//! that of cargo and of all compilers that it runs.
 
 mod compiler;
 mod costs;

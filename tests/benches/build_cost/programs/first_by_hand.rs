@@ -1,4 +1,5 @@
-//! The first program of `README.md` and its test, by hand: with reqwest, `serde_json`, and axum as the server.
+//! The first program of `README.md` and its test, by hand: with reqwest, `serde_json`, and axum as
+//! the server.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

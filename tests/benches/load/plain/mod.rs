@@ -1,12 +1,12 @@
 //! The plain server: what an engineer would write in a day with hyper, `serde_json` and a
 //! `BTreeMap`, as the peer of the server.
 //!
-//! It checks Shared Key signatures, reads the entity of a request, or of each part of a batch, out of
-//! the body with `serde_json`, puts it in the map, and prints it with `serde_json`. It applies entity
-//! group transactions together or not at all, and returns pages with continuation tokens. Every
-//! other rule of the service is absent: it checks no name, type, size or version, and has one level
-//! of metadata. With a data directory, it appends each change to a file, and concurrent writes
-//! share an `fdatasync`; it does not read that file again.
+//! It checks Shared Key signatures, reads the entity of a request, or of each part of a batch, out
+//! of the body with `serde_json`, puts it in the map, and prints it with `serde_json`. It applies
+//! entity group transactions together or not at all, and returns pages with continuation tokens.
+//! Every other rule of the service is absent: it checks no name, type, size or version, and has one
+//! level of metadata. With a data directory, it appends each change to a file, and concurrent
+//! writes share an `fdatasync`; it does not read that file again.
 
 mod auth;
 mod batch;
