@@ -24,6 +24,10 @@ pub(crate) fn table(program: &Program) -> Result<String, Box<dyn Error>> {
         for dependency in dependencies.iter().filter(|name| !is_own(name)) {
             let rest = reached(&root, &graph, Some(dependency));
             let only: BTreeSet<_> = everything.difference(&rest).cloned().collect();
+            // One that other crates need, too, costs nothing by itself.
+            if only.is_empty() {
+                continue;
+            }
             let by = users(dependency, &graph);
             rows.push((of(&only), dependency.clone(), by, only.len()));
         }
