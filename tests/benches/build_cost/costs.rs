@@ -1,7 +1,7 @@
 //! The cost of each dependency: the processor time of the crates that a program would not compile
 //! without it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::fmt::Write as _;
 
@@ -59,11 +59,7 @@ fn is_own(name: &str) -> bool {
 }
 
 /// The crates that are reached without the edges from this workspace to one of them.
-fn reached(
-    root: &str,
-    graph: &BTreeMap<String, BTreeSet<String>>,
-    without: Option<&str>,
-) -> BTreeSet<String> {
+fn reached(root: &str, graph: &Graph, without: Option<&str>) -> BTreeSet<String> {
     let mut reached = BTreeSet::new();
     let mut next = vec![root];
     while let Some(name) = next.pop() {

@@ -45,17 +45,22 @@ impl Program {
             main: source.main,
         };
         // Adds what this workspace does not use, and downloads it.
-        program.run(&["fetch", "--quiet"])?;
+        let mut fetch = cargo();
+        succeed(
+            fetch
+                .args(["fetch", "--quiet"])
+                .current_dir(&program.directory),
+        )?;
         Ok(program)
     }
 
     /// A command of cargo without a network, and with the default settings of a user.
     fn cargo(&self, arguments: &[&str]) -> Command {
         let mut command = cargo();
-        command.args(arguments).current_dir(&self.directory);
-        if arguments != ["fetch", "--quiet"] {
-            command.arg("--offline");
-        }
+        command
+            .args(arguments)
+            .arg("--offline")
+            .current_dir(&self.directory);
         command
     }
 
